@@ -1,0 +1,62 @@
+"""What a check answers: `Verdict` for a page that was judged, `Match` for a page that was found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Kind(StrEnum):
+    """What a page is, compared with the pages seen before it."""
+
+    NEW = "new"
+    NEAR_DUPLICATE = "near_duplicate"
+    EXACT_DUPLICATE = "exact_duplicate"
+    REVISIT = "revisit"
+    THIN = "thin"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer for one page.
+
+    `original` is the URL of the earlier page, `similarity` the estimated Jaccard similarity (0..1) of the
+    two pages' word 3-shingles, `hamming` the number of differing search bits; all three are None for a
+    page that is `new` or `thin`. `copies` counts the duplicates of `original` seen so far, this page
+    included. `changed` says that a `revisit` brought other text than the last visit did.
+    """
+
+    kind: Kind
+    url: str
+    original: str | None = None
+    similarity: float | None = None
+    hamming: int | None = None
+    words: int = 0
+    copies: int = 0
+    changed: bool = False
+
+    @property
+    def is_duplicate(self) -> bool:
+        """True for `near_duplicate` and `exact_duplicate`."""
+        return self.kind in (Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {**asdict(self), "kind": str(self.kind), "is_duplicate": self.is_duplicate}
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One remembered page that resembles the page asked about."""
+
+    url: str
+    similarity: float
+    hamming: int
+    exact: bool
+    seen_at: int
+    copies: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON. `seen_at` is in seconds since 1970 (UTC)."""
+        return asdict(self)
