@@ -1,0 +1,35 @@
+"""crawldedup recognises near-duplicate pages while a crawl runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from crawldedup.deduplicator import AsyncDeduplicator, Deduplicator
+from crawldedup.errors import CrawlDedupError
+from crawldedup.hashing.fingerprint import Fingerprint, fingerprint
+from crawldedup.verdict import Kind, Match, Verdict
+
+if TYPE_CHECKING:
+    from crawldedup.scrapy_plugin import Addon
+
+__version__ = "0.1.0"
+__all__ = [
+    "Addon",
+    "AsyncDeduplicator",
+    "CrawlDedupError",
+    "Deduplicator",
+    "Fingerprint",
+    "Kind",
+    "Match",
+    "Verdict",
+    "fingerprint",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # Scrapy is only needed, and only imported, by those who name the add-on.
+    if name == "Addon":
+        from crawldedup.scrapy_plugin import Addon
+
+        return Addon
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,71 @@
+"""Whose pages a page is compared with: everybody's, those of its site, or those of its spider.
+
+A scope is a salt. Its 64-bit hash is mixed into everything that identifies a page in the index, so pages of
+different scopes look like strangers to each other while those of one scope keep their distances (the bits are
+XORed with a constant). No store needs to know of scopes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal, get_args
+from urllib.parse import urlsplit
+
+import mmh3
+import tldextract
+from w3lib.url import canonicalize_url
+
+from crawldedup.errors import ConfigurationError
+
+ScopeName = Literal["global", "site", "spider"]
+SCOPES: Final[tuple[str, ...]] = get_args(ScopeName)
+
+# The public suffix list that comes with the package: a crawl must not depend on fetching another.
+_registered = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Salt:
+    """Constants of one scope, XORed into a page's numbers; all zero for the global scope."""
+
+    number: int
+    signature: bytes
+
+
+def check_scope(scope: str) -> None:
+    """Raise ConfigurationError unless `scope` is one of SCOPES."""
+    if scope not in SCOPES:
+        raise ConfigurationError(f"scope is {scope!r}; it must be one of {', '.join(SCOPES)}")
+
+
+@lru_cache(maxsize=4096)
+def salt_of(key: str, signature_bytes: int) -> Salt:
+    """The salt of a scope's key: a site, a spider's name, or "" for the global scope."""
+    if not key:
+        return Salt(0, bytes(signature_bytes))
+    name = key.encode("utf-8", "replace")
+    blocks = [mmh3.hash_bytes(name, seed=seed) for seed in range(1, 2 + signature_bytes // 16)]
+    return Salt(mmh3.hash64(name, signed=False)[0], b"".join(blocks)[:signature_bytes])
+
+
+@lru_cache(maxsize=4096)
+def _site_of_host(host: str) -> str:
+    return _registered(host).top_domain_under_public_suffix or host
+
+
+def site_of(url: str) -> str:
+    """The registered domain of a URL (example.co.uk), or its host where there is none (localhost, 10.0.0.1)."""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        host = ""
+    return _site_of_host(host)
+
+
+def canonical_url(url: str) -> str:
+    """The URL by which a page is recognised as itself: sorted query, no fragment; the URL itself if broken."""
+    try:
+        return str(canonicalize_url(url))
+    except ValueError:
+        return url

@@ -1,0 +1,197 @@
+"""Probe plans: which ranges of which tables to read for a page.
+
+Two planners give the same thing, a list of key ranges:
+
+- `exact_plan` reads one range a table and finds every fingerprint within k bits (block-permuted Hamming search);
+- `volatile_plan` reads the ranges in which a near duplicate most probably is: prefixes with sets of volatile bits
+  flipped, best first over all tables at once, until the wanted recall or the probe budget is reached
+  (probabilistic simhash matching, Sood and Loguinov 2011, generalised to several short tables).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from crawldedup.search.model import grid_rows, normal_tables, steepness
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from crawldedup.search.tables import BlockSearch, Table
+
+_KEY_BITS: Final = 64
+_ALL_ONES: Final = (1 << _KEY_BITS) - 1
+MIN_PREFIX_BITS: Final = 8
+MAX_PREFIX_BITS: Final = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProbePlan:
+    """Key ranges to read, best first. All arrays have shape (probes,).
+
+    `tables` says which table, `lows` and `highs` are the first and the last key of each range, both
+    included. `recall` is the predicted probability that a page of the planned similarity lies in one of them.
+    """
+
+    tables: NDArray[np.intp]
+    lows: NDArray[np.uint64]
+    highs: NDArray[np.uint64]
+    recall: float
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+
+def single_plan(key: int) -> ProbePlan:
+    """Read the one key itself in the first table: finds equal fingerprints only."""
+    bound = np.array([key], np.uint64)
+    return ProbePlan(np.zeros(1, np.intp), bound, bound, 1.0)
+
+
+def exact_plan(fingerprint: int, search: BlockSearch) -> ProbePlan:
+    """Every fingerprint within `search.distance` bits: one range in each of the search's tables."""
+    lows, highs = [], []
+    for table, prefix in zip(search.tables, search.prefixes, strict=True):
+        rest = (1 << search.bits - prefix) - 1
+        key = table.key(fingerprint)
+        lows.append(key & ~rest)
+        highs.append(key | rest)
+    return ProbePlan(
+        np.arange(len(lows)), np.array(lows, np.uint64), np.array(highs, np.uint64), recall=1.0
+    )
+
+
+def prefix_bits(pages: int) -> int:
+    """Prefix length at which a probe meets about half an unrelated page in an index of `pages` pages."""
+    return min(max(math.ceil(math.log2(max(pages, 1))) + 1, MIN_PREFIX_BITS), MAX_PREFIX_BITS)
+
+
+def volatile_plan(
+    fingerprint: int,
+    weights: NDArray[np.float32],
+    tables: tuple[Table, ...],
+    *,
+    prefix: int,
+    similarity: float,
+    recall: float,
+    budget: int,
+) -> ProbePlan:
+    """The most probable prefixes of a page's near duplicates at Jaccard similarity `similarity`.
+
+    `weights` has shape (64,). Stops at the probe that brings the predicted probability of meeting such a page
+    in at least one table to `recall`, or after `budget` probes.
+    """
+    layout = _layout(tables, prefix)
+    family = _family(prefix, budget)
+    absolute = np.abs(weights).take(layout.leading)
+    by_volatility = absolute.argsort(axis=1, kind="stable")
+    rows = grid_rows(absolute, steepness(similarity))
+    normal = normal_tables()
+    odds = np.take_along_axis(normal.log_odds.take(rows), by_volatility, axis=1)
+    unflipped = normal.log_stay.take(rows).sum(axis=1)
+    scores = odds @ family.membership + unflipped[:, None]
+    best = (-scores).ravel().argsort(kind="stable")[:budget]
+    table_of, set_of = np.divmod(best, len(family.members))
+
+    missed = np.ones(len(best))
+    probabilities = np.exp(scores.ravel().take(best))
+    for number in range(len(tables)):
+        missed *= 1 - np.where(table_of == number, probabilities, 0.0).cumsum()
+    probes = min(int(np.searchsorted(-missed, recall - 1)) + 1, len(best))
+    table_of, set_of = table_of[:probes], set_of[:probes]
+
+    positions = np.zeros((len(tables), prefix + 1), np.uint64)
+    positions[:, :prefix] = layout.place_values.take(by_volatility)
+    members = family.members.take(set_of, axis=0) + table_of[:, None] * (prefix + 1)
+    flips = np.bitwise_or.reduce(positions.ravel().take(members), axis=1)
+    keys = np.array([table.key(fingerprint) & layout.prefix_mask for table in tables], np.uint64)
+    lows = keys.take(table_of) ^ flips
+    return ProbePlan(table_of, lows, lows | layout.rest, recall=1 - float(missed[probes - 1]))
+
+
+class _Layout(NamedTuple):
+    leading: NDArray[np.intp]  # (tables, prefix): which fingerprint bits lead each table
+    place_values: NDArray[np.uint64]  # (prefix,): value of each leading bit within a key
+    prefix_mask: int
+    rest: np.uint64
+
+
+@cache
+def _layout(tables: tuple[Table, ...], prefix: int) -> _Layout:
+    rest = (1 << _KEY_BITS - prefix) - 1
+    return _Layout(
+        leading=np.stack([table.order[:prefix] for table in tables]),
+        place_values=np.array([1 << _KEY_BITS - 1 - place for place in range(prefix)], np.uint64),
+        prefix_mask=_ALL_ONES ^ rest,
+        rest=np.uint64(rest),
+    )
+
+
+class _Family(NamedTuple):
+    members: NDArray[np.intp]  # (sets, largest size): volatility ranks, padded with `prefix`
+    membership: NDArray[np.float64]  # (prefix, sets): 1 where a rank belongs to a set
+
+
+@cache
+def _family(prefix: int, budget: int) -> _Family:
+    """All sets of volatility ranks that can be among the `budget` most probable ones, whatever the weights.
+
+    Flipping a less volatile bit, or one bit more, never makes a set more probable. So a set that is beaten for
+    sure by `budget` others need not be looked at, and the rest is a fixed list: one matrix product scores
+    it for a page, where a heap would walk it set by set. The order that comes out is that of the heap
+    over the VOSH trees (see `vosh`); the tests hold the two against each other.
+    """
+    sets: list[tuple[int, ...]] = []
+    waiting: list[tuple[int, ...]] = [()]
+    seen = set(waiting)
+    while waiting:
+        current = waiting.pop()
+        if _beaten_by(current, budget) >= budget:
+            continue
+        sets.append(current)
+        for successor in _successors(current, prefix):
+            if successor not in seen:
+                seen.add(successor)
+                waiting.append(successor)
+    sets.sort(key=lambda ranks: (len(ranks), ranks))
+    size = max(map(len, sets))
+    members = np.full((len(sets), size), prefix, np.intp)
+    membership = np.zeros((prefix, len(sets)))
+    for row, ranks in enumerate(sets):
+        members[row, : len(ranks)] = ranks
+        membership[list(ranks), row] = 1
+    return _Family(members, membership)
+
+
+def _successors(ranks: tuple[int, ...], prefix: int) -> list[tuple[int, ...]]:
+    """The sets one step less probable: one rank raised by one, or the most volatile bit added."""
+    raised = [
+        (*ranks[:place], rank + 1, *ranks[place + 1 :])
+        for place, rank in enumerate(ranks)
+        if rank + 1 < prefix and rank + 1 not in ranks[place + 1 : place + 2]
+    ]
+    return raised if ranks[:1] == (0,) else [*raised, (0, *ranks)]
+
+
+def _beaten_by(ranks: tuple[int, ...], enough: int) -> int:
+    """How many other sets are at least as probable as `ranks` whatever the weights, counted up to `enough`.
+
+    Those are the sets with at most as many ranks, each at most the corresponding rank from the top.
+    """
+    descending = ranks[::-1]
+
+    def count(place: int, below: int) -> int:
+        total = 1
+        if place < len(descending):
+            for rank in range(min(descending[place] + 1, below)):
+                total += count(place + 1, rank)
+                if total > enough:
+                    break
+        return total
+
+    return count(0, ranks[-1] + 1 if ranks else 0) - 1

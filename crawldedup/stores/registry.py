@@ -1,0 +1,72 @@
+"""Store URLs: which class serves which scheme. A new store is one file and one line in `_OPENERS`."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
+
+from crawldedup.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crawldedup.stores.base import Layout, Store
+
+
+def _memory(url: str, layout: Layout) -> Store:
+    from crawldedup.stores.memory import MemoryStore
+
+    if url != "memory://":
+        raise ConfigurationError(f"the store URL {url!r} is not valid: memory:// takes nothing behind it")
+    return MemoryStore(layout)
+
+
+def _sqlite(url: str, layout: Layout) -> Store:
+    from crawldedup.stores.sqlite import SqliteStore
+
+    path = unquote(url.removeprefix("sqlite://")).removeprefix("/")
+    if not url.startswith("sqlite:///") or not path or path.endswith("/"):
+        raise ConfigurationError(
+            f"the store URL {url!r} is not valid: write sqlite:///relative/path.sqlite or "
+            f"sqlite:////absolute/path.sqlite"
+        )
+    return SqliteStore(path, layout)
+
+
+def _redis(url: str, layout: Layout) -> Store:
+    from crawldedup.stores.redis import RedisStore
+
+    return RedisStore(url, layout)
+
+
+_OPENERS: Final[dict[str, Callable[[str, Layout], Store]]] = {
+    "memory": _memory,
+    "sqlite": _sqlite,
+    "redis": _redis,
+    "rediss": _redis,
+    "unix": _redis,
+}
+
+
+def make_store(url: str, layout: Layout) -> Store:
+    """The store a URL names, not yet opened. Raises ConfigurationError for a URL no store understands."""
+    scheme, separator, _ = url.partition("://")
+    opener = _OPENERS.get(scheme.lower())
+    if opener is None or not separator:
+        close = difflib.get_close_matches(scheme.lower(), _OPENERS, n=1)
+        hint = f"; did you mean {close[0]}://?" if close else ""
+        allowed = ", ".join(f"{name}://" for name in _OPENERS)
+        raise ConfigurationError(f"the store URL {_shown(url)!r} is not known{hint} Stores: {allowed}")
+    return opener(url, layout)
+
+
+def _shown(url: str) -> str:
+    """The URL without a password, for messages."""
+    try:
+        parts = urlsplit(url)
+        if parts.password:
+            return url.replace(f":{parts.password}@", ":***@")
+    except ValueError:
+        pass
+    return url

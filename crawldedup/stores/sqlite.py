@@ -1,0 +1,411 @@
+"""The embedded store that survives a restart: one SQLite file, shared by the processes of one machine.
+
+Each permuted table is a table of row ids alone: a row id is the key's leading 34 bits and the page number, so the
+B-tree of the row ids *is* the sorted table, at about ten bytes a page. A probe is a range of row ids.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from crawldedup.errors import (
+    ProfileMismatchError,
+    StoreError,
+    StoreFullError,
+    StoreUnavailableError,
+)
+from crawldedup.stores.base import (
+    LEASE_SECONDS,
+    MAX_PAGES,
+    Answer,
+    Crawler,
+    Entry,
+    Layout,
+    Query,
+    Record,
+    Status,
+    StoreInfo,
+    accepted,
+    pack_key,
+    packed_range,
+    page_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+BUSY_SECONDS: Final = 5.0
+_SIGN: Final = 1 << 63
+_CACHE_KIB: Final = 64 * 1024
+_MAP_BYTES: Final = 1 << 30
+_APPLICATION_ID: Final = 0x63726464  # "crdd"
+
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS indexes (
+    number INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, profile TEXT NOT NULL, tables INTEGER NOT NULL,
+    pages INTEGER NOT NULL DEFAULT 0, crawlers INTEGER NOT NULL DEFAULT 0, first_crawler INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE IF NOT EXISTS crawlers (
+    idx INTEGER NOT NULL, number INTEGER NOT NULL, expires INTEGER NOT NULL, PRIMARY KEY (idx, number)
+) WITHOUT ROWID;
+"""
+_PAGE_COLUMNS: Final = "id, url, url_key, search, signature, digest, added_at, seen_at, copies, crawler"
+
+
+class SqliteStore:
+    """One namespace of a SQLite file. Safe to use from several threads and several processes."""
+
+    def __init__(self, path: str, layout: Layout, *, clock: Callable[[], float] = time.time) -> None:
+        self._path = path
+        self._layout = layout
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._crawler = Crawler(0, 0)
+        self._index = 0
+
+    def open(self) -> int:
+        """See `Store`."""
+        with self._lock, self._errors():
+            if self._connection is None:
+                self._connection = self._connect()
+            with self._transaction() as db:
+                return self._join(db)
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._path != ":memory:":
+            Path(self._path).parent.mkdir(parents=True, exist_ok=True)
+        db = sqlite3.connect(
+            self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            # With a write-ahead log this never corrupts; a power cut may lose the last few pages.
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            db.execute(f"PRAGMA mmap_size = {_MAP_BYTES}")
+            (application,) = db.execute("PRAGMA application_id").fetchone()
+            (objects,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if objects and application != _APPLICATION_ID:
+                raise StoreError(f"{self._path} is a SQLite file of another program; choose another path")
+            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            db.executescript(_SCHEMA)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _join(self, db: sqlite3.Connection) -> int:
+        layout = self._layout
+        row = db.execute(
+            "SELECT number, profile, pages, crawlers, first_crawler FROM indexes WHERE namespace = ?",
+            (layout.namespace,),
+        ).fetchone()
+        if row is None:
+            cursor = db.execute(
+                "INSERT INTO indexes (namespace, profile, tables) VALUES (?, ?, ?)",
+                (layout.namespace, layout.profile, len(layout.tables)),
+            )
+            row = (cursor.lastrowid, layout.profile, 0, 0, 0)
+        index, profile, pages, crawlers, first = row
+        if profile != layout.profile:
+            raise ProfileMismatchError(
+                f"the namespace {layout.namespace!r} of {self._path}",
+                index_profile=profile,
+                own_profile=layout.profile,
+            )
+        self._index = index
+        self._create_tables(db)
+        now = int(self._clock())
+        db.execute("DELETE FROM crawlers WHERE idx = ? AND expires <= ?", (index, now))
+        (others,) = db.execute("SELECT count(*) FROM crawlers WHERE idx = ?", (index,)).fetchone()
+        number = crawlers + 1
+        self._crawler = Crawler(number, first if others else number)
+        db.execute(
+            "UPDATE indexes SET crawlers = ?, first_crawler = ? WHERE number = ?",
+            (number, self._crawler.first, index),
+        )
+        self._renew_lease(db)
+        return int(pages)
+
+    def _create_tables(self, db: sqlite3.Connection) -> None:
+        db.execute(
+            f"CREATE TABLE IF NOT EXISTS {self._pages_table} (id INTEGER PRIMARY KEY, url TEXT NOT NULL, "
+            "url_key INTEGER NOT NULL, search INTEGER NOT NULL, signature BLOB NOT NULL, "
+            "digest INTEGER NOT NULL, added_at INTEGER NOT NULL, seen_at INTEGER NOT NULL, "
+            "copies INTEGER NOT NULL, crawler INTEGER NOT NULL)"
+        )
+        for name in (*self._key_tables, self._url_table):
+            db.execute(f"CREATE TABLE IF NOT EXISTS {name} (k INTEGER PRIMARY KEY)")
+
+    @property
+    def _pages_table(self) -> str:
+        return f"pages_{self._index}"
+
+    @property
+    def _url_table(self) -> str:
+        return f"urls_{self._index}"
+
+    @property
+    def _key_tables(self) -> list[str]:
+        return [f"keys_{self._index}_{table}" for table in range(len(self._layout.tables))]
+
+    def check_and_add(self, query: Query) -> Answer:
+        """See `Store`."""
+        now = int(self._clock())
+        entry = query.entry
+        with self._lock, self._errors(), self._transaction() as db:
+            own = self._page_with(db, entry.url_key)
+            if own is not None and self._is_live(own, query, now) and not self._crawler.is_fellow(own["crawler"]):
+                return self._revisit(db, own, entry, now)
+            candidates = self._candidates(db, query, now)
+            matches = self._matches(query, candidates)
+            if matches:
+                row = matches[0]
+                db.execute(
+                    f"UPDATE {self._pages_table} SET copies = copies + 1, seen_at = ? WHERE id = ?",
+                    (now, row["id"]),
+                )
+                status = Status.EXACT if _unsigned(row["digest"]) == entry.digest else Status.NEAR
+                record = _record(row, seen_at=now, copies=row["copies"] + 1)
+                return Answer(status, record, False, self._count(db), len(candidates))
+            if own is not None:
+                self._remove(db, own)
+            self._add(db, entry, now)
+            return Answer(Status.NEW, None, False, self._count(db), len(candidates))
+
+    def _revisit(self, db: sqlite3.Connection, own: sqlite3.Row, entry: Entry, now: int) -> Answer:
+        changed = _unsigned(own["digest"]) != entry.digest
+        if changed:
+            self._unfile(db, own)
+            self._file(db, own["id"], entry.search)
+            db.execute(
+                f"UPDATE {self._pages_table} SET search = ?, signature = ?, digest = ? WHERE id = ?",
+                (_signed(entry.search), entry.signature, _signed(entry.digest), own["id"]),
+            )
+        db.execute(
+            f"UPDATE {self._pages_table} SET seen_at = ?, crawler = ? WHERE id = ?",
+            (now, self._crawler.number, own["id"]),
+        )
+        return Answer(Status.REVISIT, _record(own, seen_at=now), changed, self._count(db), 0)
+
+    def find(self, query: Query) -> list[Record]:
+        """See `Store`."""
+        with self._lock, self._errors():
+            db = self._open_connection()
+            candidates = self._candidates(db, query, int(self._clock()))
+            return [_record(row) for row in self._matches(query, candidates)]
+
+    def forget(self, url_key: int) -> bool:
+        """See `Store`."""
+        with self._lock, self._errors(), self._transaction() as db:
+            own = self._page_with(db, url_key)
+            if own is not None:
+                self._remove(db, own)
+            return own is not None
+
+    def clear(self) -> None:
+        """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
+        with self._lock, self._errors():
+            if self._connection is None:
+                self._connection = self._connect()
+            with self._transaction() as db:
+                row = db.execute(
+                    "SELECT number, tables FROM indexes WHERE namespace = ?", (self._layout.namespace,)
+                ).fetchone()
+                if row is None:
+                    return
+                number, tables = row
+                for name in ("pages", "urls", *(f"keys_{number}_{table}" for table in range(tables))):
+                    full = name if name.startswith("keys") else f"{name}_{number}"
+                    db.execute(f"DROP TABLE IF EXISTS {full}")
+                db.execute("DELETE FROM crawlers WHERE idx = ?", (number,))
+                db.execute("DELETE FROM indexes WHERE number = ?", (number,))
+                self._join(db)
+
+    def info(self) -> StoreInfo:
+        """See `Store`. `bytes` is the size of the whole file."""
+        with self._lock, self._errors():
+            db = self._open_connection()
+            (size,) = db.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()
+            return StoreInfo(
+                pages=self._count(db),
+                bytes=int(size),
+                tables=len(self._layout.tables),
+                profile=self._layout.profile,
+                namespace=self._layout.namespace,
+                store=f"sqlite:///{self._path}",
+            )
+
+    def heartbeat(self) -> None:
+        """See `Store`."""
+        with self._lock, self._errors(), self._transaction() as db:
+            self._renew_lease(db)
+
+    def _renew_lease(self, db: sqlite3.Connection) -> None:
+        db.execute(
+            "INSERT OR REPLACE INTO crawlers (idx, number, expires) VALUES (?, ?, ?)",
+            (self._index, self._crawler.number, int(self._clock()) + LEASE_SECONDS),
+        )
+
+    def close(self) -> None:
+        """See `Store`."""
+        with self._lock:
+            if self._connection is None:
+                return
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute(
+                    "DELETE FROM crawlers WHERE idx = ? AND number = ?", (self._index, self._crawler.number)
+                )
+            self._connection.close()
+            self._connection = None
+
+    def _open_connection(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise StoreUnavailableError(f"the store {self._path} is not open")
+        return self._connection
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """A write transaction: no other process decides between our look and our addition."""
+        db = self._open_connection()
+        db.row_factory = sqlite3.Row
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            yield db
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                db.execute("ROLLBACK")
+            raise
+        db.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """SQLite's errors as ours."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            name = getattr(error, "sqlite_errorname", "") or ""
+            if name.startswith("SQLITE_FULL"):
+                raise StoreFullError(f"no room left for {self._path}: {error}") from error
+            if name.startswith(("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_READONLY")):
+                raise StoreUnavailableError(f"{self._path} cannot be used: {error}") from error
+            raise StoreError(f"{self._path}: {error}") from error
+        except OSError as error:
+            raise StoreUnavailableError(f"{self._path} cannot be used: {error}") from error
+
+    def _count(self, db: sqlite3.Connection) -> int:
+        return int(db.execute("SELECT pages FROM indexes WHERE number = ?", (self._index,)).fetchone()[0])
+
+    def _page_with(self, db: sqlite3.Connection, url_key: int) -> sqlite3.Row | None:
+        low, high = packed_range(url_key, url_key)
+        return db.execute(  # type: ignore[no-any-return]
+            f"SELECT {_PAGE_COLUMNS} FROM {self._url_table} CROSS JOIN {self._pages_table} "
+            f"ON id = (k & {MAX_PAGES - 1}) WHERE k BETWEEN ? AND ? AND url_key = ?",
+            (_signed(low), _signed(high), _signed(url_key)),
+        ).fetchone()
+
+    def _is_live(self, row: sqlite3.Row, query: Query, now: int) -> bool:
+        return query.ttl_seconds is None or row["seen_at"] >= now - query.ttl_seconds
+
+    def _candidates(self, db: sqlite3.Connection, query: Query, now: int) -> list[sqlite3.Row]:
+        """Pages in the query's ranges, without repetition."""
+        plan = query.plan
+        found: dict[int, None] = {}
+        for number, name in enumerate(self._key_tables):
+            mine = plan.tables == number
+            lows, highs = plan.lows[mine], plan.highs[mine]
+            if not len(lows):
+                continue
+            bounds: list[int] = []
+            for low, high in zip(lows.tolist(), highs.tolist(), strict=True):
+                first, last = packed_range(low, high)
+                bounds += (first - _SIGN, last - _SIGN)
+            ranges = ",".join(["(?,?)"] * len(lows))
+            keys = db.execute(
+                f"WITH r(low, high) AS (VALUES {ranges}) SELECT k FROM r CROSS JOIN {name} "
+                f"ON k BETWEEN low AND high LIMIT {query.max_candidates}",
+                bounds,
+            ).fetchall()
+            found.update(dict.fromkeys(page_of(key + _SIGN) for (key,) in keys))
+        if not found:
+            return []
+        pages = list(found)[: query.max_candidates]
+        rows = db.execute(
+            f"SELECT {_PAGE_COLUMNS} FROM {self._pages_table} WHERE id IN ({','.join(map(str, pages))})"
+        ).fetchall()
+        return [row for row in rows if self._is_live(row, query, now)]
+
+    def _matches(self, query: Query, candidates: list[sqlite3.Row]) -> list[sqlite3.Row]:
+        """The accepted candidates, nearest first."""
+        digests = [_unsigned(row["digest"]) for row in candidates]
+        found = accepted(query, [row["signature"] for row in candidates], digests)
+        ranked = sorted((cost, candidates[position]["id"], position) for cost, position in found)
+        return [candidates[position] for _, _, position in ranked]
+
+    def _add(self, db: sqlite3.Connection, entry: Entry, now: int) -> None:
+        cursor = db.execute(
+            f"INSERT INTO {self._pages_table} (url, url_key, search, signature, digest, added_at, seen_at, "
+            "copies, crawler) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)",
+            (
+                entry.url,
+                _signed(entry.url_key),
+                _signed(entry.search),
+                entry.signature,
+                _signed(entry.digest),
+                now,
+                now,
+                self._crawler.number,
+            ),
+        )
+        page = cursor.lastrowid or 0
+        if page >= MAX_PAGES:
+            raise StoreFullError(f"{self._path} holds its limit of {MAX_PAGES} pages")
+        self._file(db, page, entry.search)
+        db.execute(f"INSERT INTO {self._url_table} VALUES (?)", (_signed(pack_key(entry.url_key, page)),))
+        db.execute("UPDATE indexes SET pages = pages + 1 WHERE number = ?", (self._index,))
+
+    def _remove(self, db: sqlite3.Connection, row: sqlite3.Row) -> None:
+        self._unfile(db, row)
+        page = row["id"]
+        packed = _signed(pack_key(_unsigned(row["url_key"]), page))
+        db.execute(f"DELETE FROM {self._url_table} WHERE k = ?", (packed,))
+        db.execute(f"DELETE FROM {self._pages_table} WHERE id = ?", (page,))
+        db.execute("UPDATE indexes SET pages = pages - 1 WHERE number = ?", (self._index,))
+
+    def _file(self, db: sqlite3.Connection, page: int, search: int) -> None:
+        for name, table in zip(self._key_tables, self._layout.tables, strict=True):
+            db.execute(f"INSERT INTO {name} VALUES (?)", (_signed(pack_key(table.key(search), page)),))
+
+    def _unfile(self, db: sqlite3.Connection, row: sqlite3.Row) -> None:
+        for name, table in zip(self._key_tables, self._layout.tables, strict=True):
+            packed = pack_key(table.key(_unsigned(row["search"])), row["id"])
+            db.execute(f"DELETE FROM {name} WHERE k = ?", (_signed(packed),))
+
+
+def _record(row: sqlite3.Row, **newer: Any) -> Record:
+    values = {
+        "url": row["url"],
+        "url_key": _unsigned(row["url_key"]),
+        "search": _unsigned(row["search"]),
+        "signature": row["signature"],
+        "digest": _unsigned(row["digest"]),
+        "added_at": row["added_at"],
+        "seen_at": row["seen_at"],
+        "copies": row["copies"],
+    }
+    return Record(**{**values, **newer})
+
+
+# SQLite's integers are signed: shift the unsigned 64-bit range so that the order stays.
+def _signed(value: int) -> int:
+    return value - _SIGN
+
+
+def _unsigned(value: int) -> int:
+    return value + _SIGN

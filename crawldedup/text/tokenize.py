@@ -1,0 +1,189 @@
+"""Text to words, and words to 64-bit hashes, without a Python loop over the words.
+
+A text is NFKC-normalised and case-folded. A word is a run of letters, digits and underscores with the marks
+that belong to them; in scripts without spaces between words (Han, Kana, Thai, Lao, Khmer, Myanmar) every
+letter with its marks is a word by itself.
+
+`words` gives the words as strings, `word_hashes` gives one 64-bit hash a word; both see the same words.
+The hash of a word with folded code points c_0, c_1, .. is mix(sum of mix(c_i) * B^i mod 2^64): a sum over a
+slice of the text, so numpy computes all of them at once (Karp & Rabin 1987, with a mixed alphabet).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from crawldedup.text.classes import LETTER, MARK, SEPARATOR, SOLO, UNKNOWN, class_table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Hashes = NDArray[np.uint64]
+
+# Odd, so that it has an inverse mod 2^64; 3 mod 8, so that B - 1 and B^2 - 1 keep few factors of two and
+# words that are permutations of each other differ in the high bits at least.
+_BASE: Final = 0x9E3779B97F4A7C13
+_BLOCK: Final = 1 << 16
+_PLANE: Final = 1 << 16
+_SHIFT: Final = np.uint64(32)
+_FACTOR: Final = np.uint64(0xD6E8FEB86659FD93)
+_SOFT_HYPHEN: Final = "\xad"
+# Hangul vowels and tails are letters, yet normalisation joins them to the letter before.
+_JAMO_VOWELS_AND_TAILS: Final = slice(0x1160, 0x1200)
+
+
+def mix(values: Hashes) -> Hashes:
+    """Scramble 64-bit values one to one (xor-shift-multiply); a new array."""
+    mixed: Hashes = values ^ (values >> _SHIFT)
+    mixed *= _FACTOR
+    mixed ^= mixed >> _SHIFT
+    mixed *= _FACTOR
+    mixed ^= mixed >> _SHIFT
+    return mixed
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, normalised and case-folded, in order."""
+    folded = _normalise(text).casefold()
+    codes = _code_points(folded)
+    classes = class_table().take(codes)
+    starts = np.flatnonzero(_word_starts(classes))
+    separator = classes == SEPARATOR
+    # A word ends where the next one starts or where separators begin, whichever comes first.
+    edges = np.flatnonzero(separator & ~np.concatenate(([True], separator[:-1])))
+    ends = np.minimum(
+        np.append(starts[1:], len(codes)),
+        np.append(edges, len(codes))[np.searchsorted(edges, starts)],
+    )
+    return [folded[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+
+def word_hashes(text: str) -> Hashes:
+    """One 64-bit hash a word, shape (words,), in order; the same on every machine and Python."""
+    tables = _plane_tables()
+    if text.isascii():
+        encoded = text.encode("ascii")
+        starts = np.frombuffer(encoded.translate(tables.ascii_letters), np.bool_).copy()
+        starts[1:] &= ~starts[:-1]
+        return _hash_slices(tables.values.take(np.frombuffer(encoded, np.uint8)), starts.nonzero()[0])
+    codes = _code_points(text)
+    if codes.max() < _PLANE and tables.plain.take(codes).all():
+        starts = _word_starts(tables.classes.take(codes))
+        return _hash_slices(tables.values.take(codes), starts.nonzero()[0])
+    codes = _code_points(_normalise(text).casefold())
+    classes = class_table().take(codes)
+    values = mix(codes.astype(np.uint64) + np.uint64(1))
+    values[classes == SEPARATOR] = 0
+    return _hash_slices(values, _word_starts(classes).nonzero()[0])
+
+
+def _normalise(text: str) -> str:
+    """NFKC as of Unicode 14, without soft hyphens (they are invisible inside words)."""
+    codes = _code_points(text.replace(_SOFT_HYPHEN, ""))
+    known = np.where(class_table().take(codes) == UNKNOWN, np.uint32(ord(" ")), codes)
+    return unicodedata.normalize("NFKC", known.astype("<u4").tobytes().decode("utf-32-le"))
+
+
+def _code_points(text: str) -> NDArray[np.uint32]:
+    # Lone surrogates cannot be encoded; they belong to no word, so a replacement changes nothing.
+    return np.frombuffer(text.encode("utf-32-le", "replace"), "<u4")
+
+
+def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Where words start: a solo letter always, a letter or mark unless it continues a word."""
+    starts = classes == LETTER
+    solo = classes == SOLO
+    mark = classes == MARK
+    continues = starts | mark
+    starts[1:] &= ~continues[:-1]
+    stray = mark.copy()
+    stray[1:] &= classes[:-1] == SEPARATOR
+    starts |= solo
+    starts |= stray
+    return starts
+
+
+def _hash_slices(values: Hashes, starts: NDArray[np.intp]) -> Hashes:
+    """Hash the slices values[starts[i]:starts[i + 1]]; separators have the value 0 and so do not count."""
+    tables = _plane_tables()
+    if len(starts) == 0:
+        return np.empty(0, np.uint64)
+    if len(values) <= _BLOCK:
+        values *= tables.powers[: len(values)]
+        sums = np.add.reduceat(values, starts)
+        sums *= tables.inverses.take(starts)
+        return mix(sums)
+    return np.concatenate([_hash_slices(*block) for block in _blocks(values, starts)])
+
+
+def _blocks(values: Hashes, starts: NDArray[np.intp]) -> list[tuple[Hashes, NDArray[np.intp]]]:
+    """Cut a long text at word starts into blocks of at most _BLOCK code points.
+
+    A single word longer than a block is cut off there: no language has one, hostile pages do.
+    """
+    blocks = []
+    first = 0
+    while first < len(starts):
+        offset = int(starts[first])
+        last = int(np.searchsorted(starts, offset + _BLOCK))
+        end = int(starts[last]) if last < len(starts) else len(values)
+        if end > offset + _BLOCK and last - first > 1:
+            last -= 1
+            end = int(starts[last])
+        blocks.append((values[offset : min(end, offset + _BLOCK)], starts[first:last] - offset))
+        first = last
+    return blocks
+
+
+class _PlaneTables(NamedTuple):
+    """What normalising and folding make of each character of the basic multilingual plane."""
+
+    plain: NDArray[np.bool_]
+    """True where the rows below hold whatever stands beside the character; shape (0x10000,)."""
+    classes: NDArray[np.uint8]
+    """Class of the normalised character."""
+    values: Hashes
+    """mix(normalised and folded code point + 1), 0 for separators."""
+    ascii_letters: bytes
+    """For bytes.translate: 1 for ASCII letters, digits and underscore."""
+    powers: Hashes
+    inverses: Hashes
+
+
+@cache
+def _plane_tables() -> _PlaneTables:
+    classes = class_table()[:_PLANE].copy()
+    plain = classes < MARK
+    plain[_JAMO_VOWELS_AND_TAILS] = False
+    plain[ord(_SOFT_HYPHEN)] = False
+    folded = np.zeros(_PLANE, np.uint64)
+    for code_point in np.flatnonzero(plain).tolist():
+        normal = unicodedata.normalize("NFKC", chr(code_point)).casefold()
+        kinds = {int(class_table()[ord(character)]) for character in normal}
+        if kinds == {SEPARATOR}:
+            classes[code_point] = SEPARATOR
+        elif len(normal) == 1:
+            classes[code_point] = kinds.pop()
+            folded[code_point] = ord(normal)
+        else:
+            plain[code_point] = False
+    values = mix(folded + np.uint64(1))
+    values[classes == SEPARATOR] = 0
+    return _PlaneTables(
+        plain=plain,
+        classes=classes,
+        values=values,
+        ascii_letters=(classes[:256] == LETTER).tobytes(),
+        powers=_powers(_BASE),
+        inverses=_powers(pow(_BASE, -1, 1 << 64)),
+    )
+
+
+def _powers(base: int) -> Hashes:
+    factors = np.full(_BLOCK, base, np.uint64)
+    factors[0] = 1
+    return np.cumprod(factors, dtype=np.uint64)
