@@ -15,7 +15,7 @@ from crawldedup.hashing.fingerprint import MIN_WORDS, VERIFY_BITS, Fingerprint
 from crawldedup.page import PageReader
 from crawldedup.scope import canonical_url, check_scope, salt_of, site_of
 from crawldedup.search.decision import estimate_similarity, identity_rule, likelihood_rule
-from crawldedup.search.model import accept_threshold
+from crawldedup.search.model import accept_threshold, search_similarity
 from crawldedup.search.plan import prefix_bits, single_plan, volatile_plan
 from crawldedup.search.tables import rotated_tables
 from crawldedup.stores.base import Entry, Layout, Query, Status
@@ -272,8 +272,9 @@ class Deduplicator:
             page.search_weights,
             TABLES,
             prefix=prefix_bits(self._pages),
-            similarity=similarity,
-            recall=self._recall,
+            similarity=search_similarity(similarity),
+            # Half of what may be missed is left to the decision.
+            recall=(1 + self._recall) / 2,
             budget=PROBE_BUDGET,
         )
 
@@ -321,9 +322,7 @@ class AsyncDeduplicator:
         """See `Deduplicator.check`."""
         loop = asyncio.get_running_loop()
         page = await loop.run_in_executor(self._readers, self._dedup._read, html, text, encoding)
-        return await self._ask(
-            lambda: self._dedup.judge(url, page, identity=identity, scope_key=scope_key)
-        )
+        return await self._ask(lambda: self._dedup.judge(url, page, identity=identity, scope_key=scope_key))
 
     async def find(self, **arguments: object) -> list[Match]:
         """See `Deduplicator.find`."""
@@ -350,9 +349,7 @@ class AsyncDeduplicator:
 def check_similarity(similarity: float) -> None:
     """Raise ConfigurationError unless a similarity threshold is one that can be promised."""
     if not isinstance(similarity, int | float) or not LOWEST_SIMILARITY <= similarity <= 1:
-        raise ConfigurationError(
-            f"similarity is {similarity!r}; it must be a number from {LOWEST_SIMILARITY} to 1"
-        )
+        raise ConfigurationError(f"similarity is {similarity!r}; it must be a number from {LOWEST_SIMILARITY} to 1")
 
 
 def check_namespace(namespace: str) -> None:

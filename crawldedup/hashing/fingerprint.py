@@ -131,7 +131,8 @@ def thin_fingerprint(digest: int, words: int) -> Fingerprint:
 def _frequency_weights() -> Floats:
     """1 + ln(term frequency) in units of 1 / _WEIGHT_UNIT, rounded; index 0 is unused."""
     frequencies = np.maximum(np.arange(_MAX_FREQUENCY), 1)
-    return np.rint(_WEIGHT_UNIT * (1 + np.log(frequencies))).astype(np.float32)
+    weights: Floats = np.rint(_WEIGHT_UNIT * (1 + np.log(frequencies))).astype(np.float32)
+    return weights
 
 
 def _search_weights(features: Hashes) -> Floats:
@@ -150,7 +151,8 @@ def _search_weights(features: Hashes) -> Floats:
         sums += weights[start : start + _ROWS_A_BLOCK] @ bits
     # Exact in float64: integers far below 2^53.
     exact = weights.astype(np.float64)
-    return ((2 * sums - exact.sum()) / np.sqrt(exact @ exact)).astype(np.float32)
+    normalised: Floats = ((2 * sums - exact.sum()) / np.sqrt(exact @ exact)).astype(np.float32)
+    return normalised
 
 
 def _verify_weights(shingles: Hashes) -> Floats:
@@ -160,7 +162,8 @@ def _verify_weights(shingles: Hashes) -> Floats:
     counts = np.zeros(VERIFY_BITS, np.int64)
     for start in range(0, len(distinct), _ROWS_A_BLOCK):
         counts += _count_bits(distinct[start : start + _ROWS_A_BLOCK])
-    return ((2 * counts - len(distinct)) / np.sqrt(len(distinct))).astype(np.float32)
+    normalised: Floats = ((2 * counts - len(distinct)) / np.sqrt(len(distinct))).astype(np.float32)
+    return normalised
 
 
 def _count_bits(hashes: Hashes) -> NDArray[np.int64]:
@@ -181,7 +184,8 @@ def _count_bits(hashes: Hashes) -> NDArray[np.int64]:
     bits &= _BYTE_LANES
     sums = np.add.reduce(bits.reshape(8, 4, lanes, _ROWS_A_LANE), axis=3)
     counters = sums.astype("<u8", copy=False).view(np.uint8).reshape(8, 4, lanes, 8)
-    return counters.sum(axis=2, dtype=np.int64).ravel()
+    counts: NDArray[np.int64] = counters.sum(axis=2, dtype=np.int64).ravel()
+    return counts
 
 
 def _first_of_runs(ordered: Hashes) -> NDArray[np.intp]:

@@ -1,0 +1,1 @@
+"""Finding and judging: tables, flip model, probe plans, decision."""

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 MAX_SIMILARITY: Final = 0.9995
 """Similarities above this are treated as this: at 1 the model would allow no flip at all."""
 
+SEARCH_SHARE: Final = 0.6
+"""How much of a page's dissimilarity its search features see; see `search_similarity`."""
+
 _STEPS: Final = 256  # grid points per unit of x = |w| u
 _MAX_X: Final = 37  # Phi(-37) is the last that a double can hold
 
@@ -68,6 +71,17 @@ def grid_rows(absolute_weights: NDArray[np.float32], u: float) -> NDArray[np.int
 def cosine(similarity: float) -> float:
     """Cosine of two sets of equal size with Jaccard similarity `similarity`."""
     return 2 * similarity / (1 + similarity)
+
+
+def search_similarity(similarity: float) -> float:
+    """The similarity of two pages' search features, given that of their word 3-shingles.
+
+    An edited word touches three 3-shingles of n, but one word and two pairs among twice as many search features:
+    half of the dissimilarity arrives. A whole paragraph that is added arrives in full. On real near
+    duplicates (installation guides of nine architectures) 0.49 to 0.57 of it was seen at similarities of
+    0.8 and more.
+    """
+    return 1 - SEARCH_SHARE * (1 - similarity)
 
 
 def steepness(similarity: float) -> float:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _KEY_BITS: Final = 64
 _ALL_ONES: Final = (1 << _KEY_BITS) - 1
-MIN_PREFIX_BITS: Final = 8
+MIN_PREFIX_BITS: Final = 18
+"""Small indexes need not be read this narrowly, but it costs no recall and spares comparisons."""
 MAX_PREFIX_BITS: Final = 32
 
 
@@ -61,14 +62,12 @@ def exact_plan(fingerprint: int, search: BlockSearch) -> ProbePlan:
         key = table.key(fingerprint)
         lows.append(key & ~rest)
         highs.append(key | rest)
-    return ProbePlan(
-        np.arange(len(lows)), np.array(lows, np.uint64), np.array(highs, np.uint64), recall=1.0
-    )
+    return ProbePlan(np.arange(len(lows)), np.array(lows, np.uint64), np.array(highs, np.uint64), recall=1.0)
 
 
 def prefix_bits(pages: int) -> int:
-    """Prefix length at which a probe meets about half an unrelated page in an index of `pages` pages."""
-    return min(max(math.ceil(math.log2(max(pages, 1))) + 1, MIN_PREFIX_BITS), MAX_PREFIX_BITS)
+    """Prefix length at which four probes or more meet one unrelated page in an index of `pages` pages."""
+    return min(max(math.ceil(math.log2(max(pages, 1))) + 2, MIN_PREFIX_BITS), MAX_PREFIX_BITS)
 
 
 def volatile_plan(

@@ -106,6 +106,4 @@ class BlockSearch:
     @cached_property
     def prefixes(self) -> tuple[int, ...]:
         """For each table, how many leading bits two near fingerprints share."""
-        return tuple(
-            sum(width for _, width in table.blocks[: self.blocks - self.distance]) for table in self.tables
-        )
+        return tuple(sum(width for _, width in table.blocks[: self.blocks - self.distance]) for table in self.tables)

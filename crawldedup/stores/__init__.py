@@ -1,0 +1,1 @@
+"""Where pages are remembered: memory, SQLite, Redis, behind one protocol."""

@@ -22,9 +22,13 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from crawldedup.search.decision import CostRule
     from crawldedup.search.plan import ProbePlan
     from crawldedup.search.tables import Table
+
+    Keys = NDArray[np.uint64]
 
 LEASE_SECONDS: Final = 120
 """A crawler that is not heard of for this long has left the crawl; see `Crawler`."""
@@ -205,3 +209,8 @@ def page_of(packed: int) -> int:
 def packed_range(low: int, high: int) -> tuple[int, int]:
     """First and last packed key of a range of keys, both included."""
     return low & _KEY_MASK, high | _ID_MASK
+
+
+def packed_ranges(plan: ProbePlan) -> tuple[Keys, Keys]:
+    """The same for all ranges of a plan, two arrays of shape (probes,)."""
+    return plan.lows & np.uint64(_KEY_MASK), plan.highs | np.uint64(_ID_MASK)

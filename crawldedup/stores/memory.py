@@ -22,6 +22,7 @@ from crawldedup.stores.base import (
     accepted,
     pack_key,
     packed_range,
+    packed_ranges,
     page_of,
 )
 
@@ -83,8 +84,8 @@ class SortedKeys:
             first = np.searchsorted(part, lows, "left")
             last = np.searchsorted(part, highs, "right")
             for number in np.flatnonzero(last > first).tolist():
-                for key in part[first[number] : min(last[number], first[number] + limit)].tolist():
-                    found.append((number, key))
+                keys = part[first[number] : min(last[number], first[number] + limit)]
+                found.extend((number, key) for key in keys.tolist())
         found.sort()
         return [key for _, key in found[:limit]]
 
@@ -195,10 +196,11 @@ class MemoryStore:
     def _candidates(self, query: Query, now: int) -> list[int]:
         """Pages in the query's ranges, without repetition."""
         found: dict[int, None] = {}
+        lows, highs = packed_ranges(query.plan)
         for number, keys in enumerate(self._tables):
             mine = query.plan.tables == number
-            lows, highs = packed_range(query.plan.lows[mine], query.plan.highs[mine])
-            found.update(dict.fromkeys(map(page_of, keys.ranges(lows, highs, query.max_candidates))))
+            packed = keys.ranges(lows[mine], highs[mine], query.max_candidates)
+            found.update(dict.fromkeys(map(page_of, packed)))
         live = [page for page in found if self._is_live(page, query, now)]
         return live[: query.max_candidates]
 
@@ -206,10 +208,7 @@ class MemoryStore:
         """(cost, page) of the accepted candidates."""
         rows = self._rows[candidates]
         signatures = [value.tobytes() for value in rows["signature"]]
-        return [
-            (cost, candidates[position])
-            for cost, position in accepted(query, signatures, rows["digest"].tolist())
-        ]
+        return [(cost, candidates[position]) for cost, position in accepted(query, signatures, rows["digest"].tolist())]
 
     def _page_with(self, url_key: int) -> int | None:
         low, high = packed_range(url_key, url_key)

@@ -74,9 +74,7 @@ class RedisStore:
             raise ConfigurationError(f"the store URL {_without_password(url)!r} is not valid: {error}") from error
         self._url = _without_password(url)
         common = _script_text("common")
-        self._scripts = {
-            name: self._client.register_script(common + _script_text(name)) for name in _SCRIPTS
-        }
+        self._scripts = {name: self._client.register_script(common + _script_text(name)) for name in _SCRIPTS}
 
     def open(self) -> int:
         """See `Store`."""

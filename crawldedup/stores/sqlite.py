@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from crawldedup.errors import (
     ProfileMismatchError,
     StoreError,
@@ -33,6 +35,7 @@ from crawldedup.stores.base import (
     accepted,
     pack_key,
     packed_range,
+    packed_ranges,
     page_of,
 )
 
@@ -43,6 +46,9 @@ BUSY_SECONDS: Final = 5.0
 _SIGN: Final = 1 << 63
 _CACHE_KIB: Final = 64 * 1024
 _MAP_BYTES: Final = 1 << 30
+# One statement for every number of probes a table and of candidates, or each check would parse long ones.
+_CACHED_STATEMENTS: Final = 512
+_LOG_PAGES: Final = 8192  # 32 MiB
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
 
 _SCHEMA: Final = """
@@ -81,12 +87,18 @@ class SqliteStore:
         if self._path != ":memory:":
             Path(self._path).parent.mkdir(parents=True, exist_ok=True)
         db = sqlite3.connect(
-            self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            self._path,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=_CACHED_STATEMENTS,
         )
         try:
             db.execute("PRAGMA journal_mode = WAL")
             # With a write-ahead log this never corrupts; a power cut may lose the last few pages.
             db.execute("PRAGMA synchronous = NORMAL")
+            # Every checkpoint waits for the disk; a larger log makes them rare and merges repeated writes.
+            db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
             db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             db.execute(f"PRAGMA mmap_size = {_MAP_BYTES}")
             (application,) = db.execute("PRAGMA application_id").fetchone()
@@ -95,6 +107,7 @@ class SqliteStore:
                 raise StoreError(f"{self._path} is a SQLite file of another program; choose another path")
             db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             db.executescript(_SCHEMA)
+            db.row_factory = sqlite3.Row
         except BaseException:
             db.close()
             raise
@@ -176,8 +189,7 @@ class SqliteStore:
                 return Answer(status, record, False, self._count(db), len(candidates))
             if own is not None:
                 self._remove(db, own)
-            self._add(db, entry, now)
-            return Answer(Status.NEW, None, False, self._count(db), len(candidates))
+            return Answer(Status.NEW, None, False, self._add(db, entry, now), len(candidates))
 
     def _revisit(self, db: sqlite3.Connection, own: sqlite3.Row, entry: Entry, now: int) -> Answer:
         changed = _unsigned(own["digest"]) != entry.digest
@@ -274,7 +286,6 @@ class SqliteStore:
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """A write transaction: no other process decides between our look and our addition."""
         db = self._open_connection()
-        db.row_factory = sqlite3.Row
         db.execute("BEGIN IMMEDIATE")
         try:
             yield db
@@ -316,28 +327,24 @@ class SqliteStore:
     def _candidates(self, db: sqlite3.Connection, query: Query, now: int) -> list[sqlite3.Row]:
         """Pages in the query's ranges, without repetition."""
         plan = query.plan
+        bounds = (np.column_stack(packed_ranges(plan)) ^ np.uint64(_SIGN)).view(np.int64)
         found: dict[int, None] = {}
         for number, name in enumerate(self._key_tables):
-            mine = plan.tables == number
-            lows, highs = plan.lows[mine], plan.highs[mine]
-            if not len(lows):
+            mine = bounds[plan.tables == number]
+            if not len(mine):
                 continue
-            bounds: list[int] = []
-            for low, high in zip(lows.tolist(), highs.tolist(), strict=True):
-                first, last = packed_range(low, high)
-                bounds += (first - _SIGN, last - _SIGN)
-            ranges = ",".join(["(?,?)"] * len(lows))
+            ranges = ",".join(["(?,?)"] * len(mine))
             keys = db.execute(
                 f"WITH r(low, high) AS (VALUES {ranges}) SELECT k FROM r CROSS JOIN {name} "
                 f"ON k BETWEEN low AND high LIMIT {query.max_candidates}",
-                bounds,
+                mine.ravel().tolist(),
             ).fetchall()
             found.update(dict.fromkeys(page_of(key + _SIGN) for (key,) in keys))
         if not found:
             return []
         pages = list(found)[: query.max_candidates]
         rows = db.execute(
-            f"SELECT {_PAGE_COLUMNS} FROM {self._pages_table} WHERE id IN ({','.join(map(str, pages))})"
+            f"SELECT {_PAGE_COLUMNS} FROM {self._pages_table} WHERE id IN ({','.join('?' * len(pages))})", pages
         ).fetchall()
         return [row for row in rows if self._is_live(row, query, now)]
 
@@ -348,7 +355,8 @@ class SqliteStore:
         ranked = sorted((cost, candidates[position]["id"], position) for cost, position in found)
         return [candidates[position] for _, _, position in ranked]
 
-    def _add(self, db: sqlite3.Connection, entry: Entry, now: int) -> None:
+    def _add(self, db: sqlite3.Connection, entry: Entry, now: int) -> int:
+        """Add a page; the number of pages from now on."""
         cursor = db.execute(
             f"INSERT INTO {self._pages_table} (url, url_key, search, signature, digest, added_at, seen_at, "
             "copies, crawler) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)",
@@ -368,7 +376,10 @@ class SqliteStore:
             raise StoreFullError(f"{self._path} holds its limit of {MAX_PAGES} pages")
         self._file(db, page, entry.search)
         db.execute(f"INSERT INTO {self._url_table} VALUES (?)", (_signed(pack_key(entry.url_key, page)),))
-        db.execute("UPDATE indexes SET pages = pages + 1 WHERE number = ?", (self._index,))
+        (pages,) = db.execute(
+            "UPDATE indexes SET pages = pages + 1 WHERE number = ? RETURNING pages", (self._index,)
+        ).fetchone()
+        return int(pages)
 
     def _remove(self, db: sqlite3.Connection, row: sqlite3.Row) -> None:
         self._unfile(db, row)

@@ -1,0 +1,1 @@
+"""Text of a page: extraction, words."""

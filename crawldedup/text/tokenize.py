@@ -4,7 +4,7 @@ A text is NFKC-normalised and case-folded. A word is a run of letters, digits an
 that belong to them; in scripts without spaces between words (Han, Kana, Thai, Lao, Khmer, Myanmar) every
 letter with its marks is a word by itself.
 
-`words` gives the words as strings, `word_hashes` gives one 64-bit hash a word; both see the same words.
+`split_words` gives the words as strings, `word_hashes` gives one 64-bit hash a word; both see the same words.
 The hash of a word with folded code points c_0, c_1, .. is mix(sum of mix(c_i) * B^i mod 2^64): a sum over a
 slice of the text, so numpy computes all of them at once (Karp & Rabin 1987, with a mixed alphabet).
 """
@@ -46,9 +46,10 @@ def mix(values: Hashes) -> Hashes:
     return mixed
 
 
-def words(text: str) -> list[str]:
-    """The words of a text, normalised and case-folded, in order."""
-    folded = _normalise(text).casefold()
+def split_words(text: str, *, fold_case: bool = True) -> list[str]:
+    """The words of a text as strings, normalised and, unless told not to, case-folded, in order."""
+    normalised = _normalise(text)
+    folded = normalised.casefold() if fold_case else normalised
     codes = _code_points(folded)
     classes = class_table().take(codes)
     starts = np.flatnonzero(_word_starts(classes))
@@ -95,7 +96,7 @@ def _code_points(text: str) -> NDArray[np.uint32]:
 
 def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Where words start: a solo letter always, a letter or mark unless it continues a word."""
-    starts = classes == LETTER
+    starts: NDArray[np.bool_] = classes == LETTER
     solo = classes == SOLO
     mark = classes == MARK
     continues = starts | mark
