@@ -40,7 +40,7 @@ class PageReader:
 
     def read(self, body: bytes | str, encoding: str | None = None) -> Fingerprint:
         """Fingerprint an HTML page. `encoding` is what the server declared. Raises PageError."""
-        page = extract_page(body, encoding, _extractor(self.extractor))
+        page = extract_page(body, encoding, _extractor(self.extractor), min_words=self.min_words)
         return fingerprint(page.main, min_words=self.min_words, identity=page.whole)
 
     def read_text(self, text: str) -> Fingerprint:

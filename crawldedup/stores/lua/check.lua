@@ -27,7 +27,7 @@ local function file(page)
 end
 
 local function split_one(table_name)
-  local from = PREFIX .. table_name .. ':' .. string.format('%d', 2 ^ meta.depth + meta.split)
+  local from = PREFIX .. table_name .. ':' .. (2 ^ meta.depth + meta.split)
   local members = redis.call('ZRANGE', from, 0, -1)
   if #members == 0 then return end
   local middle = (2 * meta.split + 1) * 2 ^ (31 - meta.depth)
@@ -38,7 +38,7 @@ local function split_one(table_name)
     half[#half + 1] = members[i]
   end
   for side = 1, 2 do
-    local to = PREFIX .. table_name .. ':' .. string.format('%d', 2 ^ (meta.depth + 1) + 2 * meta.split + side - 1)
+    local to = PREFIX .. table_name .. ':' .. (2 ^ (meta.depth + 1) + 2 * meta.split + side - 1)
     for first = 1, #halves[side], 1000 do
       redis.call('ZADD', to, unpack(halves[side], first, math.min(first + 999, #halves[side])))
     end

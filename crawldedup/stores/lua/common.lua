@@ -48,22 +48,28 @@ local function leading(key)
 end
 
 local function bucket_key(table_name, key)
-  return PREFIX .. table_name .. ':' .. string.format('%d', (bucket_of(leading(key))))
+  return PREFIX .. table_name .. ':' .. (bucket_of(leading(key)))
 end
 
--- Calls visit(page number) for every member of a table between two 5-byte keys, until it returns true.
-local function each_in_range(table_name, low, high, limit, visit)
-  local value, last = leading(low), leading(high)
-  while value <= last do
-    local number, width = bucket_of(value)
-    local members = redis.call('ZRANGEBYLEX', PREFIX .. table_name .. ':' .. string.format('%d', number),
-      '[' .. low, '[' .. high .. '\255\255\255\255', 'LIMIT', 0, limit)
-    for i = 1, #members do
-      local a, b, c, d = byte(members[i], 6, 9)
-      if visit(((a * 256 + b) * 256 + c) * 256 + d) then return end
-    end
-    value = (floor(value / width) + 1) * width
+-- The members of a table between two 5-byte keys, both included. A probe's range lies within one bucket, unless
+-- the index grew a lot since the client last heard of its size.
+local function members_between(table_name, low, high, limit)
+  local stem, last = PREFIX .. table_name .. ':', high .. '\255\255\255\255'
+  local number, width = bucket_of(leading(low))
+  local members = redis.call('ZRANGEBYLEX', stem .. number, '[' .. low, '[' .. last, 'LIMIT', 0, limit)
+  local value, final = (floor(leading(low) / width) + 1) * width, leading(high)
+  while value <= final do
+    number, width = bucket_of(value)
+    local more = redis.call('ZRANGEBYLEX', stem .. number, '[' .. low, '[' .. last, 'LIMIT', 0, limit)
+    for i = 1, #more do members[#members + 1] = more[i] end
+    value = value + width
   end
+  return members
+end
+
+local function page_of(member)
+  local a, b, c, d = byte(member, 6, 9)
+  return ((a * 256 + b) * 256 + c) * 256 + d
 end
 
 local function read_record(page)
@@ -85,15 +91,13 @@ local function write_record(page, record)
 end
 
 local function page_with_url(url_key)
-  local head, found_page, found_record = sub(url_key, 1, 5), nil, nil
-  each_in_range('u', head, head, -1, function(page)
+  local head = sub(url_key, 1, 5)
+  local members = members_between('u', head, head, -1)
+  for i = 1, #members do
+    local page = page_of(members[i])
     local record = read_record(page)
-    if record and sub(record, 33, 40) == url_key then
-      found_page, found_record = page, record
-      return true
-    end
-  end)
-  return found_page, found_record
+    if record and sub(record, 33, 40) == url_key then return page, record end
+  end
 end
 
 -- Sum of the costs of the bits in which the record's signature differs, or nil once above the limit.
@@ -130,12 +134,12 @@ local function search(probes, signature, costs, limit, digest, max_candidates, o
   local accepted, seen, candidates = {}, {}, 0
   local costs_read, signature_read
   for first = 1, #probes, 11 do
-    if candidates >= max_candidates then break end
-    each_in_range('t' .. byte(probes, first), sub(probes, first + 1, first + 5),
-      sub(probes, first + 6, first + 10), max_candidates, function(page)
-      if seen[page] then return false end
+    local members = members_between('t' .. byte(probes, first), sub(probes, first + 1, first + 5),
+      sub(probes, first + 6, first + 10), max_candidates)
+    for i = 1, #members do
+      local page = page_of(members[i])
+      local record = not seen[page] and read_record(page)
       seen[page] = true
-      local record = read_record(page)
       if record and seen_at(record) >= oldest then
         candidates = candidates + 1
         costs_read = costs_read or bytes_of(costs)
@@ -144,9 +148,10 @@ local function search(probes, signature, costs, limit, digest, max_candidates, o
         if cost and (digest == '' or sub(record, 25, 32) == digest) then
           accepted[#accepted + 1] = {cost, page, record}
         end
+        if candidates == max_candidates then break end
       end
-      return candidates >= max_candidates
-    end)
+    end
+    if candidates == max_candidates then break end
   end
   table.sort(accepted, function(a, b)
     if a[1] == b[1] then return a[2] < b[2] end

@@ -1,0 +1,36 @@
+"""`crawldedup demo`: a crawl to look at."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from crawldedup.demo import DemoOptions, run_demo
+from crawldedup.demo.show import print_result, progress_bars
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from rich.console import Console
+
+
+def demo(options: Namespace, out: Console, err: Console) -> int:
+    """Serve a site, crawl it with the add-on on, and compare what was dropped with the truth."""
+    chosen = DemoOptions(
+        directory=options.dir,
+        store=options.store,
+        namespace=options.namespace,
+        similarity=options.similarity,
+        extractor=options.extractor,
+        exact=not options.no_exact,
+        verbose=options.verbose,
+        settings={"CRAWLDEDUP_MIN_WORDS": options.min_words},
+    )
+    # Bars go to the terminal's other channel, so that the result can be piped.
+    with progress_bars(err) as listener:
+        result = run_demo(chosen, listener)
+    if options.json:
+        print(json.dumps(result.as_dict()), file=out.file)
+    else:
+        print_result(result, out)
+    return 0

@@ -1,0 +1,119 @@
+"""Parsing of the command line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from crawldedup import __version__
+from crawldedup.cli import commands
+from crawldedup.cli.options import add_json_option, add_reading_options, add_store_options
+from crawldedup.errors import CrawlDedupError
+from crawldedup.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LONGEST_MESSAGE = 2000
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status: 0 done, 2 not possible as asked, 130 interrupted."""
+    options = _parser().parse_args(arguments)
+    out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
+    try:
+        status: int = options.run(options, out, err)
+    except CrawlDedupError as error:
+        err.print(Text(f"crawldedup: {printable(str(error), _LONGEST_MESSAGE)}"))
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has left (`| head`); what is still buffered has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="crawldedup", description="Recognises near-duplicate pages, during a crawl or anywhere else."
+    )
+    parser.add_argument("--version", action="version", version=f"crawldedup {__version__}")
+    add = parser.add_subparsers(metavar="COMMAND", required=True).add_parser
+
+    command = add("demo", help="crawl a local site full of near duplicates, or your own HTML files, and report")
+    command.add_argument("--dir", type=Path, metavar="FOLDER", help="crawl this folder of HTML files instead")
+    command.add_argument("--store", default="memory://", help="memory:// (default), sqlite:///path, redis://...")
+    command.add_argument("--namespace", help="name of the index (default: a new one for this run)")
+    command.add_argument("--no-exact", action="store_true", help="skip the exact similarities (with --dir)")
+    command.add_argument("--verbose", action="store_true", help="show the log of the crawl")
+    add_reading_options(command)
+    add_json_option(command)
+    command.set_defaults(run=_demo)
+
+    command = add("check", help="decide about pages and remember them")
+    command.add_argument("sources", nargs="+", metavar="PAGE", help="file, folder, .jsonl, URL, or - for stdin")
+    command.add_argument("--url", help="the URL to check the page under (default: its own)")
+    add_store_options(command)
+    add_reading_options(command)
+    add_json_option(command)
+    command.set_defaults(run=commands.check)
+
+    command = add("find", help="list remembered pages that resemble a page; remembers nothing")
+    command.add_argument("source", metavar="PAGE", help="file, URL, or - for stdin")
+    add_store_options(command)
+    add_reading_options(command)
+    add_json_option(command)
+    command.set_defaults(run=commands.find)
+
+    command = add("compare", help="tell how alike two pages are")
+    command.add_argument("first", metavar="PAGE")
+    command.add_argument("second", metavar="PAGE")
+    add_reading_options(command)
+    add_json_option(command)
+    command.set_defaults(run=commands.compare)
+
+    command = add("scan", help="find the clusters of near duplicates within a collection")
+    command.add_argument("sources", nargs="+", metavar="PAGES", help="files, folders or .jsonl files")
+    add_reading_options(command)
+    add_json_option(command)
+    command.set_defaults(run=commands.scan)
+
+    command = add("forget", help="remove pages from an index")
+    command.add_argument("urls", nargs="+", metavar="URL")
+    add_store_options(command)
+    _add_profile_option(command)
+    add_json_option(command)
+    command.set_defaults(run=commands.forget)
+
+    command = add("clear", help="remove every page of a namespace, whatever made it")
+    command.add_argument("--yes", action="store_true", help="do it")
+    add_store_options(command)
+    command.set_defaults(run=commands.clear)
+
+    command = add("info", help="pages and bytes of an index")
+    add_store_options(command)
+    _add_profile_option(command)
+    add_json_option(command)
+    command.set_defaults(run=commands.info)
+    return parser
+
+
+def _add_profile_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--extractor", default="trafilatura", help="the extractor the index was made with (default: trafilatura)"
+    )
+
+
+def _demo(options: argparse.Namespace, out: Console, err: Console) -> int:
+    # Only this command needs Scrapy.
+    from crawldedup.cli.demo import demo
+
+    return demo(options, out, err)

@@ -1,0 +1,51 @@
+"""Options that several commands share, and the Deduplicator they describe."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from crawldedup.deduplicator import Deduplicator
+from crawldedup.hashing.fingerprint import MIN_WORDS
+from crawldedup.scope import SCOPES
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
+
+
+def add_json_option(parser: ArgumentParser) -> None:
+    """--json."""
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def add_reading_options(parser: ArgumentParser) -> None:
+    """How pages are read and compared."""
+    parser.add_argument("--similarity", type=float, default=0.9, help="near duplicate from here on (default: 0.9)")
+    parser.add_argument(
+        "--extractor",
+        default="trafilatura",
+        help="trafilatura, resiliparse, text, or the dotted path of your own (default: trafilatura)",
+    )
+    parser.add_argument("--min-words", type=int, default=MIN_WORDS, help=f"thin below this (default: {MIN_WORDS})")
+
+
+def add_store_options(parser: ArgumentParser) -> None:
+    """Which index is asked."""
+    parser.add_argument(
+        "--store",
+        default=os.environ.get(STORE_VARIABLE, "sqlite:///crawldedup.sqlite"),
+        help="sqlite:///path, redis://host:port/db, ... "
+        f"(default: the environment's {STORE_VARIABLE}, else sqlite:///crawldedup.sqlite)",
+    )
+    parser.add_argument("--namespace", default="default", help="name of the index (default: default)")
+    parser.add_argument("--scope", default="global", choices=[name for name in SCOPES if name != "spider"])
+    parser.add_argument("--ttl", help="forget pages not seen for so long, as in 30d (default: never)")
+
+
+def make_deduplicator(options: Namespace, **changes: object) -> Deduplicator:
+    """The Deduplicator that the options describe. Raises ConfigurationError."""
+    names = ("namespace", "scope", "similarity", "ttl", "extractor", "min_words")
+    values = {name: getattr(options, name) for name in names if hasattr(options, name)}
+    return Deduplicator(**{"store": options.store, **values, **changes})

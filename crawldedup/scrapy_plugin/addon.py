@@ -1,0 +1,27 @@
+"""``ADDONS = {"crawldedup.Addon": 500}``: puts the middlewares where they belong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawldedup.scrapy_plugin.items import DropItemsMiddleware
+from crawldedup.scrapy_plugin.middleware import DedupMiddleware
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+# Responses come up from the download with falling order. Below 545 lie redirects (600), decompression (590),
+# meta refresh (580) and retries (550): what reaches 545 is a decoded page that the spider is about to get.
+DOWNLOADER_ORDER = 545
+
+# Next to the engine, after every other spider middleware had its say about the items.
+SPIDER_ORDER = 40
+
+
+class Addon:
+    """Adds the middlewares to a crawl, unless the project has already placed or disabled (None) them."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Place the middlewares; called by Scrapy before the crawl starts."""
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", DedupMiddleware, DOWNLOADER_ORDER)
+        settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", DropItemsMiddleware, SPIDER_ORDER)

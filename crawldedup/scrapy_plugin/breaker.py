@@ -1,0 +1,46 @@
+"""A circuit breaker: something that just failed is left alone for a while, so that it cannot slow a crawl."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 15.0
+
+
+class Breaker:
+    """Says whether to try again; each failure in a row doubles the pause, a success ends it.
+
+    Not thread-safe: one thread asks and reports.
+    """
+
+    def __init__(
+        self,
+        *,
+        first_pause_seconds: float = FIRST_PAUSE_SECONDS,
+        longest_pause_seconds: float = LONGEST_PAUSE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._first_pause = first_pause_seconds
+        self._longest_pause = longest_pause_seconds
+        self._clock = clock
+        self._pause = 0.0
+        self._closed_until = float("-inf")
+
+    def allows(self) -> bool:
+        """True if the next try may be made now."""
+        return self._clock() >= self._closed_until
+
+    def failed(self) -> None:
+        """Report a failure: the pause begins now, since a failing try may itself have taken long."""
+        self._pause = min(self._pause * 2 or self._first_pause, self._longest_pause)
+        self._closed_until = self._clock() + self._pause
+
+    def succeeded(self) -> None:
+        """Report a success: no pause, and the next failure starts with a short one again."""
+        self._pause = 0.0
+        self._closed_until = float("-inf")

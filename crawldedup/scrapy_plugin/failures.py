@@ -1,0 +1,111 @@
+"""What happens when a page cannot be judged: it passes, it is counted, and the log says so once."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.defer import deferred_from_coro
+
+from crawldedup.errors import ConfigurationError, CrawlDedupError, ProfileMismatchError, StoreError
+from crawldedup.printable import printable
+from crawldedup.scrapy_plugin.workers import UnexpectedReadError, WorkerError
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from crawldedup.scrapy_plugin.tally import Tally
+
+logger = logging.getLogger(__name__)
+
+CLOSE_REASON = "crawldedup_error"
+_LONGEST_MESSAGE = 2000
+
+
+class OverrideError(CrawlDedupError):
+    """A request's ``meta["crawldedup"]`` is not allowed."""
+
+
+class Failures:
+    """Counts failures, explains each kind once, and closes the spider where that was asked for.
+
+    A crawl that runs without its index for a while is worth more than one that stops, so everything here lets
+    the page pass, unless ``CRAWLDEDUP_ON_ERROR`` is "fail". An index or an extractor that can never be used
+    ends the crawl in any case: nothing would be judged.
+    """
+
+    def __init__(self, crawler: Crawler, tally: Tally, *, close_on_error: bool) -> None:
+        self._crawler = crawler
+        self._tally = tally
+        self._close_on_error = close_on_error
+        self._explained: set[str] = set()
+        self._store_is_down = False
+        self._closing: object | None = None
+        self.fatal: str | None = None
+
+    def of_start(self, error: Exception) -> None:
+        """The store could not be opened; `fatal` is set if the crawl must not go on."""
+        if isinstance(error, StoreError):
+            self._store_failed(error)
+        if self._close_on_error or (isinstance(error, CrawlDedupError) and not isinstance(error, StoreError)):
+            self.fatal = str(error)
+        elif not isinstance(error, StoreError):
+            self._explain("internal", "could not open its store; pages pass until it can", error)
+
+    def of_page(self, error: Exception) -> None:
+        """A page was not judged."""
+        if isinstance(error, StoreError):
+            self._tally.error(error.reason)
+            self._store_failed(error)
+        elif isinstance(error, OverrideError):
+            self._tally.error("meta")
+            self._explain("meta", f"{error} The page passes")
+        elif isinstance(error, WorkerError):
+            self._tally.error("worker")
+            self._explain(str(error), f"{error} The page it was to read passes")
+        elif isinstance(error, ProfileMismatchError | ConfigurationError):
+            self._tally.error("profile" if isinstance(error, ProfileMismatchError) else "configuration")
+            self.close_spider(str(error))
+        elif isinstance(error, UnexpectedReadError):
+            self._tally.error("internal")
+            self._explain(error.kind, f"reading a page failed, the page passes: {error.kind}", error)
+        else:
+            self._tally.error("internal")
+            self._explain(type(error).__name__, "unexpected error, the page passes", error)
+        if self._close_on_error:
+            self.close_spider(f"{error} CRAWLDEDUP_ON_ERROR is 'fail'.")
+
+    def store_answered(self) -> None:
+        """The store works; says so if it did not before."""
+        if self._store_is_down:
+            self._store_is_down = False
+            self._log(logging.WARNING, "the store answers again, pages are judged")
+
+    def close_spider(self, message: str) -> None:
+        """Close the spider in the background: waiting for it would wait for the page at hand too."""
+        if self._closing is None:
+            self._log(logging.ERROR, message)
+            closing = deferred_from_coro(self._crawler.engine.close_spider_async(reason=CLOSE_REASON))
+            closing.addErrback(lambda failure: self._log(logging.ERROR, f"cannot close: {failure.value!r}"))
+            self._closing = closing
+
+    async def close_before_start(self) -> None:
+        """Close the spider before its first request, if `fatal` says so."""
+        if self.fatal is not None:
+            self._closing = self.fatal
+            self._log(logging.ERROR, self.fatal)
+            await self._crawler.engine.close_spider_async(reason=CLOSE_REASON)
+
+    def _store_failed(self, error: StoreError) -> None:
+        if not self._store_is_down:
+            self._store_is_down = True
+            self._log(logging.WARNING, f"{error} Pages pass unjudged until the store answers")
+
+    def _explain(self, kind: str, message: str, error: Exception | None = None) -> None:
+        if kind not in self._explained:
+            self._explained.add(kind)
+            self._log(logging.ERROR, f"{message} (further ones are only counted)", exc_info=error)
+
+    def _log(self, level: int, message: str, **details: Any) -> None:
+        extra = {"spider": self._crawler.spider}
+        logger.log(level, "crawldedup: %s", printable(message, _LONGEST_MESSAGE), extra=extra, **details)

@@ -1,0 +1,203 @@
+"""The ``CRAWLDEDUP_*`` settings: read once, checked strictly, frozen."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from scrapy.utils.job import job_dir
+
+from crawldedup.errors import ConfigurationError
+from crawldedup.scope import SCOPES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from scrapy.settings import BaseSettings
+
+PREFIX = "CRAWLDEDUP_"
+ACTIONS = ("drop", "drop-items", "mark")
+ON_ERROR = ("pass", "fail")
+DEFAULT_EXTRACTOR = "trafilatura"
+
+# Quick enough that sending a page to another process would be a large part of the work.
+INLINE_EXTRACTORS = ("resiliparse", "text")
+
+_KNOWN = (
+    "ACTION",
+    "DEFAULT",
+    "ENABLED",
+    "EXTRACTOR",
+    "KEEP_PER_CLUSTER",
+    "MIN_WORDS",
+    "NAMESPACE",
+    "ON_ERROR",
+    "RECALL",
+    "SCOPE",
+    "SIMILARITY",
+    "STORE",
+    "TTL",
+    "WORKERS",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DedupSettings:
+    """The settings of one crawl. `min_words` and `ttl` are None where the core's default applies.
+
+    `namespace` is "default" and not the project's BOT_NAME, so that the library, the command line and Scrapy
+    look at the same index when none of them is told otherwise, and renaming a project does not lose it.
+    `workers` is the number of processes that read pages; 0 means one thread in this process.
+    """
+
+    store: str = "memory://"
+    namespace: str = "default"
+    scope: str = "global"
+    similarity: float = 0.9
+    recall: float = 0.98
+    action: str = "drop"
+    ttl: str | int | None = None
+    extractor: str = DEFAULT_EXTRACTOR
+    min_words: int | None = None
+    keep_per_cluster: int = 1
+    default: bool = True
+    on_error: str = "pass"
+    workers: int = 0
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> DedupSettings:
+        """Read Scrapy's settings. Raises `ConfigurationError`, which names the setting and what it allows."""
+        _refuse_unknown(settings)
+        given = {
+            name.lower(): value
+            for name in _KNOWN
+            if name != "ENABLED" and (value := settings.get(PREFIX + name)) is not None
+        }
+        checked: dict[str, Any] = {
+            field: _CHECKS[field](PREFIX + field.upper(), value) for field, value in given.items()
+        }
+        checked.setdefault("store", _default_store(settings))
+        checked.setdefault("workers", default_workers(checked.get("extractor", DEFAULT_EXTRACTOR)))
+        return cls(**checked)
+
+
+def is_enabled(settings: BaseSettings) -> bool:
+    """Read ``CRAWLDEDUP_ENABLED`` alone: a plugin that is switched off does not check its other settings."""
+    return yes_or_no(PREFIX + "ENABLED", settings.get(PREFIX + "ENABLED", True))
+
+
+def default_workers(extractor: str) -> int:
+    """One process less than there are cores for a slow extractor, at most 4; none for a quick one."""
+    if extractor in INLINE_EXTRACTORS:
+        return 0
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(4, cores - 1))
+
+
+def similarity(name: str, value: object) -> float:
+    """Check a similarity: above .5, for below it every other page resembles some page."""
+    allowed = "a number above 0.5 and at most 1"
+    number = _number(name, value, allowed)
+    if not 0.5 < number <= 1:
+        raise _refused(name, value, allowed)
+    return number
+
+
+def one_of(name: str, value: object, allowed: Collection[str]) -> str:
+    """Check a word against the words that are allowed."""
+    if not isinstance(value, str) or value not in allowed:
+        raise _refused(name, value, " or ".join(repr(word) for word in allowed))
+    return value
+
+
+def whole(name: str, value: object, at_least: int) -> int:
+    """Check a whole number with a lower limit."""
+    allowed = f"a whole number of at least {at_least}"
+    number = _number(name, value, allowed)
+    if number != int(number) or number < at_least:
+        raise _refused(name, value, allowed)
+    return int(number)
+
+
+def yes_or_no(name: str, value: object) -> bool:
+    """Check a truth value, in the spellings that Scrapy's command line produces too."""
+    spelling = str(value).lower()
+    if spelling not in ("true", "false", "1", "0"):
+        raise _refused(name, value, "True or False")
+    return spelling in ("true", "1")
+
+
+def _number(name: str, value: object, allowed: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise _refused(name, value, allowed)
+    try:
+        number = float(value)
+    except ValueError:
+        raise _refused(name, value, allowed) from None
+    if not abs(number) < 1e15:  # nan and the infinities included
+        raise _refused(name, value, allowed)
+    return number
+
+
+def _recall(name: str, value: object) -> float:
+    allowed = "a number of at least 0.5 and below 1"
+    number = _number(name, value, allowed)
+    if not 0.5 <= number < 1:
+        raise _refused(name, value, allowed)
+    return number
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise _refused(name, value, "a text that is not empty")
+    return value
+
+
+def _ttl(name: str, value: object) -> str | int:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise _refused(name, value, "seconds as a whole number, or a text such as '30d'")
+    # A number on Scrapy's command line arrives as a text.
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
+_CHECKS: dict[str, Callable[[str, object], Any]] = {
+    "store": _text,
+    "namespace": _text,
+    "scope": lambda name, value: one_of(name, value, SCOPES),
+    "similarity": similarity,
+    "recall": _recall,
+    "action": lambda name, value: one_of(name, value, ACTIONS),
+    "ttl": _ttl,
+    "extractor": _text,
+    "min_words": lambda name, value: whole(name, value, 1),
+    "keep_per_cluster": lambda name, value: whole(name, value, 1),
+    "default": yes_or_no,
+    "on_error": lambda name, value: one_of(name, value, ON_ERROR),
+    "workers": lambda name, value: whole(name, value, 0),
+}
+
+
+def _refuse_unknown(settings: BaseSettings) -> None:
+    for name in settings:
+        if not isinstance(name, str) or not name.startswith(PREFIX) or name.removeprefix(PREFIX) in _KNOWN:
+            continue
+        closest = difflib.get_close_matches(name.removeprefix(PREFIX), _KNOWN, n=1, cutoff=0)
+        raise ConfigurationError(
+            f"{name} is not a setting of crawldedup; did you mean {PREFIX}{closest[0]}? "
+            f"Allowed are: {', '.join(PREFIX + word for word in _KNOWN)}."
+        )
+
+
+def _default_store(settings: BaseSettings) -> str:
+    if redis_url := settings.get("REDIS_URL"):
+        return _text("REDIS_URL", redis_url)
+    if directory := job_dir(settings):
+        return f"sqlite:///{quote(directory)}/crawldedup.sqlite"
+    return "memory://"
+
+
+def _refused(name: str, value: object, allowed: str) -> ConfigurationError:
+    return ConfigurationError(f"{name} is {value!r}; it must be {allowed}.")

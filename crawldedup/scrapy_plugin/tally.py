@@ -1,0 +1,82 @@
+"""Counting: every response once, as checked, skipped or error; and the summary at the end of a crawl."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from crawldedup.printable import printable
+from crawldedup.verdict import Kind, Verdict
+
+if TYPE_CHECKING:
+    from scrapy.statscollectors import StatsCollector
+
+PREFIX = "crawldedup/"
+_KINDS = {
+    Kind.NEW: "new",
+    Kind.NEAR_DUPLICATE: "duplicate/near",
+    Kind.EXACT_DUPLICATE: "duplicate/exact",
+    Kind.REVISIT: "revisit",
+    Kind.THIN: "thin",
+}
+_SHOWN_ORIGINALS = 5
+
+
+class Tally:
+    """Counts into Scrapy's stats, and keeps its own counts for the summary.
+
+    ``checked`` is the sum of ``new``, ``duplicate/near``, ``duplicate/exact``, ``revisit`` and ``thin``, and
+    ``checked``, all ``skipped/<reason>`` and all ``error/<kind>`` together are the responses that came by.
+    """
+
+    def __init__(self, stats: StatsCollector) -> None:
+        self._stats = stats
+        self._counts: Counter[str] = Counter()
+        self._most_copied: dict[str, int] = {}
+
+    def checked(self, verdict: Verdict, *, dropped: bool) -> None:
+        """Count a judged page."""
+        self._add("checked")
+        self._add(_KINDS[verdict.kind])
+        if dropped:
+            self._add("dropped")
+        if verdict.is_duplicate and verdict.original is not None:
+            self._most_copied[verdict.original] = verdict.copies
+            if len(self._most_copied) > _SHOWN_ORIGINALS:
+                # An original's copies only grow, so the few largest can be kept without the rest.
+                del self._most_copied[min(self._most_copied, key=self._most_copied.__getitem__)]
+
+    def skipped(self, reason: str) -> None:
+        """Count a page that was not judged because it is none, or could not be read."""
+        self._add(f"skipped/{reason}")
+
+    def error(self, kind: str) -> None:
+        """Count a page that passed unjudged because something failed."""
+        self._add(f"error/{kind}")
+
+    def summary(self) -> str:
+        """A few lines for the log."""
+        counts = self._counts
+        near, exact = counts["duplicate/near"], counts["duplicate/exact"]
+        lines = [
+            f"crawldedup checked {counts['checked']} pages: {counts['new']} new, {near} near and {exact} "
+            f"exact duplicates ({counts['dropped']} dropped), {counts['revisit']} revisits, "
+            f"{counts['thin']} thin"
+        ]
+        for group, text in (("skipped", "not checked"), ("error", "passed unchecked after an error")):
+            parts = {
+                name.removeprefix(f"{group}/"): count
+                for name, count in sorted(counts.items())
+                if name.startswith(f"{group}/")
+            }
+            if parts:
+                listed = ", ".join(f"{reason} {count}" for reason, count in parts.items())
+                lines.append(f"  {sum(parts.values())} {text}: {listed}")
+        for url, copies in sorted(self._most_copied.items(), key=lambda item: -item[1]):
+            if copies > 1:
+                lines.append(f"  {copies} copies of {printable(url)}")
+        return "\n".join(lines)
+
+    def _add(self, name: str) -> None:
+        self._counts[name] += 1
+        self._stats.inc_value(PREFIX + name)

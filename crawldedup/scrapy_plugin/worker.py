@@ -1,0 +1,96 @@
+"""The program of a worker process: reads pages from stdin, answers with fingerprints on stdout.
+
+Started by `workers.ProcessWorker`. Messages are pickles in both directions: first the `PageReader`, which is
+answered with ``("ready", None)``, then one page after the other. Nothing here may import Scrapy or Twisted:
+they would double the memory of a worker and the time it takes to start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import pickle
+import queue
+import signal
+import sys
+import threading
+import traceback
+from typing import IO, TYPE_CHECKING, Any
+
+from crawldedup.errors import ConfigurationError, PageError
+
+if TYPE_CHECKING:
+    from crawldedup.page import PageReader
+
+# Seconds a page may take beyond the limit that the parent enforces. If the parent was killed, nobody else
+# ends a page whose C code never returns to Python.
+_GRACE_SECONDS = 10
+
+_WARM_UP = b"<html><body><p>The first page pays for the imports of the extractor.</p></body></html>"
+
+
+def main() -> None:
+    """Serve pages until stdin ends, which it also does when the parent dies."""
+    # The parent decides when a crawl ends; Ctrl-C in a terminal is not meant for the workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A library that complains about a page, on whichever stream, must neither break the protocol nor fill the
+    # crawl's log.
+    logging.getLogger().addHandler(logging.NullHandler())
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno() if sys.stderr else os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    pages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(sys.stdin.buffer, pages), daemon=True).start()
+    with contextlib.suppress(BrokenPipeError):
+        _serve(pages, answers)
+    os._exit(0)
+
+
+def _receive(requests: IO[bytes], pages: queue.SimpleQueue[Any]) -> None:
+    # In a thread of its own, to notice at once that the parent is gone, even while a page is being read.
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            pages.put(pickle.load(requests))
+    os._exit(0)
+
+
+def _serve(pages: queue.SimpleQueue[Any], answers: IO[bytes]) -> None:
+    reader, limit_seconds = pages.get()
+    with contextlib.suppress(Exception):
+        reader.read(_WARM_UP)
+    _send(answers, ("ready", None))
+    while True:
+        page = pages.get()
+        _set_alarm(int(limit_seconds) + _GRACE_SECONDS)
+        answer = answer_to(reader, page)
+        _set_alarm(0)
+        _send(answers, answer)
+
+
+def answer_to(reader: PageReader, page: tuple[Any, ...]) -> tuple[str, Any]:
+    """Read a page (body, encoding, whether it is HTML or plain text): what came of it, and its value.
+
+    Errors are plain values too, for the class of a foreign exception may not exist in the parent.
+    """
+    body, encoding, is_html = page
+    try:
+        if is_html:
+            return "fingerprint", reader.read(body, encoding)
+        return "fingerprint", reader.read_text(body.decode(encoding or "utf-8", errors="replace"))
+    except PageError as error:
+        return "page", (error.reason, str(error))
+    except ConfigurationError as error:
+        return "configuration", str(error)
+    except Exception as error:
+        return "internal", (type(error).__name__, traceback.format_exc())
+
+
+def _send(answers: IO[bytes], answer: tuple[str, Any]) -> None:
+    pickle.dump(answer, answers, protocol=pickle.HIGHEST_PROTOCOL)
+    answers.flush()
+
+
+def _set_alarm(seconds: int) -> None:
+    # Its default action ends the process, even inside C code that never returns to Python.
+    if hasattr(signal, "alarm"):
+        signal.alarm(seconds)

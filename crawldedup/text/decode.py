@@ -1,0 +1,102 @@
+"""Bytes of a page to text. A wrong or unknown encoding never raises; bytes that are no text at all do."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Final
+
+from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding, to_unicode
+
+from crawldedup.errors import PageError
+
+# What servers send as text/html by mistake, by its first bytes.
+_SIGNATURES: Final = {
+    b"\x89PNG": "a PNG image",
+    b"\xff\xd8\xff": "a JPEG image",
+    b"GIF8": "a GIF image",
+    b"RIFF": "a RIFF file (WebP, AVI, WAV)",
+    b"%PDF-": "a PDF document",
+    b"PK\x03\x04": "a ZIP archive (or an office document)",
+    b"\x1f\x8b": "gzip data",
+    b"\x28\xb5\x2f\xfd": "zstd data",
+    b"7z\xbc\xaf": "a 7z archive",
+    b"Rar!": "a RAR archive",
+    b"\x7fELF": "an ELF program",
+    b"MZ\x90": "a Windows program",
+    b"\x00asm": "a WebAssembly module",
+    b"OggS": "an Ogg stream",
+    b"ID3": "an MP3 file",
+    b"\x00\x00\x01\x00": "an icon",
+    b"wOFF": "a font",
+    b"wOF2": "a font",
+}
+_SAMPLE_BYTES: Final = 8192
+_LARGEST_CONTROL_SHARE: Final = 0.1
+# Escape stays out: ISO-2022-JP switches its character sets with it.
+_CONTROL_BYTES: Final = bytes({*range(0x20)} - set(b"\t\n\v\f\r\x1a\x1b"))
+# NUL bytes and lone surrogates cannot be stored or encoded, the others XML and HTML trees refuse.
+_FORBIDDEN: Final = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+# Python lists these among its text encodings, no web page is written in them, and punycode takes
+# quadratic time.
+_NOT_FOR_PAGES: Final = frozenset({"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"})
+_WIDE: Final = ("utf-16", "utf-32")
+
+
+def decode(body: bytes | str, declared: str | None) -> str:
+    """Decode a page, best evidence first: byte order mark, `declared`, <meta>, UTF-8 if valid, cp1252.
+
+    `declared` is the charset of the Content-Type header, if any. The text holds no NUL, no other control
+    character than white space, and no lone surrogate, so it can always be encoded as UTF-8.
+    Raises PageError("binary") for images, archives, programs and the like.
+    """
+    if isinstance(body, str):
+        _refuse_controls(body[:_SAMPLE_BYTES].encode("utf-8", "replace"))
+        return clean(body)
+    for signature, kind in _SIGNATURES.items():
+        if body.startswith(signature):
+            raise PageError("binary", f"the body is {kind}, not a page")
+    encoding, mark = read_bom(body)
+    if encoding is not None and mark is not None:
+        return clean(to_unicode(body[len(mark) :], encoding))
+    encoding = _usable(declared) or _declared_inside(body)
+    if encoding is None or not encoding.startswith(_WIDE):
+        _refuse_controls(body[:_SAMPLE_BYTES])
+    if encoding is None:
+        try:
+            return clean(body.decode("utf-8"))
+        except UnicodeDecodeError:
+            encoding = "cp1252"
+    try:
+        return clean(to_unicode(body, encoding))
+    except (LookupError, ValueError):
+        # Some codecs know no replacement character and raise all the same.
+        return clean(body.decode("utf-8", "replace"))
+
+
+def clean(text: str) -> str:
+    """Drop the characters no tree, store or UTF-8 encoder takes."""
+    return _FORBIDDEN.sub("", text)
+
+
+def _usable(label: str | None) -> str | None:
+    """The codec for an encoding label, None where there is none a page can be written in."""
+    try:
+        name = resolve_encoding(label.strip()) if label else None
+    except ValueError:
+        return None  # a NUL in the label
+    if name is None or name in _NOT_FOR_PAGES or not codecs.lookup(name)._is_text_encoding:
+        return None
+    return f"{name}-be" if name in _WIDE else name
+
+
+def _declared_inside(body: bytes) -> str | None:
+    encoding = _usable(html_body_declared_encoding(body))
+    # A declaration read as ASCII cannot be true of the page it stands in (HTML standard, 13.2.3.2).
+    return "utf-8" if encoding is not None and encoding.startswith(_WIDE) else encoding
+
+
+def _refuse_controls(sample: bytes) -> None:
+    controls = len(sample) - len(sample.translate(None, _CONTROL_BYTES))
+    if controls > _LARGEST_CONTROL_SHARE * len(sample):
+        raise PageError("binary", f"{controls} of the first {len(sample)} bytes are control characters")

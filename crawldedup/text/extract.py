@@ -1,0 +1,122 @@
+"""HTML to the text that is fingerprinted.
+
+Which text that is decides what counts as a duplicate. Too much of the template, and an article on another
+site is missed while two short pages of one site look alike; too little of the page, and what tells two pages
+apart is thrown away. The rule, for the extractors that guess at the main part:
+
+1. The text is the page's own name (og:title or title) and the extractor's main text. Products that share a
+   description differ at least in name.
+2. A main text below `FALLBACK_WORDS` words means that the extractor has missed the point of the page (a
+   listing, a product, a form): then all text counts but navigation, page header, footer and the like.
+3. If that too is below `min_words`, the name is left out, so that it alone does not make a page comparable;
+   the page is for its exact copies only, by `PageText.whole`.
+
+Measured on 1,122 pairs of different pages of one site (articles, products, listings, forums, documentation),
+at Jaccard >= .86: the bare main text takes 9 pairs of unlike pages for duplicates, with rule 1 and 2 it is 2;
+falling back to all visible text of the page takes 5. Falling back at a main text below a share of the page
+does not help: the template then makes pages alike. On article pages rule 2 applies to less than 1 %, and the
+same article in another site's template keeps its text as often with the name as without.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from crawldedup.errors import PageError
+from crawldedup.text.decode import clean, decode
+from crawldedup.text.extractors import Extractor, get_extractor
+from crawldedup.text.limits import DEFAULT_LIMITS, Limits, check_size, nests_plainly, shorten_tags
+from crawldedup.text.tokenize import word_hashes
+from crawldedup.text.visible import balanced, content_text, headline, identity_text, parse
+
+__all__ = [
+    "DEFAULT_LIMITS",
+    "FALLBACK_WORDS",
+    "Extractor",
+    "Limits",
+    "PageText",
+    "extract_page",
+    "get_extractor",
+]
+
+FALLBACK_WORDS: Final = 50
+"""A main text with fewer words is not believed to be the main text."""
+
+# Unicode normalisation takes quadratic time on endless runs of accents; no language stacks more than a few.
+_ENDLESS_MARKS: Final = re.compile(r"([^\w\s\x00-\x7f]{32})[^\w\s\x00-\x7f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """The text of a page. It can be encoded as UTF-8 whatever the page was.
+
+    `main` is what is fingerprinted. `whole` is what an exact copy of a page too short to be fingerprinted
+    must share: all its visible text and all else that tells it from another page; it is given only if `main`
+    has fewer words than were asked for, and None otherwise. `used_fallback` says that the extractor's
+    text was not used because it was too short.
+    """
+
+    main: str
+    whole: str | None
+    used_fallback: bool
+
+
+def extract_page(
+    body: bytes | str,
+    encoding: str | None,
+    extractor: Extractor,
+    *,
+    min_words: int = 0,
+    limits: Limits = DEFAULT_LIMITS,
+) -> PageText:
+    """Decode a page and take out the text to compare.
+
+    `encoding` is the charset the server declared, if any. `min_words` is the number of words from which on
+    the page is fingerprinted.
+    Raises PageError: `empty`, `too_large`, `too_deep`, `binary`, or `broken` where the extractor failed.
+    """
+    try:
+        check_size(body, limits)
+        html = shorten_tags(decode(body, encoding))
+        if not nests_plainly(html, limits):
+            html = balanced(html)
+        return _page_text(html, extractor, min_words)
+    except PageError:
+        raise
+    # Other people's code on hostile input may raise anything, RecursionError and MemoryError included.
+    except Exception as error:
+        raise PageError("broken", f"{extractor.name} failed: {type(error).__name__}: {error}") from error
+
+
+def _page_text(html: str, extractor: Extractor, min_words: int) -> PageText:
+    main = _tidy(extractor.extract(html))
+    words = _count(main)
+    used_fallback = False
+    if extractor.guesses and words < FALLBACK_WORDS:
+        content = _tidy(content_text(tree)) if (tree := parse(html)) is not None else ""
+        if (content_words := _count(content)) > words:
+            main, words, used_fallback = content, content_words, True
+    if words < min_words:
+        return PageText(main, _identity(html), used_fallback)
+    if extractor.guesses:
+        main = f"{_tidy(headline(html))}\n{main}".strip()
+    return PageText(main, None, used_fallback)
+
+
+def _identity(html: str) -> str:
+    tree = parse(html)
+    whole = "" if tree is None else _tidy(identity_text(tree))
+    if not whole:
+        raise PageError("empty", "there is nothing to see on the page")
+    return whole
+
+
+def _tidy(text: str) -> str:
+    # Entities and data for scripts bring in what decoding has removed.
+    return _ENDLESS_MARKS.sub(r"\1", clean(text)).strip()
+
+
+def _count(text: str) -> int:
+    return len(word_hashes(text))

@@ -1,0 +1,128 @@
+"""The text a visitor sees, without any guess at what is the main part of the page."""
+
+from __future__ import annotations
+
+import html as html_entities
+import re
+from typing import TYPE_CHECKING, Final
+
+from lxml import etree
+from lxml.html import HTMLParser, document_fromstring, tostring
+
+from crawldedup.errors import PageError
+from crawldedup.text.tags import (
+    AROUND_THE_CONTENT,
+    BLOCKS,
+    HOLD_CONTENT,
+    INVISIBLE,
+    ROLES_AROUND_THE_CONTENT,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lxml.html import HtmlElement
+
+_OPEN_GRAPH_TITLE: Final = re.compile(r"<meta\s[^<>]*?og:title[^<>]*>", re.IGNORECASE)
+_CONTENT_ATTRIBUTE: Final = re.compile(
+    r"""\scontent\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)')""", re.IGNORECASE
+)
+_TITLE: Final = re.compile(r"<title(?:\s[^<>]*)?>(?P<text>[^<]*)", re.IGNORECASE)
+_IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
+
+
+def parse(html: str) -> HtmlElement | None:
+    """The tree of a page, None where there is nothing in it. PageError("too_deep") above 256 levels."""
+    parser = HTMLParser(encoding="utf-8", collect_ids=False, remove_comments=True, remove_pis=True)
+    try:
+        tree = document_fromstring(html.encode("utf-8"), parser=parser)
+    except etree.ParserError:
+        return None
+    # libxml2 gives up quietly at its limits and returns the tree so far; two pages cut off at the same place
+    # would look alike.
+    fatal = parser.error_log.filter_from_fatals()
+    if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in fatal):
+        raise PageError("too_deep", "the elements of the page are nested more than 256 deep")
+    return tree
+
+
+def balanced(html: str) -> str:
+    """The same page with every element closed. Raises PageError("too_deep") as `parse` does."""
+    tree = parse(html)
+    return "" if tree is None else str(tostring(tree, encoding="unicode"))
+
+
+def visible_text(tree: HtmlElement) -> str:
+    """All text a visitor without scripts sees, the title first; one block of the page a line."""
+    return _text(tree, _is_invisible)
+
+
+def content_text(tree: HtmlElement) -> str:
+    """The visible text without title, navigation, page header and footer, sidebars and controls.
+
+    Every page of a site shares those, so two short pages would look alike with them.
+    """
+    return _text(tree, _is_around_the_content)
+
+
+def identity_text(tree: HtmlElement) -> str:
+    """Everything that can tell a page with little text from another one.
+
+    Beside the visible text that is its description, the addresses of what it shows, and the data it brings
+    for scripts: the pages of a photo gallery or a shop that fills its pages by script have nothing else.
+    """
+    parts = [visible_text(tree)]
+    for element in tree.iter("meta", "script", "img", "iframe", "video", "source", "embed", "object"):
+        if element.tag == "meta":
+            if (element.get("property") or element.get("name") or "").lower() in _IDENTIFYING_META:
+                parts.append(element.get("content") or "")
+        elif element.tag == "script":
+            if "json" in (element.get("type") or "").lower():
+                parts.append(element.text or "")
+        else:
+            addresses = (element.get(name) or "" for name in ("src", "data-src", "data"))
+            parts.extend(address for address in addresses if not address.startswith("data:"))
+    return "\n".join(filter(None, map(str.strip, parts)))
+
+
+def headline(html: str) -> str:
+    """The page's own name: og:title, which sites give without their own name behind it, or else the title."""
+    name = ""
+    if meta := _OPEN_GRAPH_TITLE.search(html):
+        content = _CONTENT_ATTRIBUTE.search(meta.group())
+        name = _one_line(content["double"] or content["single"] or "") if content else ""
+    if not name and (title := _TITLE.search(html)):
+        name = _one_line(title["text"])
+    return name
+
+
+def _one_line(source: str) -> str:
+    return " ".join(html_entities.unescape(source).split())
+
+
+def _text(tree: HtmlElement, skip: Callable[[HtmlElement], bool]) -> str:
+    pieces: list[str] = []
+    walk = etree.iterwalk(tree, events=("start", "end"))
+    for event, element in walk:
+        starts = event == "start"
+        if element.tag in BLOCKS:
+            pieces.append("\n")
+        if starts and skip(element):
+            walk.skip_subtree()
+            continue
+        if text := element.text if starts else element.tail:
+            pieces.append(text)
+    lines = (" ".join(line.split()) for line in "".join(pieces).split("\n"))
+    return "\n".join(filter(None, lines))
+
+
+def _is_invisible(element: HtmlElement) -> bool:
+    return element.tag in INVISIBLE
+
+
+def _is_around_the_content(element: HtmlElement) -> bool:
+    if element.tag in AROUND_THE_CONTENT:
+        return True
+    if element.tag == "header":
+        return not any(ancestor.tag in HOLD_CONTENT for ancestor in element.iterancestors())
+    return element.get("role") in ROLES_AROUND_THE_CONTENT

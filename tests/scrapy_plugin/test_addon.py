@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+from scrapy.settings import Settings
+from scrapy.utils.misc import load_object
+
+from crawldedup.scrapy_plugin import Addon, DedupMiddleware
+from crawldedup.scrapy_plugin.items import DropItemsMiddleware
+
+PATH = "crawldedup.scrapy_plugin.DedupMiddleware"
+
+
+def placed(settings: Settings) -> dict[object, int | None]:
+    middlewares = settings.getdict("DOWNLOADER_MIDDLEWARES")
+    return {load_object(key): order for key, order in middlewares.items()}
+
+
+def test_the_addon_puts_the_middlewares_where_they_belong() -> None:
+    settings = Settings()
+    for _ in range(2):
+        Addon().update_settings(settings)
+    assert placed(settings) == {DedupMiddleware: 545}
+    assert DropItemsMiddleware in settings.getdict("SPIDER_MIDDLEWARES")
+
+
+@pytest.mark.parametrize("key", [PATH, DedupMiddleware, "crawldedup.scrapy_plugin.middleware.DedupMiddleware"])
+@pytest.mark.parametrize("order", [300, None])
+def test_the_addon_respects_what_the_project_says(key: object, order: int | None) -> None:
+    settings = Settings({"DOWNLOADER_MIDDLEWARES": {key: order}})
+    Addon().update_settings(settings)
+    assert placed(settings) == {DedupMiddleware: order}
+
+
+def test_the_addon_is_a_public_name() -> None:
+    assert load_object("crawldedup.Addon") is Addon

@@ -1,0 +1,360 @@
+"""The middleware's own decisions, with stand-ins for the reader and the store."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.http import HtmlResponse, Response
+from scrapy.http.request import NO_CALLBACK
+from scrapy.signalmanager import SignalManager
+
+from crawldedup.errors import (
+    ConfigurationError,
+    ProfileMismatchError,
+    StoreFullError,
+    StoreUnavailableError,
+)
+from crawldedup.scrapy_plugin import DuplicatePageError, signals
+from crawldedup.scrapy_plugin import middleware as middleware_module
+from crawldedup.scrapy_plugin.breaker import Breaker
+from crawldedup.scrapy_plugin.middleware import DedupMiddleware, deduplicator_for
+from crawldedup.scrapy_plugin.pool import ReaderPool
+from crawldedup.scrapy_plugin.settings import DedupSettings
+from crawldedup.scrapy_plugin.store_thread import StoreThread
+from crawldedup.scrapy_plugin.workers import InlineWorker
+from crawldedup.verdict import Kind
+
+from .fakes import FakeDeduplicator
+from .test_tally import Stats
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+DOWN = StoreUnavailableError("The store at cache:6379 refuses the connection.")
+
+
+class FakeEngine:
+    def __init__(self) -> None:
+        self.closed: list[str] = []
+
+    async def close_spider_async(self, *, reason: str) -> None:
+        self.closed.append(reason)
+
+
+class FakeCrawler:
+    def __init__(self, *, has_item_middleware: bool = False) -> None:
+        self.stats = Stats()
+        self.signals = SignalManager(self)
+        self.spider = Spider("news")
+        self.engine = FakeEngine()
+        self._has_item_middleware = has_item_middleware
+
+    def get_spider_middleware(self, cls: type) -> object | None:
+        return cls if self._has_item_middleware else None
+
+
+class Crawl:
+    """A crawl whose pages are handed in one by one."""
+
+    def __init__(self, *, has_item_middleware: bool = False, **settings: Any) -> None:
+        self.store = FakeDeduplicator()
+        self.crawler = FakeCrawler(has_item_middleware=has_item_middleware)
+        self.now = 0.0
+        self.middleware = DedupMiddleware(
+            self.crawler,  # type: ignore[arg-type]
+            DedupSettings(**settings),
+            StoreThread(self.store, Breaker(clock=lambda: self.now)),  # type: ignore[arg-type]
+            ReaderPool(lambda: InlineWorker(self.store.reader), 1),  # type: ignore[arg-type]
+        )
+
+    def run(self, work: Callable[[Crawl], Awaitable[None]]) -> Crawl:
+        async def whole() -> None:
+            await self.middleware.spider_opened()
+            await self.middleware.engine_started()
+            await work(self)
+            await asyncio.sleep(0)  # lets a spider that is being closed get there
+            await self.middleware.spider_closed(self.crawler.spider)
+
+        asyncio.run(whole())
+        return self
+
+    async def page(self, path: str, text: str, **request: Any) -> tuple[Request, Response | None]:
+        """The request, and the response if it was not dropped."""
+        asked = Request(f"https://e.com/{path}", **request)
+        answer = HtmlResponse(asked.url, body=text.encode(), headers={"Content-Type": "text/html; charset=utf-8"})
+        try:
+            return asked, await self.middleware.process_response(asked, answer)
+        except DuplicatePageError:
+            return asked, None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {name.removeprefix("crawldedup/"): value for name, value in self.crawler.stats.get_stats().items()}
+
+
+def test_a_near_duplicate_is_dropped_and_says_of_what() -> None:
+    async def work(crawl: Crawl) -> None:
+        request, response = await crawl.page("a", "text")
+        assert response is not None
+        assert request.meta["crawldedup_verdict"].kind is Kind.NEW
+        request, response = await crawl.page("b", "TEXT")
+        assert response is None
+        assert request.meta["crawldedup_verdict"].original == "https://e.com/a"
+        with pytest.raises(DuplicatePageError, match=r"^near duplicate \(0\.97\) of https://e\.com/a$") as dropped:
+            await crawl.middleware.process_response(
+                request.replace(url="https://e.com/c"), HtmlResponse("https://e.com/c", body=b"Text")
+            )
+        assert dropped.value.verdict.original == "https://e.com/a"
+        _, response = await crawl.page("a", "text")
+        assert response is not None
+
+    crawl = Crawl().run(work)
+    assert crawl.counts == {"checked": 4, "new": 1, "duplicate/near": 2, "dropped": 2, "revisit": 1}
+    assert crawl.store.calls[0] == "open"
+    assert crawl.store.calls[-1] == "close"
+    assert len(crawl.store.threads) == 1
+
+
+def test_a_verdict_handed_on_in_meta_does_not_stick_to_a_page_that_is_not_judged() -> None:
+    async def work(crawl: Crawl) -> None:
+        request, _ = await crawl.page("a", "text")
+        next_request, response = await crawl.page("b", "", meta=request.meta)
+        assert response is not None
+        assert "crawldedup_verdict" not in next_request.meta
+
+    assert Crawl().run(work).counts == {"checked": 1, "new": 1, "skipped/empty": 1}
+
+
+def test_mark_lets_duplicates_pass_with_a_flag() -> None:
+    async def work(crawl: Crawl) -> None:
+        flags = [(await crawl.page(path, "text"))[1].flags for path in ("a", "b", "a")]  # type: ignore[union-attr]
+        assert flags == [[], ["crawldedup:near_duplicate"], []]
+
+    assert "dropped" not in Crawl(action="mark").run(work).counts
+
+
+def test_drop_items_lets_the_page_pass_and_marks_it_for_the_spider_middleware() -> None:
+    async def work(crawl: Crawl) -> None:
+        for path, has_mark in (("a", False), ("b", True)):
+            request, response = await crawl.page(path, "text")
+            assert response is not None
+            assert ("_crawldedup_drop_items" in request.meta) is has_mark
+
+    Crawl(action="drop-items", has_item_middleware=True).run(work)
+
+
+def test_drop_items_without_its_middleware_ends_the_crawl_at_its_start(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def nothing(crawl: Crawl) -> None:
+        pass
+
+    crawl = Crawl(action="drop-items").run(nothing)
+    assert crawl.crawler.engine.closed == ["crawldedup_error"]
+    assert "needs a spider middleware" in caplog.text
+
+
+def test_several_pages_of_a_cluster_can_be_kept() -> None:
+    async def work(crawl: Crawl) -> None:
+        kept = [(await crawl.page(path, "text"))[1] is not None for path in "abcd"]
+        assert kept == [True, True, False, False]
+
+    assert Crawl(keep_per_cluster=2).run(work).counts["dropped"] == 2
+
+
+def test_overrides_reach_the_store_and_the_decision() -> None:
+    async def work(crawl: Crawl) -> None:
+        await crawl.page("a", "text", meta={"crawldedup": {"similarity": 0.8, "scope": "spider"}})
+        _, response = await crawl.page("b", "text", meta={"crawldedup": {"action": "mark"}}, method="POST")
+        assert response is not None
+        assert response.flags == ["crawldedup:near_duplicate"]
+
+    first, second = Crawl().run(work).store.judged
+    assert first == {"url": "https://e.com/a", "identity": None, "scope_key": "news", "similarity": 0.8}
+    assert str(second["identity"]).startswith("POST https://e.com/b ")
+    assert (second["scope_key"], second["similarity"]) == ("", None)
+
+
+def test_a_wrong_override_is_counted_and_said_once_and_the_page_passes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def work(crawl: Crawl) -> None:
+        for override in ({"treshold": 1}, {"treshold": 1}, {"action": "drop-items"}):
+            assert (await crawl.page("a", "text", meta={"crawldedup": override}))[1] is not None
+
+    assert Crawl().run(work).counts == {"error/meta": 3}
+    assert caplog.text.count("unknown key 'treshold'") == 1
+
+
+def test_a_signal_reports_every_judged_page() -> None:
+    seen: list[tuple[str, str, bool]] = []
+
+    async def listen(request: Request, response: Response, verdict: Any, dropped: bool, spider: Spider) -> None:
+        await asyncio.sleep(0)
+        seen.append((response.url, verdict.kind, dropped))
+
+    async def work(crawl: Crawl) -> None:
+        crawl.crawler.signals.connect(listen, signal=signals.page_judged)
+        for path in "ab":
+            await crawl.page(path, "text")
+        await crawl.page("robots.txt", "text", callback=NO_CALLBACK)
+
+    assert Crawl().run(work).counts["skipped/no_callback"] == 1
+    assert seen == [("https://e.com/a", "new", False), ("https://e.com/b", "near_duplicate", True)]
+
+
+def test_a_page_that_cannot_be_read_passes_and_is_counted_by_reason() -> None:
+    async def work(crawl: Crawl) -> None:
+        assert (await crawl.page("a", "page error"))[1] is not None
+
+    assert Crawl().run(work).counts == {"skipped/too_deep": 1}
+
+
+def test_an_unexpected_error_costs_no_page_and_is_explained_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def work(crawl: Crawl) -> None:
+        for path in "ab":
+            assert (await crawl.page(path, "unexpected"))[1] is not None
+        crawl.store.errors = [KeyError("x"), KeyError("y"), None]
+        for path in "abc":
+            assert (await crawl.page(path, "text"))[1] is not None
+
+    assert Crawl().run(work).counts == {"error/internal": 4, "checked": 1, "new": 1}
+    assert caplog.text.count("ZeroDivisionError: bad") == 1
+    assert caplog.text.count("KeyError: 'x'") == 1
+    assert "KeyError: 'y'" not in caplog.text
+    assert "\x1b" not in caplog.text
+
+
+def test_a_store_that_is_down_costs_no_page_and_no_time(caplog: pytest.LogCaptureFixture) -> None:
+    async def work(crawl: Crawl) -> None:
+        crawl.store.errors = [DOWN, DOWN]
+        for path in "abc":
+            assert (await crawl.page(path, "text"))[1] is not None
+        assert crawl.store.calls.count("judge") == 1
+        crawl.now = 0.5
+        assert (await crawl.page("d", "text"))[1] is not None
+        crawl.now = 1.4
+        assert (await crawl.page("e", "text"))[1] is not None
+        assert crawl.store.calls.count("judge") == 2
+        crawl.now = 1.5
+        await crawl.page("f", "text")
+        await crawl.page("g", "text")
+
+    assert Crawl().run(work).counts == {
+        "error/unavailable": 5,
+        "checked": 2,
+        "new": 1,
+        "duplicate/near": 1,
+        "dropped": 1,
+    }
+    assert caplog.text.count("refuses the connection") == 1
+    assert caplog.text.count("the store answers again") == 1
+
+
+def test_a_full_store_is_asked_again_at_once() -> None:
+    async def work(crawl: Crawl) -> None:
+        crawl.store.errors = [StoreFullError("Redis has no memory left."), None]
+        assert (await crawl.page("a", "text"))[1] is not None
+        await crawl.page("b", "text")
+
+    assert Crawl().run(work).counts == {"error/full": 1, "checked": 1, "new": 1}
+
+
+def test_a_store_that_is_down_at_the_start_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    async def work(crawl: Crawl) -> None:
+        await crawl.page("a", "text")
+        crawl.now = 1
+        await crawl.page("b", "text")
+
+    crawl = Crawl()
+    crawl.store.errors = [DOWN]
+    assert crawl.run(work).counts == {"error/unavailable": 1, "checked": 1, "new": 1}
+    assert crawl.crawler.engine.closed == []
+    assert "refuses the connection" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("error", "on_error"),
+    [
+        (ProfileMismatchError("Namespace news", index_profile="old", own_profile="new"), "pass"),
+        (ConfigurationError("No such index."), "pass"),
+        (DOWN, "fail"),
+    ],
+)
+@pytest.mark.parametrize("at_start", [True, False])
+def test_what_cannot_be_mended_closes_the_spider(
+    error: Exception, on_error: str, at_start: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work(crawl: Crawl) -> None:
+        if not at_start:
+            crawl.store.errors = [error, error]
+            for path in "ab":
+                assert (await crawl.page(path, "text"))[1] is not None
+
+    crawl = Crawl(on_error=on_error)
+    if at_start:
+        crawl.store.errors = [error]
+    assert crawl.run(work).crawler.engine.closed == ["crawldedup_error"]
+    problems = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert len(problems) == 1
+    assert str(error) in problems[0].getMessage()
+    assert problems[0].exc_info is None
+
+
+def test_the_store_hears_from_the_crawler_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(middleware_module, "HEARTBEAT_SECONDS", 0.01)
+
+    async def work(crawl: Crawl) -> None:
+        while crawl.store.calls.count("heartbeat") < 3:
+            await asyncio.sleep(0.01)
+
+    Crawl().run(work)
+
+
+def test_a_store_that_does_not_close_cannot_hold_up_the_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(middleware_module, "_CLOSE_LIMIT_SECONDS", 0.05)
+    may_close = threading.Event()
+
+    async def work(crawl: Crawl) -> None:
+        crawl.store.close = may_close.wait  # type: ignore[assignment]
+        await crawl.page("a", "text")
+
+    Crawl().run(work)
+    may_close.set()
+    assert "closing failed: TimeoutError" in caplog.text
+
+
+def test_pages_in_flight_at_the_same_time_are_judged_one_after_the_other() -> None:
+    async def work(crawl: Crawl) -> None:
+        results = await asyncio.gather(*(crawl.page(str(number), "text") for number in range(40)))
+        assert [response is not None for _, response in results] == [True] + [False] * 39
+
+    assert Crawl().run(work).counts["dropped"] == 39
+
+
+def test_log_lines_cannot_be_forged_by_a_stored_url(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    async def work(crawl: Crawl) -> None:
+        crawl.store._seen["text"] = ["https://e.com/\n2026-01-01 [root] ERROR: \x1b[31mforged"]
+        await crawl.page("b", "text")
+
+    Crawl().run(work)
+    assert r"of https://e.com/\n2026-01-01 [root] ERROR: \x1b[31mforged" in caplog.text
+    assert "\x1b" not in caplog.text
+
+
+def test_refusals_of_the_library_name_the_setting() -> None:
+    with pytest.raises(ConfigurationError, match=r"^CRAWLDEDUP_NAMESPACE is 'a b'; it must be"):
+        deduplicator_for(DedupSettings(namespace="a b"))
+    with pytest.raises(ConfigurationError, match="CRAWLDEDUP_TTL is 'soon'"):
+        deduplicator_for(DedupSettings(ttl="soon"))
+    with pytest.raises(ConfigurationError, match="'rediss-cluster://x'"):
+        deduplicator_for(DedupSettings(store="rediss-cluster://x"))

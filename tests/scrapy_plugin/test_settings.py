@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from scrapy.settings import Settings
+
+from crawldedup.errors import ConfigurationError
+from crawldedup.scrapy_plugin.settings import DedupSettings, default_workers, is_enabled
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def read(**given: object) -> DedupSettings:
+    return DedupSettings.from_settings(Settings(given))
+
+
+def test_defaults() -> None:
+    settings = read()
+    assert settings == DedupSettings(workers=default_workers("trafilatura"))
+    assert (settings.store, settings.namespace, settings.action, settings.similarity) == (
+        "memory://",
+        "default",
+        "drop",
+        0.9,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "read_as"),
+    [
+        ("SIMILARITY", "0.85", 0.85),
+        ("SIMILARITY", 1, 1.0),
+        ("RECALL", "0.95", 0.95),
+        ("KEEP_PER_CLUSTER", "3", 3),
+        ("WORKERS", "0", 0),
+        ("MIN_WORDS", "20", 20),
+        ("DEFAULT", "false", False),
+        ("DEFAULT", 0, False),
+        ("DEFAULT", "True", True),
+        ("TTL", "30d", "30d"),
+        ("TTL", "3600", 3600),
+        ("TTL", 3600, 3600),
+        ("ACTION", "mark", "mark"),
+        ("SCOPE", "site", "site"),
+        ("ON_ERROR", "fail", "fail"),
+    ],
+)
+def test_values_as_code_and_command_line_give_them(name: str, given: object, read_as: object) -> None:
+    value = getattr(read(**{f"CRAWLDEDUP_{name}": given}), name.lower())
+    assert value == read_as
+    assert type(value) is type(read_as)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("SIMILARITY", 0.5),
+        ("SIMILARITY", "90%"),
+        ("SIMILARITY", 1.01),
+        ("SIMILARITY", "nan"),
+        ("SIMILARITY", True),
+        ("RECALL", 0),
+        ("RECALL", "inf"),
+        ("KEEP_PER_CLUSTER", 0),
+        ("KEEP_PER_CLUSTER", 1.5),
+        ("WORKERS", -1),
+        ("MIN_WORDS", 0),
+        ("DEFAULT", "maybe"),
+        ("ACTION", "delete"),
+        ("ACTION", ["drop"]),
+        ("SCOPE", "page"),
+        ("ON_ERROR", True),
+        ("STORE", ""),
+        ("NAMESPACE", 7),
+        ("TTL", 1.5),
+    ],
+)
+def test_what_is_not_allowed_is_refused_by_name(name: str, given: object) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        read(**{f"CRAWLDEDUP_{name}": given})
+    assert str(refused.value).startswith(f"CRAWLDEDUP_{name} is {given!r}; it must be ")
+
+
+@pytest.mark.parametrize(
+    ("unknown", "closest"),
+    [
+        ("CRAWLDEDUP_SIMILARTY", "CRAWLDEDUP_SIMILARITY"),
+        ("CRAWLDEDUP_THRESHOLD", "CRAWLDEDUP_"),
+        ("CRAWLDEDUP_STORE_URL", "CRAWLDEDUP_STORE"),
+    ],
+)
+def test_an_unknown_setting_is_refused_with_the_closest_name(unknown: str, closest: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"{unknown} is not .* did you mean {closest}"):
+        read(**{unknown: 1})
+
+
+def test_none_means_not_set() -> None:
+    assert read(CRAWLDEDUP_TTL=None, CRAWLDEDUP_SIMILARITY=None).similarity == 0.9
+
+
+def test_the_store_falls_back_to_redis_then_to_the_job_directory(tmp_path: Path) -> None:
+    job = str(tmp_path / "job")
+    assert read(JOBDIR=job).store == f"sqlite:///{job}/crawldedup.sqlite"
+    assert read(JOBDIR=job, REDIS_URL="redis://cache").store == "redis://cache"
+    own = read(JOBDIR=job, REDIS_URL="redis://cache", CRAWLDEDUP_STORE="redis://own")
+    assert own.store == "redis://own"
+
+
+def test_quick_extractors_need_no_processes() -> None:
+    assert read(CRAWLDEDUP_EXTRACTOR="text").workers == 0
+    assert read(CRAWLDEDUP_EXTRACTOR="resiliparse").workers == 0
+    assert read(CRAWLDEDUP_EXTRACTOR="my.extractor").workers >= 1
+    assert read(CRAWLDEDUP_EXTRACTOR="text", CRAWLDEDUP_WORKERS=2).workers == 2
+
+
+def test_a_plugin_that_is_switched_off_reads_nothing_else() -> None:
+    assert is_enabled(Settings())
+    assert not is_enabled(Settings({"CRAWLDEDUP_ENABLED": "False", "CRAWLDEDUP_SIMILARITY": 7}))
+    with pytest.raises(ConfigurationError, match="CRAWLDEDUP_ENABLED"):
+        is_enabled(Settings({"CRAWLDEDUP_ENABLED": "perhaps"}))
