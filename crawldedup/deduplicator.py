@@ -348,8 +348,10 @@ class AsyncDeduplicator:
 
 def check_similarity(similarity: float) -> None:
     """Raise ConfigurationError unless a similarity threshold is one that can be promised."""
-    if not isinstance(similarity, int | float) or not LOWEST_SIMILARITY <= similarity <= 1:
-        raise ConfigurationError(f"similarity is {similarity!r}; it must be a number from {LOWEST_SIMILARITY} to 1")
+    if not isinstance(similarity, int | float) or not LOWEST_SIMILARITY < similarity <= 1:
+        raise ConfigurationError(
+            f"similarity is {similarity!r}; it must be a number above {LOWEST_SIMILARITY} and at most 1"
+        )
 
 
 def check_namespace(namespace: str) -> None:
