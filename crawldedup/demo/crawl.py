@@ -21,12 +21,14 @@ _BOOT = (
     "import json, sys; task = json.load(sys.stdin); sys.path[:] = task['path']; "
     "from crawldedup.demo.worker import main; main(task)"
 )
+# How the middleware ends a crawl whose pages cannot be judged at all.
+CLOSE_REASON = "crawldedup_error"
 _END_LIMIT_SECONDS = 10.0
 _SHOWN_LOG_CHARACTERS = 2000
 
 
 class CrawlError(CrawlDedupError):
-    """The crawl's process ended before the crawl did; the message holds the end of its log."""
+    """The crawl's process died, or crawldedup could not judge its pages; the message holds the log's end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +58,13 @@ Listener = Callable[[Judged | Kept], None]
 
 @dataclass(slots=True)
 class CrawlOutcome:
-    """What happened, in the order in which it happened, and Scrapy's stats."""
+    """What happened, in the order in which it happened, Scrapy's stats, and the end of its log."""
 
     judged: list[Judged] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
     stats: dict[str, Any] = field(default_factory=dict)
     reason: str = ""
+    log: str = ""
 
 
 def run_crawl(
@@ -74,7 +77,7 @@ def run_crawl(
     """Crawl from these URLs with Scrapy's `settings`, and call `on_event` for every page while it runs.
 
     With `verbose`, the crawl's log goes to stderr. Raises `ConfigurationError` for settings that crawldedup
-    refuses, and `CrawlError` if the process dies.
+    refuses, and `CrawlError` if the process dies or the filter cannot work.
     """
     task = {"path": sys.path, "start_urls": list(start_urls), "settings": dict(settings)}
     outcome = CrawlOutcome()
@@ -96,9 +99,16 @@ def run_crawl(
                     raise ConfigurationError(message["message"])
                 case "end":
                     outcome.stats, outcome.reason = message["stats"], message["reason"]
+        outcome.log = log_tail()
         if not outcome.reason:
-            raise CrawlError(f"The crawl's process ended too early. The end of its log:\n{log_tail()}")
+            raise CrawlError(f"The crawl's process ended too early. {_log_shown(outcome.log)}")
+        if outcome.reason == CLOSE_REASON:
+            raise CrawlError(f"crawldedup could not work. {_log_shown(outcome.log)}")
     return outcome
+
+
+def _log_shown(log: str) -> str:
+    return f"The end of its log:\n{log}" if log else "The log above says why."
 
 
 @contextlib.contextmanager
@@ -116,7 +126,7 @@ def _crawl_process(task: Mapping[str, Any], *, verbose: bool) -> Iterator[tuple[
 
         def log_tail() -> str:
             log.seek(0)
-            return log.read().decode(errors="replace")[-_SHOWN_LOG_CHARACTERS:].strip() or "(see above)"
+            return log.read().decode(errors="replace")[-_SHOWN_LOG_CHARACTERS:].strip()
 
         try:
             # A process that died at once has said why in its log, and `run_crawl` tells.

@@ -45,7 +45,7 @@ class FolderSite:
 
     def reply(self, target: str) -> Reply:
         """Answer with a file, an index page, a redirect to a directory's slash, or 404."""
-        path = path_of(target)
+        path = path_of(target) or "/"
         file = self._file_at(path)
         if file is None:
             return NOT_FOUND

@@ -72,12 +72,14 @@ class ManifestScore:
 
     A page is a duplicate if a page of its cluster was kept before it. Of the pages that count: `found` are
     duplicates that were dropped, `missed` duplicates that were kept, `wrong` pages dropped though nothing of
-    their cluster had been kept, `right` the others that were kept. `unscored` pages may be either.
+    their cluster had been kept, `right` the others that were kept. `unscored` pages may be either; `unjudged`
+    ones reached the spider without a verdict, after an error.
     """
 
     found: int
     right: int
     unscored: int
+    unjudged: int
     missed: tuple[str, ...]
     wrong: tuple[str, ...]
     not_reached: tuple[str, ...]
@@ -131,7 +133,8 @@ class DemoResult:
 
     `dropped_bytes` are the bodies of dropped pages: they were downloaded, but nothing behind the filter had
     to process or store them. `without` is the same crawl with the filter switched off, if it was run: the
-    difference to `traffic` is what the filter saved, measured and not guessed.
+    difference to `traffic` is what the filter saved, measured and not guessed. `log` holds the last warnings
+    of the crawl, if there were any.
     """
 
     site: str
@@ -150,6 +153,7 @@ class DemoResult:
     manifest: ManifestScore | None = None
     truth: Truth | None = None
     stats: dict[str, Any] = field(default_factory=dict)
+    log: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

@@ -69,7 +69,7 @@ class DemoOptions:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a run is: `stage` is "crawl", "compare" or "texts"; `total` is None where nobody can know."""
+    """How far a run is: `stage` is "crawl", "compare", "texts" or "exact"; `total` is None where nobody can know."""
 
     stage: str = "crawl"
     done: int = 0
@@ -100,7 +100,10 @@ def run_demo(options: DemoOptions | None = None, on_progress: Listener | None = 
             progress = Progress("compare", total=expected)
             without = traffic_of(_crawl(urls, options, progress, report, unfiltered))
     truth = _exact_truth(site, outcome, options, report) if options.exact else None
-    manifest = score(outcome.judged, own.entry, own.manifest().values()) if own is not None else None
+    manifest = None
+    if own is not None:
+        kept_urls = [page.url for page in outcome.kept]
+        manifest = score(outcome.judged, kept_urls, own.entry, own.manifest().values())
     stats = outcome.stats
     dropped = [page for page in outcome.judged if page.dropped]
     return DemoResult(
@@ -120,6 +123,7 @@ def run_demo(options: DemoOptions | None = None, on_progress: Listener | None = 
         manifest=manifest,
         truth=truth,
         stats=stats,
+        log=outcome.log,
     )
 
 
@@ -188,6 +192,7 @@ def _exact_truth(site: Site, outcome: CrawlOutcome, options: DemoOptions, report
     bodies = (Page(_body_at(site, page.url), page.encoding, page.is_html) for page in judged)
     texts = texts_of(bodies, options.extractor, on_text)
     pages = [JudgedPage(page.url, text, not page.dropped) for page, text in zip(judged, texts, strict=True)]
+    report(Progress("exact"))
     return assess(pages, similarity=options.similarity)
 
 

@@ -15,9 +15,14 @@ if TYPE_CHECKING:
 
 
 def score(
-    judged: Sequence[Judged], entry_of: Callable[[str], Entry | None], expected: Iterable[Entry]
+    judged: Sequence[Judged],
+    kept_urls: Iterable[str],
+    entry_of: Callable[[str], Entry | None],
+    expected: Iterable[Entry],
 ) -> ManifestScore:
     """Go through the pages in the order of judgement; see `ManifestScore` for what counts as what.
+
+    `kept_urls` are the pages that reached the spider, `expected` those that a whole crawl would reach.
 
     A revisit is the same page under the same canonical URL, not a copy, and is not scored.
     """
@@ -46,8 +51,16 @@ def score(
             right += 1
         if not page.dropped:
             kept_clusters.add(entry.cluster)
-    not_reached = [entry.path for entry in expected if entry.judged and entry.path not in seen]
-    return ManifestScore(found, right, unscored, tuple(missed), tuple(wrong), tuple(not_reached))
+    passed = {entry.path for url in kept_urls if (entry := entry_of(url)) is not None and entry.judged}
+    return ManifestScore(
+        found=found,
+        right=right,
+        unscored=unscored,
+        unjudged=len(passed - seen),
+        missed=tuple(missed),
+        wrong=tuple(wrong),
+        not_reached=tuple(entry.path for entry in expected if entry.judged and entry.path not in seen | passed),
+    )
 
 
 def clusters_of(judged: Iterable[Judged]) -> tuple[Cluster, ...]:

@@ -21,7 +21,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from crawldedup.scrapy_plugin.tally import printable
+from crawldedup.printable import printable
 from crawldedup.verdict import Kind
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ _STAGES = {
     "crawl": "Crawling",
     "compare": "Once more without crawldedup",
     "texts": "Reading the texts for the exact comparison",
+    "exact": "Comparing all texts exactly",
 }
 _SHOWN_CLUSTERS = 10
 _SHOWN_MEMBERS = 6
@@ -62,7 +63,7 @@ def progress_bars(console: Console) -> Iterator[Listener]:
             stage = progress.stage
             if stage not in tasks:
                 tasks[stage] = bars.add_task(_STAGES[stage], total=progress.total, counts="")
-            counts = "" if stage == "texts" else f"{progress.kept} kept, {progress.dropped} dropped"
+            counts = f"{progress.kept} kept, {progress.dropped} dropped" if stage in ("crawl", "compare") else ""
             # How many pages a site has is an estimate until all have been seen.
             total = max(progress.total, progress.done) if progress.total is not None else None
             bars.update(tasks[stage], completed=progress.done, total=total, counts=counts)
@@ -79,8 +80,10 @@ def print_result(result: DemoResult, console: Console) -> None:
         console.print(_clusters(result.clusters))
     if result.manifest is not None:
         console.print(_manifest(result.manifest))
-    if result.truth is not None:
+    if result.truth is not None and result.truth.pages:
         console.print(_truth(result.truth))
+    if result.log:
+        console.print(Text("Warnings of the crawl:\n" + "\n".join(map(printable, result.log.splitlines()))))
     if result.finish_reason != "finished":
         console.print(Text(f"The crawl ended early: {printable(result.finish_reason)}.", style="bold red"))
 
@@ -168,6 +171,8 @@ def _manifest(score: ManifestScore) -> RenderableType:
         percent(score.recall),
     )
     table.caption = f"{score.unscored} thin, empty, garbled and calendar pages may be either, and are not scored."
+    if score.unjudged:
+        table.caption += f" {score.unjudged} pages reached the spider without a verdict."
     return Group(
         table,
         *_examples("missed", score.missed),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
 from dataclasses import asdict
 from typing import IO, TYPE_CHECKING, Any
 
@@ -70,7 +71,10 @@ def main(task: dict[str, Any]) -> None:
     error = _error_of(crawl)
     if isinstance(error, CrawlDedupError):
         teller.tell("refused", message=str(error))
-    elif error is None and crawler.stats is not None:
+    elif error is not None:
+        # Scrapy has not logged it, and the parent shows the end of the log.
+        traceback.print_exception(error)
+    elif crawler.stats is not None:
         stats = crawler.stats.get_stats()
         teller.tell("end", stats=stats, reason=stats.get("finish_reason", "unknown"))
     out.close()

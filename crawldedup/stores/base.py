@@ -13,6 +13,7 @@ Records not seen for the time to live count as absent.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
@@ -180,6 +181,15 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Leave the crawl and disconnect; harmless when repeated."""
+
+
+def shown_url(url: str) -> str:
+    """A store URL without its password, for messages."""
+    scheme, separator, rest = re.sub(r"(?i)([?&]password=)[^&]*", r"\1***", url).partition("://")
+    # A password may hold an @ or a / that should have been escaped; a path in front of an @ is none.
+    credentials, at, place = ("", "", rest) if rest.startswith("/") else rest.rpartition("@")
+    user, colon, _ = credentials.partition(":")
+    return f"{scheme}{separator}{user if colon else ''}{colon}{'***@' if at else ''}{place}"
 
 
 def accepted(query: Query, signatures: Sequence[bytes], digests: Sequence[int]) -> list[tuple[int, int]]:

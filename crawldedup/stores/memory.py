@@ -77,8 +77,8 @@ class SortedKeys:
         else:
             self._main = np.delete(self._main, np.searchsorted(self._main, np.uint64(key)))
 
-    def ranges(self, lows: NDArray[np.uint64], highs: NDArray[np.uint64], limit: int) -> list[int]:
-        """The keys in the ranges (ends included), in the order of the ranges, at most about `limit`."""
+    def ranges(self, lows: NDArray[np.uint64], highs: NDArray[np.uint64], limit: int) -> list[tuple[int, int]]:
+        """(number of a range, key) of the first `limit` keys in the ranges (ends included), in order."""
         found: list[tuple[int, int]] = []
         for part in (self._main, self._delta[: self._in_delta]):
             first = np.searchsorted(part, lows, "left")
@@ -87,7 +87,7 @@ class SortedKeys:
                 keys = part[first[number] : min(last[number], first[number] + limit)]
                 found.extend((number, key) for key in keys.tolist())
         found.sort()
-        return [key for _, key in found[:limit]]
+        return found[:limit]
 
 
 class MemoryStore:
@@ -194,14 +194,16 @@ class MemoryStore:
         return query.ttl_seconds is None or int(self._rows[page]["seen_at"]) >= now - query.ttl_seconds
 
     def _candidates(self, query: Query, now: int) -> list[int]:
-        """Pages in the query's ranges, without repetition."""
-        found: dict[int, None] = {}
+        """Pages in the query's ranges, without repetition, best ranges first."""
+        found: list[tuple[int, int]] = []
         lows, highs = packed_ranges(query.plan)
         for number, keys in enumerate(self._tables):
-            mine = query.plan.tables == number
-            packed = keys.ranges(lows[mine], highs[mine], query.max_candidates)
-            found.update(dict.fromkeys(map(page_of, packed)))
-        live = [page for page in found if self._is_live(page, query, now)]
+            mine = np.flatnonzero(query.plan.tables == number)
+            places = mine.tolist()
+            ranges = keys.ranges(lows[mine], highs[mine], query.max_candidates)
+            found.extend((places[place], page_of(packed)) for place, packed in ranges)
+        pages = dict.fromkeys(page for _, page in sorted(found))
+        live = [page for page in pages if self._is_live(page, query, now)]
         return live[: query.max_candidates]
 
     def _matches(self, query: Query, candidates: list[int]) -> list[tuple[int, int]]:
@@ -213,7 +215,7 @@ class MemoryStore:
     def _page_with(self, url_key: int) -> int | None:
         low, high = packed_range(url_key, url_key)
         bounds = np.array([low], np.uint64), np.array([high], np.uint64)
-        for packed in self._by_url.ranges(*bounds, MAX_PAGES):
+        for _, packed in self._by_url.ranges(*bounds, MAX_PAGES):
             page = page_of(packed)
             if int(self._rows[page]["url_key"]) == url_key:
                 return page

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import random
+import re
 import struct
+import threading
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 import redis
 from redis.backoff import NoBackoff
+from redis.exceptions import NoPermissionError
 from redis.retry import Retry
 
 from crawldedup.errors import (
@@ -33,6 +37,7 @@ from crawldedup.stores.base import (
     Record,
     Status,
     StoreInfo,
+    shown_url,
 )
 
 if TYPE_CHECKING:
@@ -60,28 +65,20 @@ class RedisStore:
         self._prefix = f"{_KEY_PREFIX}:{{{layout.namespace}}}:"
         self._order = b"".join(bytes(table.order.tolist()) for table in layout.tables)
         self._crawler = Crawler(0, 0)
-        try:
-            # One immediate retry covers a connection that the server closed while it was idle; a script whose
-            # answer was lost is safe to send again, for the page is then its own revisit.
-            self._client = redis.Redis.from_url(
-                url,
-                socket_timeout=TIMEOUT_SECONDS,
-                socket_connect_timeout=TIMEOUT_SECONDS,
-                retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
-                health_check_interval=0,
-            )
-        except ValueError as error:
-            raise ConfigurationError(f"the store URL {_without_password(url)!r} is not valid: {error}") from error
-        self._url = _without_password(url)
+        self._joining = threading.Lock()
+        self._url = shown_url(url)
+        self._client = _client(url)
         common = _script_text("common")
         self._scripts = {name: self._client.register_script(common + _script_text(name)) for name in _SCRIPTS}
 
     def open(self) -> int:
         """See `Store`."""
-        answer = self._run("join", self._layout.profile, self._order, self._now(), LEASE_SECONDS)
-        self._check_profile(answer)
-        self._crawler = Crawler(int(answer[1]), int(answer[2]))
-        return int(answer[3])
+        with self._joining:
+            own = self._crawler.number
+            answer = self._run("join", self._layout.profile, self._order, self._now(), LEASE_SECONDS, own)
+            self._check_profile(answer)
+            self._crawler = Crawler(int(answer[1]), int(answer[2]))
+            return int(answer[3])
 
     def check_and_add(self, query: Query) -> Answer:
         """See `Store`."""
@@ -140,7 +137,9 @@ class RedisStore:
     def clear(self) -> None:
         """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
         with self._errors():
-            pattern = self._prefix.translate(_GLOB_ESCAPES) + "*"
+            # Who is at work stays known, for crawlers go on in the empty index.
+            self._client.hdel(self._prefix + "m", "profile", "order", "pages", "next", "depth", "split")
+            pattern = self._prefix.translate(_GLOB_ESCAPES) + "[tur]*"
             batch: list[bytes] = []
             for key in self._client.scan_iter(match=pattern, count=1000):
                 batch.append(key)
@@ -187,7 +186,7 @@ class RedisStore:
 
     def close(self) -> None:
         """See `Store`."""
-        with contextlib.suppress(redis.RedisError, OSError):
+        with self._joining, contextlib.suppress(redis.RedisError, OSError):
             if self._crawler.number:
                 self._client.zrem(self._prefix + "c", self._crawler.number)
                 self._crawler = Crawler(0, 0)
@@ -204,15 +203,20 @@ class RedisStore:
             yield
         except redis.AuthenticationError as error:
             raise ConfigurationError(f"{self._url} refuses the user or the password: {error}") from error
+        except NoPermissionError as error:
+            raise ConfigurationError(f"{self._url} does not let this user work: {error}") from error
         except redis.OutOfMemoryError as error:
             raise StoreFullError(f"{self._url} is full (maxmemory reached): {error}") from error
         except (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError, OSError) as error:
             raise StoreUnavailableError(f"{self._url} cannot be used: {error}") from error
         except redis.RedisError as error:
-            if "OOM" in str(error):
+            # Redis 6.2 hides the code of an error inside a script in the middle of the message.
+            if re.search(r"\bOOM\b", str(error)):
                 raise StoreFullError(f"{self._url} is full (maxmemory reached): {error}") from error
-            if str(error).startswith(("LOADING", "MASTERDOWN", "CLUSTERDOWN", "READONLY", "BUSY")):
+            if _UNAVAILABLE.search(str(error)):
                 raise StoreUnavailableError(f"{self._url} cannot be used: {error}") from error
+            if "DB index" in str(error):
+                raise ConfigurationError(f"{self._url} names a database the server does not have: {error}") from error
             raise StoreError(f"{self._url}: {error}") from error
 
     def _check_profile(self, answer: Any) -> None:
@@ -241,7 +245,39 @@ class RedisStore:
         )
 
 
+_UNAVAILABLE: Final = re.compile(r"\b(LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|BUSY|NOREPLICAS|MISCONF)\b")
 _GLOB_ESCAPES: Final = str.maketrans({character: f"\\{character}" for character in "*?[]\\"})
+
+
+def _client(url: str) -> redis.Redis:
+    """A client with our limits, not yet connected. Raises ConfigurationError, in which no password shows."""
+    problem = "write redis://user:password@host:port/db, with the signs / ? # @ : of a password percent-encoded"
+    try:
+        # One immediate retry covers a connection that the server closed while it was idle; a script whose
+        # answer was lost is safe to send again, for the page is then its own revisit.
+        client = redis.Redis.from_url(
+            url,
+            socket_timeout=TIMEOUT_SECONDS,
+            socket_connect_timeout=TIMEOUT_SECONDS,
+            retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
+            health_check_interval=0,
+        )
+        options = client.connection_pool.connection_kwargs
+        str(options.get("host", "")).encode("idna")
+        path = urlsplit(url).path.strip("/")
+        if not url.startswith("unix:") and path and not path.isdecimal():
+            problem = "what follows the host must be the number of a database, as in redis://host:port/0"
+        elif options.get("decode_responses"):
+            problem = "leave out decode_responses, for answers are binary"
+        else:
+            # The client looks at other options only when it connects.
+            client.connection_pool.connection_class(**options)
+            return client
+    except ValueError:
+        pass  # the client's message may quote a part of the password
+    except (TypeError, redis.RedisError) as error:
+        problem = f"an option is wrong: {error}"
+    raise ConfigurationError(f"the store URL {shown_url(url)!r} is not valid: {problem}")
 
 
 def _script_text(name: str) -> str:
@@ -272,9 +308,3 @@ def _pack_probes(plan: ProbePlan) -> bytes:
         packed[1 + place :: 11] = lows[place::8]
         packed[6 + place :: 11] = highs[place::8]
     return bytes(packed)
-
-
-def _without_password(url: str) -> str:
-    scheme, separator, rest = url.partition("://")
-    credentials, at, host = rest.rpartition("@")
-    return f"{scheme}{separator}{credentials.split(':')[0] + ':***@' if at else ''}{host}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from crawldedup.errors import ConfigurationError
+from crawldedup.stores.base import shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,7 @@ def _sqlite(url: str, layout: Layout) -> Store:
     from crawldedup.stores.sqlite import SqliteStore
 
     path = unquote(url.removeprefix("sqlite://")).removeprefix("/")
-    if not url.startswith("sqlite:///") or not path or path.endswith("/"):
+    if not url.startswith("sqlite:///") or not path or path.endswith("/") or "\0" in path:
         raise ConfigurationError(
             f"the store URL {url!r} is not valid: write sqlite:///relative/path.sqlite or "
             f"sqlite:////absolute/path.sqlite"
@@ -57,16 +58,5 @@ def make_store(url: str, layout: Layout) -> Store:
         close = difflib.get_close_matches(scheme.lower(), _OPENERS, n=1)
         hint = f"; did you mean {close[0]}://?" if close else ""
         allowed = ", ".join(f"{name}://" for name in _OPENERS)
-        raise ConfigurationError(f"the store URL {_shown(url)!r} is not known{hint} Stores: {allowed}")
+        raise ConfigurationError(f"the store URL {shown_url(url)!r} is not known{hint} Stores: {allowed}")
     return opener(url, layout)
-
-
-def _shown(url: str) -> str:
-    """The URL without a password, for messages."""
-    try:
-        parts = urlsplit(url)
-        if parts.password:
-            return url.replace(f":{parts.password}@", ":***@")
-    except ValueError:
-        pass
-    return url

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 BUSY_SECONDS: Final = 5.0
+_BUSY_PAUSE_SECONDS: Final = 0.01
 _SIGN: Final = 1 << 63
 _CACHE_KIB: Final = 64 * 1024
 _MAP_BYTES: Final = 1 << 30
@@ -51,15 +52,20 @@ _CACHED_STATEMENTS: Final = 512
 _LOG_PAGES: Final = 8192  # 32 MiB
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
 
-_SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS indexes (
-    number INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, profile TEXT NOT NULL, tables INTEGER NOT NULL,
-    pages INTEGER NOT NULL DEFAULT 0, crawlers INTEGER NOT NULL DEFAULT 0, first_crawler INTEGER NOT NULL DEFAULT 0
-);
-CREATE TABLE IF NOT EXISTS crawlers (
-    idx INTEGER NOT NULL, number INTEGER NOT NULL, expires INTEGER NOT NULL, PRIMARY KEY (idx, number)
-) WITHOUT ROWID;
-"""
+_SCHEMA: Final = (
+    """
+    CREATE TABLE indexes (
+        number INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, profile TEXT NOT NULL, tables INTEGER NOT NULL,
+        pages INTEGER NOT NULL DEFAULT 0, crawlers INTEGER NOT NULL DEFAULT 0,
+        first_crawler INTEGER NOT NULL DEFAULT 0
+    )
+    """,
+    """
+    CREATE TABLE crawlers (
+        idx INTEGER NOT NULL, number INTEGER NOT NULL, expires INTEGER NOT NULL, PRIMARY KEY (idx, number)
+    ) WITHOUT ROWID
+    """,
+)
 _PAGE_COLUMNS: Final = "id, url, url_key, search, signature, digest, added_at, seen_at, copies, crawler"
 
 
@@ -81,7 +87,9 @@ class SqliteStore:
             if self._connection is None:
                 self._connection = self._connect()
             with self._transaction() as db:
-                return self._join(db)
+                crawler, pages = self._join(db)
+            self._crawler = crawler
+            return pages
 
     def _connect(self) -> sqlite3.Connection:
         if self._path != ":memory:":
@@ -94,26 +102,35 @@ class SqliteStore:
             cached_statements=_CACHED_STATEMENTS,
         )
         try:
-            db.execute("PRAGMA journal_mode = WAL")
+            self._claim(db)
+            _use_write_ahead_log(db)
             # With a write-ahead log this never corrupts; a power cut may lose the last few pages.
             db.execute("PRAGMA synchronous = NORMAL")
             # Every checkpoint waits for the disk; a larger log makes them rare and merges repeated writes.
             db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
             db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             db.execute(f"PRAGMA mmap_size = {_MAP_BYTES}")
-            (application,) = db.execute("PRAGMA application_id").fetchone()
-            (objects,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            if objects and application != _APPLICATION_ID:
-                raise StoreError(f"{self._path} is a SQLite file of another program; choose another path")
-            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            db.executescript(_SCHEMA)
             db.row_factory = sqlite3.Row
         except BaseException:
             db.close()
             raise
         return db
 
-    def _join(self, db: sqlite3.Connection) -> int:
+    def _claim(self, db: sqlite3.Connection) -> None:
+        """Make a new file ours; refuse another program's before anything is written to it."""
+        with _transaction(db):
+            (application,) = db.execute("PRAGMA application_id").fetchone()
+            (objects,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if application == _APPLICATION_ID:
+                return
+            if objects or application:
+                raise StoreError(f"{self._path} is a SQLite file of another program; choose another path")
+            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            for statement in _SCHEMA:
+                db.execute(statement)
+
+    def _join(self, db: sqlite3.Connection) -> tuple[Crawler, int]:
+        """Check the profile and start or join a crawl; a crawler that joins again keeps its number."""
         layout = self._layout
         row = db.execute(
             "SELECT number, profile, pages, crawlers, first_crawler FROM indexes WHERE namespace = ?",
@@ -126,25 +143,30 @@ class SqliteStore:
             )
             row = (cursor.lastrowid, layout.profile, 0, 0, 0)
         index, profile, pages, crawlers, first = row
-        if profile != layout.profile:
-            raise ProfileMismatchError(
-                f"the namespace {layout.namespace!r} of {self._path}",
-                index_profile=profile,
-                own_profile=layout.profile,
-            )
+        self._check_profile(profile)
         self._index = index
         self._create_tables(db)
         now = int(self._clock())
-        db.execute("DELETE FROM crawlers WHERE idx = ? AND expires <= ?", (index, now))
+        db.execute(
+            "DELETE FROM crawlers WHERE idx = ? AND (expires <= ? OR number = ?)", (index, now, self._crawler.number)
+        )
         (others,) = db.execute("SELECT count(*) FROM crawlers WHERE idx = ?", (index,)).fetchone()
-        number = crawlers + 1
-        self._crawler = Crawler(number, first if others else number)
+        number = self._crawler.number or crawlers + 1
+        crawler = Crawler(number, first if others else number)
         db.execute(
             "UPDATE indexes SET crawlers = ?, first_crawler = ? WHERE number = ?",
-            (number, self._crawler.first, index),
+            (max(crawlers, number), crawler.first, index),
         )
-        self._renew_lease(db)
-        return int(pages)
+        self._renew_lease(db, number)
+        return crawler, int(pages)
+
+    def _check_profile(self, profile: str) -> None:
+        if profile != self._layout.profile:
+            raise ProfileMismatchError(
+                f"the namespace {self._layout.namespace!r} of {self._path}",
+                index_profile=profile,
+                own_profile=self._layout.profile,
+            )
 
     def _create_tables(self, db: sqlite3.Connection) -> None:
         db.execute(
@@ -173,9 +195,11 @@ class SqliteStore:
         now = int(self._clock())
         entry = query.entry
         with self._lock, self._errors(), self._transaction() as db:
+            pages = self._pages(db)
             own = self._page_with(db, entry.url_key)
             if own is not None and self._is_live(own, query, now) and not self._crawler.is_fellow(own["crawler"]):
-                return self._revisit(db, own, entry, now)
+                record, changed = self._revisit(db, own, entry, now)
+                return Answer(Status.REVISIT, record, changed, pages, 0)
             candidates = self._candidates(db, query, now)
             matches = self._matches(query, candidates)
             if matches:
@@ -186,14 +210,16 @@ class SqliteStore:
                 )
                 status = Status.EXACT if _unsigned(row["digest"]) == entry.digest else Status.NEAR
                 record = _record(row, seen_at=now, copies=row["copies"] + 1)
-                return Answer(status, record, False, self._count(db), len(candidates))
+                return Answer(status, record, False, pages, len(candidates))
             if own is not None:
                 self._remove(db, own)
             return Answer(Status.NEW, None, False, self._add(db, entry, now), len(candidates))
 
-    def _revisit(self, db: sqlite3.Connection, own: sqlite3.Row, entry: Entry, now: int) -> Answer:
+    def _revisit(self, db: sqlite3.Connection, own: sqlite3.Row, entry: Entry, now: int) -> tuple[Record, bool]:
+        newer: dict[str, Any] = {"seen_at": now}
         changed = _unsigned(own["digest"]) != entry.digest
         if changed:
+            newer |= {"search": entry.search, "signature": entry.signature, "digest": entry.digest}
             self._unfile(db, own)
             self._file(db, own["id"], entry.search)
             db.execute(
@@ -204,12 +230,13 @@ class SqliteStore:
             f"UPDATE {self._pages_table} SET seen_at = ?, crawler = ? WHERE id = ?",
             (now, self._crawler.number, own["id"]),
         )
-        return Answer(Status.REVISIT, _record(own, seen_at=now), changed, self._count(db), 0)
+        return _record(own, **newer), changed
 
     def find(self, query: Query) -> list[Record]:
         """See `Store`."""
         with self._lock, self._errors():
             db = self._open_connection()
+            self._pages(db)
             candidates = self._candidates(db, query, int(self._clock()))
             return [_record(row) for row in self._matches(query, candidates)]
 
@@ -230,15 +257,18 @@ class SqliteStore:
                 row = db.execute(
                     "SELECT number, tables FROM indexes WHERE namespace = ?", (self._layout.namespace,)
                 ).fetchone()
-                if row is None:
-                    return
-                number, tables = row
-                for name in ("pages", "urls", *(f"keys_{number}_{table}" for table in range(tables))):
-                    full = name if name.startswith("keys") else f"{name}_{number}"
-                    db.execute(f"DROP TABLE IF EXISTS {full}")
-                db.execute("DELETE FROM crawlers WHERE idx = ?", (number,))
-                db.execute("DELETE FROM indexes WHERE number = ?", (number,))
-                self._join(db)
+                if row is not None:
+                    number, tables = row
+                    keys = (f"keys_{number}_{table}" for table in range(tables))
+                    for name in (f"pages_{number}", f"urls_{number}", *keys):
+                        db.execute(f"DROP TABLE IF EXISTS {name}")
+                    # The index keeps its number, for crawlers at work go on with it.
+                    db.execute(
+                        "UPDATE indexes SET profile = ?, tables = ?, pages = 0 WHERE number = ?",
+                        (self._layout.profile, len(self._layout.tables), number),
+                    )
+                crawler, _ = self._join(db)
+            self._crawler = crawler
 
     def info(self) -> StoreInfo:
         """See `Store`. `bytes` is the size of the whole file."""
@@ -246,7 +276,7 @@ class SqliteStore:
             db = self._open_connection()
             (size,) = db.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()
             return StoreInfo(
-                pages=self._count(db),
+                pages=self._pages(db),
                 bytes=int(size),
                 tables=len(self._layout.tables),
                 profile=self._layout.profile,
@@ -257,12 +287,12 @@ class SqliteStore:
     def heartbeat(self) -> None:
         """See `Store`."""
         with self._lock, self._errors(), self._transaction() as db:
-            self._renew_lease(db)
+            self._renew_lease(db, self._crawler.number)
 
-    def _renew_lease(self, db: sqlite3.Connection) -> None:
+    def _renew_lease(self, db: sqlite3.Connection, number: int) -> None:
         db.execute(
             "INSERT OR REPLACE INTO crawlers (idx, number, expires) VALUES (?, ?, ?)",
-            (self._index, self._crawler.number, int(self._clock()) + LEASE_SECONDS),
+            (self._index, number, int(self._clock()) + LEASE_SECONDS),
         )
 
     def close(self) -> None:
@@ -274,6 +304,7 @@ class SqliteStore:
                 self._connection.execute(
                     "DELETE FROM crawlers WHERE idx = ? AND number = ?", (self._index, self._crawler.number)
                 )
+            self._crawler = Crawler(0, 0)
             self._connection.close()
             self._connection = None
 
@@ -282,18 +313,8 @@ class SqliteStore:
             raise StoreUnavailableError(f"the store {self._path} is not open")
         return self._connection
 
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """A write transaction: no other process decides between our look and our addition."""
-        db = self._open_connection()
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            yield db
-        except BaseException:
-            with contextlib.suppress(sqlite3.Error):
-                db.execute("ROLLBACK")
-            raise
-        db.execute("COMMIT")
+    def _transaction(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
+        return _transaction(self._open_connection())
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -304,14 +325,19 @@ class SqliteStore:
             name = getattr(error, "sqlite_errorname", "") or ""
             if name.startswith("SQLITE_FULL"):
                 raise StoreFullError(f"no room left for {self._path}: {error}") from error
+            if name == "SQLITE_NOTADB":
+                raise StoreError(f"{self._path} is not a SQLite file; choose another path") from error
             if name.startswith(("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_READONLY")):
                 raise StoreUnavailableError(f"{self._path} cannot be used: {error}") from error
             raise StoreError(f"{self._path}: {error}") from error
         except OSError as error:
             raise StoreUnavailableError(f"{self._path} cannot be used: {error}") from error
 
-    def _count(self, db: sqlite3.Connection) -> int:
-        return int(db.execute("SELECT pages FROM indexes WHERE number = ?", (self._index,)).fetchone()[0])
+    def _pages(self, db: sqlite3.Connection) -> int:
+        """Pages in the index; raises ProfileMismatchError if another process began it anew for other settings."""
+        pages, profile = db.execute("SELECT pages, profile FROM indexes WHERE number = ?", (self._index,)).fetchone()
+        self._check_profile(profile)
+        return int(pages)
 
     def _page_with(self, db: sqlite3.Connection, url_key: int) -> sqlite3.Row | None:
         low, high = packed_range(url_key, url_key)
@@ -325,24 +351,26 @@ class SqliteStore:
         return query.ttl_seconds is None or row["seen_at"] >= now - query.ttl_seconds
 
     def _candidates(self, db: sqlite3.Connection, query: Query, now: int) -> list[sqlite3.Row]:
-        """Pages in the query's ranges, without repetition."""
+        """Pages in the query's ranges, without repetition, best ranges first."""
         plan = query.plan
         bounds = (np.column_stack(packed_ranges(plan)) ^ np.uint64(_SIGN)).view(np.int64)
-        found: dict[int, None] = {}
+        found: list[tuple[int, int]] = []
         for number, name in enumerate(self._key_tables):
-            mine = bounds[plan.tables == number]
+            places = np.flatnonzero(plan.tables == number)
+            mine = bounds[places]
             if not len(mine):
                 continue
             ranges = ",".join(["(?,?)"] * len(mine))
             keys = db.execute(
-                f"WITH r(low, high) AS (VALUES {ranges}) SELECT k FROM r CROSS JOIN {name} "
+                f"WITH r(low, high) AS (VALUES {ranges}) SELECT low, k FROM r CROSS JOIN {name} "
                 f"ON k BETWEEN low AND high LIMIT {query.max_candidates}",
                 mine.ravel().tolist(),
             ).fetchall()
-            found.update(dict.fromkeys(page_of(key + _SIGN) for (key,) in keys))
+            place_of = dict(zip(mine[:, 0].tolist(), places.tolist(), strict=True))
+            found.extend((place_of[low], page_of(_unsigned(key))) for low, key in keys)
         if not found:
             return []
-        pages = list(found)[: query.max_candidates]
+        pages = list(dict.fromkeys(page for _, page in sorted(found)))[: query.max_candidates]
         rows = db.execute(
             f"SELECT {_PAGE_COLUMNS} FROM {self._pages_table} WHERE id IN ({','.join('?' * len(pages))})", pages
         ).fetchall()
@@ -361,7 +389,7 @@ class SqliteStore:
             f"INSERT INTO {self._pages_table} (url, url_key, search, signature, digest, added_at, seen_at, "
             "copies, crawler) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)",
             (
-                entry.url,
+                entry.url.encode("utf-8", "replace").decode(),
                 _signed(entry.url_key),
                 _signed(entry.search),
                 entry.signature,
@@ -397,6 +425,33 @@ class SqliteStore:
         for name, table in zip(self._key_tables, self._layout.tables, strict=True):
             packed = pack_key(table.key(_unsigned(row["search"])), row["id"])
             db.execute(f"DELETE FROM {name} WHERE k = ?", (_signed(packed),))
+
+
+@contextlib.contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """A write transaction: no other process decides between our look and our addition."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield db
+        db.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            db.execute("ROLLBACK")
+        raise
+
+
+def _use_write_ahead_log(db: sqlite3.Connection) -> None:
+    """Switch the file to a write-ahead log; SQLite does not wait for its turn to do that, so we do."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
+                raise
+            time.sleep(_BUSY_PAUSE_SECONDS)
+        else:
+            return
 
 
 def _record(row: sqlite3.Row, **newer: Any) -> Record:

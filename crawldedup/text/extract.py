@@ -22,14 +22,36 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Self
 
 from crawldedup.errors import PageError
 from crawldedup.text.decode import clean, decode
 from crawldedup.text.extractors import Extractor, get_extractor
-from crawldedup.text.limits import DEFAULT_LIMITS, Limits, check_size, nests_plainly, shorten_tags
+from crawldedup.text.limits import (
+    DEFAULT_LIMITS,
+    EXTRACTOR_LEVELS,
+    EXTRACTOR_TAGS,
+    EXTRACTOR_TEXT,
+    Limits,
+    Shape,
+    check_size,
+    shape_of,
+    shorten_tags,
+)
 from crawldedup.text.tokenize import word_hashes
-from crawldedup.text.visible import balanced, content_text, headline, identity_text, parse
+from crawldedup.text.visible import (
+    content_text,
+    headline,
+    identity_text,
+    levels,
+    parse,
+    to_html,
+    visible_text,
+)
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -68,7 +90,7 @@ def extract_page(
     encoding: str | None,
     extractor: Extractor,
     *,
-    min_words: int = 0,
+    min_words: int = FALLBACK_WORDS,
     limits: Limits = DEFAULT_LIMITS,
 ) -> PageText:
     """Decode a page and take out the text to compare.
@@ -79,10 +101,8 @@ def extract_page(
     """
     try:
         check_size(body, limits)
-        html = shorten_tags(decode(body, encoding))
-        if not nests_plainly(html, limits):
-            html = balanced(html)
-        return _page_text(html, extractor, min_words)
+        page = _Page.read(body, encoding, limits)
+        return _page_text(page, extractor, min_words)
     except PageError:
         raise
     # Other people's code on hostile input may raise anything, RecursionError and MemoryError included.
@@ -90,24 +110,52 @@ def extract_page(
         raise PageError("broken", f"{extractor.name} failed: {type(error).__name__}: {error}") from error
 
 
-def _page_text(html: str, extractor: Extractor, min_words: int) -> PageText:
-    main = _tidy(extractor.extract(html))
+def _page_text(page: _Page, extractor: Extractor, min_words: int) -> PageText:
+    ask = page.suits_extractors or not extractor.guesses
+    main = _tidy(extractor.extract(page.html)) if ask else ""
     words = _count(main)
     used_fallback = False
     if extractor.guesses and words < FALLBACK_WORDS:
-        content = _tidy(content_text(tree)) if (tree := parse(html)) is not None else ""
+        content = _tidy(content_text(page.tree))
         if (content_words := _count(content)) > words:
             main, words, used_fallback = content, content_words, True
     if words < min_words:
-        return PageText(main, _identity(html), used_fallback)
+        return PageText(main, _identity(page.tree), used_fallback)
     if extractor.guesses:
-        main = f"{_tidy(headline(html))}\n{main}".strip()
+        main = f"{_tidy(headline(page.html))}\n{main}".strip()
     return PageText(main, None, used_fallback)
 
 
-def _identity(html: str) -> str:
-    tree = parse(html)
-    whole = "" if tree is None else _tidy(identity_text(tree))
+@dataclass(frozen=True)
+class _Page:
+    """A decoded page that any parser may have, and its tree if somebody wants it."""
+
+    html: str
+    shape: Shape
+
+    @classmethod
+    def read(cls, body: bytes | str, encoding: str | None, limits: Limits) -> Self:
+        html = shorten_tags(decode(body, encoding))
+        shape = shape_of(html, limits)
+        return cls(html if shape.plain else to_html(parse(html)), shape)
+
+    @cached_property
+    def tree(self) -> HtmlElement:
+        return parse(self.html)
+
+    @cached_property
+    def suits_extractors(self) -> bool:
+        """Whether an extractor that moves text about reads the page in seconds."""
+        tags = self.shape.tags
+        if tags > EXTRACTOR_TAGS:
+            return False
+        if self.shape.plain and tags * len(self.html) <= EXTRACTOR_TEXT:
+            return True
+        return levels(self.tree) <= EXTRACTOR_LEVELS and tags * len(visible_text(self.tree)) <= EXTRACTOR_TEXT
+
+
+def _identity(tree: HtmlElement) -> str:
+    whole = _tidy(identity_text(tree))
     if not whole:
         raise PageError("empty", "there is nothing to see on the page")
     return whole

@@ -53,8 +53,6 @@ class TrafilaturaExtractor:
     def extract(self, html: str) -> str:
         """The main text; "" where trafilatura finds none."""
         tree = parse(html)
-        if tree is None:
-            return ""
         # A spanned cell is repeated up to 100 x 100 times, which takes minutes for a page of such cells.
         etree.strip_attributes(tree, "colspan", "rowspan")
         document: Any = self._extract(
@@ -123,8 +121,7 @@ class VisibleTextExtractor:
 
     def extract(self, html: str) -> str:
         """The visible text, one block of the page a line."""
-        tree = parse(html)
-        return "" if tree is None else visible_text(tree)
+        return visible_text(parse(html))
 
 
 class OwnExtractor:

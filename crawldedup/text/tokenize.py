@@ -12,7 +12,7 @@ slice of the text, so numpy computes all of them at once (Karp & Rabin 1987, wit
 from __future__ import annotations
 
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -33,7 +33,11 @@ _SHIFT: Final = np.uint64(32)
 _FACTOR: Final = np.uint64(0xD6E8FEB86659FD93)
 _SOFT_HYPHEN: Final = "\xad"
 # Hangul vowels and tails are letters, yet normalisation joins them to the letter before.
-_JAMO_VOWELS_AND_TAILS: Final = slice(0x1160, 0x1200)
+_JAMO_VOWELS_AND_TAILS: Final = range(0x1160, 0x1200)
+_SURROGATES: Final = slice(0xD800, 0xE000)
+# In the tables of the basic plane: a look-up does not tell, its neighbours matter or it becomes several characters.
+_ODD: Final = 3
+_MAX_SPELLED_OUT: Final = 16
 
 
 def mix(values: Hashes) -> Hashes:
@@ -66,20 +70,67 @@ def split_words(text: str, *, fold_case: bool = True) -> list[str]:
 def word_hashes(text: str) -> Hashes:
     """One 64-bit hash a word, shape (words,), in order; the same on every machine and Python."""
     tables = _plane_tables()
-    if text.isascii():
-        encoded = text.encode("ascii")
-        starts = np.frombuffer(encoded.translate(tables.ascii_letters), np.bool_).copy()
-        starts[1:] &= ~starts[:-1]
-        return _hash_slices(tables.values.take(np.frombuffer(encoded, np.uint8)), starts.nonzero()[0])
-    codes = _code_points(text)
-    if codes.max() < _PLANE and tables.plain.take(codes).all():
-        starts = _word_starts(tables.classes.take(codes))
-        return _hash_slices(tables.values.take(codes), starts.nonzero()[0])
+    codes = _plane_codes(text)
+    classes = tables.classes.take(codes)
+    odd = classes == _ODD
+    if odd.any():
+        spelled = _spell_out(text, codes[odd])
+        if spelled is None:
+            return _hashes_in_context(text)
+        codes = _plane_codes(spelled)
+        classes = tables.classes.take(codes)
+    starts = classes != SEPARATOR
+    in_word = classes == LETTER
+    np.greater(classes[1:], in_word[:-1], out=starts[1:])
+    return _hash_slices(tables.values.take(codes), starts.nonzero()[0])
+
+
+def _hashes_in_context(text: str) -> Hashes:
+    """`word_hashes` of any text, by normalising the whole of it: three times slower than looking it up."""
     codes = _code_points(_normalise(text).casefold())
     classes = class_table().take(codes)
     values = mix(codes.astype(np.uint64) + np.uint64(1))
     values[classes == SEPARATOR] = 0
     return _hash_slices(values, _word_starts(classes).nonzero()[0])
+
+
+def _spell_out(text: str, odd: NDArray[np.intp]) -> str | None:
+    """The text without the odd UTF-16 units that were found in it, or None if that takes the whole text."""
+    characters = set(odd.astype("<u2").tobytes().decode("utf-16-le"))
+    if len(characters) > _MAX_SPELLED_OUT:
+        return None
+    for character in characters:
+        spelling = _spelling(character)
+        if spelling is None:
+            return None
+        text = text.replace(character, spelling)
+    return text
+
+
+@lru_cache(maxsize=4096)
+def _spelling(character: str) -> str | None:
+    """What an odd character can be replaced with in any text, say ss for a German sharp s; None if with nothing."""
+    if character == _SOFT_HYPHEN:
+        return ""
+    if class_table()[ord(character)] == UNKNOWN:
+        return " "
+    folded = _folded_alone(character)
+    if folded is None:
+        return None
+    if all(class_table()[ord(part)] == SEPARATOR for part in folded):
+        return " "
+    plain = all(ord(part) < _PLANE and _plane_tables().classes[ord(part)] != _ODD for part in folded)
+    return folded if plain and _folded_alone(folded) == folded else None
+
+
+def _folded_alone(characters: str) -> str | None:
+    """Normalised and folded, provided that neither these characters nor the result join with what is beside them."""
+    folded = unicodedata.normalize("NFKC", characters).casefold()
+    joins = any(
+        class_table()[ord(part)] >= MARK or ord(part) in _JAMO_VOWELS_AND_TAILS or part == _SOFT_HYPHEN
+        for part in characters + folded
+    )
+    return None if joins else folded
 
 
 def _normalise(text: str) -> str:
@@ -92,6 +143,11 @@ def _normalise(text: str) -> str:
 def _code_points(text: str) -> NDArray[np.uint32]:
     # Lone surrogates cannot be encoded; they belong to no word, so a replacement changes nothing.
     return np.frombuffer(text.encode("utf-32-le", "replace"), "<u4")
+
+
+def _plane_codes(text: str) -> NDArray[np.intp]:
+    """UTF-16 units; those of characters beyond the basic plane are surrogates."""
+    return np.frombuffer(text.encode("utf-16-le", "replace"), "<u2").astype(np.intp)
 
 
 def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -143,45 +199,32 @@ def _blocks(values: Hashes, starts: NDArray[np.intp]) -> list[tuple[Hashes, NDAr
 class _PlaneTables(NamedTuple):
     """What normalising and folding make of each character of the basic multilingual plane."""
 
-    plain: NDArray[np.bool_]
-    """True where the rows below hold whatever stands beside the character; shape (0x10000,)."""
     classes: NDArray[np.uint8]
-    """Class of the normalised character."""
+    """SEPARATOR, LETTER or SOLO where that holds whatever stands beside the character, else _ODD."""
     values: Hashes
     """mix(normalised and folded code point + 1), 0 for separators."""
-    ascii_letters: bytes
-    """For bytes.translate: 1 for ASCII letters, digits and underscore."""
     powers: Hashes
     inverses: Hashes
 
 
 @cache
 def _plane_tables() -> _PlaneTables:
-    classes = class_table()[:_PLANE].copy()
-    plain = classes < MARK
-    plain[_JAMO_VOWELS_AND_TAILS] = False
-    plain[ord(_SOFT_HYPHEN)] = False
-    folded = np.zeros(_PLANE, np.uint64)
-    for code_point in np.flatnonzero(plain).tolist():
-        normal = unicodedata.normalize("NFKC", chr(code_point)).casefold()
-        kinds = {int(class_table()[ord(character)]) for character in normal}
+    classes = np.full(_PLANE, _ODD, np.uint8)
+    codes = np.zeros(_PLANE, np.uint64)
+    for code_point in np.flatnonzero(class_table()[:_PLANE] < MARK).tolist():
+        folded = _folded_alone(chr(code_point))
+        if folded is None:
+            continue
+        kinds = {int(class_table()[ord(part)]) for part in folded}
         if kinds == {SEPARATOR}:
             classes[code_point] = SEPARATOR
-        elif len(normal) == 1:
+        elif len(folded) == 1:
             classes[code_point] = kinds.pop()
-            folded[code_point] = ord(normal)
-        else:
-            plain[code_point] = False
-    values = mix(folded + np.uint64(1))
+            codes[code_point] = ord(folded)
+    classes[_SURROGATES] = _ODD
+    values = mix(codes + np.uint64(1))
     values[classes == SEPARATOR] = 0
-    return _PlaneTables(
-        plain=plain,
-        classes=classes,
-        values=values,
-        ascii_letters=(classes[:256] == LETTER).tobytes(),
-        powers=_powers(_BASE),
-        inverses=_powers(pow(_BASE, -1, 1 << 64)),
-    )
+    return _PlaneTables(classes, values, _powers(_BASE), _powers(pow(_BASE, -1, 1 << 64)))
 
 
 def _powers(base: int) -> Hashes:

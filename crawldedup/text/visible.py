@@ -31,13 +31,13 @@ _TITLE: Final = re.compile(r"<title(?:\s[^<>]*)?>(?P<text>[^<]*)", re.IGNORECASE
 _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
 
 
-def parse(html: str) -> HtmlElement | None:
-    """The tree of a page, None where there is nothing in it. PageError("too_deep") above 256 levels."""
+def parse(html: str) -> HtmlElement:
+    """The tree of a page. Raises PageError: "empty" without any element, "too_deep" above 256 levels."""
     parser = HTMLParser(encoding="utf-8", collect_ids=False, remove_comments=True, remove_pis=True)
     try:
         tree = document_fromstring(html.encode("utf-8"), parser=parser)
-    except etree.ParserError:
-        return None
+    except etree.ParserError as error:
+        raise PageError("empty", "there is nothing on the page") from error
     # libxml2 gives up quietly at its limits and returns the tree so far; two pages cut off at the same place
     # would look alike.
     fatal = parser.error_log.filter_from_fatals()
@@ -46,10 +46,18 @@ def parse(html: str) -> HtmlElement | None:
     return tree
 
 
-def balanced(html: str) -> str:
-    """The same page with every element closed. Raises PageError("too_deep") as `parse` does."""
-    tree = parse(html)
-    return "" if tree is None else str(tostring(tree, encoding="unicode"))
+def to_html(tree: HtmlElement) -> str:
+    """The page of a tree, with every element closed."""
+    return str(tostring(tree, encoding="unicode"))
+
+
+def levels(tree: HtmlElement) -> int:
+    """How deep the elements are nested."""
+    deepest = depth = 0
+    for event, _ in etree.iterwalk(tree, events=("start", "end")):
+        depth += 1 if event == "start" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def visible_text(tree: HtmlElement) -> str:

@@ -65,7 +65,9 @@ if own and seen_at(own) >= oldest and not fellow then
   local added, _, copies = struct.unpack('>I4I4I4', own)
   local updated
   if changed then
-    updated = struct.pack('>I4I4I4I4', added, now, copies, crawler) .. body
+    local without_url = 24 + #signature
+    updated = struct.pack('>I4I4I4I4', added, now, copies, crawler) .. sub(body, 1, without_url)
+      .. sub(own, 17 + without_url)
   else
     updated = struct.pack('>I4I4I4I4', added, now, copies, crawler) .. sub(own, 17)
   end
@@ -86,12 +88,11 @@ if #matches > 0 then
   return {sub(record, 25, 32) == digest and 'exact' or 'near', 0, meta.pages, candidates, updated}
 end
 
-local page = meta.next
-redis.call('RPUSH', PREFIX .. 'r:' .. floor(page / RECORDS_A_LIST), struct.pack('>I4I4I4I4', now, now, 0, crawler) .. body)
+local page = append_record(struct.pack('>I4I4I4I4', now, now, 0, crawler) .. body)
 if own then remove_page(own_page, own) end
 redis.call('ZADD', bucket_key('u', url_key), 0, member_of(url_key, page))
 file(page)
-meta.pages, meta.next = meta.pages + 1, meta.next + 1
+meta.pages, meta.next = meta.pages + 1, page + 1
 redis.call('HSET', META, 'pages', meta.pages, 'next', meta.next)
 grow()
 return {'new', 0, meta.pages, candidates, false}

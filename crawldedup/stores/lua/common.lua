@@ -72,8 +72,12 @@ local function page_of(member)
   return ((a * 256 + b) * 256 + c) * 256 + d
 end
 
+local function list_of(page)
+  return PREFIX .. 'r:' .. floor(page / RECORDS_A_LIST)
+end
+
 local function read_record(page)
-  local record = redis.call('LINDEX', PREFIX .. 'r:' .. floor(page / RECORDS_A_LIST), page % RECORDS_A_LIST)
+  local record = redis.call('LINDEX', list_of(page), page % RECORDS_A_LIST)
   if record and #record > HEAD then return record end
   return nil
 end
@@ -87,7 +91,20 @@ local function seen_at(record) return number_at(record, 5) end
 local function crawler_of(record) return number_at(record, 13) end
 
 local function write_record(page, record)
-  redis.call('LSET', PREFIX .. 'r:' .. floor(page / RECORDS_A_LIST), page % RECORDS_A_LIST, record)
+  redis.call('LSET', list_of(page), page % RECORDS_A_LIST, record)
+end
+
+-- Stores the record of a new page; the page's number.
+local function append_record(record)
+  local page = meta.next
+  if redis.call('RPUSH', list_of(page), record) ~= page % RECORDS_A_LIST + 1 then
+    -- Keys were lost, by eviction or by a clear while we are at work: go on with a list that is surely empty.
+    redis.call('RPOP', list_of(page))
+    page = (floor(page / RECORDS_A_LIST) + 1) * RECORDS_A_LIST
+    redis.call('UNLINK', list_of(page))
+    redis.call('RPUSH', list_of(page), record)
+  end
+  return page
 end
 
 local function page_with_url(url_key)

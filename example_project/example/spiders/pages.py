@@ -39,5 +39,5 @@ class PagesSpider(scrapy.Spider):
         for link in self.links.extract_links(response):
             yield scrapy.Request(link.url)
 
-    def closed(self, reason):
+    def closed(self, _reason):
         self.servers.close()
