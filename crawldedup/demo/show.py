@@ -40,7 +40,7 @@ _STAGES = {
     "texts": "Reading the texts for the exact comparison",
     "exact": "Comparing all texts exactly",
 }
-_SHOWN_CLUSTERS = 10
+_SHOWN_CLUSTERS = 6
 _SHOWN_MEMBERS = 6
 _SHOWN_URLS = 5
 
@@ -141,21 +141,33 @@ def _traffic_cells(traffic: Traffic) -> tuple[str, str, str, str]:
     return str(traffic.requests), size(traffic.bytes), str(traffic.pages), f"{traffic.seconds:.1f}"
 
 
-def _clusters(clusters: tuple[Cluster, ...]) -> Table:
-    table = Table(title=f"Clusters found: {len(clusters)}", title_justify="left", show_lines=True)
-    table.add_column("original", overflow="fold")
-    table.add_column("copies", overflow="fold")
+def _clusters(clusters: tuple[Cluster, ...]) -> RenderableType:
+    base = _common_base(clusters)
+    lines = [
+        Text(
+            f"Clusters found: {len(clusters)}, listed without {printable(base)}"
+            if base
+            else f"Clusters found: {len(clusters)}",
+            style="italic",
+        )
+    ]
     for cluster in clusters[:_SHOWN_CLUSTERS]:
-        lines = []
+        lines.append(Text(printable(cluster.original.removeprefix(base))))
         for member in cluster.members[:_SHOWN_MEMBERS]:
             similar = "exact" if member.verdict == Kind.EXACT_DUPLICATE else f"{member.similarity or 0:.2f}"
-            lines.append(f"{similar:>5}  {printable(member.url)}" + ("" if member.dropped else "  (kept)"))
+            kept = "" if member.dropped else "  (kept)"
+            lines.append(Text(f"  {similar:>5}  {printable(member.url.removeprefix(base))}{kept}"))
         if (more := len(cluster.members) - _SHOWN_MEMBERS) > 0:
-            lines.append(f"       and {more} more")
-        table.add_row(Text(printable(cluster.original)), Text("\n".join(lines)))
+            lines.append(Text(f"         and {more} more"))
     if (more := len(clusters) - _SHOWN_CLUSTERS) > 0:
-        table.caption = f"and {more} more clusters"
-    return table
+        lines.append(Text(f"and {more} more clusters"))
+    return Group(*lines)
+
+
+def _common_base(clusters: tuple[Cluster, ...]) -> str:
+    """Scheme and host of all originals, which need not be said in every line; empty if they differ."""
+    bases = {"/".join(cluster.original.split("/", 3)[:3]) for cluster in clusters}
+    return bases.pop() if len(bases) == 1 else ""
 
 
 def _manifest(score: ManifestScore) -> RenderableType:

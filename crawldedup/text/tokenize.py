@@ -33,7 +33,7 @@ _SHIFT: Final = np.uint64(32)
 _FACTOR: Final = np.uint64(0xD6E8FEB86659FD93)
 _SOFT_HYPHEN: Final = "\xad"
 # Hangul vowels and tails are letters, yet normalisation joins them to the letter before.
-_JAMO_VOWELS_AND_TAILS: Final = range(0x1160, 0x1200)
+_JAMO_VOWELS_AND_TAILS: Final = slice(0x1160, 0x1200)
 _SURROGATES: Final = slice(0xD800, 0xE000)
 # In the tables of the basic plane: a look-up does not tell, its neighbours matter or it becomes several characters.
 _ODD: Final = 3
@@ -112,25 +112,25 @@ def _spelling(character: str) -> str | None:
     """What an odd character can be replaced with in any text, say ss for a German sharp s; None if with nothing."""
     if character == _SOFT_HYPHEN:
         return ""
+    joining, classes = _joining(), _plane_tables().classes
     if class_table()[ord(character)] == UNKNOWN:
         return " "
-    folded = _folded_alone(character)
-    if folded is None:
+    folded = unicodedata.normalize("NFKC", character).casefold()
+    if any(joining[ord(part)] for part in character + folded):
         return None
     if all(class_table()[ord(part)] == SEPARATOR for part in folded):
         return " "
-    plain = all(ord(part) < _PLANE and _plane_tables().classes[ord(part)] != _ODD for part in folded)
-    return folded if plain and _folded_alone(folded) == folded else None
+    settled = unicodedata.normalize("NFKC", folded).casefold() == folded
+    return folded if settled and all(part < "\U00010000" and classes[ord(part)] != _ODD for part in folded) else None
 
 
-def _folded_alone(characters: str) -> str | None:
-    """Normalised and folded, provided that neither these characters nor the result join with what is beside them."""
-    folded = unicodedata.normalize("NFKC", characters).casefold()
-    joins = any(
-        class_table()[ord(part)] >= MARK or ord(part) in _JAMO_VOWELS_AND_TAILS or part == _SOFT_HYPHEN
-        for part in characters + folded
-    )
-    return None if joins else folded
+@cache
+def _joining() -> bytes:
+    """For every code point, whether its neighbours matter for what becomes of it, or it for them."""
+    joining = class_table() >= MARK
+    joining[_JAMO_VOWELS_AND_TAILS] = True
+    joining[ord(_SOFT_HYPHEN)] = True
+    return joining.tobytes()
 
 
 def _normalise(text: str) -> str:
@@ -209,18 +209,19 @@ class _PlaneTables(NamedTuple):
 
 @cache
 def _plane_tables() -> _PlaneTables:
+    joining, class_of = _joining(), class_table().tobytes()
     classes = np.full(_PLANE, _ODD, np.uint8)
     codes = np.zeros(_PLANE, np.uint64)
-    for code_point in np.flatnonzero(class_table()[:_PLANE] < MARK).tolist():
-        folded = _folded_alone(chr(code_point))
-        if folded is None:
-            continue
-        kinds = {int(class_table()[ord(part)]) for part in folded}
-        if kinds == {SEPARATOR}:
-            classes[code_point] = SEPARATOR
-        elif len(folded) == 1:
-            classes[code_point] = kinds.pop()
+    alone = [code_point for code_point in range(_PLANE) if not joining[code_point] and chr(code_point) != "\n"]
+    # One call for all characters, with line feeds to keep them apart.
+    folded_lines = unicodedata.normalize("NFKC", "\n".join(map(chr, alone))).casefold()
+    classes[ord("\n")] = SEPARATOR
+    for code_point, folded in zip(alone, folded_lines.split("\n"), strict=True):
+        if len(folded) == 1 and not joining[ord(folded)]:
+            classes[code_point] = class_of[ord(folded)]
             codes[code_point] = ord(folded)
+        elif all(class_of[ord(part)] == SEPARATOR for part in folded):
+            classes[code_point] = SEPARATOR
     classes[_SURROGATES] = _ODD
     values = mix(codes + np.uint64(1))
     values[classes == SEPARATOR] = 0
