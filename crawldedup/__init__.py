@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from crawldedup.deduplicator import AsyncDeduplicator, Deduplicator
+from crawldedup.async_deduplicator import AsyncDeduplicator
+from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import CrawlDedupError
 from crawldedup.hashing.fingerprint import Fingerprint, fingerprint
 from crawldedup.verdict import Kind, Match, Verdict

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.backends import NAMES, SHARED_NAMES, Backend
 from tests.servers import RedisServer, bundled_redis_binary
+from tests.stores.backends import NAMES, SHARED_NAMES, Backend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

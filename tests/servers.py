@@ -85,8 +85,10 @@ class RedisServer:
 
     def start(self) -> None:
         self._process = subprocess.Popen(
-            [self._binary, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
-            + ["--dir", self._folder.name, *self._options],
+            [
+                *(self._binary, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"),
+                *("--dir", self._folder.name, *self._options),
+            ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

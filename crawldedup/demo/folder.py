@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from urllib.parse import quote, unquote_to_bytes
 
-from crawldedup.demo.server import NOT_FOUND, Reply, path_of
+from crawldedup.demo.reply import NOT_FOUND, Reply, path_of
 from crawldedup.errors import ConfigurationError
 
 _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".shtml")

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from crawldedup.demo import content as make
-from crawldedup.demo.server import NOT_FOUND, Reply
+from crawldedup.demo.reply import NOT_FOUND, Reply
 from crawldedup.demo.templates import magazine, mirrored
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from crawldedup.demo.content import Content, Line
 from crawldedup.demo.data import goods, notices, phrases
 from crawldedup.demo.library import all_articles
 from crawldedup.demo.lists import list_contents
-from crawldedup.demo.server import Reply
+from crawldedup.demo.reply import Reply
 from crawldedup.demo.templates import Surroundings, magazine, mirrored, portal, printed
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.demo.crawl import CrawlOutcome, Judged, Kept, run_crawl
 from crawldedup.demo.folder import FolderSite
+from crawldedup.demo.reply import target_of
 from crawldedup.demo.result import DemoResult, Traffic, Truth
 from crawldedup.demo.scoring import clusters_of, score
-from crawldedup.demo.server import serving, target_of
+from crawldedup.demo.server import serving
 from crawldedup.demo.site import DemoSite
 from crawldedup.demo.texts import texts_of
 from crawldedup.demo.truth import JudgedPage, assess
@@ -21,7 +22,7 @@ from crawldedup.verdict import Kind
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from crawldedup.demo.server import Site
+    from crawldedup.demo.reply import Site
 
 # The calendar has no end; a year of it is enough to see what happens.
 _DEPTH_LIMIT = 12

@@ -5,52 +5,17 @@ from __future__ import annotations
 import argparse
 import contextlib
 import threading
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
+
+from crawldedup.demo.site import DemoSite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
+
+    from crawldedup.demo.reply import Site
 
 LOCALHOST = "127.0.0.1"
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What the server answers. `headers` come beside Content-Type and Content-Length."""
-
-    body: bytes
-    content_type: str | None = "text/html; charset=utf-8"
-    status: int = 200
-    headers: Mapping[str, str] | None = None
-
-
-NOT_FOUND = Reply(b"<html><body><h1>Not found</h1></body></html>", status=404)
-
-
-def path_of(target: str) -> str:
-    """A request target without its query. Never raises, as `urlsplit` does for some of what clients send."""
-    return target.partition("#")[0].partition("?")[0]
-
-
-def target_of(url: str) -> str:
-    """What a client sends to the server of this URL: the path and the query."""
-    return "/" + url.partition("#")[0].partition("://")[2].partition("/")[2] if "://" in url else url
-
-
-class Site(Protocol):
-    """A site that can be served and crawled."""
-
-    @property
-    def name(self) -> str:
-        """What to call it in a report."""
-
-    @property
-    def start_paths(self) -> list[str]:
-        """Where a crawl has to start to see all of it."""
-
-    def reply(self, target: str) -> Reply:
-        """Answer a request target: a path, with the query if there is one. Must not raise for any target."""
 
 
 @contextlib.contextmanager
@@ -102,8 +67,6 @@ def _handler_for(site: Site) -> type[BaseHTTPRequestHandler]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Serve the demo site until Ctrl-C."""
-    from crawldedup.demo.site import DemoSite
-
     parser = argparse.ArgumentParser(
         prog="python -m crawldedup.demo.server", description="Serve the demo site, for a crawler to visit."
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from crawldedup.demo.content import LAST_YEAR, Content, of_month
 from crawldedup.demo.pages import SitePage, all_pages
-from crawldedup.demo.server import NOT_FOUND, Reply, path_of, target_of
+from crawldedup.demo.reply import NOT_FOUND, Reply, path_of, target_of
 from crawldedup.demo.templates import magazine
 
 if TYPE_CHECKING:

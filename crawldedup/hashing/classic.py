@@ -14,6 +14,7 @@ near pairs of a collection.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
 import mmh3
@@ -23,7 +24,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.text.tokenize import split_words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 FeatureKind = Literal["words", "word-shingles", "char-shingles"]
 
@@ -150,7 +151,7 @@ def features(
 def simhash(weighted: Mapping[str, float] | Iterable[str], bits: int = 64) -> int:
     """Simhash of weighted features, or of features of weight 1; `bits` is 32 or 64. No feature gives 0."""
     _check_bits(bits)
-    weights = weighted if isinstance(weighted, Counter | dict) else Counter(set(weighted))
+    weights = weighted if isinstance(weighted, Mapping) else Counter(set(weighted))
     return compute(
         [_feature_hash(feature, bits) for feature in weights],
         weights=list(weights.values()),

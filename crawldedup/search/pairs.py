@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from crawldedup.errors import ConfigurationError
 from crawldedup.search.tables import BlockSearch
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     Fingerprints = NDArray[np.uint64]
 
+_KEYS_AT_ONCE: Final = 1 << 14
+
 
 def find_all(
     fingerprints: Sequence[int] | Fingerprints, blocks: int, distance: int, *, bits: int = 64
@@ -23,38 +26,53 @@ def find_all(
 
     Guaranteed complete. More blocks mean more tables, C(blocks, distance), each of which is quicker to go
     through. Memory is proportional to fingerprints and pairs. Raises ConfigurationError unless
-    0 <= distance < blocks <= bits.
+    0 <= distance < blocks <= bits, and for fingerprints of more than `bits` bits.
     """
     search = BlockSearch(blocks, distance, bits)
-    distinct = np.unique(np.asarray(fingerprints, np.uint64))
+    # Sorted by hand: np.unique goes through a hash table, which takes longer than all the rest.
+    ordered = np.sort(np.asarray(fingerprints, np.uint64))
+    distinct = ordered[_first_of_runs(ordered)]
+    if len(distinct) and int(distinct[-1]) >> bits:
+        raise ConfigurationError(f"{int(distinct[-1]):#x} has more than {bits} bits; give the right number as `bits`")
     found = [
-        pairs
+        np.sort(table.fingerprints(pairs), axis=0)
         for table, prefix in zip(search.tables, search.prefixes, strict=True)
-        for pairs in _near_neighbours(distinct, table.keys(distinct), bits - prefix, distance)
+        for pairs in _near_neighbours(np.sort(table.keys(distinct)), bits - prefix, distance)
     ]
     if not found:
         return []
-    low, high = np.concatenate(found, axis=1)
-    pairs = np.unique(np.stack((np.minimum(low, high), np.maximum(low, high)), axis=1), axis=0)
-    return [(first, second) for first, second in pairs.tolist()]
+    return [(first, second) for first, second in np.unique(np.concatenate(found, axis=1), axis=1).T.tolist()]
 
 
-def _near_neighbours(
-    fingerprints: Fingerprints, keys: Fingerprints, rest: int, distance: int
-) -> Iterator[Fingerprints]:
-    """Near pairs among fingerprints whose keys agree above the lowest `rest` bits; arrays of shape (2, pairs)."""
-    order = keys.argsort(kind="stable")
-    ordered = fingerprints[order]
+def _near_neighbours(keys: Fingerprints, rest: int, distance: int) -> Iterator[Fingerprints]:
+    """Near pairs among sorted keys that agree above the lowest `rest` bits, and some more; arrays of shape (2, pairs).
+
+    Fingerprints differ in as many bits as their keys do, so only the pairs need be turned back.
+    """
     # A table led by all bits has single keys only, and numpy cannot shift by 64.
-    prefixes = keys[order] >> np.uint64(rest) if rest < 64 else np.zeros(len(keys), np.uint64)
-    firsts = np.arange(len(ordered))
-    step = 1
-    while True:
-        firsts = firsts[firsts + step < len(ordered)]
-        firsts = firsts[prefixes[firsts] == prefixes[firsts + step]]
-        if not len(firsts):
-            return
-        near = np.bitwise_count(ordered[firsts] ^ ordered[firsts + step]) <= distance
-        if near.any():
-            yield np.stack((ordered[firsts[near]], ordered[firsts[near] + step]))
-        step += 1
+    prefixes = keys >> np.uint64(rest) if rest < 64 else np.zeros_like(keys)
+    firsts = _first_of_runs(prefixes).nonzero()[0]
+    lengths = np.diff(firsts, append=len(keys))
+    for runs in _slices(firsts):
+        start = firsts[runs.start]
+        some = keys[start : start + int(lengths[runs].sum())]
+        for step in range(1, int(lengths[runs].max())):
+            near = (np.bitwise_count(some[step:] ^ some[:-step]) <= distance).nonzero()[0]
+            if len(near):
+                yield np.stack((some[near], some[near + step]))
+
+
+def _first_of_runs(ordered: Fingerprints) -> NDArray[np.bool_]:
+    """Where each run of equal values starts, as a mask."""
+    first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return first
+
+
+def _slices(firsts: NDArray[np.intp]) -> Iterator[slice]:
+    """Cut runs of keys with equal prefixes into stretches that fit the cache."""
+    start = 0
+    while start < len(firsts):
+        stop = int(np.searchsorted(firsts, firsts[start] + _KEYS_AT_ONCE))
+        yield slice(start, stop)
+        start = stop

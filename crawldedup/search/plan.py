@@ -66,8 +66,8 @@ def exact_plan(fingerprint: int, search: BlockSearch) -> ProbePlan:
 
 
 def prefix_bits(pages: int) -> int:
-    """Prefix length at which four probes or more meet one unrelated page in an index of `pages` pages."""
-    return min(max(math.ceil(math.log2(max(pages, 1))) + 2, MIN_PREFIX_BITS), MAX_PREFIX_BITS)
+    """Prefix length at which eight probes or more meet one unrelated page in an index of `pages` pages."""
+    return min(max(math.ceil(math.log2(max(pages, 1))) + 3, MIN_PREFIX_BITS), MAX_PREFIX_BITS)
 
 
 def volatile_plan(

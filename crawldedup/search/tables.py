@@ -20,10 +20,14 @@ import numpy as np
 from crawldedup.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
 Block = tuple[int, int]
 """First bit and number of bits."""
+Move = tuple[int, int, int]
+"""Of a block: its lowest bit in the fingerprint, number of bits, lowest bit in the key, counted from the right."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +56,26 @@ class Table:
     def keys(self, fingerprints: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """The keys of many fingerprints, same shape."""
         keys = np.zeros_like(fingerprints)
-        for first, width in self.blocks:
-            block = fingerprints >> np.uint64(self.bits - first - width) & np.uint64((1 << width) - 1)
-            keys = block if width == self.bits else keys << np.uint64(width) | block
+        for first, width, place in self._moves():
+            keys |= _block(fingerprints, first, width) << np.uint64(place)
         return keys
+
+    def fingerprints(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """The fingerprints that have these keys, same shape."""
+        fingerprints = np.zeros_like(keys)
+        for first, width, place in self._moves():
+            fingerprints |= _block(keys, place, width) << np.uint64(first)
+        return fingerprints
+
+    def _moves(self) -> Iterator[Move]:
+        place = self.bits
+        for first, width in self.blocks:
+            place -= width
+            yield self.bits - first - width, width, place
+
+
+def _block(values: NDArray[np.uint64], lowest: int, width: int) -> NDArray[np.uint64]:
+    return values >> np.uint64(lowest) & np.uint64((1 << width) - 1)
 
 
 def split_blocks(bits: int, count: int) -> tuple[Block, ...]:

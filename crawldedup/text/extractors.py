@@ -53,6 +53,10 @@ class TrafilaturaExtractor:
     def extract(self, html: str) -> str:
         """The main text; "" where trafilatura finds none."""
         tree = parse(html)
+        # What trafilatura makes of these are rescues for pages without text: "This app needs JavaScript", and
+        # texts in JSON, which it searches for tags in quadratic time.
+        etree.strip_elements(tree, "script", "style", "noscript", with_tail=False)
+        etree.strip_attributes(tree, "data-preloaded")
         # A spanned cell is repeated up to 100 x 100 times, which takes minutes for a page of such cells.
         etree.strip_attributes(tree, "colspan", "rowspan")
         document: Any = self._extract(
@@ -77,11 +81,12 @@ def _widest_row(tree: Any) -> int:
 
 
 class ResiliparseExtractor:
-    """resiliparse's main content, five to ten times as fast as trafilatura.
+    """resiliparse's main content, about five times as fast as trafilatura.
 
-    It keeps nearly all of the main text and some of the template. So on a page that is mostly prose only
-    the prose counts: lines of at least 20 words with punctuation, if they hold 70 % of all words. The same
-    article in another site's template then keeps its text (Jaccard >= .9) in 74 % of cases, not 53 %.
+    It keeps nearly all of the main text, and some of the template above and below. So an article of at least
+    200 words begins with its first and ends with its last line of prose (20 words and punctuation), unless
+    that cuts off more than 30 % of the words. In another site's template an article then keeps its text
+    (Jaccard >= .9) in 71 % of cases, 53 % without; trafilatura: 87 %.
     """
 
     name = "resiliparse"
@@ -98,19 +103,27 @@ class ResiliparseExtractor:
         self._extract = extract_plain_text
 
     def extract(self, html: str) -> str:
-        """The main text, or only its prose."""
+        """The main text, without what surrounds the prose of an article."""
         text = str(self._extract(html, main_content=True, alt_texts=False, comments=False))
-        prose = "\n".join(filter(_is_prose, text.split("\n")))
-        return prose if len(prose.split()) >= _MOSTLY * len(text.split()) else text
+        article = _from_first_to_last_prose(text)
+        words = len(article.split())
+        return article if words >= max(_ARTICLE_WORDS, _MOSTLY * len(text.split())) else text
 
 
+_ARTICLE_WORDS: Final = 200
 _MOSTLY: Final = 0.7
 _PROSE_WORDS: Final = 20
 _PUNCTUATION: Final = re.compile(r"[.!?,;:。！？、，।،؛]")
 
 
+def _from_first_to_last_prose(text: str) -> str:
+    lines = text.split("\n")
+    prose = [number for number, line in enumerate(lines) if _is_prose(line)]
+    return "\n".join(lines[prose[0] : prose[-1] + 1]) if prose else ""
+
+
 def _is_prose(line: str) -> bool:
-    return bool(_PUNCTUATION.search(line)) and len(line.split()) >= _PROSE_WORDS
+    return len(line.split()) >= _PROSE_WORDS and bool(_PUNCTUATION.search(line))
 
 
 class VisibleTextExtractor:

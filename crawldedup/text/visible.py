@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
-_OPEN_GRAPH_TITLE: Final = re.compile(r"<meta\s[^<>]*?og:title[^<>]*>", re.IGNORECASE)
+_OPEN_GRAPH_TITLE: Final = re.compile(r"<meta\s(?>[^<>]*?og:title)[^<>]*>", re.IGNORECASE)
 _CONTENT_ATTRIBUTE: Final = re.compile(
     r"""\scontent\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)')""", re.IGNORECASE
 )
@@ -76,8 +76,8 @@ def content_text(tree: HtmlElement) -> str:
 def identity_text(tree: HtmlElement) -> str:
     """Everything that can tell a page with little text from another one.
 
-    Beside the visible text that is its description, the addresses of what it shows, and the data it brings
-    for scripts: the pages of a photo gallery or a shop that fills its pages by script have nothing else.
+    Beside the visible text that is its description, the addresses of what it shows, and its own scripts: the
+    pages of a photo gallery, or of a shop that fills its pages by script, have nothing else.
     """
     parts = [visible_text(tree)]
     for element in tree.iter("meta", "script", "img", "iframe", "video", "source", "embed", "object"):
@@ -85,8 +85,7 @@ def identity_text(tree: HtmlElement) -> str:
             if (element.get("property") or element.get("name") or "").lower() in _IDENTIFYING_META:
                 parts.append(element.get("content") or "")
         elif element.tag == "script":
-            if "json" in (element.get("type") or "").lower():
-                parts.append(element.text or "")
+            parts.append(element.text or "")
         else:
             addresses = (element.get(name) or "" for name in ("src", "data-src", "data"))
             parts.extend(address for address in addresses if not address.startswith("data:"))

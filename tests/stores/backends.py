@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import shutil
+import sqlite3
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crawldedup.stores.memory import MemoryStore
 from crawldedup.stores.redis import RedisStore
 from crawldedup.stores.sqlite import SqliteStore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import redis
+
     from crawldedup.stores.base import Layout, Store
     from tests.servers import RedisServer
 
@@ -50,3 +56,21 @@ class Backend:
         if self.name == "sqlite":
             return SqliteStore(self.url.removeprefix("sqlite:///"), layout, clock=clock)
         return RedisStore(self.url, layout, clock=clock)
+
+    def contents(self) -> object:
+        """Everything that a shared store keeps."""
+        if self.server is not None:
+            return redis_contents(self.server.client)
+        with contextlib.closing(sqlite3.connect(self.url.removeprefix("sqlite:///"))) as db:
+            return list(db.iterdump())
+
+
+def redis_contents(client: redis.Redis) -> dict[bytes, Any]:
+    """Every key with its value."""
+    readers: dict[bytes, Callable[[bytes], Any]] = {
+        b"hash": client.hgetall,
+        b"zset": lambda key: client.zrange(key, 0, -1, withscores=True),
+        b"list": lambda key: client.lrange(key, 0, -1),
+        b"string": client.get,
+    }
+    return {key: readers[client.type(key)](key) for key in client.scan_iter()}

@@ -1,0 +1,294 @@
+"""Microseconds a text for fingerprints, theirs and ours, from text and in one process.
+
+    python benchmarks/fingerprint.py
+    python benchmarks/fingerprint.py --texts pages.jsonl      # lines of {"text": ..}
+    python benchmarks/fingerprint.py --dir folder             # *.txt, and the main text of *.html
+
+Without texts of your own, articles of the demo site are joined to texts of about 4.5 KB, the text of an average
+article page. Competitors take turns in every round, so that all see the same moods of the machine; the best
+round counts. They do not compute the same: a 64-bit simhash of words is less than what
+crawldedup makes, 64 search bits and 256 verify bits, each with its weight. The column says what is asked of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import re
+import sys
+import time
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks import peers
+from crawldedup.demo.library import all_articles
+from crawldedup.errors import PageError
+from crawldedup.hashing import fingerprint as ours
+from crawldedup.queries import TABLES
+from crawldedup.search.decision import likelihood_rule
+from crawldedup.search.plan import volatile_plan
+from crawldedup.text.extract import extract_page, get_extractor
+from crawldedup.text.tokenize import word_hashes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+DEFAULT_BYTES = 4500
+INSTALL = 'pip install "crawldedup[bench]"'
+INSTALL_ONE_NAME = "python benchmarks/peers.py"
+
+
+@dataclass
+class Contender:
+    name: str
+    version: str
+    asked: str
+    """The call, with its settings."""
+    run: Callable[[Any], object] | None
+    """None: not installed."""
+    inputs: Sequence[Any] = ()
+    """What the call is given, one a text; by default the texts."""
+    microseconds: float = float("inf")
+
+
+def joined_articles() -> list[str]:
+    texts = []
+    for _, articles in groupby(all_articles(), key=lambda article: article.language):
+        waiting = ""
+        for article in articles:
+            waiting += article.text + "\n"
+            if len(waiting.encode()) >= DEFAULT_BYTES:
+                texts.append(waiting.encode()[:DEFAULT_BYTES].decode(errors="ignore"))
+                waiting = ""
+    return texts
+
+
+def texts_of_folder(folder: Path) -> Iterator[str]:
+    extractor = get_extractor("trafilatura")
+    for path in sorted(folder.rglob("*")):
+        if path.suffix == ".txt":
+            yield path.read_text(encoding="utf-8", errors="replace")
+        elif path.suffix in (".html", ".htm"):
+            try:
+                yield extract_page(path.read_bytes(), None, extractor, min_words=ours.MIN_WORDS).main
+            except PageError as error:
+                print(f"{path}: {error}", file=sys.stderr)
+
+
+def read_texts(arguments: argparse.Namespace) -> list[str]:
+    found: Iterable[str]
+    if arguments.texts:
+        with arguments.texts.open(encoding="utf-8") as lines:
+            found = [json.loads(line)["text"] for line in lines]
+    else:
+        found = texts_of_folder(arguments.dir) if arguments.dir else joined_articles()
+    # Every so many-th of them, so that a sorted file is met in all its parts.
+    kept = [text for text in found if not ours.fingerprint(text).thin]
+    step = max(len(kept) / arguments.limit, 1)
+    return [kept[int(number * step)] for number in range(min(len(kept), arguments.limit))]
+
+
+def crawldedup_contenders(texts: list[str]) -> list[Contender]:
+    words = [word_hashes(text) for text in texts]
+    features, shingles = zip(*map(ours._features, words), strict=True)
+    pages = [ours.fingerprint(text) for text in texts]
+
+    def plan(page: ours.Fingerprint) -> object:
+        return volatile_plan(
+            page.search, page.search_weights, TABLES, prefix=24, similarity=0.94, recall=0.999999, budget=64
+        )
+
+    return [
+        Contender("crawldedup", "", "fingerprint(text): 64 + 256 bits with weights", ours.fingerprint),
+        Contender("- words", "", "word_hashes(text)", word_hashes),
+        Contender(
+            "- search bits", "", "64 weights of words and pairs", lambda f: ours._search_weights(f.copy()), features
+        ),
+        Contender("- verify bits", "", "256 weights of 3-shingles", lambda s: ours._verify_weights(s.copy()), shingles),
+        Contender("then: probe plan", "", "volatile_plan, 64 probes of 24 bits in 2 tables", plan, pages),
+        Contender(
+            "then: decision",
+            "",
+            "likelihood_rule(weights, 0.86)",
+            lambda p: likelihood_rule(p.verify_weights, 0.86),
+            pages,
+        ),
+    ]
+
+
+def peer_contenders() -> list[Contender]:
+    return [*one_name_contenders(), *gaoya_contenders(), *minhash_contenders()]
+
+
+def one_name_contenders() -> list[Contender]:
+    simhash = peers.load("simhash", "simhash")
+    pybind = peers.load("simhash-pybind", "simhash")
+    rust = peers.load("python-simhash", "simhash")
+
+    def with_pybind(text: str) -> object:
+        tokens = re.findall(r"\w+", text.lower())
+        module = pybind.module
+        return module.compute([module.unsigned_hash(" ".join(words).encode()) for words in module.shingle(tokens, 3)])
+
+    return [
+        contender(
+            "simhash (1e0ng)",
+            simhash,
+            "Simhash(text): 64 bits, 4 characters",
+            lambda text: simhash.module.Simhash(text),
+        ),
+        contender("simhash-pybind (C++)", pybind, "compute(unsigned_hash of shingle(\\w+, 3)): 64 bits", with_pybind),
+        contender(
+            "python-simhash (Rust)",
+            rust,
+            "simhash(text.split(), hasher='xxh3'): 64 bits",
+            lambda text: rust.module.simhash(text.split(), hasher="xxh3"),
+        ),
+    ]
+
+
+def gaoya_contenders() -> list[Contender]:
+    gaoya = peers.load("gaoya", "gaoya")
+    if gaoya is None:
+        return [contender("gaoya (Rust)", None, "simhash and minhash", None)]
+    from gaoya.minhash import MinHashStringIndex
+    from gaoya.simhash import SimHashStringIndex
+
+    made = []
+    for bits, ngram in ((64, (1, 1)), (64, (3, 3)), (128, (3, 3))):
+        index = SimHashStringIndex(hash_size=bits, lowercase=True, ngram_range=ngram).index
+        asked = f"simhash doc2signature, ngram_range={ngram}: {bits} bits"
+        made.append(contender("gaoya (Rust)", gaoya, asked, index.doc2signature))
+    index = MinHashStringIndex(num_bands=16, band_size=8, lowercase=True, ngram_range=(3, 3)).minhash_index
+    asked = "tokenize_and_minhash, ngram_range=(3, 3): 128 x 32 bits"
+    return [*made, contender("gaoya (Rust)", gaoya, asked, index.tokenize_and_minhash)]
+
+
+def minhash_contenders() -> list[Contender]:
+    datasketch = peers.load("datasketch", "datasketch")
+    rensa = peers.load("rensa", "rensa")
+
+    def with_datasketch(text: str) -> object:
+        minhash = datasketch.module.MinHash(num_perm=128)
+        minhash.update_batch([shingle.encode() for shingle in word_shingles(text)])
+        return minhash
+
+    def with_rensa(text: str) -> object:
+        minhash = rensa.module.RMinHash(num_perm=128, seed=42)
+        minhash.update(word_shingles(text))
+        return minhash.digest()
+
+    return [
+        contender("datasketch", datasketch, "MinHash(128).update_batch(3-shingles of \\w+)", with_datasketch),
+        contender("rensa (Rust)", rensa, "RMinHash(128).update(3-shingles of \\w+)", with_rensa),
+    ]
+
+
+def contender(name: str, peer: peers.Peer | None, asked: str, run: Callable[[str], object] | None) -> Contender:
+    return Contender(name, peer.version if peer else "", asked, run if peer else None)
+
+
+def word_shingles(text: str) -> list[str]:
+    words = re.findall(r"\w+", text.lower())
+    return [" ".join(words[start : start + 3]) for start in range(max(len(words) - 2, 1))]
+
+
+def measure(contenders: list[Contender], texts: list[str], rounds: int) -> None:
+    for contender in track(
+        [contender for _ in range(rounds + 1) for contender in contenders if contender.run],
+        description="measuring",
+        console=Console(stderr=True),
+        transient=True,
+    ):
+        inputs = contender.inputs or texts
+        run = contender.run
+        started = time.perf_counter()
+        for given in inputs:
+            run(given)
+        taken = (time.perf_counter() - started) / len(inputs) * 1e6
+        contender.microseconds = min(contender.microseconds, taken)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--texts", type=Path, metavar="FILE.jsonl", help='one {"text": ..} a line')
+    source.add_argument("--dir", type=Path, metavar="FOLDER", help="text and HTML files, in folders of any depth")
+    parser.add_argument("--limit", type=int, default=100, help="number of texts (100)")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    arguments = parser.parse_args()
+
+    texts = read_texts(arguments)
+    if not texts:
+        parser.error("there is no text of enough words to be fingerprinted")
+    contenders = [*crawldedup_contenders(texts), *peer_contenders()]
+    measure(contenders, texts, arguments.rounds)
+
+    setting = {
+        "corpus": str(arguments.texts or arguments.dir or "articles of the demo site"),
+        "texts": len(texts),
+        "mean_bytes": round(float(np.mean([len(text.encode()) for text in texts]))),
+        "mean_words": round(float(np.mean([len(word_hashes(text)) for text in texts]))),
+        "rounds": arguments.rounds,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+    if arguments.json:
+        print(json.dumps({**setting, "results": [as_row(contender, contenders[0]) for contender in contenders]}))
+    else:
+        print_table(setting, contenders)
+
+
+def as_row(contender: Contender, standard: Contender) -> dict[str, object]:
+    return {
+        "name": contender.name,
+        "version": contender.version,
+        "asked": contender.asked,
+        "microseconds": round(contender.microseconds, 1) if contender.run else None,
+        "times_crawldedup": round(contender.microseconds / standard.microseconds, 2) if contender.run else None,
+    }
+
+
+def print_table(setting: dict[str, object], contenders: list[Contender]) -> None:
+    console = Console()
+    table = Table(
+        title="{texts} texts of {mean_bytes:,} bytes, {mean_words} words on average; best of {rounds} rounds, one "
+        "thread, Python {python}, numpy {numpy}\n{corpus}".format(**setting)
+    )
+    table.add_column("")
+    table.add_column("what is asked of it")
+    table.add_column("us a text", justify="right")
+    table.add_column("x crawldedup", justify="right")
+    for contender in contenders:
+        row = as_row(contender, contenders[0])
+        if contender.name == "then: probe plan":
+            table.add_section()
+        if contender is contenders[6]:
+            table.add_section()
+        table.add_row(
+            f"{contender.name} {contender.version}".strip(),
+            contender.asked,
+            f"{row['microseconds']:.0f}" if contender.run else "not installed",
+            f"{row['times_crawldedup']:.2f}" if contender.run else "",
+        )
+    console.print(table)
+    absent = [contender.name for contender in contenders if contender.run is None]
+    if absent:
+        console.print(
+            f"Not installed: {', '.join(absent)}. {INSTALL}, or for one that is named simhash: {INSTALL_ONE_NAME}"
+        )
+
+
+if __name__ == "__main__":
+    main()

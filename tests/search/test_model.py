@@ -1,0 +1,139 @@
+"""The flip model against the normal distribution and against simulation."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawldedup.search.decision import estimate_similarity
+from crawldedup.search.model import (
+    MAX_SIMILARITY,
+    accept_threshold,
+    cosine,
+    estimate_deviation,
+    flip_probabilities,
+    grid_rows,
+    normal_tables,
+    search_similarity,
+    similarity_of,
+    steepness,
+)
+from tests.search.sets import pairs_of_similarity, signature_of
+
+NORMAL = NormalDist()
+# Similarities and sizes that sets can have: size x 2 J / (1 + J) is whole.
+SIMULATED = [(0.6, 800), (0.8, 900), (0.9, 950), (0.96, 1225)]
+SHORT = [(0.9, 19), (0.9, 38), (0.9, 57), (0.8, 18), (0.8, 36), (0.8, 90)]
+
+
+@pytest.mark.parametrize("x", [0.0, 0.25, 0.5, 1.0, 2.0, 5.0, 8.0])
+def test_tables_hold_the_normal_distribution(x: float) -> None:
+    row = int(grid_rows(np.array([x], np.float32), 1.0)[0])
+    tables = normal_tables()
+    stay = NORMAL.cdf(x)
+    flip = 0.5 * math.erfc(x / math.sqrt(2))
+    density = NORMAL.pdf(x)
+    assert tables.log_stay[row] == pytest.approx(math.log(stay), rel=1e-9, abs=1e-15)
+    assert tables.log_odds[row] == pytest.approx(math.log(flip / stay), rel=1e-9, abs=1e-12)
+    assert tables.pull[row] == pytest.approx(x * density / stay, rel=1e-9)
+    assert tables.push[row] == pytest.approx(x * density / flip, rel=1e-9)
+
+
+def test_tables_are_finite_and_monotonous() -> None:
+    tables = normal_tables()
+    assert all(np.isfinite(column).all() for column in tables)
+    assert (np.diff(tables.log_odds) < 0).all()
+    assert (np.diff(tables.push) > 0).all()
+    assert grid_rows(np.array([1e9, 37.5], np.float32), 100.0).tolist() == [len(tables.pull) - 1] * 2
+
+
+@given(st.floats(0.01, MAX_SIMILARITY))
+def test_steepness_and_similarity_are_inverse(similarity: float) -> None:
+    assert similarity_of(steepness(similarity)) == pytest.approx(similarity, rel=1e-9)
+    assert cosine(similarity) >= similarity
+    assert similarity <= search_similarity(similarity) <= 1
+
+
+def test_similarity_of_one_is_treated_as_nearly_one() -> None:
+    assert steepness(1.0) == steepness(MAX_SIMILARITY)
+    assert math.isfinite(steepness(1.0))
+
+
+def test_flip_probabilities_follow_the_formula() -> None:
+    weights = np.array([0, 0.1, -0.1, 0.7, -2.5], np.float32)
+    for similarity in (0.5, 0.8, 0.95):
+        expected = [0.5 * math.erfc(abs(float(w)) * steepness(similarity) / math.sqrt(2)) for w in weights]
+        assert flip_probabilities(weights, similarity).tolist() == pytest.approx(expected, abs=0.002)
+
+
+@pytest.mark.parametrize(("similarity", "size"), SIMULATED)
+def test_flip_rates_by_weight(similarity: float, size: int) -> None:
+    pairs = list(pairs_of_similarity(similarity, size, count=400, seed=1))
+    own = np.concatenate([first for first, _ in pairs])
+    flipped = (own >= 0) != (np.concatenate([second for _, second in pairs]) >= 0)
+    predicted = flip_probabilities(own, similarity)
+    for low, high in [(0, 0.05), (0.05, 0.1), (0.1, 0.2), (0.2, 0.3), (0.3, 0.5), (0.5, 0.8), (0.8, 1.2), (1.2, 9)]:
+        among = (np.abs(own) >= low) & (np.abs(own) < high)
+        chance = math.sqrt(float((predicted[among] * (1 - predicted[among])).sum()))
+        expected = float(predicted[among].sum())
+        assert abs(int(flipped[among].sum()) - expected) < 4 * chance + 0.03 * expected + 2, (low, high)
+
+
+@pytest.mark.parametrize(("similarity", "size"), SIMULATED)
+def test_estimates_are_unbiased_within_their_predicted_deviation(similarity: float, size: int) -> None:
+    count = 500
+    estimates = np.array(
+        [
+            estimate_similarity(first, signature_of(first), signature_of(second))
+            for first, second in pairs_of_similarity(similarity, size, count, seed=2)
+        ]
+    )
+    deviation = estimate_deviation(similarity, 256)
+    assert abs(float(estimates.mean()) - similarity) < 4 * deviation / math.sqrt(count) + 0.1 * deviation
+    assert float(estimates.std()) == pytest.approx(deviation, rel=0.15)
+
+
+@pytest.mark.parametrize("recall", [0.8, 0.95, 0.98])
+@pytest.mark.parametrize(("similarity", "size"), SIMULATED[1:3])
+def test_accept_threshold_accepts_the_promised_share(similarity: float, size: int, recall: float) -> None:
+    count = 500
+    threshold = accept_threshold(similarity, 256, recall)
+    accepted = sum(
+        estimate_similarity(first, signature_of(first), signature_of(second)) >= threshold
+        for first, second in pairs_of_similarity(similarity, size, count, seed=3)
+    )
+    # The distribution of the estimate is a little skewed: a hundredth is left to that.
+    assert accepted / count == pytest.approx(recall, abs=4 * math.sqrt(recall * (1 - recall) / count) + 0.01)
+
+
+@pytest.mark.parametrize(("similarity", "size"), SHORT)
+def test_short_pages_get_the_promised_share_too(similarity: float, size: int) -> None:
+    """Their sums are few and far between, where the model thinks of a continuum."""
+    count = 400
+    estimates = np.array(
+        [
+            estimate_similarity(first, signature_of(first), signature_of(second))
+            for first, second in pairs_of_similarity(similarity, size, count, seed=4)
+        ]
+    )
+    assert abs(float(estimates.mean()) - similarity) < 0.01
+    assert (estimates >= accept_threshold(similarity, 256, 0.98)).mean() > 0.955
+
+
+@pytest.mark.parametrize("bits", [64, 256])
+def test_thresholds_and_deviations_are_in_order(bits: int) -> None:
+    similarities = np.linspace(0.3, 0.99, 30).tolist()
+    thresholds = [accept_threshold(similarity, bits, 0.98) for similarity in similarities]
+    assert thresholds == sorted(thresholds)
+    assert all(threshold < similarity for threshold, similarity in zip(thresholds, similarities, strict=True))
+    assert accept_threshold(0.9, bits, 0.5) == pytest.approx(0.9)
+    assert accept_threshold(0.9, bits, 0.99) < accept_threshold(0.9, bits, 0.9)
+    assert accept_threshold(1.0, bits, 0.5) <= MAX_SIMILARITY
+    deviations = [estimate_deviation(similarity, bits) for similarity in similarities if similarity > 0.5]
+    assert deviations == sorted(deviations, reverse=True)
+    assert estimate_deviation(0.9, bits) == pytest.approx(2 * estimate_deviation(0.9, 4 * bits))

@@ -1,0 +1,176 @@
+"""Probe plans: the exact one is complete, the volatile one reads what VOSH would read, in its order."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawldedup.search.model import flip_probabilities
+from crawldedup.search.plan import (
+    MAX_PREFIX_BITS,
+    MIN_PREFIX_BITS,
+    ProbePlan,
+    exact_plan,
+    prefix_bits,
+    single_plan,
+    volatile_plan,
+)
+from crawldedup.search.tables import BlockSearch, Table, rotated_tables
+from crawldedup.search.vosh import flip_sets
+
+FINGERPRINTS = st.integers(0, (1 << 64) - 1)
+SEEDS = st.integers(0, 1 << 32)
+
+
+def weights_from(seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(64).astype(np.float32)
+
+
+def holds(plan: ProbePlan, tables: tuple[Table, ...], fingerprint: int) -> bool:
+    return any(
+        low <= tables[table].key(fingerprint) <= high
+        for table, low, high in zip(plan.tables.tolist(), plan.lows.tolist(), plan.highs.tolist(), strict=True)
+    )
+
+
+@given(FINGERPRINTS, st.data())
+@settings(max_examples=150, deadline=None)
+def test_exact_plan_holds_every_fingerprint_within_the_distance(fingerprint: int, data: st.DataObject) -> None:
+    blocks = data.draw(st.integers(1, 7))
+    search = BlockSearch(blocks, data.draw(st.integers(0, blocks - 1)))
+    plan = exact_plan(fingerprint, search)
+    flips = data.draw(st.sets(st.integers(0, 63), max_size=search.distance))
+    assert holds(plan, search.tables, fingerprint ^ sum(1 << bit for bit in flips))
+    assert plan.tables.tolist() == list(range(math.comb(search.blocks, search.distance)))
+    assert plan.recall == 1
+    sizes = [high - low + 1 for low, high in zip(plan.lows.tolist(), plan.highs.tolist(), strict=True)]
+    assert sizes == [1 << 64 - prefix for prefix in search.prefixes]
+
+
+@given(FINGERPRINTS)
+def test_single_plan_reads_one_key(fingerprint: int) -> None:
+    plan = single_plan(fingerprint)
+    assert (len(plan), plan.lows.tolist(), plan.highs.tolist()) == (1, [fingerprint], [fingerprint])
+
+
+class LongWay:
+    """The probes of a page by the heap over the trees of every table."""
+
+    def __init__(
+        self, fingerprint: int, weights: np.ndarray, tables: tuple[Table, ...], prefix: int, similarity: float
+    ) -> None:
+        self.prefix = prefix
+        self.starts = [table.key(fingerprint) >> 64 - prefix << 64 - prefix for table in tables]
+        # Of the leading bits of each table, in the order of the key.
+        self.flips = [flip_probabilities(weights[table.order[:prefix]], similarity).tolist() for table in tables]
+
+    def probabilities(self, count: int) -> list[float]:
+        """Of the best `count` probes, best first."""
+        trees = (
+            islice((p for _, p in flip_sets(sorted(probabilities, reverse=True))), count)
+            for probabilities in self.flips
+        )
+        return list(islice(heapq.merge(*trees, reverse=True), count))
+
+    def probability(self, table: int, low: int) -> float:
+        """That the keys from `low` on are those of a near duplicate."""
+        flipped = f"{(low ^ self.starts[table]) >> 64 - self.prefix:0{self.prefix}b}"
+        return math.prod(p if flip == "1" else 1 - p for flip, p in zip(flipped, self.flips[table], strict=True))
+
+
+@pytest.mark.parametrize("number_of_tables", [1, 2, 3])
+@given(
+    fingerprint=FINGERPRINTS,
+    seed=SEEDS,
+    prefix=st.sampled_from([1, 2, 5, 10, 17, 21]),
+    similarity=st.floats(0.5, 0.99),
+    budget=st.sampled_from([1, 2, 7, 32, 64, 200]),
+)
+@settings(max_examples=60, deadline=None)
+def test_volatile_plan_is_the_beginning_of_the_order_of_vosh(
+    number_of_tables: int, fingerprint: int, seed: int, prefix: int, similarity: float, budget: int
+) -> None:
+    tables = rotated_tables(number_of_tables)
+    weights = weights_from(seed)
+    plan = volatile_plan(fingerprint, weights, tables, prefix=prefix, similarity=similarity, recall=1.0, budget=budget)
+    long_way = LongWay(fingerprint, weights, tables, prefix, similarity)
+    assert len(plan) == min(budget, number_of_tables << prefix) or plan.recall > 1 - 1e-9
+
+    probes = list(zip(plan.tables.tolist(), plan.lows.tolist(), strict=True))
+    probabilities = [long_way.probability(*probe) for probe in probes]
+    # Different probes with the probabilities of the best: the best, in their order, up to ties.
+    assert len(set(probes)) == len(probes)
+    assert probabilities == pytest.approx(long_way.probabilities(len(plan)), rel=1e-7)
+
+    assert (plan.highs ^ plan.lows == (1 << 64 - prefix) - 1).all()
+    missed = math.prod(
+        1 - math.fsum(p for (table, _), p in zip(probes, probabilities, strict=True) if table == number)
+        for number in range(number_of_tables)
+    )
+    assert plan.recall == pytest.approx(1 - missed, rel=1e-7)
+
+
+@given(SEEDS, st.floats(0.05, 0.999), st.floats(0.6, 0.97))
+@settings(max_examples=80, deadline=None)
+def test_volatile_plan_stops_at_the_wanted_recall(seed: int, recall: float, similarity: float) -> None:
+    tables = rotated_tables(2)
+
+    def planned(recall: float, budget: int) -> ProbePlan:
+        return volatile_plan(
+            seed, weights_from(seed), tables, prefix=20, similarity=similarity, recall=recall, budget=budget
+        )
+
+    plan = planned(recall, 64)
+    longest = planned(1.0, 64)
+    assert len(plan) <= len(longest) == 64
+    assert plan.lows.tolist() == longest.lows[: len(plan)].tolist()
+    assert plan.tables.tolist() == longest.tables[: len(plan)].tolist()
+    if len(plan) < 64:
+        assert plan.recall >= recall
+    if len(plan) > 1:
+        assert planned(1.0, len(plan) - 1).recall < recall
+
+
+@pytest.mark.parametrize(("prefix", "similarity", "budget"), [(18, 0.9, 64), (24, 0.94, 64), (32, 0.94, 16)])
+def test_predicted_recall_is_met(prefix: int, similarity: float, budget: int) -> None:
+    """Other pages drawn by the flip model lie in the ranges as often as the plans say."""
+    generator = np.random.default_rng(11)
+    tables = rotated_tables(2)
+    predicted = met = 0.0
+    for seed in range(150):
+        weights = weights_from(seed)
+        fingerprint = int.from_bytes(np.packbits(weights >= 0).tobytes(), "big")
+        plan = volatile_plan(
+            fingerprint, weights, tables, prefix=prefix, similarity=similarity, recall=0.999, budget=budget
+        )
+        flips = flip_probabilities(weights, similarity)
+        others = (weights >= 0) ^ (generator.random((20, 64)) < flips)
+        predicted += 20 * plan.recall
+        met += sum(holds(plan, tables, int.from_bytes(other.tobytes(), "big")) for other in np.packbits(others, axis=1))
+    assert met / 3000 == pytest.approx(predicted / 3000, abs=0.03)
+
+
+def test_plan_of_weights_that_say_nothing() -> None:
+    """A thin page: every bit as likely to flip as not, and the own range is read all the same."""
+    plan = volatile_plan(
+        77, np.zeros(64, np.float32), rotated_tables(2), prefix=20, similarity=0.9, recall=0.9, budget=8
+    )
+    assert len(plan) == 8
+    assert holds(plan, rotated_tables(2), 77)
+
+
+def test_prefix_grows_with_the_index() -> None:
+    """So that a probe meets an unrelated page now and then only, however many pages there are."""
+    pages = [0, 1, *(1 << bits for bits in range(1, 70)), 10**6, 10**7]
+    prefixes = [prefix_bits(number) for number in sorted(pages)]
+    assert prefixes == sorted(prefixes)
+    assert prefixes[0] == MIN_PREFIX_BITS
+    assert prefixes[-1] == MAX_PREFIX_BITS
+    for number, prefix in zip(sorted(pages), prefixes, strict=True):
+        assert prefix == MAX_PREFIX_BITS or number <= 1 << prefix - 2

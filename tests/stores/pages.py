@@ -1,0 +1,126 @@
+"""Pages for the store tests: fingerprints without texts, so that their nearness can be planted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import mmh3
+import numpy as np
+
+from crawldedup.queries import PROBE_BUDGET, TABLES
+from crawldedup.hashing.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_fingerprint
+from crawldedup.search.decision import identity_rule, likelihood_rule
+from crawldedup.search.model import cosine, search_similarity
+from crawldedup.search.plan import prefix_bits, single_plan, volatile_plan
+from crawldedup.stores.base import MAX_CANDIDATES, Entry, Layout, Query
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LAYOUT = Layout(namespace="test", profile="profile-1", tables=TABLES, signature_bytes=VERIFY_BITS // 8)
+OTHER_PROFILE = replace(LAYOUT, profile="profile-2")
+OTHER_NAMESPACE = replace(LAYOUT, namespace="test2")
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """What a store is told of a page's text, and the weights that only a query needs."""
+
+    search_weights: NDArray[np.float32]
+    verify_weights: NDArray[np.float32]
+    digest: int
+    thin: bool = False
+
+    @property
+    def search(self) -> int:
+        return self.digest if self.thin else int.from_bytes(np.packbits(self.search_weights >= 0).tobytes(), "big")
+
+    @property
+    def signature(self) -> bytes:
+        if self.thin:
+            return thin_fingerprint(self.digest, 0).verify
+        return np.packbits(self.verify_weights >= 0).tobytes()
+
+
+def random_page(rng: np.random.Generator) -> Page:
+    return Page(
+        rng.standard_normal(SEARCH_BITS).astype(np.float32),
+        rng.standard_normal(VERIFY_BITS).astype(np.float32),
+        random_digest(rng),
+    )
+
+
+def random_digest(rng: np.random.Generator) -> int:
+    return int(rng.integers(0, 1 << 64, dtype=np.uint64, endpoint=False))
+
+
+def thin_page(rng: np.random.Generator) -> Page:
+    return Page(np.zeros(SEARCH_BITS, np.float32), np.zeros(VERIFY_BITS, np.float32), random_digest(rng), thin=True)
+
+
+def similar_page(page: Page, similarity: float, rng: np.random.Generator) -> Page:
+    """A page of this Jaccard similarity, give or take: whether it is found and accepted is up to chance."""
+    return Page(
+        _correlated(page.search_weights, cosine(search_similarity(similarity)), rng),
+        _correlated(page.verify_weights, cosine(similarity), rng),
+        random_digest(rng),
+    )
+
+
+def _correlated(weights: NDArray[np.float32], rho: float, rng: np.random.Generator) -> NDArray[np.float32]:
+    noise = rng.standard_normal(len(weights))
+    return (rho * weights + np.sqrt(1 - rho * rho) * noise).astype(np.float32)
+
+
+def near_page(page: Page) -> Page:
+    """A page that differs in the most volatile bits only: certainly a near duplicate."""
+    return Page(
+        _flipped(page.search_weights, 1),
+        _flipped(page.verify_weights, 2),
+        mmh3.hash64(b"%d" % page.digest, signed=False)[0],
+    )
+
+
+def _flipped(weights: NDArray[np.float32], bits: int) -> NDArray[np.float32]:
+    flipped = weights.copy()
+    flipped[np.abs(weights).argsort()[:bits]] *= -1
+    return flipped
+
+
+def url_key_of(url: str) -> int:
+    """One key for all spellings of a URL that differ in upper and lower case."""
+    return int(mmh3.hash64(url.lower().encode("utf-8", "replace"), signed=False)[0])
+
+
+def query(
+    page: Page,
+    url: str,
+    *,
+    pages: int = 0,
+    ttl: int | None = None,
+    max_candidates: int = MAX_CANDIDATES,
+    similarity: float = 0.9,
+) -> Query:
+    """The question a `Deduplicator` would ask; `pages` is the size of the index as far as it knows."""
+    if page.thin:
+        plan, rule = single_plan(TABLES[0].key(page.search)), identity_rule(VERIFY_BITS)
+    else:
+        plan = volatile_plan(
+            page.search,
+            page.search_weights,
+            TABLES,
+            prefix=prefix_bits(pages),
+            similarity=search_similarity(similarity),
+            recall=0.99,
+            budget=PROBE_BUDGET,
+        )
+        rule = likelihood_rule(page.verify_weights, similarity - 0.03)
+    return Query(
+        entry=Entry(url, url_key_of(url), page.search, page.signature, page.digest),
+        plan=plan,
+        rule=rule,
+        ttl_seconds=ttl,
+        exact_only=page.thin,
+        max_candidates=max_candidates,
+    )

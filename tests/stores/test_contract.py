@@ -1,0 +1,435 @@
+"""What every store does, whatever it is made of. See `crawldedup.stores.base`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from crawldedup.queries import TABLES
+from crawldedup.errors import ProfileMismatchError
+from crawldedup.search.plan import ProbePlan
+from crawldedup.stores.base import LEASE_SECONDS, Record, Status
+
+from .backends import Backend, Clock
+from .pages import (
+    LAYOUT,
+    OTHER_NAMESPACE,
+    OTHER_PROFILE,
+    Page,
+    near_page,
+    query,
+    random_page,
+    thin_page,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from crawldedup.stores.base import Answer, Store
+
+A, B, C = "https://example.com/a", "https://example.com/b", "https://example.com/c"
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(backend: Backend, clock: Clock) -> Iterator[Store]:
+    store = backend.store(LAYOUT, clock)
+    assert store.open() == 0
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+@pytest.fixture
+def page(rng: np.random.Generator) -> Page:
+    return random_page(rng)
+
+
+@pytest.fixture
+def other(rng: np.random.Generator) -> Page:
+    return random_page(rng)
+
+
+def record_of(answer: Answer) -> Record:
+    assert answer.record is not None
+    return answer.record
+
+
+def whole_tables(page: Page, url: str, max_candidates: int = 256) -> object:
+    """A question that reads both tables from end to end."""
+    ends = np.array([0, 0], np.uint64), np.array([2**64 - 1] * 2, np.uint64)
+    return replace(query(page, url, max_candidates=max_candidates), plan=ProbePlan(np.arange(2), *ends, 1.0))
+
+
+def test_a_first_page_is_new_and_counted(store: Store, page: Page) -> None:
+    answer = store.check_and_add(query(page, A))
+    assert (answer.status, answer.record, answer.changed, answer.pages) == (Status.NEW, None, False, 1)
+
+
+@pytest.mark.parametrize(
+    ("copy_of", "status"), [(lambda page: page, Status.EXACT), (near_page, Status.NEAR)], ids=["exact", "near"]
+)
+def test_a_copy_names_its_original_and_is_not_added(
+    store: Store, clock: Clock, page: Page, copy_of: object, status: Status
+) -> None:
+    store.check_and_add(query(page, A))
+    clock.wait(60)
+    copy = copy_of(page)  # type: ignore[operator]
+    first = store.check_and_add(query(copy, B))
+    second = store.check_and_add(query(copy, C))
+    assert [first.status, second.status] == [status] * 2
+    assert [first.pages, second.pages] == [1, 1]
+    assert [first.candidates, second.candidates] == [1, 1]
+    assert [record_of(first).copies, record_of(second).copies] == [1, 2]
+    assert first.record == Record(
+        url=A,
+        url_key=query(page, A).entry.url_key,
+        search=page.search,
+        signature=page.signature,
+        digest=page.digest,
+        added_at=int(clock.now) - 60,
+        seen_at=int(clock.now),
+        copies=1,
+    )
+
+
+def test_strangers_are_new(store: Store, rng: np.random.Generator) -> None:
+    answers = [store.check_and_add(query(random_page(rng), f"{A}/{number}")) for number in range(200)]
+    assert {answer.status for answer in answers} == {Status.NEW}
+    assert answers[-1].pages == store.info().pages == 200
+
+
+def test_the_nearest_of_several_originals_is_named(store: Store, page: Page, rng: np.random.Generator) -> None:
+    nearer, farther = near_page(page), near_page(near_page(page))
+    far = replace(page, verify_weights=page.verify_weights.copy(), digest=1)
+    far.verify_weights[np.abs(page.verify_weights).argsort()[:20]] *= -1
+    for url, text in ((A, far), (B, nearer)):
+        # With a threshold that accepts no differing bit, near pages are admitted beside each other.
+        strict = replace(query(text, url), rule=replace(query(text, url).rule, limit=0))
+        assert store.check_and_add(strict).status is Status.NEW
+    assert farther.signature == page.signature
+    assert record_of(store.check_and_add(query(page, C))).url == B
+    assert [record.url for record in store.find(query(page, C))] == [B, A]
+
+
+def test_the_earliest_of_equally_near_originals_is_named(store: Store, page: Page, other: Page) -> None:
+    store.check_and_add(query(page, A))
+    store.check_and_add(query(other, B))
+    store.check_and_add(query(page, B))
+    assert record_of(store.check_and_add(query(page, C))).url == A
+
+
+def test_the_same_url_with_the_same_text_is_a_revisit(store: Store, clock: Clock, page: Page) -> None:
+    store.check_and_add(query(page, A))
+    clock.wait(60)
+    answer = store.check_and_add(query(page, A))
+    assert (answer.status, answer.changed, answer.pages) == (Status.REVISIT, False, 1)
+    assert record_of(answer).seen_at == record_of(answer).added_at + 60
+    assert record_of(answer).copies == 0
+
+
+def test_the_same_url_with_new_text_takes_the_place_of_the_old_text(store: Store, page: Page, other: Page) -> None:
+    store.check_and_add(query(page, A))
+    store.check_and_add(query(page, C))
+    answer = store.check_and_add(query(other, A.upper()))
+    assert (answer.status, answer.changed, answer.pages) == (Status.REVISIT, True, 1)
+    record = record_of(answer)
+    assert (record.digest, record.search, record.signature) == (other.digest, other.search, other.signature)
+    assert (record.url, record.copies) == (A, 1)
+    assert record_of(store.check_and_add(query(near_page(other), B))).url == A
+    assert store.check_and_add(query(page, B)).status is Status.NEW
+
+
+def test_a_page_may_take_the_text_of_another(store: Store, page: Page, other: Page) -> None:
+    store.check_and_add(query(page, A))
+    store.check_and_add(query(other, B))
+    assert store.check_and_add(query(page, B)).status is Status.REVISIT
+    assert store.info().pages == 2
+    assert store.forget(query(page, A).entry.url_key)
+    assert record_of(store.check_and_add(query(page, C))).url == B
+
+
+def test_only_an_exact_copy_of_a_thin_page_is_a_duplicate(store: Store, rng: np.random.Generator) -> None:
+    page, other = thin_page(rng), thin_page(rng)
+    # Even where bits agree by chance, the digest decides.
+    lookalike = replace(query(page, C), entry=replace(query(page, C).entry, digest=5))
+    assert store.check_and_add(query(page, A)).status is Status.NEW
+    assert store.check_and_add(query(other, B)).status is Status.NEW
+    assert store.check_and_add(lookalike).status is Status.NEW
+    assert store.check_and_add(query(page, f"{A}2")).status is Status.EXACT
+    assert [record.url for record in store.find(query(page, ""))] == [A]
+
+
+class TestTimeToLive:
+    def test_a_page_not_seen_for_longer_counts_as_absent(self, store: Store, clock: Clock, page: Page) -> None:
+        store.check_and_add(query(page, A, ttl=100))
+        clock.wait(100)
+        assert store.find(query(page, B, ttl=100))
+        clock.wait(1)
+        assert not store.find(query(page, B, ttl=100))
+        assert store.find(query(page, B))
+        assert store.check_and_add(query(page, B, ttl=100)).status is Status.NEW
+
+    @pytest.mark.parametrize("seen_as", [A, B], ids=["revisit", "copy"])
+    def test_being_seen_again_keeps_a_page(self, store: Store, clock: Clock, page: Page, seen_as: str) -> None:
+        store.check_and_add(query(page, A, ttl=100))
+        clock.wait(80)
+        store.check_and_add(query(page, seen_as, ttl=100))
+        clock.wait(80)
+        assert store.check_and_add(query(page, C, ttl=100)).status is Status.EXACT
+
+    def test_an_expired_url_is_new_and_replaces_itself(self, store: Store, clock: Clock, page: Page) -> None:
+        store.check_and_add(query(page, A, ttl=100))
+        store.check_and_add(query(page, B, ttl=100))
+        clock.wait(101)
+        answer = store.check_and_add(query(page, A, ttl=100))
+        assert (answer.status, answer.pages) == (Status.NEW, 1)
+        assert record_of(store.check_and_add(query(page, C, ttl=100))).copies == 1
+
+    def test_an_expired_url_may_be_a_copy_of_a_live_page(self, store: Store, clock: Clock, page: Page) -> None:
+        store.check_and_add(query(page, A, ttl=100))
+        clock.wait(101)
+        store.check_and_add(query(page, B, ttl=100))
+        answer = store.check_and_add(query(page, A, ttl=100))
+        assert (answer.status, record_of(answer).url) == (Status.EXACT, B)
+
+
+def test_find_changes_nothing(store: Store, page: Page, other: Page) -> None:
+    store.check_and_add(query(page, A))
+    found = [store.find(query(near_page(page), C)) for _ in range(3)]
+    assert found[0] == found[1] == found[2]
+    assert [(record.url, record.copies) for record in found[0]] == [(A, 0)]
+    assert store.find(query(other, C)) == []
+    assert store.info().pages == 1
+    assert record_of(store.check_and_add(query(page, B))).copies == 1
+
+
+def test_a_forgotten_page_is_new_again(store: Store, page: Page, other: Page) -> None:
+    store.check_and_add(query(page, A))
+    store.check_and_add(query(other, B))
+    key = query(page, A).entry.url_key
+    assert [store.forget(key), store.forget(key)] == [True, False]
+    assert store.info().pages == 1
+    assert store.find(query(page, "")) == []
+    assert store.check_and_add(query(page, C)).status is Status.NEW
+    assert store.check_and_add(query(other, B)).status is Status.REVISIT
+
+
+def test_clear_removes_every_page_and_the_index_goes_on(store: Store, page: Page, other: Page) -> None:
+    store.check_and_add(query(page, A))
+    store.check_and_add(query(other, B))
+    store.clear()
+    assert store.info().pages == 0
+    assert store.check_and_add(query(page, B)).status is Status.NEW
+    assert store.check_and_add(query(other, A)).pages == 2
+
+
+def test_info_tells_pages_bytes_tables_profile_and_namespace(store: Store, rng: np.random.Generator) -> None:
+    empty = store.info()
+    assert (empty.pages, empty.tables, empty.profile, empty.namespace) == (0, 2, "profile-1", "test")
+    for number in range(2000):
+        store.check_and_add(replace(query(random_page(rng), f"{A}/{number}"), plan=query(thin_page(rng), A).plan))
+    full = store.info()
+    assert full.pages == 2000
+    assert 2000 * 100 < full.bytes < 2000 * 1000 + 100_000
+
+
+def test_a_closed_store_can_be_opened_again_and_closed_twice(store: Store, page: Page) -> None:
+    store.check_and_add(query(page, A))
+    store.close()
+    store.close()
+    assert store.open() == 1
+    assert store.check_and_add(query(page, A)).status is Status.REVISIT
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "https://example.com/\N{SNOWMAN}/日本語?q=é",
+        "https://example.com/\0/nul",
+        "https://example.com/" + "x" * 10_000,
+        "not a URL at all\r\n\t'\";--",
+        "https://example.com/\udcff\ud800",
+    ],
+    ids=["empty", "unicode", "nul", "long", "odd", "surrogates"],
+)
+def test_any_url_is_kept(store: Store, page: Page, url: str) -> None:
+    store.check_and_add(query(page, url))
+    kept = url.encode("utf-8", "replace").decode()
+    assert record_of(store.check_and_add(query(page, A))).url == kept
+    assert record_of(store.check_and_add(query(page, url))).url == kept
+    assert store.forget(query(page, url).entry.url_key)
+
+
+class TestMaxCandidates:
+    def test_no_more_records_are_compared(self, store: Store, rng: np.random.Generator) -> None:
+        for number in range(60):
+            store.check_and_add(query(random_page(rng), f"{A}/{number}"))
+        counts = [
+            store.check_and_add(whole_tables(random_page(rng), f"{B}/{most}", most)).candidates  # type: ignore[arg-type]
+            for most in (1, 10, 59, 200)
+        ]
+        assert counts == [1, 10, 59, 63]
+
+    def test_the_best_ranges_are_read_first(self, store: Store, page: Page, rng: np.random.Generator) -> None:
+        for number in range(60):
+            store.check_and_add(query(random_page(rng), f"{A}/{number}"))
+        store.check_and_add(query(page, B))
+        narrow = query(page, C).plan
+        ends = np.array([0], np.uint64), np.array([2**64 - 1], np.uint64)
+        for best in (0, 1):
+            key = np.array([TABLES[best].key(page.search)], np.uint64)
+            plan = ProbePlan(
+                np.array([best, 0, 1]),
+                np.concatenate([key, ends[0], ends[0]]),
+                np.concatenate([key, ends[1], ends[1]]),
+                narrow.recall,
+            )
+            answer = store.check_and_add(replace(query(page, f"{C}/{best}", max_candidates=20), plan=plan))
+            assert (answer.status, answer.candidates) == (Status.EXACT, 20)
+
+
+class TestOneIndexForMany:
+    """Stores that outlive a process and are shared between them."""
+
+    def test_two_crawlers_share_what_they_know(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
+        first, second = (shared_backend.store(LAYOUT, clock) for _ in range(2))
+        assert [first.open(), second.open()] == [0, 0]
+        first.check_and_add(query(page, A))
+        answer = second.check_and_add(query(near_page(page), B))
+        assert (answer.status, record_of(answer).url, answer.pages) == (Status.NEAR, A, 1)
+        first.close()
+        second.close()
+        assert shared_backend.store(LAYOUT, clock).open() == 1
+
+    def test_a_url_that_a_fellow_delivered_is_a_copy_and_one_of_an_earlier_crawl_is_a_revisit(
+        self, shared_backend: Backend, clock: Clock, page: Page
+    ) -> None:
+        first, second, third, fourth = (shared_backend.store(LAYOUT, clock) for _ in range(4))
+        first.open()
+        first.check_and_add(query(page, A))
+        second.open()
+        assert second.check_and_add(query(page, A)).status is Status.EXACT
+        assert first.check_and_add(query(page, A)).status is Status.REVISIT
+        first.close()
+        # The crawl lasts as long as one of its crawlers is at work.
+        third.open()
+        assert third.check_and_add(query(page, A)).status is Status.EXACT
+        second.close()
+        third.close()
+        fourth.open()
+        assert fourth.check_and_add(query(page, A)).status is Status.REVISIT
+
+    def test_a_fellows_url_with_other_text_is_judged_by_its_text(
+        self, shared_backend: Backend, clock: Clock, page: Page, other: Page
+    ) -> None:
+        first, second = (shared_backend.store(LAYOUT, clock) for _ in range(2))
+        first.open()
+        second.open()
+        first.check_and_add(query(page, A))
+        answer = second.check_and_add(query(other, A))
+        assert (answer.status, answer.pages) == (Status.NEW, 1)
+        assert second.check_and_add(query(page, B)).status is Status.NEW
+
+    def test_a_crawler_that_died_is_waited_for_until_its_lease_ends(
+        self, shared_backend: Backend, clock: Clock, page: Page, other: Page
+    ) -> None:
+        dead, second, third = (shared_backend.store(LAYOUT, clock) for _ in range(3))
+        dead.open()
+        dead.check_and_add(query(page, A))
+        dead.check_and_add(query(other, B))
+        clock.wait(LEASE_SECONDS - 1)
+        second.open()
+        assert second.check_and_add(query(page, A)).status is Status.EXACT
+        second.close()
+        clock.wait(1)
+        third.open()
+        assert third.check_and_add(query(other, B)).status is Status.REVISIT
+
+    def test_a_heartbeat_renews_the_lease(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
+        first, second = (shared_backend.store(LAYOUT, clock) for _ in range(2))
+        first.open()
+        first.check_and_add(query(page, A))
+        for _ in range(3):
+            clock.wait(LEASE_SECONDS - 1)
+            first.heartbeat()
+        second.open()
+        assert second.check_and_add(query(page, A)).status is Status.EXACT
+
+    @pytest.mark.parametrize("again", ["open", "clear"])
+    def test_opening_or_clearing_an_open_store_leaves_one_crawler_behind_not_two(
+        self, shared_backend: Backend, clock: Clock, page: Page, again: str
+    ) -> None:
+        first, second = (shared_backend.store(LAYOUT, clock) for _ in range(2))
+        first.open()
+        getattr(first, again)()
+        first.check_and_add(query(page, A))
+        first.close()
+        second.open()
+        assert second.check_and_add(query(page, A)).status is Status.REVISIT
+
+    def test_crawlers_at_work_go_on_when_one_of_them_clears_the_index(
+        self, shared_backend: Backend, clock: Clock, page: Page, other: Page
+    ) -> None:
+        first, second, third = (shared_backend.store(LAYOUT, clock) for _ in range(3))
+        first.open()
+        second.open()
+        first.check_and_add(query(page, A))
+        second.clear()
+        assert first.check_and_add(query(page, A)).status is Status.NEW
+        assert second.check_and_add(query(page, A)).status is Status.EXACT
+        assert second.check_and_add(query(other, B)).status is Status.NEW
+        assert first.check_and_add(query(other, B)).status is Status.EXACT
+        third.open()
+        assert third.check_and_add(query(page, A)).status is Status.EXACT
+
+    def test_namespaces_know_nothing_of_each_other(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
+        one, two = shared_backend.store(LAYOUT, clock), shared_backend.store(OTHER_NAMESPACE, clock)
+        one.open()
+        two.open()
+        one.check_and_add(query(page, A))
+        assert two.find(query(page, A)) == []
+        assert two.check_and_add(query(page, A)).status is Status.NEW
+        assert two.check_and_add(query(page, A)).status is Status.REVISIT
+        one.clear()
+        assert (one.info().pages, two.info().pages) == (0, 1)
+        assert not one.forget(query(page, A).entry.url_key)
+        assert two.forget(query(page, A).entry.url_key)
+
+    def test_an_index_of_another_profile_is_refused_with_both_named_and_left_as_it_was(
+        self, shared_backend: Backend, clock: Clock, page: Page
+    ) -> None:
+        store, foreign = shared_backend.store(LAYOUT, clock), shared_backend.store(OTHER_PROFILE, clock)
+        store.open()
+        store.check_and_add(query(page, A))
+        before = shared_backend.contents()
+        with pytest.raises(ProfileMismatchError, match=r"'test'.*'profile-1'.*'profile-2'.*clear") as caught:
+            foreign.open()
+        assert (caught.value.index_profile, caught.value.own_profile) == ("profile-1", "profile-2")
+        assert shared_backend.contents() == before
+        assert store.check_and_add(query(page, A)).status is Status.REVISIT
+
+    def test_clear_is_the_way_out_of_another_profile(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
+        store, foreign = shared_backend.store(LAYOUT, clock), shared_backend.store(OTHER_PROFILE, clock)
+        store.open()
+        store.check_and_add(query(page, A))
+        foreign.clear()
+        assert foreign.open() == 0
+        assert foreign.check_and_add(query(page, A)).status is Status.NEW
+        assert foreign.info().profile == "profile-2"
+        for call in (store.check_and_add, store.find):
+            with pytest.raises(ProfileMismatchError):
+                call(query(page, A))  # type: ignore[operator]
+        assert foreign.check_and_add(query(page, A)).status is Status.REVISIT

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import traceback
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawldedup.errors import ConfigurationError
+from crawldedup.stores.base import shown_url
+from crawldedup.stores.memory import MemoryStore
+from crawldedup.stores.redis import RedisStore
+from crawldedup.stores.registry import make_store
+from crawldedup.stores.sqlite import SqliteStore
+
+from .pages import LAYOUT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        ("memory://", MemoryStore),
+        ("sqlite:///index.sqlite", SqliteStore),
+        ("sqlite:////var/lib/index.sqlite", SqliteStore),
+        ("sqlite:///with%20space.sqlite", SqliteStore),
+        ("redis://localhost", RedisStore),
+        ("redis://localhost:6379/3", RedisStore),
+        ("redis://user:pass%2Fword@localhost:6379/0?socket_timeout=5", RedisStore),
+        ("redis://[::1]:6379/0", RedisStore),
+        ("rediss://example.com:6380", RedisStore),
+        ("unix:///run/redis.sock?db=1", RedisStore),
+    ],
+)
+def test_the_scheme_chooses_the_store_and_nothing_is_opened(
+    url: str, kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert type(make_store(url, LAYOUT)) is kind
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("", "not known.*memory://, sqlite://, redis://"),
+        ("localhost:6379", "not known"),
+        ("mongodb://localhost", "not known"),
+        ("redsi://localhost", "did you mean redis://"),
+        ("mongodb://user:geheim@localhost", "not known"),
+        ("mongodb://user:gehe/im@localhost", "not known"),
+        ("memory://something", "takes nothing behind it"),
+        ("sqlite://index.sqlite", "sqlite:///relative"),
+        ("sqlite:///", "sqlite:///relative"),
+        ("sqlite:///folder/", "sqlite:///relative"),
+        ("sqlite:///nul%00.sqlite", "sqlite:///relative"),
+        ("redis://localhost:port/0", "not valid"),
+        ("redis://localhost:99999/0", "not valid"),
+        ("redis://localhost/zero", "number of a database"),
+        ("redis://localhost/0/1", "number of a database"),
+        ("redis://exa..mple/0", "not valid"),
+        ("redis://localhost?colour=red", "option is wrong: .*colour"),
+        ("redis://localhost?socket_timeout=soon", "not valid"),
+        ("redis://localhost?decode_responses=1", "decode_responses"),
+        ("rediss://localhost?ssl_cert_reqs=perhaps", "not valid"),
+        ("redis://:geheim@localhost:port/0", "not valid"),
+        ("redis://:gehe/im@localhost:6379/0", "percent-encoded"),
+        ("redis://:gehe#im@localhost:6379/0", "not valid"),
+        ("redis://user:gehe?im@localhost:6379/0", "not valid"),
+        ("redis://localhost:port/0?password=geheim", "not valid"),
+    ],
+)
+def test_a_wrong_url_is_refused_at_once_and_shows_no_password(url: str, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said) as caught:
+        make_store(url, LAYOUT)
+    shown = "".join(traceback.format_exception_only(caught.value)) + repr(caught.value.__cause__)
+    assert "gehe" not in shown
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis://localhost:6379/0", "redis://localhost:6379/0"),
+        ("redis://user:geheim@localhost", "redis://user:***@localhost"),
+        ("redis://:geheim@localhost", "redis://:***@localhost"),
+        ("redis://geheim@localhost", "redis://***@localhost"),
+        ("redis://:ge@he/im@localhost", "redis://:***@localhost"),
+        ("redis://localhost/0?db=1&password=ge@heim&ssl=1", "redis://localhost/0?db=1&password=***&ssl=1"),
+        ("unix:///run/redis@home.sock", "unix:///run/redis@home.sock"),
+        ("unix://:geheim@/run/redis.sock", "unix://:***@/run/redis.sock"),
+        ("sqlite:///index.sqlite", "sqlite:///index.sqlite"),
+    ],
+)
+def test_passwords_are_not_shown(url: str, shown: str) -> None:
+    assert shown_url(url) == shown

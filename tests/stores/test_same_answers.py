@@ -1,0 +1,219 @@
+"""The same questions get the same answers, whatever the store: random sequences of everything a store can do."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crawldedup.stores.base import LEASE_SECONDS, Status
+
+from .backends import Backend, Clock, redis_contents
+from .pages import LAYOUT, Page, near_page, query, random_page, similar_page, thin_page
+from .reference import ReferenceIndex, ReferenceStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crawldedup.stores.base import Store
+
+CRAWLERS = 3
+
+
+def small_web() -> list[Page]:
+    """Few texts with many likenesses, so that short sequences run into all of them."""
+    rng = np.random.default_rng(5)
+    originals = [random_page(rng) for _ in range(3)]
+    likenesses = [similar_page(page, similarity, rng) for page in originals for similarity in (0.8, 0.87, 0.92, 0.98)]
+    return [*originals, *likenesses, near_page(originals[0]), near_page(originals[1]), thin_page(rng), thin_page(rng)]
+
+
+TEXTS = small_web()
+# Upper and lower case are two spellings of one URL.
+URLS = [f"https://example.com/{name}" for name in "aAbBcd"]
+
+
+class Step(NamedTuple):
+    """What happens next, and to what; a step uses what it needs."""
+
+    what: str
+    crawler: int
+    text: int
+    url: int
+    ttl: int | None
+    seconds: int
+
+
+steps = st.lists(
+    st.builds(
+        Step,
+        what=st.sampled_from(
+            [*["check"] * 20, *["find", "forget"] * 2, *["wait"] * 3, "open", "close", "die", "heartbeat", "clear"]
+        ),
+        crawler=st.integers(0, CRAWLERS - 1),
+        text=st.integers(0, len(TEXTS) - 1),
+        url=st.integers(0, len(URLS) - 1),
+        ttl=st.sampled_from([None, None, 50, 500]),
+        seconds=st.sampled_from([1, 50, 51, LEASE_SECONDS - 1, LEASE_SECONDS]),
+    ),
+    min_size=40,
+    max_size=80,
+)
+small = settings(
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
+)
+
+
+class Play:
+    """A sequence of steps, played by up to CRAWLERS crawlers on one index. Their answers are what is compared."""
+
+    def __init__(self, make_store: Callable[[Clock], Store]) -> None:
+        self._clock = Clock()
+        self._make_store = lambda: make_store(self._clock)
+        self._crawlers: dict[int, Any] = {}
+
+    def answers(self, steps: list[Step]) -> list[Any]:
+        try:
+            return [self._answer(step) for step in steps]
+        finally:
+            for store in self._crawlers.values():
+                store.close()
+
+    def _answer(self, step: Step) -> Any:
+        if step.what == "wait":
+            return self._clock.wait(step.seconds)
+        if step.what == "die":
+            # Its lease stays behind.
+            self._crawlers.pop(step.crawler, None)
+            return None
+        if step.crawler not in self._crawlers:
+            self._crawlers[step.crawler] = self._make_store()
+            self._crawlers[step.crawler].open()
+        store = self._crawlers[step.crawler]
+        match step.what:
+            case "check":
+                return store.check_and_add(query(TEXTS[step.text], URLS[step.url], ttl=step.ttl))
+            case "find":
+                return store.find(query(TEXTS[step.text], "", ttl=step.ttl)), store.info().pages
+            case "forget":
+                return store.forget(query(TEXTS[0], URLS[step.url]).entry.url_key)
+            case "close":
+                return self._crawlers.pop(step.crawler).close()
+            case _:
+                return getattr(store, step.what)()
+
+
+def reference_play() -> Play:
+    index = ReferenceIndex()
+    return Play(lambda clock: ReferenceStore(index, LAYOUT, clock))
+
+
+def empty(backend: Backend) -> Backend:
+    if backend.server is not None:
+        backend.server.client.flushall()
+    elif backend.name == "sqlite":
+        for path in Path(backend.url.removeprefix("sqlite:///")).parent.glob("index.sqlite*"):
+            path.unlink()
+    return backend
+
+
+@small
+@given(steps=steps)
+def test_shared_stores_follow_the_rules(shared_backend: Backend, steps: list[Step]) -> None:
+    expected = reference_play().answers(steps)
+    backend = empty(shared_backend)
+    assert Play(lambda clock: backend.store(LAYOUT, clock)).answers(steps) == expected
+
+
+@small
+@given(steps=steps)
+def test_the_memory_store_follows_the_rules_with_one_crawler(steps: list[Step]) -> None:
+    alone = [step._replace(crawler=0) for step in steps if step.what not in ("close", "die")]
+    play = Play(lambda clock: Backend("memory", "memory://").store(LAYOUT, clock))
+    assert play.answers(alone) == reference_play().answers(alone)
+
+
+def large_web(pages: int, seed: int) -> list[tuple[str, Page]]:
+    """URLs and texts of a crawl: a fifth resembles earlier pages, some URLs come again, with the same text or other."""
+    rng = np.random.default_rng(seed)
+    seen: list[Page] = []
+    crawl = []
+    for number in range(pages):
+        chance = rng.random()
+        if seen and chance < 0.2:
+            page = similar_page(seen[rng.integers(len(seen))], rng.choice([0.85, 0.9, 0.95, 0.99]), rng)
+        elif seen and chance < 0.25:
+            page = seen[rng.integers(len(seen))]
+        else:
+            page = thin_page(rng) if chance > 0.95 else random_page(rng)
+        seen.append(page)
+        url = number if rng.random() < 0.9 else rng.integers(pages)
+        crawl.append((f"https://example.com/{url}", page))
+    return crawl
+
+
+def test_a_growing_index_gives_the_same_answers_everywhere_and_finds_every_page_again(
+    backends: list[Backend],
+) -> None:
+    crawl = large_web(3000, seed=11)
+    rng = np.random.default_rng(12)
+    clock = Clock()
+    with contextlib.ExitStack() as closing:
+        stores = {backend.name: backend.store(LAYOUT, clock) for backend in backends}
+        for store in stores.values():
+            store.open()
+            closing.callback(store.close)
+
+        kept: dict[int, tuple[str, Page]] = {}
+        pages = 0
+        statuses = []
+        for number, (url, page) in enumerate(crawl):
+            clock.wait(1)
+            question = query(page, url, pages=pages, ttl=2500)
+            answer = same(stores, lambda store, question=question: store.check_and_add(question))
+            pages = answer.pages
+            statuses.append(answer.status)
+            if answer.status in (Status.NEW, Status.REVISIT):
+                kept[question.entry.url_key] = (url, page)
+            if number % 50 == 49:
+                forgotten = list(kept)[rng.integers(len(kept))]
+                same(stores, lambda store, key=forgotten: store.forget(key))
+                del kept[forgotten]
+                pages -= 1
+        assert {status: statuses.count(status) >= 100 for status in Status} == dict.fromkeys(Status, True)
+
+        assert pages == len(kept) > 2000
+        for url, page in kept.values():
+            question = query(page, "", pages=pages)
+            found = same(stores, lambda store, question=question: store.find(question))
+            assert url in {record.url for record in found}
+    for backend in backends:
+        if backend.server is not None:
+            assert_small_packed_keys(backend, len(kept))
+
+
+def same(stores: dict[str, Store], ask: Callable[[Store], Any]) -> Any:
+    answers = {name: ask(store) for name, store in stores.items()}
+    expected = next(iter(answers.values()))
+    assert answers == dict.fromkeys(answers, expected)
+    return expected
+
+
+def assert_small_packed_keys(backend: Backend, pages: int) -> None:
+    """Every page is filed once in every table, in buckets that the server keeps as one packed list."""
+    assert backend.server is not None
+    client = backend.server.client
+    contents = redis_contents(client)
+    for table in (b"t0", b"t1", b"u"):
+        buckets = {key: len(value) for key, value in contents.items() if b"}:%s:" % table in key}
+        assert sum(buckets.values()) == pages
+        assert len(buckets) >= pages / 40
+        assert max(buckets.values()) <= 128
+        assert {client.object("encoding", key) for key in buckets} <= {b"listpack", b"ziplist"}
+    lists = [value for key, value in contents.items() if b"}:r:" in key]
+    assert max(map(len, lists)) == 64
+    assert sum(bool(record) for records in lists for record in records) == pages
