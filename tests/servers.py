@@ -49,7 +49,7 @@ class RedisServer:
         self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._options = options
-        self._binary = binary or redis_binary()
+        self.binary = binary or redis_binary()
         self._folder = tempfile.TemporaryDirectory()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -83,10 +83,21 @@ class RedisServer:
             for name, value in before.items():
                 self.client.config_set(name, value)
 
+    @contextlib.contextmanager
+    def locked(self, password: str) -> Iterator[None]:
+        """A server that asks for a password for a while."""
+        keeper = self.client
+        keeper.config_set("requirepass", password)
+        try:
+            yield
+        finally:
+            keeper.auth(password)
+            keeper.config_set("requirepass", "")
+
     def start(self) -> None:
         self._process = subprocess.Popen(
             [
-                *(self._binary, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"),
+                *(self.binary, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"),
                 *("--dir", self._folder.name, *self._options),
             ],
             stdout=subprocess.DEVNULL,

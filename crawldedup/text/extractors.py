@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from lxml import etree
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError
-from crawldedup.text.visible import parse, visible_text
+from crawldedup.text.visible import drop_surroundings, parse, visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,9 +53,9 @@ class TrafilaturaExtractor:
     def extract(self, html: str) -> str:
         """The main text; "" where trafilatura finds none."""
         tree = parse(html)
-        # What trafilatura makes of these are rescues for pages without text: "This app needs JavaScript", and
-        # texts in JSON, which it searches for tags in quadratic time.
-        etree.strip_elements(tree, "script", "style", "noscript", with_tail=False)
+        # Where trafilatura finds little text, it takes all there is, and tags and texts out of scripts and JSON
+        # (in quadratic time). What it had better not find is taken out first.
+        drop_surroundings(tree)
         etree.strip_attributes(tree, "data-preloaded")
         # A spanned cell is repeated up to 100 x 100 times, which takes minutes for a page of such cells.
         etree.strip_attributes(tree, "colspan", "rowspan")

@@ -41,6 +41,6 @@ BLOCKS: Final = _names(
 
 INVISIBLE: Final = _names("audio canvas iframe map math object script style svg template video")
 
-AROUND_THE_CONTENT: Final = INVISIBLE | _names("aside button dialog footer menu nav noscript search select title")
+AROUND_THE_CONTENT: Final = _names("aside button dialog footer menu nav search select")
 ROLES_AROUND_THE_CONTENT: Final = _names("alertdialog banner contentinfo dialog menu menubar navigation search")
 HOLD_CONTENT: Final = _names("article main")

@@ -28,6 +28,8 @@ _CONTENT_ATTRIBUTE: Final = re.compile(
     r"""\scontent\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)')""", re.IGNORECASE
 )
 _TITLE: Final = re.compile(r"<title(?:\s[^<>]*)?>(?P<text>[^<]*)", re.IGNORECASE)
+# A navigation that holds the article is one that was never closed.
+_holds_content: Final = etree.XPath("boolean(.//main or .//article or (.//h1 and .//p))")
 _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
 
 
@@ -92,6 +94,13 @@ def identity_text(tree: HtmlElement) -> str:
     return "\n".join(filter(None, map(str.strip, parts)))
 
 
+def drop_surroundings(tree: HtmlElement) -> None:
+    """Take navigation, footer and the like out of a tree, scripts too; the content inside of them stays."""
+    for element in tree.iter(*AROUND_THE_CONTENT):
+        element.tag = "div" if _holds_content(element) else "script"
+    etree.strip_elements(tree, "script", "style", "noscript", with_tail=False)
+
+
 def headline(html: str) -> str:
     """The page's own name: og:title, which sites give without their own name behind it, or else the title."""
     name = ""
@@ -128,8 +137,11 @@ def _is_invisible(element: HtmlElement) -> bool:
 
 
 def _is_around_the_content(element: HtmlElement) -> bool:
-    if element.tag in AROUND_THE_CONTENT:
+    tag = element.tag
+    if tag in INVISIBLE or tag in ("title", "noscript"):
         return True
-    if element.tag == "header":
-        return not any(ancestor.tag in HOLD_CONTENT for ancestor in element.iterancestors())
-    return element.get("role") in ROLES_AROUND_THE_CONTENT
+    if tag == "header":
+        around = not any(ancestor.tag in HOLD_CONTENT for ancestor in element.iterancestors())
+    else:
+        around = tag in AROUND_THE_CONTENT or element.get("role") in ROLES_AROUND_THE_CONTENT
+    return around and not _holds_content(element)

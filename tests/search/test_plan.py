@@ -81,7 +81,10 @@ class LongWay:
     def probability(self, table: int, low: int) -> float:
         """That the keys from `low` on are those of a near duplicate."""
         flipped = f"{(low ^ self.starts[table]) >> 64 - self.prefix:0{self.prefix}b}"
-        return math.prod(p if flip == "1" else 1 - p for flip, p in zip(flipped, self.flips[table], strict=True))
+        product = 1.0
+        for flip, p in zip(flipped, self.flips[table], strict=True):
+            product *= p if flip == "1" else 1 - p
+        return product
 
 
 @pytest.mark.parametrize("number_of_tables", [1, 2, 3])

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import mmh3
 import numpy as np
 
-from crawldedup.queries import PROBE_BUDGET, TABLES
 from crawldedup.hashing.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_fingerprint
+from crawldedup.queries import PROBE_BUDGET, TABLES
 from crawldedup.search.decision import identity_rule, likelihood_rule
 from crawldedup.search.model import cosine, search_similarity
 from crawldedup.search.plan import prefix_bits, single_plan, volatile_plan

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from crawldedup.queries import TABLES
 from crawldedup.errors import ProfileMismatchError
+from crawldedup.queries import TABLES
 from crawldedup.search.plan import ProbePlan
 from crawldedup.stores.base import LEASE_SECONDS, Record, Status
 

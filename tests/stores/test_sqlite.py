@@ -70,7 +70,7 @@ def test_closing_leaves_one_file(path: Path) -> None:
     store.open()
     add(store, 0)
     store.close()
-    assert os.listdir(path.parent) == [path.name]
+    assert list(path.parent.iterdir()) == [path]
     assert_whole(path, 1)
 
 
@@ -112,7 +112,7 @@ class TestForeignFiles:
             assert str(path) in str(caught.value)
         store.close()
         assert path.read_bytes() == before
-        assert os.listdir(path.parent) == [path.name]
+        assert list(path.parent.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("place", [".", "file/index.sqlite", "x" * 300], ids=["a folder", "under a file", "too long"])
@@ -163,10 +163,11 @@ class TestFullDisk:
         (size,) = store._connection.execute("PRAGMA page_count").fetchone()
         store._connection.execute(f"PRAGMA max_page_count = {size}")
         added = 1
-        with pytest.raises(StoreFullError, match=f"no room left for {path}"):
+        with contextlib.suppress(StoreFullError):
             while True:
-                assert add(store, added) == added + 1
-                added += 1
+                added = add(store, added)
+        with pytest.raises(StoreFullError, match=f"no room left for {path}"):
+            add(store, added)
         assert len(store.find(query(page_number(0), ""))) == 1
         store._connection.execute(f"PRAGMA max_page_count = {size + 1000}")
         assert store.check_and_add(query(page_number(0), "https://example.com/0")).status is Status.REVISIT
@@ -210,8 +211,9 @@ def test_a_killed_writer_leaves_every_page_it_was_told_of(path: Path) -> None:
     os.kill(process.pid, signal.SIGKILL)
     process.join()
     told = 100
-    while pipe.poll():
-        told = pipe.recv()
+    with contextlib.suppress(EOFError):
+        while True:
+            told = pipe.recv()
     store = SqliteStore(str(path), LAYOUT)
     pages = store.open()
     store.close()

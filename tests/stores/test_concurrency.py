@@ -1,0 +1,101 @@
+"""Several processes at once: a page is admitted once, whoever is quicker."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.synchronize import Barrier
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from crawldedup.stores.base import Status
+
+from .backends import Backend, Clock
+from .pages import LAYOUT, near_page, query, random_page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CRAWLERS = 6
+CLUSTERS = 100
+_together: Barrier
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[ProcessPoolExecutor]:
+    """One process a crawler. Each task waits for all the others, so that no process takes two."""
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(CRAWLERS)
+    with ProcessPoolExecutor(CRAWLERS, context, initializer=_start_together, initargs=(barrier,)) as pool:
+        yield pool
+
+
+def _start_together(barrier: Barrier) -> None:
+    global _together
+    _together = barrier
+
+
+def crawl(name: str, url: str, crawler: int) -> list[Status]:
+    """Check the same clusters as everyone else: two of the crawlers the same text, the others near duplicates."""
+    rng = np.random.default_rng(9)
+    questions = []
+    for cluster in range(CLUSTERS):
+        page = random_page(rng)
+        for _ in range(crawler // 2):
+            page = near_page(page)
+        questions.append(query(page, f"https://example.com/{cluster}/{crawler}"))
+    store = Backend(name, url).store(LAYOUT, Clock())
+    _together.wait()
+    store.open()
+    statuses = [store.check_and_add(question).status for question in questions]
+    _together.wait()
+    store.close()
+    return statuses
+
+
+def visit(name: str, url: str, crawler: int) -> list[Status]:
+    """Check the same URLs with the same texts as everyone else."""
+    rng = np.random.default_rng(10)
+    questions = [query(random_page(rng), f"https://example.com/{number}") for number in range(CLUSTERS)]
+    store = Backend(name, url).store(LAYOUT, Clock())
+    store.open()
+    _together.wait()
+    statuses = [store.check_and_add(question).status for question in questions]
+    _together.wait()
+    store.close()
+    return statuses
+
+
+def run(pool: ProcessPoolExecutor, task: object, backend: Backend) -> list[list[Status]]:
+    crawlers = [pool.submit(task, backend.name, backend.url, crawler) for crawler in range(CRAWLERS)]  # type: ignore[arg-type]
+    return [crawler.result(timeout=60) for crawler in crawlers]
+
+
+def test_of_racing_copies_and_near_duplicates_one_is_new(
+    processes: ProcessPoolExecutor, shared_backend: Backend
+) -> None:
+    statuses = run(processes, crawl, shared_backend)
+    for cluster in zip(*statuses, strict=True):
+        counts = Counter(cluster)
+        assert counts[Status.NEW] == 1
+        assert counts[Status.REVISIT] == 0
+        assert counts[Status.EXACT] >= 1
+
+    store = shared_backend.store(LAYOUT, Clock())
+    assert store.open() == CLUSTERS
+    rng = np.random.default_rng(9)
+    for _ in range(CLUSTERS):
+        (record,) = store.find(query(random_page(rng), ""))
+        assert record.copies == CRAWLERS - 1
+
+
+def test_of_racing_visits_of_one_url_one_is_new_and_the_others_are_copies(
+    processes: ProcessPoolExecutor, shared_backend: Backend
+) -> None:
+    statuses = run(processes, visit, shared_backend)
+    for visits in zip(*statuses, strict=True):
+        assert Counter(visits) == {Status.NEW: 1, Status.EXACT: CRAWLERS - 1}
+    assert shared_backend.store(LAYOUT, Clock()).open() == CLUSTERS
