@@ -124,7 +124,7 @@ def main() -> None:
             "not installed" if row.peer_seconds is None else f"{row.peer_seconds:.2f}",
             {None: "", True: "yes", False: "NO"}[row.same_pairs],
         )
-    console = Console()
+    console = Console(markup=False)
     console.print(table)
     if peer is None:
         console.print('simhash-pybind is not installed: pip install "crawldedup[bench]", or python benchmarks/peers.py')

@@ -269,7 +269,7 @@ def as_row(contender: Contender, standard: Contender) -> dict[str, object]:
 
 
 def print_table(setting: dict[str, object], contenders: list[Contender]) -> None:
-    console = Console()
+    console = Console(markup=False)
     table = Table(
         title="{texts} texts of {mean_bytes:,} bytes, {mean_words} words on average; best of {rounds} rounds, one "
         "thread, Python {python}, numpy {numpy}\n{corpus}".format(**setting)

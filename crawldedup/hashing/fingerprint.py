@@ -56,8 +56,9 @@ _BYTE_LANES: Final = np.uint64(0x0101010101010101)
 _LANE_SHIFTS: Final = np.arange(8, dtype=np.uint64)[:, None, None]
 # A byte counts no further.
 _MAX_ROWS_A_LANE: Final = 255
-# Bounds the temporary arrays (about 2 KiB a row) whatever the length of the page.
-_ROWS_A_BLOCK: Final = 8192
+# Bounds the temporary arrays (about 2 KiB a row) whatever the length of the page, and keeps matrix products too small
+# for BLAS to spread over threads: beside busy processes, their waking takes longer than the product by far.
+_ROWS_A_BLOCK: Final = 2048
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,7 +159,8 @@ def _search_weights(features: Hashes) -> Floats:
         sums += weights[start : start + _ROWS_A_BLOCK] @ bits
     # Exact in float64: integers far below 2^53.
     exact = weights.astype(np.float64)
-    normalised: Floats = ((2 * sums - exact.sum()) / math.sqrt(exact @ exact)).astype(np.float32)
+    norm = math.sqrt(np.square(exact).sum())
+    normalised: Floats = ((2 * sums - exact.sum()) / norm).astype(np.float32)
     return normalised
 
 

@@ -32,7 +32,7 @@ _SIGNATURES: Final = {
     b"wOF2": "a font",
 }
 _SAMPLE_BYTES: Final = 8192
-_LARGEST_CONTROL_SHARE: Final = 0.1
+_LARGEST_CONTROL_SHARE: Final = 0.03
 # Escape stays out: ISO-2022-JP switches its character sets with it.
 _CONTROL_BYTES: Final = bytes({*range(0x20)} - set(b"\t\n\v\f\r\x1a\x1b"))
 # NUL bytes and lone surrogates cannot be stored or encoded, the others XML and HTML trees refuse.

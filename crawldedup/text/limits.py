@@ -34,7 +34,7 @@ DEFAULT_LIMITS: Final = Limits()
 
 EXTRACTOR_TAGS: Final = 20_000
 """Start tags of the largest page that an extractor is asked for its main text."""
-EXTRACTOR_LEVELS: Final = 100
+EXTRACTOR_LEVELS: Final = 64
 """Levels of nesting of the deepest such page; real pages have up to 60."""
 EXTRACTOR_WORK: Final = 1_500_000_000
 """Tags times bytes of text of such a page: removing an element copies the text around it."""

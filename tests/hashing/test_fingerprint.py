@@ -53,7 +53,7 @@ def test_as_defined(text: str) -> None:
     assert_as_defined(text)
 
 
-# 255 shingles fill one byte counter, 8,192 features one block.
+# 255 shingles fill one byte counter, 2,048 features one block.
 @pytest.mark.parametrize("words", [8, 256, 257, 258, 512, 513, 1500, 9000])
 def test_as_defined_at_lengths_where_the_counting_changes(words: int) -> None:
     assert_as_defined(random_text(words, words))

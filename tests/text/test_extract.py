@@ -100,16 +100,15 @@ def test_products_with_one_description_stay_apart(extractor: str) -> None:
     assert similarity(one, other) < 0.85
 
 
-@pytest.mark.parametrize("extractor", BUILT_IN)
+@pytest.mark.parametrize("extractor", GUESSING)
 def test_products_that_differ_in_their_names_only_differ(extractor: str) -> None:
     description = f"<div class='offers'><p>{PARAGRAPHS[0]}</p><p>{PARAGRAPHS[1]}</p></div>"
     one, other = (
         read(page(description, f"<meta property='og:title' content='{name}'><title>Shop</title>"), extractor).main
         for name in ("Fjell jacket", "Vidda jacket")
     )
-    if extractor != "text":
-        assert one.startswith("Fjell jacket")
-        assert one != other
+    assert one.startswith("Fjell jacket")
+    assert one != other
 
 
 LISTING = "<ul>" + "".join(f"<li><a href='/p/{n}'>Offer {n}: lamp {n * 7}</a></li>" for n in range(40)) + "</ul>"
@@ -137,6 +136,27 @@ def test_pages_without_prose_keep_their_content_but_not_the_navigation(
     assert expected in text.main
     assert "Section 3" not in text.main
     assert "newsletter" not in text.main
+
+
+@pytest.mark.parametrize("extractor", GUESSING)
+@pytest.mark.parametrize("around", ["nav", "aside", "footer", "button"])
+def test_an_article_inside_a_navigation_never_closed_is_found(extractor: str, around: str) -> None:
+    text = read(page(f"<{around}><a href='/'>Section 3</a><div><h1>To the islands</h1>{ARTICLE}</div>"), extractor)
+    assert PARAGRAPHS[1] in text.main
+
+
+@pytest.mark.parametrize("extractor", GUESSING)
+def test_short_pages_of_a_site_are_not_alike_for_their_template(extractor: str) -> None:
+    menu = MENU + "<aside><p>Most read this week: ships, islands, seals, storms and the price of fish</p></aside>"
+    one, other = (
+        read(page(f"{menu}<main><p>{words}</p></main>{FOOTER}", f"<title>{words}</title>"), extractor).main
+        for words in (
+            "A harbour seal that sleeps on a skerry in the morning sun",
+            "Two gulls which fight over a herring behind the market hall",
+        )
+    )
+    assert "skerry" in one
+    assert similarity(one, other) < 0.2
 
 
 @pytest.mark.parametrize(
@@ -319,16 +339,14 @@ def test_endless_accents_are_cut(extractor: str, mark: str) -> None:
         (b"\x1f\x8b\x08\0\0\0\0\0", "binary"),
         (bytes(range(256)) * 40, "binary"),
         ("<p>text" + "\0\x01\x02" * 400, "binary"),
-        (page("<p>" + "word " * 2000), "too_large"),
-        (page("<p>" + "ж" * 3000), "too_large"),
+        (page("<p>" + "word " * 3000), "too_large"),
+        (page("<p>" + "ж" * 6000), "too_large"),
         (page("<i></i>" * 700), "too_large"),
     ],
 )
 @pytest.mark.parametrize("extractor", BUILT_IN)
 def test_pages_that_cannot_be_read_say_why(extractor: str, body: bytes | str, expected: str) -> None:
-    assert reason(body, extractor, limits=Limits(max_bytes=6000, max_tags=600)) == (
-        "too_large" if len(body) > 6000 else expected
-    )
+    assert reason(body, extractor, limits=Limits(max_bytes=11_000, max_tags=600)) == expected
 
 
 # Hostile pages: each ends in a text or a PageError, which the test's own time limit stands for.
@@ -359,7 +377,7 @@ def test_pages_cut_off_by_the_parser_are_refused(extractor: str) -> None:
 
 
 @pytest.mark.parametrize("extractor", BUILT_IN)
-@pytest.mark.parametrize("levels", [20, 99, 101, 240])
+@pytest.mark.parametrize("levels", [20, 60, 70, 240])
 def test_pages_within_the_levels_of_the_parser_are_read(extractor: str, levels: int) -> None:
     body = "<div>" * levels + ARTICLE + "</div>" * levels
     assert PARAGRAPHS[1] in read(page(body), extractor).main
@@ -399,7 +417,7 @@ HOSTILE = {
     "distinct open fonts": page("".join(f"<p><font color=c{n}>x" for n in range(9000))),
     "crossed tags": page("<b><p>a</b>" * 30_000),
     "300,000 attributes": page("<div " + " ".join(f"a{n}=1" for n in range(300_000)) + ">x</div>"),
-    "attributes with tags in them": page("<div " + " ".join(f'a{n}="<b"' for n in range(100_000)) + ">x</div>"),
+    "attributes with tags in them": page("<div " + " ".join(f'a{n}="<b"' for n in range(40_000)) + ">x</div>"),
     "2,000 tags of 200 attributes": page(("<p " + " ".join(f"a{n}" for n in range(200)) + ">") * 2000),
     "one text": page("<p>" + repeated(PARAGRAPHS[0], 7_000_000)),
     "one word": page("<p>" + "a" * 7_000_000),
@@ -417,10 +435,10 @@ HOSTILE = {
     "spanned cells": page("<table>" + "<tr><td colspan=1000 rowspan=1000>a</td></tr>" * 9000 + "</table>"),
     "one row": page("<table><tr>" + "<td>a" * 19_000 + "</table>"),
     "text after removed elements": page("<div>" + "<aside></aside>some text after it " * 19_000 + "</div>"),
-    "nested and wide": page("<div>" * 95 + "<p>a <a href=x>b</a></p>" * 9000 + "</div>" * 95),
+    "nested and wide": page("<div>" * 60 + "<p>a <a href=x>b</a></p>" * 4000 + "</div>" * 60),
     "deeper and wide": page("<div>" * 240 + "<p>a <a href=x>b</a></p>" * 9000 + "</div>" * 240),
-    "lists in lists": page(("<ul><li>x" * 90 + "</li></ul>" * 90) * 100),
-    "formatting in blocks": page("<p>" + "".join(f"<i id={n}>" for n in range(90)) + "</p>" + "<p>x" * 19_000),
+    "lists in lists": page(("<ul><li>x" * 60 + "</li></ul>" * 60) * 150),
+    "formatting in blocks": page("<p>" + "".join(f"<i id={n}>" for n in range(60)) + "</p>" + "<p>x" * 19_000),
     "JSON": page("x", '<script type="application/ld+json">{"articleBody": "<a ' + "=" * 500_000 + '"}</script>'),
     "deep JSON": page("x", '<script type="application/ld+json">' + '{"@graph":[' * 50_000 + "</script>"),
     "open meta": "<meta " + "og:title " * 400_000,

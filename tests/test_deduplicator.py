@@ -1,0 +1,442 @@
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crawldedup import AsyncDeduplicator, Deduplicator, Kind, fingerprint
+from crawldedup.errors import ConfigurationError, PageError, ProfileMismatchError, StoreUnavailableError
+from crawldedup.stores.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.stores.backends import Backend
+
+A, B, C = "https://example.com/a", "https://example.com/b", "https://example.com/c"
+VOCABULARY = ["".join(random.Random(number).choices("abdeiklmnorstu", k=6)) for number in range(3000)]
+
+
+def article(seed: int, words: int = 400) -> str:
+    return " ".join(random.Random(seed).choices(VOCABULARY, k=words))
+
+
+def edited(text: str, places: int) -> str:
+    """The text with one word changed at each of so many places."""
+    words = text.split()
+    for number in range(places):
+        words[(number * 2 + 1) * len(words) // (2 * places)] = f"edit{number}"
+    return " ".join(words)
+
+
+TEXT = article(1)
+NEAR = edited(TEXT, 2)
+FAR = edited(TEXT, 80)
+OTHER = article(2)
+
+
+class TestVerdicts:
+    def test_each_kind(self, store_url: str) -> None:
+        with Deduplicator(store_url) as dedup:
+            verdicts = [
+                dedup.check(A, text=TEXT),
+                dedup.check(B, text=NEAR),
+                dedup.check(C, text=TEXT),
+                dedup.check(A, text=TEXT),
+                dedup.check(A + "2", text=FAR),
+                dedup.check(A + "3", text="hello there"),
+                dedup.check(A + "4", text="hello  there\n"),
+                dedup.check(A + "5", text="hello you"),
+            ]
+        assert [(str(verdict.kind), verdict.original, verdict.copies) for verdict in verdicts] == [
+            ("new", None, 0),
+            ("near_duplicate", A, 1),
+            ("exact_duplicate", A, 2),
+            ("revisit", A, 2),
+            ("new", None, 0),
+            ("thin", None, 0),
+            ("exact_duplicate", A + "3", 1),
+            ("thin", None, 0),
+        ]
+        assert [verdict.is_duplicate for verdict in verdicts] == [False, True, True, False, False, False, True, False]
+        near, exact = verdicts[1], verdicts[2]
+        assert near.similarity is not None
+        assert 0.9 < near.similarity < 1
+        assert near.hamming is not None
+        assert 0 <= near.hamming < 16
+        assert (exact.similarity, exact.hamming) == (1.0, 0)
+        assert (near.url, near.words) == (B, 400)
+
+    def test_a_revisit_tells_whether_the_text_changed(self, store_url: str) -> None:
+        with Deduplicator(store_url) as dedup:
+            dedup.check(A, text=TEXT)
+            same, changed = dedup.check(A, text=TEXT), dedup.check(A, text=OTHER)
+            assert (same.kind, same.changed, same.similarity) == (Kind.REVISIT, False, 1.0)
+            assert (changed.kind, changed.changed, changed.similarity) == (Kind.REVISIT, True, None)
+            assert dedup.check(B, text=OTHER).original == A
+            assert dedup.check(C, text=TEXT).kind is Kind.NEW
+
+    @pytest.mark.parametrize("again", ["https://EXAMPLE.com/?b=2&a=1#top", "https://example.com?a=1&b=2"])
+    def test_another_spelling_of_the_url_is_a_revisit_that_keeps_the_first(self, store_url: str, again: str) -> None:
+        first = "https://example.com/?a=1&b=2"
+        with Deduplicator(store_url) as dedup:
+            dedup.check(first, text=TEXT)
+            for text in (TEXT, OTHER):
+                verdict = dedup.check(again, text=text)
+                assert (verdict.kind, verdict.url, verdict.original) == (Kind.REVISIT, again, first)
+
+    def test_an_identity_stands_for_the_url(self) -> None:
+        dedup = Deduplicator()
+        dedup.check(A, text=TEXT, identity="article 7")
+        assert dedup.check(B, text=OTHER, identity="article 7").kind is Kind.REVISIT
+        assert dedup.check(A, text=OTHER).kind is Kind.EXACT_DUPLICATE
+
+    def test_a_verdict_is_json(self) -> None:
+        verdict = Deduplicator().check(A, text=TEXT)
+        assert verdict.as_dict()["kind"] == "new"
+        assert verdict.as_dict()["is_duplicate"] is False
+
+    def test_html_is_read_for_its_text(self) -> None:
+        dedup = Deduplicator(extractor="text")
+        html = "<html><head><title>x</title></head><body><p>{}</p></body></html>"
+        assert dedup.check(A, html=html.format(TEXT)).kind is Kind.NEW
+        assert dedup.check(B, html=html.format(TEXT).encode("utf-16"), encoding="utf-16").is_duplicate
+
+    def test_a_page_that_cannot_be_read_is_a_page_error_and_not_remembered(self) -> None:
+        dedup = Deduplicator()
+        with pytest.raises(PageError):
+            dedup.check(A, html=b"\0\1\2\3" * 1000)
+        assert dedup.info().pages == 0
+
+    @pytest.mark.parametrize("min_words", [300, 500])
+    def test_min_words_says_what_is_thin(self, min_words: int) -> None:
+        dedup = Deduplicator(min_words=min_words)
+        kind = dedup.check(A, text=TEXT).kind
+        assert kind is (Kind.NEW if min_words == 300 else Kind.THIN)
+        assert dedup.check(B, text=NEAR).is_duplicate is (min_words == 300)
+
+    @pytest.mark.parametrize(("similarity", "places"), [(0.7, 12), (0.8, 7), (0.9, 3), (0.97, 1)])
+    def test_similarity_is_the_threshold(self, store_url: str, similarity: float, places: int) -> None:
+        with Deduplicator(store_url, similarity=similarity) as dedup:
+            dedup.check(A, text=TEXT)
+            assert dedup.check(B, text=edited(TEXT, places)).kind is Kind.NEAR_DUPLICATE
+            assert dedup.check(C, text=edited(TEXT, places * 5)).kind is Kind.NEW
+
+    def test_similarity_may_be_given_for_one_page(self) -> None:
+        dedup = Deduplicator(similarity=0.9)
+        dedup.check(A, text=TEXT)
+        page = dedup.reader.read_text(edited(TEXT, 10))
+        assert dedup.judge(B, page, similarity=0.75).is_duplicate
+        assert dedup.judge(C, page).kind is Kind.NEW
+        with pytest.raises(ConfigurationError, match="similarity is 2"):
+            dedup.judge(C, page, similarity=2)
+
+    def test_pages_not_seen_for_the_time_to_live_are_new_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        now = [1e9]
+        # The store takes its clock when it is made.
+        monkeypatch.setattr(MemoryStore.__init__, "__kwdefaults__", {"clock": lambda: now[0]})
+        dedup = Deduplicator(ttl="1h")
+        dedup.check(A, text=TEXT)
+        now[0] += 3600
+        assert dedup.check(B, text=TEXT).is_duplicate
+        now[0] += 3601
+        assert dedup.find(text=TEXT) == []
+        assert dedup.check(C, text=TEXT).kind is Kind.NEW
+
+    @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(url=st.text(st.characters(exclude_categories=()), max_size=60))
+    def test_any_text_may_be_a_url(self, url: str) -> None:
+        dedup = Deduplicator(scope="site")
+        assert dedup.check(url, text=TEXT).kind is Kind.NEW
+        assert dedup.check(url, text=TEXT).kind is Kind.REVISIT
+        assert dedup.forget(url) == 1
+
+
+class TestFindAndForget:
+    def test_find_gives_matches_best_first_and_changes_nothing(self, store_url: str) -> None:
+        with Deduplicator(store_url) as dedup:
+            for url, text in ((A, edited(TEXT, 4)), (B, OTHER), (C, TEXT)):
+                dedup.judge(url, dedup.reader.read_text(text), similarity=1)
+            for _ in range(2):
+                found = dedup.find(text=TEXT)
+                assert [(match.url, match.exact, match.copies) for match in found] == [(C, True, 0), (A, False, 0)]
+                assert found[0].similarity == 1.0 > found[1].similarity > 0.9
+                assert found[0].hamming == 0
+            assert [match.url for match in dedup.find(text=TEXT, similarity=0.99)] == [C]
+            assert dedup.find(text=article(3)) == []
+            assert dedup.info().pages == 3
+
+    def test_forget_by_url(self, store_url: str) -> None:
+        with Deduplicator(store_url) as dedup:
+            dedup.check(A + "?b=1&a=2", text=TEXT)
+            assert [dedup.forget(A), dedup.forget(A + "?a=2&b=1"), dedup.forget(A + "?a=2&b=1")] == [0, 1, 0]
+            assert dedup.check(B, text=TEXT).kind is Kind.NEW
+
+    @pytest.mark.parametrize("text", [TEXT, "thin text"])
+    def test_forget_by_fingerprint_removes_every_page_with_that_text(self, store_url: str, text: str) -> None:
+        with Deduplicator(store_url) as dedup:
+            # Two pages have one text when it came to the second later.
+            dedup.check(A, text=OTHER)
+            dedup.check(B, text=text)
+            dedup.check(C, text=FAR)
+            dedup.check(A, text=text)
+            assert dedup.forget(fingerprint(text)) == 2
+            assert dedup.forget(fingerprint(text)) == 0
+            assert dedup.info().pages == 1
+            assert not dedup.check(B, text=text).is_duplicate
+
+    def test_a_near_duplicate_is_not_forgotten_by_fingerprint(self) -> None:
+        dedup = Deduplicator()
+        dedup.check(A, text=TEXT)
+        assert dedup.forget(fingerprint(NEAR)) == 0
+        assert dedup.find(text=TEXT)
+
+    def test_clear(self, store_url: str) -> None:
+        with Deduplicator(store_url) as dedup:
+            dedup.check(A, text=TEXT)
+            dedup.clear()
+            assert dedup.info().pages == 0
+            assert dedup.check(B, text=TEXT).kind is Kind.NEW
+
+    def test_info(self, backend: Backend) -> None:
+        with Deduplicator(backend.url, namespace="news") as dedup:
+            dedup.check(A, text=TEXT)
+            info = dedup.info()
+        assert (info.pages, info.tables, info.namespace) == (1, 2, "news")
+        assert info.bytes > 0
+        assert info.profile.startswith("trafilatura/")
+        assert info.store == backend.url
+
+
+class TestScopes:
+    CASES = pytest.mark.parametrize(
+        ("scope", "elsewhere", "copies_found"),
+        [
+            ("global", {"url": "https://other.net/x"}, True),
+            ("site", {"url": "https://www.example.com/x"}, True),
+            ("site", {"url": "https://other.net/x"}, False),
+            ("spider", {"url": A + "2", "scope_key": "books"}, True),
+            ("spider", {"url": A + "2", "scope_key": "news"}, False),
+        ],
+    )
+
+    @CASES
+    @pytest.mark.parametrize("texts", [(TEXT, TEXT), (TEXT, NEAR), ("thin text", "thin text")])
+    def test_a_page_is_compared_with_those_of_its_scope_only(
+        self, store_url: str, scope: str, elsewhere: dict[str, str], copies_found: bool, texts: tuple[str, str]
+    ) -> None:
+        key = {"scope_key": "books"} if scope == "spider" else {}
+        with Deduplicator(store_url, scope=scope) as dedup:
+            dedup.check(A, text=texts[0], **key)
+            assert len(dedup.find(text=texts[1], **elsewhere)) == copies_found
+            assert dedup.check(text=texts[1], **elsewhere).is_duplicate is copies_found  # type: ignore[arg-type]
+            assert dedup.check(B, text=texts[1], **key).original == A
+
+    def test_one_url_may_be_in_two_scopes(self, store_url: str) -> None:
+        with Deduplicator(store_url, scope="spider") as dedup:
+            dedup.check(A, text=TEXT, scope_key="books")
+            assert dedup.check(A, text=TEXT, scope_key="news").kind is Kind.NEW
+            assert dedup.forget(A, scope_key="news") == 1
+            assert dedup.check(A, text=TEXT, scope_key="books").kind is Kind.REVISIT
+            assert dedup.forget(fingerprint(TEXT), scope_key="books") == 1
+
+    def test_namespaces_are_indexes_of_their_own(self, shared_backend: Backend) -> None:
+        url = shared_backend.url
+        with Deduplicator(url, namespace="a") as one, Deduplicator(url, namespace="b") as two:
+            one.check(A, text=TEXT)
+            assert two.find(text=TEXT) == []
+            assert two.check(A, text=TEXT).kind is Kind.NEW
+            one.clear()
+            assert two.info().pages == 1
+
+
+class TestSharing:
+    def test_what_a_fellow_delivered_is_a_copy_and_what_an_earlier_crawl_delivered_is_a_revisit(
+        self, shared_backend: Backend
+    ) -> None:
+        with Deduplicator(shared_backend.url) as one, Deduplicator(shared_backend.url) as two:
+            assert one.check(A, text=TEXT).kind is Kind.NEW
+            assert two.check(A, text=TEXT).kind is Kind.EXACT_DUPLICATE
+            assert one.check(A, text=TEXT).kind is Kind.REVISIT
+        with Deduplicator(shared_backend.url) as three:
+            assert three.check(A, text=TEXT).kind is Kind.REVISIT
+
+    def test_clearing_before_the_first_use_leaves_no_fellow_behind(self, shared_backend: Backend) -> None:
+        one = Deduplicator(shared_backend.url)
+        one.clear()
+        one.check(A, text=TEXT)
+        one.close()
+        with Deduplicator(shared_backend.url) as two:
+            assert two.check(A, text=TEXT).kind is Kind.REVISIT
+
+    def test_an_index_of_other_settings_is_refused_until_it_is_cleared(self, shared_backend: Backend) -> None:
+        with Deduplicator(shared_backend.url, extractor="text") as one:
+            one.check(A, text=TEXT)
+        two = Deduplicator(shared_backend.url)
+        for call in (two.open, two.info, lambda: two.check(A, text=TEXT), lambda: two.find(text=TEXT)):
+            with pytest.raises(ProfileMismatchError, match=r"'text/.*'trafilatura/"):
+                call()
+        with Deduplicator(shared_backend.url, extractor="text") as one:
+            assert one.check(A, text=TEXT).kind is Kind.REVISIT
+        two.clear()
+        assert two.check(A, text=TEXT).kind is Kind.NEW
+        two.close()
+
+    def test_threads_may_share_an_instance(self, store_url: str) -> None:
+        pages = [fingerprint(article(seed)) for seed in range(20)]
+        dedup = Deduplicator(store_url)
+        kinds: list[Kind] = []
+        start = threading.Barrier(4)
+
+        def crawl(name: str) -> None:
+            start.wait()
+            kinds.extend([dedup.judge(f"{A}/{name}/{number}", page).kind for number, page in enumerate(pages)])
+
+        threads = [threading.Thread(target=crawl, args=(name,)) for name in "abcd"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert Counter(kinds) == {Kind.NEW: 20, Kind.EXACT_DUPLICATE: 60}
+        dedup.close()
+
+
+class TestLife:
+    @pytest.mark.parametrize("url", ["sqlite:///folder/index.sqlite", "redis://127.0.0.1:1/0"])
+    def test_nothing_is_opened_before_the_first_use(
+        self, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        Deduplicator(url).close()
+        assert list(tmp_path.iterdir()) == []
+
+    def test_closing_may_be_repeated_and_a_closed_one_opens_again(self, store_url: str) -> None:
+        dedup = Deduplicator(store_url)
+        dedup.close()
+        dedup.check(A, text=TEXT)
+        dedup.close()
+        dedup.close()
+        assert dedup.check(A, text=TEXT).kind is Kind.REVISIT
+        dedup.close()
+
+    def test_a_store_that_was_away_is_tried_again_at_the_next_page(self) -> None:
+        dedup = Deduplicator("redis://127.0.0.1:1/0")
+        for _ in range(2):
+            with pytest.raises(StoreUnavailableError, match=r"redis://127\.0\.0\.1:1/0 cannot be used"):
+                dedup.check(A, text=TEXT)
+
+    def test_a_crawler_at_work_is_heard_of_in_time(
+        self, shared_backend: Backend, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """However long a crawl takes, its fellows stay its fellows."""
+        monkeypatch.setattr("crawldedup.deduplicator.HEARTBEAT_SECONDS", 0)
+        with Deduplicator(shared_backend.url) as one:
+            one.check(A, text=TEXT)
+            self.end_all_leases(shared_backend)
+            one.check(B, text=OTHER)
+            with Deduplicator(shared_backend.url) as two:
+                assert two.check(A, text=TEXT).kind is Kind.EXACT_DUPLICATE
+
+    def end_all_leases(self, backend: Backend) -> None:
+        if backend.server is not None:
+            backend.server.client.delete("crawldedup:{default}:c")
+            return
+        import sqlite3
+
+        with sqlite3.connect(backend.url.removeprefix("sqlite:///")) as db:
+            db.execute("DELETE FROM crawlers")
+        db.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"store": "postgres://localhost"}, "store URL 'postgres://localhost' is not known"),
+        ({"namespace": ""}, "namespace is ''"),
+        ({"namespace": "a b"}, "namespace is 'a b'"),
+        ({"namespace": "{a}"}, "namespace is '{a}'"),
+        ({"namespace": "x" * 101}, "1 to 100 letters"),
+        ({"scope": "domain"}, "scope is 'domain'"),
+        ({"similarity": 90}, "similarity is 90"),
+        ({"similarity": 0.5}, "similarity is 0.5"),
+        ({"similarity": float("nan")}, "similarity is nan"),
+        ({"similarity": "0.9"}, "similarity is '0.9'"),
+        ({"recall": 1}, "recall is 1"),
+        ({"recall": 0.1}, "recall is 0.1"),
+        ({"ttl": 0}, "ttl is 0"),
+        ({"ttl": -5}, "ttl is -5"),
+        ({"ttl": "month"}, "as in '30d'"),
+        ({"ttl": "0.5s"}, "ttl is '0.5s'"),
+        ({"extractor": "magic"}, "magic"),
+        ({"min_words": 0}, "min_words is 0"),
+        ({"min_words": 1.5}, "min_words is 1.5"),
+    ],
+)
+def test_an_argument_out_of_range_is_refused_by_its_name(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(said)):
+        Deduplicator(**arguments)
+
+
+@pytest.mark.parametrize("given", [{}, {"html": b"x", "text": "x"}])
+def test_a_page_is_either_html_or_text(given: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="either html or text"):
+        Deduplicator().check(A, **given)
+
+
+class TestAsync:
+    def test_the_same_verdicts_are_awaited(self, store_url: str) -> None:
+        async def crawl() -> list[Any]:
+            async with AsyncDeduplicator(store_url, namespace="a") as dedup:
+                await dedup.check(A, text=TEXT)
+                copies = await asyncio.gather(*(dedup.check(f"{B}/{number}", text=NEAR) for number in range(10)))
+                found = await dedup.find(text=TEXT)
+                info = await dedup.info()
+                forgotten = [await dedup.forget(A), await dedup.forget(fingerprint(NEAR))]
+                return [copies, found, info, forgotten]
+
+        copies, found, info, forgotten = asyncio.run(crawl())
+        assert {copy.kind for copy in copies} == {Kind.NEAR_DUPLICATE}
+        assert sorted(copy.copies for copy in copies) == list(range(1, 11))
+        assert [(match.url, match.copies) for match in found] == [(A, 10)]
+        assert (info.pages, info.namespace) == (1, "a")
+        assert forgotten == [1, 0]
+
+    def test_the_event_loop_goes_on_while_a_page_is_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        async def crawl() -> bool:
+            async with AsyncDeduplicator() as dedup:
+                going_on = threading.Event()
+                asyncio.get_running_loop().call_later(0.01, going_on.set)
+                monkeypatch.setattr("crawldedup.page.PageReader.read_text", lambda *_: going_on.wait(30) and page)
+                verdict = await dedup.check(A, text=TEXT)
+                return verdict.kind is Kind.NEW and going_on.is_set()
+
+        page = fingerprint(TEXT)
+        assert asyncio.run(crawl())
+
+    @pytest.mark.parametrize(
+        ("arguments", "error"),
+        [({"html": b"\0\1\2\3" * 1000}, PageError), ({}, ConfigurationError)],
+    )
+    def test_errors_are_raised_where_they_are_awaited(self, arguments: dict[str, Any], error: type) -> None:
+        async def crawl() -> Kind:
+            async with AsyncDeduplicator() as dedup:
+                with pytest.raises(error):
+                    await dedup.check(A, **arguments)
+                return (await dedup.check(A, text=TEXT)).kind
+
+        assert asyncio.run(crawl()) is Kind.NEW
+
+    def test_a_store_that_cannot_be_opened_is_an_error_at_the_entrance(self) -> None:
+        async def crawl() -> None:
+            async with AsyncDeduplicator("redis://127.0.0.1:1/0"):
+                pass
+
+        with pytest.raises(StoreUnavailableError):
+            asyncio.run(crawl())

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawldedup.errors import ConfigurationError
+from crawldedup.scope import SCOPES, canonical_url, check_scope, salt_of, site_of
+
+any_text = st.text(st.characters(exclude_categories=()), max_size=40)
+# Text of the kind that breaks URL parsers.
+broken_urls = st.text("htps:/[]@#?%.\0\r\nx1é\ud800", max_size=30).map("http://{}".format)
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("https://example.com/a", "example.com"),
+        ("http://www.example.com:8080/", "example.com"),
+        ("https://user:pass@news.EXAMPLE.co.uk/?q=1", "example.co.uk"),
+        ("https://例え.jp/", "例え.jp"),
+        ("http://localhost:6800/", "localhost"),
+        ("http://10.0.0.1/x", "10.0.0.1"),
+        ("http://[::1]:80/", "::1"),
+        ("http://intranet/x", "intranet"),
+        ("https://co.uk/", "co.uk"),
+        ("file:///tmp/page.html", ""),
+        ("data:text/html,hello", ""),
+        ("not a URL", ""),
+        ("http://[broken", ""),
+        ("", ""),
+    ],
+)
+def test_the_site_is_the_registered_domain_or_the_host(url: str, site: str) -> None:
+    assert site_of(url) == site
+
+
+@pytest.mark.parametrize(
+    ("url", "same"),
+    [
+        ("https://example.com/?b=2&a=1", "https://example.com/?a=1&b=2"),
+        ("https://EXAMPLE.com/a", "https://example.com/a"),
+        ("https://example.com/a#top", "https://example.com/a"),
+        ("https://example.com", "https://example.com/"),
+        ("https://example.com/é", "https://example.com/%C3%A9"),
+    ],
+)
+def test_spellings_of_one_url_are_one_url(url: str, same: str) -> None:
+    assert canonical_url(url) == canonical_url(same)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("https://example.com/a", "https://example.com/b"),
+        ("https://example.com/a", "http://example.com/a"),
+        ("https://example.com/A", "https://example.com/a"),
+        ("https://example.com/?a=", "https://example.com/"),
+    ],
+)
+def test_other_urls_are_others(one: str, other: str) -> None:
+    assert canonical_url(one) != canonical_url(other)
+
+
+def test_a_broken_url_is_itself() -> None:
+    assert canonical_url("http://[broken") == "http://[broken"
+
+
+@given(st.one_of(any_text, broken_urls))
+def test_any_text_may_stand_for_a_url(url: str) -> None:
+    assert isinstance(site_of(url), str)
+    assert isinstance(canonical_url(url), str)
+
+
+@given(any_text, any_text, st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
+def test_a_salt_keeps_distances_within_a_scope_and_parts_scopes(key: str, other: str, one: int, two: int) -> None:
+    salt = salt_of(key, 32)
+    assert len(salt.signature) == 32
+    assert salt == salt_of(key, 32)
+    assert ((one ^ salt.number) ^ (two ^ salt.number)).bit_count() == (one ^ two).bit_count()
+    if key.encode("utf-8", "replace") != other.encode("utf-8", "replace"):
+        strangers = zip(salt.signature, salt_of(other, 32).signature, strict=True)
+        assert sum((a ^ b).bit_count() for a, b in strangers) > 50
+
+
+def test_the_global_scope_has_no_salt() -> None:
+    assert salt_of("", 32).number == 0
+    assert salt_of("", 32).signature == bytes(32)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_the_three_scopes_are_allowed(scope: str) -> None:
+    check_scope(scope)
+
+
+@pytest.mark.parametrize("scope", ["", "Site", "domain", None])
+def test_another_scope_is_refused_with_the_three_named(scope: str) -> None:
+    with pytest.raises(ConfigurationError, match="must be one of global, site, spider"):
+        check_scope(scope)
