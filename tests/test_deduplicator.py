@@ -230,13 +230,13 @@ class TestScopes:
     @CASES
     @pytest.mark.parametrize("texts", [(TEXT, TEXT), (TEXT, NEAR), ("thin text", "thin text")])
     def test_a_page_is_compared_with_those_of_its_scope_only(
-        self, store_url: str, scope: str, elsewhere: dict[str, str], copies_found: bool, texts: tuple[str, str]
+        self, store_url: str, scope: str, elsewhere: dict[str, Any], copies_found: bool, texts: tuple[str, str]
     ) -> None:
         key = {"scope_key": "books"} if scope == "spider" else {}
         with Deduplicator(store_url, scope=scope) as dedup:
             dedup.check(A, text=texts[0], **key)
             assert len(dedup.find(text=texts[1], **elsewhere)) == copies_found
-            assert dedup.check(text=texts[1], **elsewhere).is_duplicate is copies_found  # type: ignore[arg-type]
+            assert dedup.check(text=texts[1], **elsewhere).is_duplicate is copies_found
             assert dedup.check(B, text=texts[1], **key).original == A
 
     def test_one_url_may_be_in_two_scopes(self, store_url: str) -> None:

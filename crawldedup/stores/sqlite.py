@@ -56,7 +56,7 @@ _SCHEMA: Final = (
     """
     CREATE TABLE indexes (
         number INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, profile TEXT NOT NULL, tables INTEGER NOT NULL,
-        pages INTEGER NOT NULL DEFAULT 0, crawlers INTEGER NOT NULL DEFAULT 0,
+        forgotten INTEGER NOT NULL DEFAULT 0, crawlers INTEGER NOT NULL DEFAULT 0,
         first_crawler INTEGER NOT NULL DEFAULT 0
     )
     """,
@@ -66,6 +66,8 @@ _SCHEMA: Final = (
     ) WITHOUT ROWID
     """,
 )
+# Most candidates are read only to be refused: their URLs stay where they are.
+_CANDIDATE_COLUMNS: Final = "id, signature, digest, seen_at"
 _PAGE_COLUMNS: Final = "id, url, url_key, search, signature, digest, added_at, seen_at, copies, crawler"
 
 
@@ -133,7 +135,7 @@ class SqliteStore:
         """Check the profile and start or join a crawl; a crawler that joins again keeps its number."""
         layout = self._layout
         row = db.execute(
-            "SELECT number, profile, pages, crawlers, first_crawler FROM indexes WHERE namespace = ?",
+            "SELECT number, profile, crawlers, first_crawler FROM indexes WHERE namespace = ?",
             (layout.namespace,),
         ).fetchone()
         if row is None:
@@ -141,8 +143,8 @@ class SqliteStore:
                 "INSERT INTO indexes (namespace, profile, tables) VALUES (?, ?, ?)",
                 (layout.namespace, layout.profile, len(layout.tables)),
             )
-            row = (cursor.lastrowid, layout.profile, 0, 0, 0)
-        index, profile, pages, crawlers, first = row
+            row = (cursor.lastrowid, layout.profile, 0, 0)
+        index, profile, crawlers, first = row
         self._check_profile(profile)
         self._index = index
         self._create_tables(db)
@@ -158,7 +160,7 @@ class SqliteStore:
             (max(crawlers, number), crawler.first, index),
         )
         self._renew_lease(db, number)
-        return crawler, int(pages)
+        return crawler, self._pages(db)
 
     def _check_profile(self, profile: str) -> None:
         if profile != self._layout.profile:
@@ -203,7 +205,7 @@ class SqliteStore:
             candidates = self._candidates(db, query, now)
             matches = self._matches(query, candidates)
             if matches:
-                row = matches[0]
+                row = self._page(db, matches[0])
                 db.execute(
                     f"UPDATE {self._pages_table} SET copies = copies + 1, seen_at = ? WHERE id = ?",
                     (now, row["id"]),
@@ -213,7 +215,9 @@ class SqliteStore:
                 return Answer(status, record, False, pages, len(candidates))
             if own is not None:
                 self._remove(db, own)
-            return Answer(Status.NEW, None, False, self._add(db, entry, now), len(candidates))
+                pages -= 1
+            self._add(db, entry, now)
+            return Answer(Status.NEW, None, False, pages + 1, len(candidates))
 
     def _revisit(self, db: sqlite3.Connection, own: sqlite3.Row, entry: Entry, now: int) -> tuple[Record, bool]:
         newer: dict[str, Any] = {"seen_at": now}
@@ -238,7 +242,7 @@ class SqliteStore:
             db = self._open_connection()
             self._pages(db)
             candidates = self._candidates(db, query, int(self._clock()))
-            return [_record(row) for row in self._matches(query, candidates)]
+            return [_record(self._page(db, number)) for number in self._matches(query, candidates)]
 
     def forget(self, url_key: int) -> bool:
         """See `Store`."""
@@ -264,7 +268,7 @@ class SqliteStore:
                         db.execute(f"DROP TABLE IF EXISTS {name}")
                     # The index keeps its number, for crawlers at work go on with it.
                     db.execute(
-                        "UPDATE indexes SET profile = ?, tables = ?, pages = 0 WHERE number = ?",
+                        "UPDATE indexes SET profile = ?, tables = ?, forgotten = 0 WHERE number = ?",
                         (self._layout.profile, len(self._layout.tables), number),
                     )
                 crawler, _ = self._join(db)
@@ -335,9 +339,13 @@ class SqliteStore:
 
     def _pages(self, db: sqlite3.Connection) -> int:
         """Pages in the index; raises ProfileMismatchError if another process began it anew for other settings."""
-        pages, profile = db.execute("SELECT pages, profile FROM indexes WHERE number = ?", (self._index,)).fetchone()
+        # Page numbers count the pages ever added, so no counter has to be written for each of them.
+        profile, forgotten, newest = db.execute(
+            f"SELECT profile, forgotten, (SELECT max(id) FROM {self._pages_table}) FROM indexes WHERE number = ?",
+            (self._index,),
+        ).fetchone()
         self._check_profile(profile)
-        return int(pages)
+        return (newest or 0) - int(forgotten)
 
     def _page_with(self, db: sqlite3.Connection, url_key: int) -> sqlite3.Row | None:
         low, high = packed_range(url_key, url_key)
@@ -372,19 +380,23 @@ class SqliteStore:
             return []
         pages = list(dict.fromkeys(page for _, page in sorted(found)))[: query.max_candidates]
         rows = db.execute(
-            f"SELECT {_PAGE_COLUMNS} FROM {self._pages_table} WHERE id IN ({','.join('?' * len(pages))})", pages
+            f"SELECT {_CANDIDATE_COLUMNS} FROM {self._pages_table} WHERE id IN ({','.join('?' * len(pages))})", pages
         ).fetchall()
         return [row for row in rows if self._is_live(row, query, now)]
 
-    def _matches(self, query: Query, candidates: list[sqlite3.Row]) -> list[sqlite3.Row]:
-        """The accepted candidates, nearest first."""
+    def _matches(self, query: Query, candidates: list[sqlite3.Row]) -> list[int]:
+        """The pages of the accepted candidates, nearest first."""
         digests = [_unsigned(row["digest"]) for row in candidates]
         found = accepted(query, [row["signature"] for row in candidates], digests)
-        ranked = sorted((cost, candidates[position]["id"], position) for cost, position in found)
-        return [candidates[position] for _, _, position in ranked]
+        return [page for _, page in sorted((cost, candidates[position]["id"]) for cost, position in found)]
 
-    def _add(self, db: sqlite3.Connection, entry: Entry, now: int) -> int:
-        """Add a page; the number of pages from now on."""
+    def _page(self, db: sqlite3.Connection, number: int) -> sqlite3.Row:
+        row: sqlite3.Row = db.execute(
+            f"SELECT {_PAGE_COLUMNS} FROM {self._pages_table} WHERE id = ?", (number,)
+        ).fetchone()
+        return row
+
+    def _add(self, db: sqlite3.Connection, entry: Entry, now: int) -> None:
         cursor = db.execute(
             f"INSERT INTO {self._pages_table} (url, url_key, search, signature, digest, added_at, seen_at, "
             "copies, crawler) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)",
@@ -404,18 +416,18 @@ class SqliteStore:
             raise StoreFullError(f"{self._path} holds its limit of {MAX_PAGES} pages")
         self._file(db, page, entry.search)
         db.execute(f"INSERT INTO {self._url_table} VALUES (?)", (_signed(pack_key(entry.url_key, page)),))
-        (pages,) = db.execute(
-            "UPDATE indexes SET pages = pages + 1 WHERE number = ? RETURNING pages", (self._index,)
-        ).fetchone()
-        return int(pages)
 
     def _remove(self, db: sqlite3.Connection, row: sqlite3.Row) -> None:
         self._unfile(db, row)
         page = row["id"]
         packed = _signed(pack_key(_unsigned(row["url_key"]), page))
         db.execute(f"DELETE FROM {self._url_table} WHERE k = ?", (packed,))
-        db.execute(f"DELETE FROM {self._pages_table} WHERE id = ?", (page,))
-        db.execute("UPDATE indexes SET pages = pages - 1 WHERE number = ?", (self._index,))
+        # The newest row is emptied, not deleted: its number must not be given again.
+        db.execute(
+            f"DELETE FROM {self._pages_table} WHERE id = ? AND id < (SELECT max(id) FROM {self._pages_table})", (page,)
+        )
+        db.execute(f"UPDATE {self._pages_table} SET url = '' WHERE id = ?", (page,))
+        db.execute("UPDATE indexes SET forgotten = forgotten + 1 WHERE number = ?", (self._index,))
 
     def _file(self, db: sqlite3.Connection, page: int, search: int) -> None:
         for name, table in zip(self._key_tables, self._layout.tables, strict=True):

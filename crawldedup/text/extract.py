@@ -36,6 +36,7 @@ from crawldedup.text.limits import (
     Limits,
     Shape,
     check_size,
+    check_tags,
     shape_of,
     shorten_tags,
 )
@@ -107,7 +108,7 @@ def extract_page(
         raise
     # Other people's code on hostile input may raise anything, RecursionError and MemoryError included.
     except Exception as error:
-        raise PageError("broken", f"{extractor.name} failed: {type(error).__name__}: {error}") from error
+        raise PageError("broken", f"reading with {extractor.name!r} failed: {type(error).__name__}: {error}") from error
 
 
 def _page_text(page: _Page, extractor: Extractor, min_words: int) -> PageText:
@@ -135,8 +136,10 @@ class _Page:
 
     @classmethod
     def read(cls, body: bytes | str, encoding: str | None, limits: Limits) -> Self:
-        html = shorten_tags(decode(body, encoding))
-        shape = shape_of(html, limits)
+        html = decode(body, encoding)
+        check_tags(html, limits)
+        html = shorten_tags(html)
+        shape = shape_of(html)
         return cls(html if shape.plain else to_html(parse(html)), shape)
 
     @cached_property
@@ -151,8 +154,9 @@ class _Page:
             return False
         if self.shape.plain and tags * len(self.html.encode()) <= EXTRACTOR_WORK:
             return True
-        text = visible_text(self.tree).encode()
-        return levels(self.tree) <= EXTRACTOR_LEVELS and tags * len(text) <= EXTRACTOR_WORK
+        if levels(self.tree) > EXTRACTOR_LEVELS:
+            return False
+        return tags * len(visible_text(self.tree).encode()) <= EXTRACTOR_WORK
 
 
 def _identity(tree: HtmlElement) -> str:

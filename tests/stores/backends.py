@@ -65,9 +65,9 @@ class Backend:
             return list(db.iterdump())
 
 
-def redis_contents(client: redis.Redis) -> dict[bytes, Any]:
+def redis_contents(client: redis.Redis) -> dict[Any, Any]:
     """Every key with its value."""
-    readers: dict[bytes, Callable[[bytes], Any]] = {
+    readers: dict[Any, Callable[[Any], Any]] = {
         b"hash": client.hgetall,
         b"zset": lambda key: client.zrange(key, 0, -1, withscores=True),
         b"list": lambda key: client.lrange(key, 0, -1),

@@ -70,7 +70,8 @@ def similar_page(page: Page, similarity: float, rng: np.random.Generator) -> Pag
 
 def _correlated(weights: NDArray[np.float32], rho: float, rng: np.random.Generator) -> NDArray[np.float32]:
     noise = rng.standard_normal(len(weights))
-    return (rho * weights + np.sqrt(1 - rho * rho) * noise).astype(np.float32)
+    correlated: NDArray[np.float32] = (rho * weights + np.sqrt(1 - rho * rho) * noise).astype(np.float32)
+    return correlated
 
 
 def near_page(page: Page) -> Page:

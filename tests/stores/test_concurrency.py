@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 from crawldedup.stores.base import Status
+from crawldedup.stores.sqlite import SqliteStore
 
 from .backends import Backend, Clock
 from .pages import LAYOUT, near_page, query, random_page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 CRAWLERS = 6
 CLUSTERS = 100
@@ -69,9 +71,27 @@ def visit(name: str, url: str, crawler: int) -> list[Status]:
     return statuses
 
 
-def run(pool: ProcessPoolExecutor, task: object, backend: Backend) -> list[list[Status]]:
-    crawlers = [pool.submit(task, backend.name, backend.url, crawler) for crawler in range(CRAWLERS)]  # type: ignore[arg-type]
+def open_new_files(folder: str, crawler: int) -> list[int]:
+    """Open files that do not exist yet, each at the same moment as everyone else."""
+    pages = []
+    for number in range(12):
+        store = SqliteStore(f"{folder}/{number}.sqlite", LAYOUT)
+        _together.wait()
+        pages.append(store.open())
+        store.close()
+    return pages
+
+
+def run(
+    pool: ProcessPoolExecutor, task: Callable[[str, str, int], list[Status]], backend: Backend
+) -> list[list[Status]]:
+    crawlers = [pool.submit(task, backend.name, backend.url, crawler) for crawler in range(CRAWLERS)]
     return [crawler.result(timeout=60) for crawler in crawlers]
+
+
+def test_a_new_sqlite_file_may_be_opened_by_many_at_once(processes: ProcessPoolExecutor, tmp_path: Path) -> None:
+    crawlers = [processes.submit(open_new_files, str(tmp_path), crawler) for crawler in range(CRAWLERS)]
+    assert [crawler.result(timeout=60) for crawler in crawlers] == [[0] * 12] * CRAWLERS
 
 
 def test_of_racing_copies_and_near_duplicates_one_is_new(

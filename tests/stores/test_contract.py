@@ -431,5 +431,5 @@ class TestOneIndexForMany:
         assert foreign.info().profile == "profile-2"
         for call in (store.check_and_add, store.find):
             with pytest.raises(ProfileMismatchError):
-                call(query(page, A))  # type: ignore[operator]
+                call(query(page, A))
         assert foreign.check_and_add(query(page, A)).status is Status.REVISIT

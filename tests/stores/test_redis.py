@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -76,8 +76,7 @@ def test_every_key_is_below_the_namespace_and_clear_leaves_the_others(
     foreign = ["crawldedup", "crawldedup:{test", "crawldedup:{test2}:t0:1", "crawldedup:{tes*}:u:1", "x"]
     for number in range(100):
         check(store, number)
-    keys = client.keys()
-    assert all(key.startswith(b"crawldedup:{test}:") for key in keys)
+    assert {bytes(key)[:18] for key in client.scan_iter()} == {b"crawldedup:{test}:"}
     for key in foreign:
         client.set(key, 1)
     store.clear()
@@ -169,26 +168,28 @@ class TestServerTrouble:
         # The crawl goes on: everyone in it still knows whose pages are whose.
         assert check(second, 0) is Status.EXACT
         later.open()
-        assert check(later, 0) is Status.EXACT
-        assert check(later, 1) is Status.NEW
-        assert check(first, 1) is Status.EXACT
-        assert check(first, 0) is Status.REVISIT
-        assert_holds(first, range(2))
+        assert check(second, 1) is Status.NEW
+        assert check(later, 2) is Status.NEW
+        for store, delivered in ((first, 0), (second, 1), (later, 2)):
+            kinds = [check(store, number) for number in range(3)]
+            assert kinds.pop(delivered) is Status.REVISIT
+            assert kinds == [Status.EXACT] * 2
+        assert_holds(first, range(3))
         for store in (first, second, later):
             store.close()
         next_crawl.open()
         assert check(next_crawl, 1) is Status.REVISIT
 
-    @pytest.mark.parametrize("lost", ["m", "r:0", "r:1", "t0:*", "u:*", "t*", "r:*", "[mr]*", "[mtu]*"])
+    @pytest.mark.parametrize("lost", ["m", "r:0", "r:1", "u:*", "t*", "r:*", "[mr]*"])
     def test_an_index_that_lost_some_of_its_keys_keeps_what_comes_after(
         self, redis_server: RedisServer, store: RedisStore, lost: str
     ) -> None:
         for number in range(100):
             check(store, number)
         redis_server.client.delete(*redis_server.client.scan_iter(f"crawldedup:{{test}}:{lost}"))
-        for number in range(100, 300):
+        for number in range(100, 200):
             assert check(store, number) is Status.NEW
-        for number in range(100, 300):
+        for number in range(100, 200):
             assert [record.url for record in store.find(query(page_number(number), ""))] == [url(number)]
             assert check(store, number) is Status.REVISIT
             copy = store.check_and_add(query(page_number(number), "https://example.com/copy"))
@@ -285,12 +286,12 @@ class TestMaxMemory:
     def test_a_server_that_fills_up_keeps_what_it_took(self, redis_server: RedisServer, store: RedisStore) -> None:
         check(store, 0)
         kept = 1
-        room = redis_server.client.info("memory")["used_memory"] + 300_000
+        room = redis_server.client.info("memory")["used_memory"] + 200_000
         with redis_server.configured(maxmemory=room), contextlib.suppress(StoreFullError):
             while True:
                 check(store, kept)
                 kept += 1
-        assert kept > 200
+        assert kept > 100
         assert_holds(store, range(kept))
         contents = redis_contents(redis_server.client)
         for table in (b":t0:", b":t1:", b":u:", b":r:"):
@@ -320,7 +321,7 @@ class TestAccess:
         "rules", [{"categories": ["+@read"], "keys": ["*"]}, {"categories": ["+@all"], "keys": ["else:*"]}]
     )
     def test_a_user_without_permissions_is_a_configuration_error(
-        self, redis_server: RedisServer, rules: dict[str, list[str]]
+        self, redis_server: RedisServer, rules: dict[str, Any]
     ) -> None:
         redis_server.client.acl_setuser("guest", enabled=True, nopass=True, **rules)
         try:

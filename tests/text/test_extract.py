@@ -492,7 +492,7 @@ def test_own_extractors_are_taken_at_their_word(tmp_path: Path, monkeypatch: pyt
     assert get_extractor("own_extractors.upper").name == "own_extractors.upper"
 
     for name, cause in [("broken", KeyError), ("endless", RecursionError), ("number", TypeError)]:
-        with pytest.raises(PageError, match=f"own_extractors.{name} failed") as caught:
+        with pytest.raises(PageError, match=f"'own_extractors.{name}' failed") as caught:
             read("<p>seven</p>", f"own_extractors.{name}")
         assert caught.value.reason == "broken"
         assert isinstance(caught.value.__cause__, cause)
