@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.hashing.fingerprint import MIN_WORDS, PROFILE, Fingerprint, fingerprint
-from crawldedup.text.extract import extract_page, get_extractor
+from crawldedup.text.decode import tidy
+from crawldedup.text.extract import TEXT_PROFILE, extract_page, get_extractor
 
 if TYPE_CHECKING:
     from crawldedup.text.extract import Extractor
@@ -36,7 +37,7 @@ class PageReader:
     @property
     def profile(self) -> str:
         """Names what decides the bits: indexes of different profiles are never compared."""
-        return f"{self.extractor}/{PROFILE}"
+        return f"{self.extractor}/{TEXT_PROFILE}/{PROFILE}"
 
     def read(self, body: bytes | str, encoding: str | None = None) -> Fingerprint:
         """Fingerprint an HTML page. `encoding` is what the server declared. Raises PageError."""
@@ -45,7 +46,7 @@ class PageReader:
 
     def read_text(self, text: str) -> Fingerprint:
         """Fingerprint a text that is already extracted."""
-        return fingerprint(text, min_words=self.min_words)
+        return fingerprint(tidy(text), min_words=self.min_words)
 
 
 @cache

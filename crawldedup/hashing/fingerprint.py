@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 SEARCH_BITS: Final = 64
 VERIFY_BITS: Final = 256
 SHINGLE_WORDS: Final = 3
-MIN_WORDS: Final = 8
-"""Below this many words a page is `thin`: half a dozen shingles carry too little to tell pages apart."""
+MIN_WORDS: Final = 20
+"""Below this many words a page is `thin`: too few shingles to tell pages apart, and often the same few words on
+every page of a site whose content comes by script."""
 
 PROFILE: Final = "words+pairs.logtf.64/shingle3.set.256/unicode14/1"
 """Names everything that decides the bits; indexes of different profiles are never compared."""

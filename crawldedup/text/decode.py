@@ -100,3 +100,12 @@ def _refuse_controls(sample: bytes) -> None:
     controls = len(sample) - len(sample.translate(None, _CONTROL_BYTES))
     if controls > _LARGEST_CONTROL_SHARE * len(sample):
         raise PageError("binary", f"{controls} of the first {len(sample)} bytes are control characters")
+
+
+# Unicode normalisation takes quadratic time on endless runs of accents; no language stacks more than a few.
+_ENDLESS_MARKS: Final = re.compile(r"([^\w\s\x00-\x7f]{32})[^\w\s\x00-\x7f]+")
+
+
+def tidy(text: str) -> str:
+    """A text that can be fingerprinted in linear time, whatever entities, scripts or users have put into it."""
+    return _ENDLESS_MARKS.sub(r"\1", clean(text)).strip()

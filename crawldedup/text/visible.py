@@ -82,7 +82,7 @@ def identity_text(tree: HtmlElement) -> str:
     pages of a photo gallery, or of a shop that fills its pages by script, have nothing else.
     """
     parts = [visible_text(tree)]
-    for element in tree.iter("meta", "script", "img", "iframe", "video", "source", "embed", "object"):
+    for element in tree.iter("meta", "script", "img", "frame", "iframe", "video", "source", "embed", "object"):
         if element.tag == "meta":
             if (element.get("property") or element.get("name") or "").lower() in _IDENTIFYING_META:
                 parts.append(element.get("content") or "")

@@ -183,6 +183,6 @@ GOLDEN = {
 if __name__ == "__main__":
     for name, text in TEXTS.items():
         print(f'    "{name}": Golden(')
-        for value in golden_of(fingerprint(text)):
+        for value in golden_of(fingerprint(text, min_words=8)):
             print(f"        {value!r},".replace("'", '"'))
         print("    ),")

@@ -35,11 +35,11 @@ def same(first: Fingerprint, second: Fingerprint) -> bool:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_frozen_fingerprints(name: str) -> None:
-    assert golden_of(fingerprint(TEXTS[name])) == GOLDEN[name]
+    assert golden_of(fingerprint(TEXTS[name], min_words=8)) == GOLDEN[name]
 
 
 def assert_as_defined(text: str) -> None:
-    page = fingerprint(text)
+    page = fingerprint(text, min_words=8)
     defined = fingerprint_of(text)
     assert not page.thin
     assert page.search == defined.search
@@ -96,7 +96,7 @@ def test_very_frequent_words() -> None:
 def test_huge_text_in_bounded_memory() -> None:
     text = random_text(3, 400_000)
     tracemalloc.start()
-    page = fingerprint(text)
+    page = fingerprint(text, min_words=8)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert page.words == 400_000
@@ -144,12 +144,14 @@ def test_digest_tells_texts_apart_character_for_character() -> None:
     ("text", "min_words", "thin"),
     [
         ("", MIN_WORDS, True),
-        ("one two three four five six seven", MIN_WORDS, True),
-        ("one two three four five six seven eight", MIN_WORDS, False),
+        ("one two three four five six seven " * 2, MIN_WORDS, True),
+        ("one two three four five six seven eight nine ten " * 2, MIN_WORDS, False),
+        ("one two three four five six seven", 8, True),
+        ("one two three four five six seven eight", 8, False),
         ("one two three four five six seven eight", 9, True),
         ("one two three", 1, False),
         ("one two", 1, True),
-        ("漢字仮名交じり文", MIN_WORDS, False),
+        ("漢字仮名交じり文", 8, False),
     ],
 )
 def test_pages_of_too_few_words_are_thin(text: str, min_words: int, thin: bool) -> None:

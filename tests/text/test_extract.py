@@ -223,6 +223,7 @@ def test_the_name_alone_does_not_make_a_page_comparable() -> None:
         ("<img src='/1.jpg'>", "<img src='/2.jpg'>"),
         ("<img src='data:x' data-src='/1.jpg'>", "<img src='data:x' data-src='/2.jpg'>"),
         ("<iframe src='/1'></iframe>", "<iframe src='/2'></iframe>"),
+        ("<frameset><frame src='/1'></frameset>", "<frameset><frame src='/2'></frameset>"),
         ("<nav>one</nav>", "<nav>two</nav>"),
         ("<p>one</p>", "<p>two</p>"),
     ],

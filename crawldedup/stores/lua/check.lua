@@ -17,6 +17,9 @@ if not meta.profile then
   -- The index is new, or was lost under our feet: begin it again with this crawler as its first.
   redis.call('HSET', META, 'profile', profile, 'order', order, 'crawlers', crawler, 'first', first_crawler)
   redis.call('ZADD', PREFIX .. 'c', now + lease, crawler)
+elseif crawler > meta.crawlers then
+  -- Another crawler began it again before us: no third one may be given our number.
+  redis.call('HSET', META, 'crawlers', crawler)
 end
 
 local function file(page)
