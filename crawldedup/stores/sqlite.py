@@ -238,8 +238,8 @@ class SqliteStore:
 
     def find(self, query: Query) -> list[Record]:
         """See `Store`."""
-        with self._lock, self._errors():
-            db = self._open_connection()
+        # One state of the index for all that is read, whatever others write meanwhile.
+        with self._lock, self._errors(), self._transaction("DEFERRED") as db:
             self._pages(db)
             candidates = self._candidates(db, query, int(self._clock()))
             return [_record(self._page(db, number)) for number in self._matches(query, candidates)]
@@ -317,8 +317,8 @@ class SqliteStore:
             raise StoreUnavailableError(f"the store {self._path} is not open")
         return self._connection
 
-    def _transaction(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
-        return _transaction(self._open_connection())
+    def _transaction(self, kind: str = "IMMEDIATE") -> contextlib.AbstractContextManager[sqlite3.Connection]:
+        return _transaction(self._open_connection(), kind)
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -440,9 +440,9 @@ class SqliteStore:
 
 
 @contextlib.contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """A write transaction: no other process decides between our look and our addition."""
-    db.execute("BEGIN IMMEDIATE")
+def _transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
+    """By default one that writes: no other process decides between our look and our addition."""
+    db.execute(f"BEGIN {kind}")
     try:
         yield db
         db.execute("COMMIT")

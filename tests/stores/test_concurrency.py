@@ -30,7 +30,8 @@ _together: Barrier
 def processes() -> Iterator[ProcessPoolExecutor]:
     """One process a crawler. Each task waits for all the others, so that no process takes two."""
     context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(CRAWLERS)
+    # The time limit is for the others when one of them fails.
+    barrier = context.Barrier(CRAWLERS, timeout=20)
     with ProcessPoolExecutor(CRAWLERS, context, initializer=_start_together, initargs=(barrier,)) as pool:
         yield pool
 

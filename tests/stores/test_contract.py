@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -313,6 +314,27 @@ class TestOneIndexForMany:
         first.close()
         second.close()
         assert shared_backend.store(LAYOUT, clock).open() == 1
+
+    def test_find_sees_pages_in_full_or_not_at_all_while_others_write(
+        self, shared_backend: Backend, clock: Clock, page: Page
+    ) -> None:
+        writer, reader = (shared_backend.store(LAYOUT, clock) for _ in range(2))
+        writer.open()
+        reader.open()
+        question = query(page, A)
+
+        def write() -> None:
+            for _ in range(100):
+                writer.check_and_add(question)
+                writer.forget(question.entry.url_key)
+
+        found = set()
+        thread = threading.Thread(target=write)
+        thread.start()
+        while thread.is_alive():
+            found.add(tuple(record.url for record in reader.find(question)))
+        thread.join()
+        assert found <= {(), (A,)}
 
     def test_a_url_that_a_fellow_delivered_is_a_copy_and_one_of_an_earlier_crawl_is_a_revisit(
         self, shared_backend: Backend, clock: Clock, page: Page
