@@ -30,6 +30,7 @@ class AsyncDeduplicator:
         self._dedup = Deduplicator(store, **options)  # type: ignore[arg-type]
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix="crawldedup-read")
         self._asker = ThreadPoolExecutor(1, thread_name_prefix="crawldedup-store")
+        self._closed = False
 
     async def __aenter__(self) -> Self:
         await self._ask(self._dedup.open)
@@ -66,12 +67,37 @@ class AsyncDeduplicator:
         """See `Deduplicator.forget`."""
         return await self._ask(lambda: self._dedup.forget(page, scope_key=scope_key))
 
+    async def judge(
+        self,
+        url: str,
+        page: Fingerprint,
+        *,
+        identity: str | None = None,
+        scope_key: str | None = None,
+        similarity: float | None = None,
+    ) -> Verdict:
+        """See `Deduplicator.judge`."""
+        return await self._ask(
+            lambda: self._dedup.judge(url, page, identity=identity, scope_key=scope_key, similarity=similarity)
+        )
+
+    async def clear(self) -> None:
+        """See `Deduplicator.clear`."""
+        await self._ask(self._dedup.clear)
+
+    async def heartbeat(self) -> None:
+        """See `Deduplicator.heartbeat`."""
+        await self._ask(self._dedup.heartbeat)
+
     async def info(self) -> StoreInfo:
         """See `Deduplicator.info`."""
         return await self._ask(self._dedup.info)
 
     async def close(self) -> None:
-        """Finish what was asked, leave the crawl and disconnect."""
+        """Finish what was asked, leave the crawl and disconnect. Harmless when repeated; no other call may follow."""
+        if self._closed:
+            return
+        self._closed = True
         await self._ask(self._dedup.close)
         self._readers.shutdown(wait=False)
         self._asker.shutdown(wait=False)

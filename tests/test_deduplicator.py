@@ -440,3 +440,15 @@ class TestAsync:
 
         with pytest.raises(StoreUnavailableError):
             asyncio.run(crawl())
+
+
+def test_an_asynchronous_one_can_be_closed_twice() -> None:
+    async def crawl() -> None:
+        async with AsyncDeduplicator() as dedup:
+            await dedup.check(f"{B}/1", text=NEAR)
+            await dedup.heartbeat()
+            await dedup.clear()
+            assert (await dedup.info()).pages == 0
+            await dedup.close()
+
+    asyncio.run(crawl())

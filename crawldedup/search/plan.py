@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 _KEY_BITS: Final = 64
 _ALL_ONES: Final = (1 << _KEY_BITS) - 1
-MIN_PREFIX_BITS: Final = 18
-"""Small indexes need not be read this narrowly, but it costs no recall and spares comparisons."""
+MIN_PREFIX_BITS: Final = 8
 MAX_PREFIX_BITS: Final = 32
 
 

@@ -10,17 +10,11 @@ import contextlib
 import sqlite3
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from crawldedup.errors import (
-    ProfileMismatchError,
-    StoreError,
-    StoreFullError,
-    StoreUnavailableError,
-)
+from crawldedup.errors import ProfileMismatchError, StoreFullError, StoreUnavailableError
 from crawldedup.stores.base import (
     LEASE_SECONDS,
     MAX_PAGES,
@@ -38,34 +32,12 @@ from crawldedup.stores.base import (
     packed_ranges,
     page_of,
 )
+from crawldedup.stores.sqlite_file import connect, errors_of, transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-BUSY_SECONDS: Final = 5.0
-_BUSY_PAUSE_SECONDS: Final = 0.01
 _SIGN: Final = 1 << 63
-_CACHE_KIB: Final = 64 * 1024
-_MAP_BYTES: Final = 1 << 30
-# One statement for every number of probes a table and of candidates, or each check would parse long ones.
-_CACHED_STATEMENTS: Final = 512
-_LOG_PAGES: Final = 8192  # 32 MiB
-_APPLICATION_ID: Final = 0x63726464  # "crdd"
-
-_SCHEMA: Final = (
-    """
-    CREATE TABLE indexes (
-        number INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, profile TEXT NOT NULL, tables INTEGER NOT NULL,
-        forgotten INTEGER NOT NULL DEFAULT 0, crawlers INTEGER NOT NULL DEFAULT 0,
-        first_crawler INTEGER NOT NULL DEFAULT 0
-    )
-    """,
-    """
-    CREATE TABLE crawlers (
-        idx INTEGER NOT NULL, number INTEGER NOT NULL, expires INTEGER NOT NULL, PRIMARY KEY (idx, number)
-    ) WITHOUT ROWID
-    """,
-)
 # Most candidates are read only to be refused: their URLs stay where they are.
 _CANDIDATE_COLUMNS: Final = "id, signature, digest, seen_at"
 _PAGE_COLUMNS: Final = "id, url, url_key, search, signature, digest, added_at, seen_at, copies, crawler"
@@ -85,51 +57,13 @@ class SqliteStore:
 
     def open(self) -> int:
         """See `Store`."""
-        with self._lock, self._errors():
+        with self._lock, errors_of(self._path):
             if self._connection is None:
-                self._connection = self._connect()
+                self._connection = connect(self._path)
             with self._transaction() as db:
                 crawler, pages = self._join(db)
             self._crawler = crawler
             return pages
-
-    def _connect(self) -> sqlite3.Connection:
-        if self._path != ":memory:":
-            Path(self._path).parent.mkdir(parents=True, exist_ok=True)
-        db = sqlite3.connect(
-            self._path,
-            timeout=BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=_CACHED_STATEMENTS,
-        )
-        try:
-            self._claim(db)
-            _use_write_ahead_log(db)
-            # With a write-ahead log this never corrupts; a power cut may lose the last few pages.
-            db.execute("PRAGMA synchronous = NORMAL")
-            # Every checkpoint waits for the disk; a larger log makes them rare and merges repeated writes.
-            db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
-            db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-            db.execute(f"PRAGMA mmap_size = {_MAP_BYTES}")
-            db.row_factory = sqlite3.Row
-        except BaseException:
-            db.close()
-            raise
-        return db
-
-    def _claim(self, db: sqlite3.Connection) -> None:
-        """Make a new file ours; refuse another program's before anything is written to it."""
-        with _transaction(db):
-            (application,) = db.execute("PRAGMA application_id").fetchone()
-            (objects,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            if application == _APPLICATION_ID:
-                return
-            if objects or application:
-                raise StoreError(f"{self._path} is a SQLite file of another program; choose another path")
-            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            for statement in _SCHEMA:
-                db.execute(statement)
 
     def _join(self, db: sqlite3.Connection) -> tuple[Crawler, int]:
         """Check the profile and start or join a crawl; a crawler that joins again keeps its number."""
@@ -196,7 +130,7 @@ class SqliteStore:
         """See `Store`."""
         now = int(self._clock())
         entry = query.entry
-        with self._lock, self._errors(), self._transaction() as db:
+        with self._lock, errors_of(self._path), self._transaction() as db:
             pages = self._pages(db)
             own = self._page_with(db, entry.url_key)
             if own is not None and self._is_live(own, query, now) and not self._crawler.is_fellow(own["crawler"]):
@@ -239,14 +173,14 @@ class SqliteStore:
     def find(self, query: Query) -> list[Record]:
         """See `Store`."""
         # One state of the index for all that is read, whatever others write meanwhile.
-        with self._lock, self._errors(), self._transaction("DEFERRED") as db:
+        with self._lock, errors_of(self._path), self._transaction("DEFERRED") as db:
             self._pages(db)
             candidates = self._candidates(db, query, int(self._clock()))
             return [_record(self._page(db, number)) for number in self._matches(query, candidates)]
 
     def forget(self, url_key: int) -> bool:
         """See `Store`."""
-        with self._lock, self._errors(), self._transaction() as db:
+        with self._lock, errors_of(self._path), self._transaction() as db:
             own = self._page_with(db, url_key)
             if own is not None:
                 self._remove(db, own)
@@ -254,9 +188,9 @@ class SqliteStore:
 
     def clear(self) -> None:
         """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
-        with self._lock, self._errors():
+        with self._lock, errors_of(self._path):
             if self._connection is None:
-                self._connection = self._connect()
+                self._connection = connect(self._path)
             with self._transaction() as db:
                 row = db.execute(
                     "SELECT number, tables FROM indexes WHERE namespace = ?", (self._layout.namespace,)
@@ -276,7 +210,7 @@ class SqliteStore:
 
     def info(self) -> StoreInfo:
         """See `Store`. `bytes` is the size of the whole file."""
-        with self._lock, self._errors():
+        with self._lock, errors_of(self._path):
             db = self._open_connection()
             (size,) = db.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()
             return StoreInfo(
@@ -290,7 +224,7 @@ class SqliteStore:
 
     def heartbeat(self) -> None:
         """See `Store`."""
-        with self._lock, self._errors(), self._transaction() as db:
+        with self._lock, errors_of(self._path), self._transaction() as db:
             self._renew_lease(db, self._crawler.number)
 
     def _renew_lease(self, db: sqlite3.Connection, number: int) -> None:
@@ -318,24 +252,7 @@ class SqliteStore:
         return self._connection
 
     def _transaction(self, kind: str = "IMMEDIATE") -> contextlib.AbstractContextManager[sqlite3.Connection]:
-        return _transaction(self._open_connection(), kind)
-
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        """SQLite's errors as ours."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            name = getattr(error, "sqlite_errorname", "") or ""
-            if name.startswith("SQLITE_FULL"):
-                raise StoreFullError(f"no room left for {self._path}: {error}") from error
-            if name == "SQLITE_NOTADB":
-                raise StoreError(f"{self._path} is not a SQLite file; choose another path") from error
-            if name.startswith(("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_READONLY")):
-                raise StoreUnavailableError(f"{self._path} cannot be used: {error}") from error
-            raise StoreError(f"{self._path}: {error}") from error
-        except OSError as error:
-            raise StoreUnavailableError(f"{self._path} cannot be used: {error}") from error
+        return transaction(self._open_connection(), kind)
 
     def _pages(self, db: sqlite3.Connection) -> int:
         """Pages in the index; raises ProfileMismatchError if another process began it anew for other settings."""
@@ -437,33 +354,6 @@ class SqliteStore:
         for name, table in zip(self._key_tables, self._layout.tables, strict=True):
             packed = pack_key(table.key(_unsigned(row["search"])), row["id"])
             db.execute(f"DELETE FROM {name} WHERE k = ?", (_signed(packed),))
-
-
-@contextlib.contextmanager
-def _transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
-    """By default one that writes: no other process decides between our look and our addition."""
-    db.execute(f"BEGIN {kind}")
-    try:
-        yield db
-        db.execute("COMMIT")
-    except BaseException:
-        with contextlib.suppress(sqlite3.Error):
-            db.execute("ROLLBACK")
-        raise
-
-
-def _use_write_ahead_log(db: sqlite3.Connection) -> None:
-    """Switch the file to a write-ahead log; SQLite does not wait for its turn to do that, so we do."""
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
-                raise
-            time.sleep(_BUSY_PAUSE_SECONDS)
-        else:
-            return
 
 
 def _record(row: sqlite3.Row, **newer: Any) -> Record:

@@ -140,7 +140,7 @@ def test_a_damaged_file_is_a_store_error(path: Path) -> None:
 def test_a_file_locked_by_another_program_is_unavailable_until_it_is_released(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crawldedup.stores.sqlite.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("crawldedup.stores.sqlite_file.BUSY_SECONDS", 0.05)
     store = SqliteStore(str(path), LAYOUT)
     store.open()
     add(store, 0)

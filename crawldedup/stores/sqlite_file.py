@@ -1,0 +1,124 @@
+"""One SQLite file: opening it, claiming it, transactions in it, and its errors as ours."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from crawldedup.errors import StoreError, StoreFullError, StoreUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BUSY_SECONDS: Final = 5.0
+_BUSY_PAUSE_SECONDS: Final = 0.01
+_CACHE_KIB: Final = 64 * 1024
+_MAP_BYTES: Final = 1 << 30
+# One statement for every number of probes a table and of candidates, or each check would parse long ones.
+_CACHED_STATEMENTS: Final = 512
+_LOG_PAGES: Final = 8192  # 32 MiB
+_APPLICATION_ID: Final = 0x63726464  # "crdd"
+
+_SCHEMA: Final = (
+    """
+    CREATE TABLE indexes (
+        number INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, profile TEXT NOT NULL, tables INTEGER NOT NULL,
+        forgotten INTEGER NOT NULL DEFAULT 0, crawlers INTEGER NOT NULL DEFAULT 0,
+        first_crawler INTEGER NOT NULL DEFAULT 0
+    )
+    """,
+    """
+    CREATE TABLE crawlers (
+        idx INTEGER NOT NULL, number INTEGER NOT NULL, expires INTEGER NOT NULL, PRIMARY KEY (idx, number)
+    ) WITHOUT ROWID
+    """,
+)
+
+
+def connect(path: str) -> sqlite3.Connection:
+    """Open the file, make a new one ours, refuse another program's."""
+    if path != ":memory:":
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    db = sqlite3.connect(
+        path,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=_CACHED_STATEMENTS,
+    )
+    try:
+        _claim(db, path)
+        _use_write_ahead_log(db)
+        # With a write-ahead log this never corrupts; a power cut may lose the last few pages.
+        db.execute("PRAGMA synchronous = NORMAL")
+        # Every checkpoint waits for the disk; a larger log makes them rare and merges repeated writes.
+        db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+        db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        db.execute(f"PRAGMA mmap_size = {_MAP_BYTES}")
+        db.row_factory = sqlite3.Row
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _claim(db: sqlite3.Connection, path: str) -> None:
+    """Make a new file ours; refuse another program's before anything is written to it."""
+    with transaction(db):
+        (application,) = db.execute("PRAGMA application_id").fetchone()
+        (objects,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if application == _APPLICATION_ID:
+            return
+        if objects or application:
+            raise StoreError(f"{path} is a SQLite file of another program; choose another path")
+        db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        for statement in _SCHEMA:
+            db.execute(statement)
+
+
+@contextlib.contextmanager
+def transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
+    """A transaction, by default one that writes: no other process decides between our look and our addition."""
+    db.execute(f"BEGIN {kind}")
+    try:
+        yield db
+        db.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            db.execute("ROLLBACK")
+        raise
+
+
+def _use_write_ahead_log(db: sqlite3.Connection) -> None:
+    """Switch the file to a write-ahead log; SQLite does not wait for its turn to do that, so we do."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
+                raise
+            time.sleep(_BUSY_PAUSE_SECONDS)
+        else:
+            return
+
+
+@contextlib.contextmanager
+def errors_of(path: str) -> Iterator[None]:
+    """SQLite's errors with this file as ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", "") or ""
+        if name.startswith("SQLITE_FULL"):
+            raise StoreFullError(f"no room left for {path}: {error}") from error
+        if name == "SQLITE_NOTADB":
+            raise StoreError(f"{path} is not a SQLite file; choose another path") from error
+        if name.startswith(("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_READONLY")):
+            raise StoreUnavailableError(f"{path} cannot be used: {error}") from error
+        raise StoreError(f"{path}: {error}") from error
+    except OSError as error:
+        raise StoreUnavailableError(f"{path} cannot be used: {error}") from error
