@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from crawldedup.async_deduplicator import AsyncDeduplicator
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import CrawlDedupError
+from crawldedup.errors import (
+    ConfigurationError,
+    CrawlDedupError,
+    PageError,
+    ProfileMismatchError,
+    StoreError,
+)
 from crawldedup.hashing.fingerprint import Fingerprint, fingerprint
 from crawldedup.verdict import Kind, Match, Verdict
 
@@ -17,11 +23,15 @@ __version__ = "0.1.0"
 __all__ = [
     "Addon",
     "AsyncDeduplicator",
+    "ConfigurationError",
     "CrawlDedupError",
     "Deduplicator",
     "Fingerprint",
     "Kind",
     "Match",
+    "PageError",
+    "ProfileMismatchError",
+    "StoreError",
     "Verdict",
     "fingerprint",
 ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from crawldedup.errors import ConfigurationError
+from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.hashing.fingerprint import MIN_WORDS, PROFILE, Fingerprint, fingerprint
 from crawldedup.text.decode import tidy
 from crawldedup.text.extract import TEXT_PROFILE, extract_page, get_extractor
@@ -45,8 +45,11 @@ class PageReader:
         return fingerprint(page.main, min_words=self.min_words, identity=page.whole)
 
     def read_text(self, text: str) -> Fingerprint:
-        """Fingerprint a text that is already extracted."""
-        return fingerprint(tidy(text), min_words=self.min_words)
+        """Fingerprint a text that is already extracted. Raises PageError if there is none."""
+        tidied = tidy(text)
+        if not tidied:
+            raise PageError("empty", "the text is empty")
+        return fingerprint(tidied, min_words=self.min_words)
 
 
 @cache

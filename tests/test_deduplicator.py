@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+import subprocess
+import sys
 import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ from crawldedup.stores.memory import MemoryStore
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.servers import RedisServer
     from tests.stores.backends import Backend
 
 A, B, C = "https://example.com/a", "https://example.com/b", "https://example.com/c"
@@ -452,3 +455,23 @@ def test_an_asynchronous_one_can_be_closed_twice() -> None:
             await dedup.close()
 
     asyncio.run(crawl())
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+def test_a_crawler_that_died_without_a_word_is_no_fellow(kind: str, tmp_path: Path, redis_server: RedisServer) -> None:
+    url = redis_server.url if kind == "redis" else f"sqlite:///{tmp_path}/index.sqlite"
+    program = (
+        "import os, sys; from crawldedup import Deduplicator; dedup = Deduplicator(sys.argv[1], namespace='died'); "
+        "print(dedup.check('https://a.example/', text=sys.argv[2]).kind, flush=True); os._exit(9)"
+    )
+    died = subprocess.run([sys.executable, "-c", program, url, NEAR], capture_output=True, text=True, check=False)
+    assert (died.stdout.strip(), died.returncode) == ("new", 9)
+    with Deduplicator(url, namespace="died") as dedup:
+        assert dedup.check("https://a.example/", text=NEAR).kind == Kind.REVISIT
+
+
+@pytest.mark.parametrize("text", ["", " \n\t "])
+def test_no_text_is_no_page(text: str) -> None:
+    with Deduplicator() as dedup, pytest.raises(PageError) as caught:
+        dedup.check("https://a.example/", text=text)
+    assert caught.value.reason == "empty"

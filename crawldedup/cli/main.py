@@ -32,12 +32,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CrawlDedupError as error:
         err.print(Text(f"crawldedup: {printable(str(error), _LONGEST_MESSAGE)}"))
         return 2
-    except KeyboardInterrupt:
-        return 130
     except BrokenPipeError:
         # The reader of our output has left (`| head`); what is still buffered has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except (OSError, UnicodeError) as error:
+        err.print(Text(f"crawldedup: {printable(str(error), _LONGEST_MESSAGE)}"))
+        return 2
+    except KeyboardInterrupt:
+        return 130
     return status
 
 

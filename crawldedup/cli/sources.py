@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import sys
-import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,5 +112,5 @@ def _from_web(url: str) -> Source:
         with urllib.request.urlopen(request, timeout=_WEB_SECONDS) as response:
             body: bytes = response.read(_WEB_BYTES)
             return Source(response.url, html=body, encoding=response.headers.get_content_charset())
-    except (urllib.error.URLError, OSError, ValueError) as error:
+    except (http.client.HTTPException, OSError, ValueError) as error:
         raise PageError("unreachable", f"{url} cannot be fetched: {error}") from error

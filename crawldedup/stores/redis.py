@@ -22,6 +22,7 @@ from redis.retry import Retry
 
 from crawldedup.errors import (
     ConfigurationError,
+    CrawlDedupError,
     ProfileMismatchError,
     StoreError,
     StoreFullError,
@@ -39,6 +40,7 @@ from crawldedup.stores.base import (
     StoreInfo,
     shown_url,
 )
+from crawldedup.stores.process import is_gone, own_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -75,10 +77,22 @@ class RedisStore:
         """See `Store`."""
         with self._joining:
             own = self._crawler.number
+            self._bury_the_dead()
             answer = self._run("join", self._layout.profile, self._order, self._now(), LEASE_SECONDS, own)
             self._check_profile(answer)
             self._crawler = Crawler(int(answer[1]), int(answer[2]))
+            with self._errors():
+                self._client.hset(self._prefix + "w", str(self._crawler.number), own_process())
             return int(answer[3])
+
+    def _bury_the_dead(self) -> None:
+        """End the leases of crawlers of this machine that died without a word, or we would be their fellow."""
+        with self._errors():
+            processes: Any = self._client.hgetall(self._prefix + "w")
+            dead = [number for number, process in processes.items() if is_gone(process.decode("utf-8", "replace"))]
+            if dead:
+                self._client.zrem(self._prefix + "c", *dead)
+                self._client.hdel(self._prefix + "w", *dead)
 
     def check_and_add(self, query: Query) -> Answer:
         """See `Store`."""
@@ -189,6 +203,7 @@ class RedisStore:
         with self._joining, contextlib.suppress(redis.RedisError, OSError):
             if self._crawler.number:
                 self._client.zrem(self._prefix + "c", self._crawler.number)
+                self._client.hdel(self._prefix + "w", str(self._crawler.number))
                 self._crawler = Crawler(0, 0)
             self._client.close()
 
@@ -202,9 +217,9 @@ class RedisStore:
         try:
             yield
         except redis.AuthenticationError as error:
-            raise ConfigurationError(f"{self._url} refuses the user or the password: {error}") from error
+            raise self._refusal(f"{self._url} refuses the user or the password: {error}") from error
         except NoPermissionError as error:
-            raise ConfigurationError(f"{self._url} does not let this user work: {error}") from error
+            raise self._refusal(f"{self._url} does not let this user work: {error}") from error
         except redis.OutOfMemoryError as error:
             raise StoreFullError(f"{self._url} is full (maxmemory reached): {error}") from error
         except (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError, OSError) as error:
@@ -218,6 +233,10 @@ class RedisStore:
             if "DB index" in str(error):
                 raise ConfigurationError(f"{self._url} names a database the server does not have: {error}") from error
             raise StoreError(f"{self._url}: {error}") from error
+
+    def _refusal(self, message: str) -> CrawlDedupError:
+        # A server that has let us in before is being reconfigured: no crawl must end for that.
+        return StoreUnavailableError(message) if self._crawler.number else ConfigurationError(message)
 
     def _check_profile(self, answer: Any) -> None:
         if answer[0] == b"profile":

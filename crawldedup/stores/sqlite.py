@@ -32,6 +32,7 @@ from crawldedup.stores.base import (
     packed_ranges,
     page_of,
 )
+from crawldedup.stores.process import is_gone, own_process
 from crawldedup.stores.sqlite_file import connect, errors_of, transaction
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class SqliteStore:
         self._connection: sqlite3.Connection | None = None
         self._crawler = Crawler(0, 0)
         self._index = 0
+        self._process = own_process()
 
     def open(self) -> int:
         """See `Store`."""
@@ -86,7 +88,13 @@ class SqliteStore:
         db.execute(
             "DELETE FROM crawlers WHERE idx = ? AND (expires <= ? OR number = ?)", (index, now, self._crawler.number)
         )
-        (others,) = db.execute("SELECT count(*) FROM crawlers WHERE idx = ?", (index,)).fetchone()
+        others = 0
+        for other, process in db.execute("SELECT number, process FROM crawlers WHERE idx = ?", (index,)).fetchall():
+            if is_gone(process):
+                # It died without a word; its fellow we are not.
+                db.execute("DELETE FROM crawlers WHERE idx = ? AND number = ?", (index, other))
+            else:
+                others += 1
         number = self._crawler.number or crawlers + 1
         crawler = Crawler(number, first if others else number)
         db.execute(
@@ -229,8 +237,8 @@ class SqliteStore:
 
     def _renew_lease(self, db: sqlite3.Connection, number: int) -> None:
         db.execute(
-            "INSERT OR REPLACE INTO crawlers (idx, number, expires) VALUES (?, ?, ?)",
-            (self._index, number, int(self._clock()) + LEASE_SECONDS),
+            "INSERT OR REPLACE INTO crawlers (idx, number, expires, process) VALUES (?, ?, ?, ?)",
+            (self._index, number, int(self._clock()) + LEASE_SECONDS, self._process),
         )
 
     def close(self) -> None:

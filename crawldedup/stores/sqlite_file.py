@@ -32,7 +32,8 @@ _SCHEMA: Final = (
     """,
     """
     CREATE TABLE crawlers (
-        idx INTEGER NOT NULL, number INTEGER NOT NULL, expires INTEGER NOT NULL, PRIMARY KEY (idx, number)
+        idx INTEGER NOT NULL, number INTEGER NOT NULL, expires INTEGER NOT NULL, process TEXT NOT NULL,
+        PRIMARY KEY (idx, number)
     ) WITHOUT ROWID
     """,
 )

@@ -98,7 +98,7 @@ class ResiliparseExtractor:
         except ImportError as error:
             raise MissingDependencyError(
                 "the extractor 'resiliparse' needs the package resiliparse; "
-                "install it with: pip install 'crawldedup[fast]'"
+                "install it with: pip install resiliparse"
             ) from error
         self._extract = extract_plain_text
 

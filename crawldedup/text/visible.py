@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
+_END_OF_DOCUMENT: Final = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _OPEN_GRAPH_TITLE: Final = re.compile(r"<meta\s(?>[^<>]*?og:title)[^<>]*>", re.IGNORECASE)
 _CONTENT_ATTRIBUTE: Final = re.compile(
     r"""\scontent\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)')""", re.IGNORECASE
@@ -37,7 +38,8 @@ def parse(html: str) -> HtmlElement:
     """The tree of a page. Raises PageError: "empty" without any element, "too_deep" above 256 levels."""
     parser = HTMLParser(encoding="utf-8", collect_ids=False, remove_comments=True, remove_pis=True)
     try:
-        tree = document_fromstring(html.encode("utf-8"), parser=parser)
+        # libxml2 stops at the end of the document, but sites append to it, and browsers read on.
+        tree = document_fromstring(_END_OF_DOCUMENT.sub("", html).encode("utf-8"), parser=parser)
     except etree.ParserError as error:
         raise PageError("empty", "there is nothing on the page") from error
     # libxml2 gives up quietly at its limits and returns the tree so far; two pages cut off at the same place

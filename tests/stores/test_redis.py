@@ -91,7 +91,7 @@ def test_forgetting_every_page_leaves_no_key_of_a_table(redis_server: RedisServe
         assert store.forget(query(page_number(number), url(number)).entry.url_key)
     assert store.info().pages == 0
     left = {key.split(b"}:")[1][:1] for key in redis_server.client.scan_iter()}
-    assert left == {b"m", b"c", b"r"}
+    assert left == {b"m", b"c", b"w", b"r"}
     assert check(store, 0) is Status.NEW
 
 

@@ -552,3 +552,10 @@ def test_a_log_level_the_user_has_set_stands() -> None:
         assert logger.level == logging.INFO
     finally:
         logger.setLevel(before)
+
+
+@pytest.mark.parametrize("extractor", ["trafilatura", "resiliparse", "text"])
+def test_what_is_appended_behind_the_end_of_the_document_counts(extractor: str) -> None:
+    head = "<html><body><h1>News of the day from our little town by the sea shore</h1></body></html>"
+    appended = " ".join(f"word{number}" for number in range(300))
+    assert "word299" in extract_page(f"{head}<div><p>{appended}.</p></div>", None, get_extractor(extractor)).main

@@ -2,6 +2,7 @@
 --
 --   m            hash: profile, order, pages, next, depth, split, crawlers, first
 --   c            sorted set: crawlers at work, score = when the lease ends
+--   w            hash: the process of each crawler
 --   t<n>:<b>     sorted set: one bucket of permuted table n; member = 5 bytes of key .. 4 bytes of page number
 --   u:<b>        sorted set: one bucket of the URL table, members alike
 --   r:<n>        list: records of the pages 64 n .. 64 n + 63
