@@ -97,8 +97,7 @@ class ResiliparseExtractor:
             from resiliparse.extract.html2text import extract_plain_text
         except ImportError as error:
             raise MissingDependencyError(
-                "the extractor 'resiliparse' needs the package resiliparse; "
-                "install it with: pip install resiliparse"
+                "the extractor 'resiliparse' needs the package resiliparse; install it with: pip install resiliparse"
             ) from error
         self._extract = extract_plain_text
 
