@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from scrapy.utils.job import job_dir
 
+from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
 from crawldedup.scope import SCOPES
 
@@ -163,15 +164,30 @@ def _ttl(name: str, value: object) -> str | int:
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
+def _core_allows(argument: str, check: Callable[[str, object], Any]) -> Callable[[str, object], Any]:
+    """A check whose last word is the core's, which knows stores and extractors; its message gets the setting's name."""
+
+    def checked(name: str, value: object) -> Any:
+        argument_value: dict[str, Any] = {argument: check(name, value)}
+        try:
+            # Opens nothing.
+            Deduplicator(**argument_value)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{name}: {error}") from error
+        return argument_value[argument]
+
+    return checked
+
+
 _CHECKS: dict[str, Callable[[str, object], Any]] = {
-    "store": _text,
-    "namespace": _text,
+    "store": _core_allows("store", _text),
+    "namespace": _core_allows("namespace", _text),
     "scope": lambda name, value: one_of(name, value, SCOPES),
     "similarity": similarity,
     "recall": _recall,
     "action": lambda name, value: one_of(name, value, ACTIONS),
-    "ttl": _ttl,
-    "extractor": _text,
+    "ttl": _core_allows("ttl", _ttl),
+    "extractor": _core_allows("extractor", _text),
     "min_words": lambda name, value: whole(name, value, 1),
     "keep_per_cluster": lambda name, value: whole(name, value, 1),
     "default": yes_or_no,
@@ -193,7 +209,7 @@ def _refuse_unknown(settings: BaseSettings) -> None:
 
 def _default_store(settings: BaseSettings) -> str:
     if redis_url := settings.get("REDIS_URL"):
-        return _text("REDIS_URL", redis_url)
+        return str(_CHECKS["store"]("REDIS_URL", redis_url))
     if directory := job_dir(settings):
         return f"sqlite:///{quote(directory)}/crawldedup.sqlite"
     return "memory://"

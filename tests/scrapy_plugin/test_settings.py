@@ -111,7 +111,7 @@ def test_the_store_falls_back_to_redis_then_to_the_job_directory(tmp_path: Path)
 def test_quick_extractors_need_no_processes() -> None:
     assert read(CRAWLDEDUP_EXTRACTOR="text").workers == 0
     assert read(CRAWLDEDUP_EXTRACTOR="resiliparse").workers == 0
-    assert read(CRAWLDEDUP_EXTRACTOR="my.extractor").workers >= 1
+    assert read(CRAWLDEDUP_EXTRACTOR="textwrap.dedent").workers >= 1
     assert read(CRAWLDEDUP_EXTRACTOR="text", CRAWLDEDUP_WORKERS=2).workers == 2
 
 
@@ -120,3 +120,18 @@ def test_a_plugin_that_is_switched_off_reads_nothing_else() -> None:
     assert not is_enabled(Settings({"CRAWLDEDUP_ENABLED": "False", "CRAWLDEDUP_SIMILARITY": 7}))
     with pytest.raises(ConfigurationError, match="CRAWLDEDUP_ENABLED"):
         is_enabled(Settings({"CRAWLDEDUP_ENABLED": "perhaps"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("CRAWLDEDUP_STORE", "rdis://localhost"),
+        ("REDIS_URL", "rdis://localhost"),
+        ("CRAWLDEDUP_EXTRACTOR", "trafilatur"),
+        ("CRAWLDEDUP_NAMESPACE", "a b"),
+        ("CRAWLDEDUP_TTL", "3 fortnights"),
+    ],
+)
+def test_what_only_the_core_can_judge_is_refused_under_the_settings_name(name: str, value: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^{name}: "):
+        DedupSettings.from_settings(Settings({name: value}))
