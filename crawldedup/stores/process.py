@@ -14,18 +14,17 @@ def own_process() -> str:
 
 def is_gone(process: str) -> bool:
     """True if a process of this machine has ended; False for those of other machines, of which we know nothing."""
-    host, _, rest = process.rpartition(":")[0].rpartition(":")
-    started = process.rpartition(":")[2]
-    if host != socket.gethostname() or not rest.isdecimal():
+    host, pid, started = process.rsplit(":", 2) if process.count(":") >= 2 else ("", "", "")
+    if host != socket.gethostname() or not pid.isdecimal():
         return False
     try:
-        os.kill(int(rest), 0)
+        os.kill(int(pid), 0)
     except ProcessLookupError:
         return True
     except OSError:
         return False
-    now_started = _started(int(rest))
-    return bool(started) and bool(now_started) and started != now_started
+    started_now = _started(int(pid))
+    return bool(started and started_now) and started != started_now
 
 
 def _started(pid: int) -> str:
