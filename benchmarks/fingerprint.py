@@ -34,7 +34,7 @@ from benchmarks import peers
 from crawldedup.demo.library import all_articles
 from crawldedup.errors import PageError
 from crawldedup.hashing import fingerprint as ours
-from crawldedup.queries import TABLES
+from crawldedup.methods.two_stage import TABLES
 from crawldedup.search.decision import likelihood_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import volatile_plan

@@ -1,15 +1,18 @@
 """The packages crawldedup is measured against.
 
     pip install "crawldedup[bench]"
-    python benchmarks/peers.py          # only for those that cannot be installed beside each other
+    python benchmarks/peers.py                  # only for those that cannot be installed beside each other
+    python benchmarks/peers.py text-dedup       # 400 MB
 
-Three of them are imported by the one name `simhash`, so an environment holds one of them at a time. Run as a
-program, this module has pip put each into a folder of its own, `benchmarks/.peers/<package>`, from where
+Three of them are imported by the one name `simhash`, so an environment holds one of them at a time; text-dedup
+demands versions of other packages that nothing else can live with, and is asked for by name because of its size. Run as
+a program, this module has pip put each into a folder of its own, `benchmarks/.peers/<package>`, from where
 `load` takes it; nothing else is touched.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import subprocess
 import sys
@@ -19,10 +22,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import ModuleType
 
 FOLDER = Path(__file__).resolve().parent / ".peers"
 OF_ONE_NAME = ("simhash", "simhash-pybind", "python-simhash")
+TEXT_DEDUP = "text-dedup"
+# What its functions import, of the many packages it depends on.
+IMPORTED_BY_TEXT_DEDUP = ("bitarray", "click", "click-option-group", "datasets", "ftfy", "psutil", "xxhash")
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,11 @@ class Peer:
 
 def load(package: str, module: str) -> Peer | None:
     """Import a package's module; None if it is not installed."""
+    if package == TEXT_DEDUP:
+        # Behind everything else, and for good: what it brings along must not replace what is here.
+        own_folder = str(FOLDER / package)
+        if own_folder not in sys.path:
+            sys.path.append(own_folder)
     if package not in OF_ONE_NAME:
         try:
             return Peer(importlib.import_module(module), metadata.version(package))
@@ -58,27 +70,42 @@ def load(package: str, module: str) -> Peer | None:
         sys.path.remove(str(own_folder))
 
 
-def install() -> None:
-    """Put each package of the common name into its own folder."""
+def how_to_install(package: str) -> str:
+    """The command for a package that `load` did not find."""
+    if package in OF_ONE_NAME:
+        return "python benchmarks/peers.py"
+    return f"python benchmarks/peers.py {package}" if package == TEXT_DEDUP else f"pip install {package}"
+
+
+def install(packages: Sequence[str]) -> None:
+    """Put each package into its own folder."""
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / ".gitignore").write_text("*\n")
-    for package in OF_ONE_NAME:
+    for package in packages:
         target = FOLDER / package
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--no-deps",
-            "--upgrade",
-            "--target",
-            target,
-            package,
-        ]
-        result = subprocess.run(command, check=False)
-        print(package, "is in" if result.returncode == 0 else "could not be installed into", target)
+        into = [sys.executable, "-m", "pip", "install", "--quiet", "--upgrade", "--target", str(target)]
+        commands = [[*into, "--no-deps", package]]
+        if package == TEXT_DEDUP:
+            commands.append([*into, *IMPORTED_BY_TEXT_DEDUP])
+        done = all(subprocess.run(command, check=False).returncode == 0 for command in commands)
+        print(package, "is in" if done else "could not be installed into", target)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    choices = (*OF_ONE_NAME, TEXT_DEDUP)
+    parser.add_argument(
+        "packages",
+        nargs="*",
+        metavar="PACKAGE",
+        help=f"of {', '.join(choices)}; without any, all that are named simhash",
+    )
+    packages = parser.parse_args().packages or OF_ONE_NAME
+    unknown = set(packages) - set(choices)
+    if unknown:
+        parser.error(f"there is no {', '.join(sorted(unknown))} here; choose from {', '.join(choices)}")
+    install(packages)
 
 
 if __name__ == "__main__":
-    install()
+    main()

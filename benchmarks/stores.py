@@ -25,7 +25,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from crawldedup.queries import TABLES
+from crawldedup.methods.two_stage import TABLES
 from crawldedup.search.decision import likelihood_rule
 from crawldedup.search.plan import ProbePlan, prefix_bits, volatile_plan
 from crawldedup.stores.base import Entry, Layout, Query, Store

@@ -9,6 +9,7 @@ from crawldedup.errors import ConfigurationError
 
 LOWEST_SIMILARITY: Final = 0.5
 LOWEST_RECALL: Final = 0.5
+LARGEST_INDEX: Final = 10**12
 _TTL_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
@@ -40,6 +41,12 @@ def check_namespace(namespace: str) -> None:
         raise ConfigurationError(
             f"namespace is {namespace!r}; it must be 1 to 100 letters, digits and the signs . _ : -"
         )
+
+
+def check_expected_pages(pages: int) -> None:
+    """Raise ConfigurationError unless a number of pages is one."""
+    if isinstance(pages, bool) or not isinstance(pages, int) or not 0 <= pages <= LARGEST_INDEX:
+        raise ConfigurationError(f"expected_pages is {pages!r}; it must be a whole number from 0 to {LARGEST_INDEX:,}")
 
 
 def check_recall(recall: float) -> None:

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Final, Self
 
 from crawldedup.arguments import check_namespace, parse_ttl
 from crawldedup.errors import ConfigurationError
+from crawldedup.hashing.features import DEFAULT_WEIGHTING
 from crawldedup.hashing.fingerprint import MIN_WORDS, Fingerprint
+from crawldedup.methods.spec import DEFAULT_METHOD
 from crawldedup.page import PageReader
-from crawldedup.queries import SIGNATURE_BYTES, TABLES, QueryMaker, match_of, verdict_of
+from crawldedup.queries import QueryMaker
 from crawldedup.stores.base import Layout
 from crawldedup.stores.registry import make_store
+from crawldedup.text.facts import DEFAULT_DISTINGUISH
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -36,6 +39,11 @@ class Deduplicator:
     `ttl`: forget pages not seen for so long, as in "30d".
     `extractor`: trafilatura, resiliparse, text, or the dotted path of your own.
     `min_words`: a page with fewer words is `thin`; only its exact copies are duplicates.
+    `distinguish`: which pages differ however alike they read: "products" (those of different products),
+    "numbers" (those whose numbers differ, too) or "nothing".
+    `method` and `weighting`: how pages are compared, with options as in "simhash?distance=3&blocks=5"; see
+    docs/quality.md. The defaults are the best known.
+    `expected_pages`: search at once as in an index of so many pages, rather than as in one of the present size.
     """
 
     def __init__(
@@ -49,15 +57,20 @@ class Deduplicator:
         ttl: str | float | None = None,
         extractor: str = "trafilatura",
         min_words: int = MIN_WORDS,
+        distinguish: str = DEFAULT_DISTINGUISH,
+        method: str = DEFAULT_METHOD,
+        weighting: str = DEFAULT_WEIGHTING,
+        expected_pages: int = 0,
     ) -> None:
         check_namespace(namespace)
-        self.reader = PageReader(extractor, min_words)
-        self._queries = QueryMaker(scope, similarity, recall, parse_ttl(ttl))
+        self.reader = PageReader(extractor, min_words, method=method, weighting=weighting, distinguish=distinguish)
+        comparison = self.reader.method
+        self._queries = QueryMaker(comparison, scope, similarity, recall, parse_ttl(ttl), expected_pages)
         layout = Layout(
             namespace=namespace,
-            profile=f"{self.reader.profile}/{len(TABLES)}x64",
-            tables=TABLES,
-            signature_bytes=SIGNATURE_BYTES,
+            profile=self.reader.profile,
+            tables=comparison.tables,
+            signature_bytes=comparison.signature_bytes,
         )
         self._store = make_store(store, layout)
         self._pages = 0
@@ -129,7 +142,7 @@ class Deduplicator:
         )
         answer = self._store.check_and_add(query)
         self._pages = answer.pages
-        return verdict_of(url, page, query, answer)
+        return self._queries.verdict(url, page, query, answer)
 
     def find(
         self,
@@ -145,7 +158,7 @@ class Deduplicator:
         page = self.read(html, text, encoding)
         self.open()
         query = self._queries.query(url, page, pages=self._pages, scope_key=scope_key, similarity=similarity)
-        matches = [match_of(page, query, record) for record in self._store.find(query)]
+        matches = [self._queries.match(page, query, record) for record in self._store.find(query)]
         return sorted(matches, key=lambda match: -match.similarity)
 
     def forget(self, page: str | Fingerprint, *, scope_key: str | None = None) -> int:

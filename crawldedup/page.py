@@ -2,54 +2,75 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.hashing.fingerprint import MIN_WORDS, PROFILE, Fingerprint, fingerprint
+from crawldedup.hashing.features import DEFAULT_WEIGHTING
+from crawldedup.hashing.fingerprint import MIN_WORDS
+from crawldedup.methods.spec import DEFAULT_METHOD, make_method
 from crawldedup.text.decode import tidy
 from crawldedup.text.extract import TEXT_PROFILE, extract_page, get_extractor
+from crawldedup.text.facts import DEFAULT_DISTINGUISH, check_distinguish, text_facts
 
 if TYPE_CHECKING:
+    from crawldedup.hashing.fingerprint import Fingerprint
     from crawldedup.text.extract import Extractor
 
 _LARGEST_MIN_WORDS = 1000
 
 
-@dataclass(frozen=True, slots=True)
 class PageReader:
-    """Reads pages. Holds names and numbers only, so that it can be sent to a worker process.
+    """Reads pages. A worker process is sent the names and numbers, and makes a reader of its own from them.
 
-    Raises ConfigurationError for an extractor that does not exist or is not installed.
+    `method`, `weighting` and `distinguish` as in `Deduplicator`. Raises ConfigurationError for what does not
+    exist, and MissingDependencyError for what is not installed.
     """
 
-    extractor: str = "trafilatura"
-    min_words: int = MIN_WORDS
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.min_words, int) or not 1 <= self.min_words <= _LARGEST_MIN_WORDS:
+    def __init__(
+        self,
+        extractor: str = "trafilatura",
+        min_words: int = MIN_WORDS,
+        *,
+        method: str = DEFAULT_METHOD,
+        weighting: str = DEFAULT_WEIGHTING,
+        distinguish: str = DEFAULT_DISTINGUISH,
+    ) -> None:
+        if not isinstance(min_words, int) or not 1 <= min_words <= _LARGEST_MIN_WORDS:
             raise ConfigurationError(
-                f"min_words is {self.min_words!r}; it must be a whole number from 1 to {_LARGEST_MIN_WORDS}"
+                f"min_words is {min_words!r}; it must be a whole number from 1 to {_LARGEST_MIN_WORDS}"
             )
-        _extractor(self.extractor)
+        check_distinguish(distinguish)
+        self.method = make_method(method, weighting)
+        self._extractor = _extractor(extractor)
+        self._min_words = min_words
+        self._distinguish = distinguish
+        self._made_from = (extractor, min_words, method, weighting, distinguish)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _make_reader, self._made_from
 
     @property
     def profile(self) -> str:
         """Names what decides the bits: indexes of different profiles are never compared."""
-        return f"{self.extractor}/{TEXT_PROFILE}/{PROFILE}"
+        return f"{self._extractor.name}/{TEXT_PROFILE}.{self._distinguish}/{self.method.profile}"
 
     def read(self, body: bytes | str, encoding: str | None = None) -> Fingerprint:
         """Fingerprint an HTML page. `encoding` is what the server declared. Raises PageError."""
-        page = extract_page(body, encoding, _extractor(self.extractor), min_words=self.min_words)
-        return fingerprint(page.main, min_words=self.min_words, identity=page.whole)
+        page = extract_page(body, encoding, self._extractor, min_words=self._min_words, distinguish=self._distinguish)
+        return self.method.fingerprint(page.main, min_words=self._min_words, identity=page.whole, facts=page.facts)
 
     def read_text(self, text: str) -> Fingerprint:
         """Fingerprint a text that is already extracted. Raises PageError if there is none."""
         tidied = tidy(text)
         if not tidied:
             raise PageError("empty", "the text is empty")
-        return fingerprint(tidied, min_words=self.min_words)
+        facts = text_facts(tidied, self._distinguish)
+        return self.method.fingerprint(tidied, min_words=self._min_words, identity=None, facts=facts)
+
+
+def _make_reader(extractor: str, min_words: int, method: str, weighting: str, distinguish: str) -> PageReader:
+    return PageReader(extractor, min_words, method=method, weighting=weighting, distinguish=distinguish)
 
 
 @cache

@@ -49,6 +49,11 @@ def salt_of(key: str, signature_bytes: int) -> Salt:
     return Salt(mmh3.hash64(name, signed=False)[0], b"".join(blocks)[:signature_bytes])
 
 
+def xored(first: bytes, second: bytes) -> bytes:
+    """Two strings of bytes of one length, XORed."""
+    return (int.from_bytes(first, "big") ^ int.from_bytes(second, "big")).to_bytes(len(first), "big")
+
+
 @lru_cache(maxsize=4096)
 def _site_of_host(host: str) -> str:
     return _registered(host).top_domain_under_public_suffix or host

@@ -24,7 +24,8 @@ class Verdict:
     `original` is the URL of the earlier page, `similarity` the estimated Jaccard similarity (0..1) of the
     two pages' word 3-shingles, `hamming` the number of differing search bits; all three are None for a
     page that is `new` or `thin`. `copies` counts the duplicates of `original` seen so far, this page
-    included. `changed` says that a `revisit` brought other text than the last visit did.
+    included. `changed` says that a `revisit` brought other text than the last visit did. `probes` and
+    `candidates` are the work that was done: ranges planned, and remembered pages compared.
     """
 
     kind: Kind
@@ -35,6 +36,8 @@ class Verdict:
     words: int = 0
     copies: int = 0
     changed: bool = False
+    probes: int = 0
+    candidates: int = 0
 
     @property
     def is_duplicate(self) -> bool:

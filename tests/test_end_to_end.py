@@ -16,7 +16,7 @@ from crawldedup.demo.run import DemoOptions, crawl_settings
 from crawldedup.demo.server import serving
 from crawldedup.demo.site import DemoSite
 from crawldedup.demo.texts import main_text
-from crawldedup.demo.truth import jaccard
+from crawldedup.evaluation.exact import jaccard
 from crawldedup.verdict import Kind
 from tests.servers import RedisServer
 

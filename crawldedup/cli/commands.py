@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from crawldedup.cli.options import make_deduplicator
-from crawldedup.cli.sources import single_source, sources
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page import PageReader
 from crawldedup.printable import printable
 from crawldedup.search.decision import estimate_similarity
+from crawldedup.sources import single_source, sources
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from crawldedup.cli.sources import Source
+    from crawldedup.sources import Source
 
 
 def check(options: Namespace, out: Console, err: Console) -> int:

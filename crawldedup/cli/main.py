@@ -13,7 +13,7 @@ from rich.text import Text
 
 from crawldedup import __version__
 from crawldedup.cli import commands
-from crawldedup.cli.options import add_json_option, add_reading_options, add_store_options
+from crawldedup.cli.options import add_json_option, add_method_options, add_reading_options, add_store_options
 from crawldedup.errors import CrawlDedupError
 from crawldedup.printable import printable
 
@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_demo)
 
     command = add("check", help="decide about pages and remember them")
-    command.add_argument("sources", nargs="+", metavar="PAGE", help="file, folder, .jsonl, URL, or - for stdin")
+    command.add_argument("sources", nargs="+", metavar="PAGE", help="file, folder, .jsonl, .warc, URL, or - for stdin")
     command.add_argument("--url", help="the URL to check the page under (default: its own)")
     add_store_options(command)
     add_reading_options(command)
@@ -84,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(run=commands.compare)
 
     command = add("scan", help="find the clusters of near duplicates within a collection")
-    command.add_argument("sources", nargs="+", metavar="PAGES", help="files, folders or .jsonl files")
+    command.add_argument("sources", nargs="+", metavar="PAGES", help="files, folders, .jsonl or .warc files")
     add_reading_options(command)
     add_json_option(command)
     command.set_defaults(run=commands.scan)
@@ -106,6 +106,26 @@ def _parser() -> argparse.ArgumentParser:
     _add_profile_option(command)
     add_json_option(command)
     command.set_defaults(run=commands.info)
+
+    command = add("bench", help="measure on pages of your own")
+    measures = command.add_subparsers(metavar="WHAT", required=True)
+    command = measures.add_parser(
+        "quality",
+        help="which pages a method finds, against the exact similarity of all pairs",
+        description="Shows pages to a method in their order, and compares what it flags with the exact Jaccard "
+        "similarity of all pairs of pages.",
+    )
+    command.add_argument("source", metavar="SOURCE", help="folder, .jsonl or .warc file (these two may end in .gz)")
+    add_method_options(command)
+    command.add_argument("--extractor", default="trafilatura", help="for pages that are HTML (default: trafilatura)")
+    command.add_argument("--limit", type=int, metavar="N", help="take the first N pages only")
+    command.add_argument(
+        "--pairs", type=Path, metavar="FILE", help='the exact pairs, as lines of {"a": URL, "b": URL, "j3": 0.5 to 1}'
+    )
+    command.add_argument("--plot", type=Path, metavar="FILE", help="draw the shares, as .svg or .png")
+    command.add_argument("--detail", action="store_true", help="show counts by band, and what was missed")
+    add_json_option(command)
+    command.set_defaults(run=_bench_quality)
     return parser
 
 
@@ -120,3 +140,9 @@ def _demo(options: argparse.Namespace, out: Console, err: Console) -> int:
     from crawldedup.cli.demo import demo
 
     return demo(options, out, err)
+
+
+def _bench_quality(options: argparse.Namespace, out: Console, err: Console) -> int:
+    from crawldedup.cli.bench import quality
+
+    return quality(options, out, err)

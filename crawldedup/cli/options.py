@@ -6,7 +6,10 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.deduplicator import Deduplicator
+from crawldedup.evaluation.judges import EXPECTED_PAGES
+from crawldedup.hashing.features import DEFAULT_WEIGHTING
 from crawldedup.hashing.fingerprint import MIN_WORDS
+from crawldedup.methods.spec import DEFAULT_METHOD, METHODS
 from crawldedup.scope import SCOPES
 
 if TYPE_CHECKING:
@@ -29,6 +32,29 @@ def add_reading_options(parser: ArgumentParser) -> None:
         help="trafilatura, resiliparse, text, or the dotted path of your own (default: trafilatura)",
     )
     parser.add_argument("--min-words", type=int, default=MIN_WORDS, help=f"thin below this (default: {MIN_WORDS})")
+
+
+def add_method_options(parser: ArgumentParser) -> None:
+    """Which methods are compared, and with what settings."""
+    parser.add_argument(
+        "--method",
+        action="append",
+        metavar="METHOD",
+        help=f"{', '.join(METHODS)}, with options as in 'simhash?distance=3&blocks=5'; "
+        f"repeat it to compare several (default: {DEFAULT_METHOD})",
+    )
+    parser.add_argument(
+        "--weighting", default=DEFAULT_WEIGHTING, help=f"how words are weighted (default: {DEFAULT_WEIGHTING})"
+    )
+    parser.add_argument("--similarity", type=float, default=0.9, help="near duplicate from here on (default: 0.9)")
+    parser.add_argument("--recall", type=float, default=0.98, help="share of them to find (default: 0.98)")
+    parser.add_argument(
+        "--expected-pages",
+        type=int,
+        default=EXPECTED_PAGES,
+        metavar="N",
+        help=f"search as in an index of so many pages (default: {EXPECTED_PAGES:,})",
+    )
 
 
 def add_store_options(parser: ArgumentParser) -> None:

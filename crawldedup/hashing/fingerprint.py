@@ -6,8 +6,8 @@ makes a bit likely to flip in a near duplicate (Sood & Loguinov 2011), so the qu
 
 Two kinds of features, because finding and judging want opposite things:
 
-- search bits: words and word pairs with weight 1 + log(term frequency). They tolerate edits, so few probes
-  find a near duplicate, and a template shared by many pages does not dominate them as single words would.
+- search bits: words and word pairs with weights that grow with the term frequency. They tolerate edits, so few
+  probes find a near duplicate; the pairs keep a template shared by many pages from dominating them.
 - verify bits: the set of word 3-shingles, the very set whose Jaccard similarity the user's threshold means.
 
 All sums are sums of small integers, so they are exact and every machine makes the same bits.
@@ -17,16 +17,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import mmh3
 import numpy as np
 
-from crawldedup.text.tokenize import mix, word_hashes
+from crawldedup.hashing.features import default_features, first_of_runs, pair_hashes, shingle_hashes
+from crawldedup.text.tokenize import word_hashes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from crawldedup.hashing.features import SearchFeatures
 
     Hashes = NDArray[np.uint64]
     Floats = NDArray[np.float32]
@@ -38,28 +40,23 @@ MIN_WORDS: Final = 20
 """Below this many words a page is `thin`: too few shingles to tell pages apart, and often the same few words on
 every page of a site whose content comes by script."""
 
-PROFILE: Final = "words+pairs.logtf.64/shingle3.set.256/unicode14/1"
-"""Names everything that decides the bits; indexes of different profiles are never compared."""
+PROFILE: Final = "shingle3.set.256/unicode14/2"
+"""Names everything but the search features that decides the bits; see `SearchFeatures.name` for those."""
 
-_PAIR_FACTOR: Final = np.uint64(0xC2B2AE3D27D4EB4F)
-_FIRST_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
-_TRIPLE_FACTOR: Final = np.uint64(0x165667B19E3779F9)
 # One odd factor for each of the four 64-bit words of verify bits.
 _VERIFY_FACTORS: Final = np.array(
     [[0x9E3779B97F4A7C15], [0xBF58476D1CE4E5B9], [0x94D049BB133111EB], [0xD6E8FEB86659FD93]], np.uint64
 )
 _HALF: Final = np.uint64(32)
 _QUARTER: Final = np.uint64(29)
-# Feature weights are eighths: small integers keep every sum exact.
-_WEIGHT_UNIT: Final = 8
-_MAX_FREQUENCY: Final = 1 << 16
 _BYTE_LANES: Final = np.uint64(0x0101010101010101)
 _LANE_SHIFTS: Final = np.arange(8, dtype=np.uint64)[:, None, None]
 # A byte counts no further.
 _MAX_ROWS_A_LANE: Final = 255
-# Bounds the temporary arrays (about 2 KiB a row) whatever the length of the page, and keeps matrix products too small
+# Bounds the temporary arrays (about 2 KiB a row) whatever the length of the page, keeps sums of weights exact in
+# float32 (1,024 times 2 MAX_WEIGHT is below 2^24), and keeps matrix products too small
 # for BLAS to spread over threads: beside busy processes, their waking takes longer than the product by far.
-_ROWS_A_BLOCK: Final = 2048
+_ROWS_A_BLOCK: Final = 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +65,9 @@ class Fingerprint:
 
     `search` holds 64 bits, `verify` 32 bytes; bit j of `search` is bit 63 - j of the integer and belongs to
     `search_weights[j]` (shape (64,)), bit j of `verify` is the j-th bit of the bytes read from the left and
-    belongs to `verify_weights[j]` (shape (256,)). `digest` is a 64-bit hash of the whole text. A `thin`
+    belongs to `verify_weights[j]` (shape (256,)). Other methods than the default give `verify` another
+    length. `digest` is a 64-bit hash of the whole text. `facts` is a 64-bit hash of what tells the page from
+    others that read alike, 0 for nothing: pages of different facts are never near duplicates. A `thin`
     fingerprint has too few words: its weights are zero, its bits come from the digest, and it equals only
     its exact copies.
     """
@@ -80,22 +79,30 @@ class Fingerprint:
     digest: int
     words: int
     thin: bool
+    facts: int = 0
 
 
-def fingerprint(text: str, *, min_words: int = MIN_WORDS, identity: str | None = None) -> Fingerprint:
+def fingerprint(
+    text: str,
+    *,
+    min_words: int = MIN_WORDS,
+    identity: str | None = None,
+    facts: str | None = None,
+    features: SearchFeatures | None = None,
+) -> Fingerprint:
     """Fingerprint a text.
 
+    `features` makes the search features, by default words and word pairs whose weight grows with tf^0.75.
+    `facts` is what tells the page from others that read alike.
     `identity` is what an exact copy of a thin page must share (white space aside), by default the text
     itself; a caller who fingerprints only a part of a page gives the whole of it here, lest two short
     pages be called copies for sharing a few words.
     """
     hashes = word_hashes(text)
     if len(hashes) < max(min_words, SHINGLE_WORDS):
-        whole = text if identity is None else identity
-        return thin_fingerprint(text_digest(" ".join(whole.split())), len(hashes))
-    features, shingles = _features(hashes)
-    search_weights = _search_weights(features)
-    verify_weights = _verify_weights(shingles)
+        return thin_fingerprint_of(text, len(hashes), identity)
+    search_weights = bit_weights(*(features or default_features())(text, hashes))
+    verify_weights = _verify_weights(shingle_hashes(hashes, pair_hashes(hashes)))
     return Fingerprint(
         search=int.from_bytes(np.packbits(search_weights >= 0).tobytes(), "big"),
         search_weights=search_weights,
@@ -104,6 +111,33 @@ def fingerprint(text: str, *, min_words: int = MIN_WORDS, identity: str | None =
         digest=text_digest(text),
         words=len(hashes),
         thin=False,
+        facts=facts_hash(facts),
+    )
+
+
+def simhash_fingerprint(
+    text: str,
+    features: SearchFeatures,
+    *,
+    min_words: int = MIN_WORDS,
+    identity: str | None = None,
+    facts: str | None = None,
+) -> Fingerprint:
+    """The classic fingerprint: 64 bits of weighted features, which stand for the verify bits too."""
+    hashes = word_hashes(text)
+    if len(hashes) < max(min_words, SHINGLE_WORDS):
+        return thin_fingerprint_of(text, len(hashes), identity, SEARCH_BITS // 8)
+    weights = bit_weights(*features(text, hashes))
+    bits = np.packbits(weights >= 0).tobytes()
+    return Fingerprint(
+        search=int.from_bytes(bits, "big"),
+        search_weights=weights,
+        verify=bits,
+        verify_weights=weights,
+        digest=text_digest(text),
+        words=len(hashes),
+        thin=False,
+        facts=facts_hash(facts),
     )
 
 
@@ -112,50 +146,40 @@ def text_digest(text: str) -> int:
     return int(mmh3.hash64(text.encode("utf-8", "replace"), signed=False)[0])
 
 
-def thin_fingerprint(digest: int, words: int) -> Fingerprint:
+def facts_hash(facts: str | None) -> int:
+    """64 bits of a page's facts; 0 if there are none."""
+    return text_digest(facts) if facts else 0
+
+
+def thin_fingerprint_of(
+    text: str, words: int, identity: str | None, verify_bytes: int = VERIFY_BITS // 8
+) -> Fingerprint:
+    """The fingerprint of a text with too few words; `identity` as in `fingerprint`."""
+    whole = text if identity is None else identity
+    return thin_fingerprint(text_digest(" ".join(whole.split())), words, verify_bytes)
+
+
+def thin_fingerprint(digest: int, words: int, verify_bytes: int = VERIFY_BITS // 8) -> Fingerprint:
     """The fingerprint of a page with too few words: bits that only an exact copy shares."""
     seed = digest.to_bytes(8, "big")
-    verify = b"".join(mmh3.hash_bytes(seed, seed=part) for part in range(VERIFY_BITS // 128))
+    verify = b"".join(mmh3.hash_bytes(seed, seed=part) for part in range(-(-verify_bytes // 16)))
     return Fingerprint(
         search=digest,
         search_weights=np.zeros(SEARCH_BITS, np.float32),
-        verify=verify,
-        verify_weights=np.zeros(VERIFY_BITS, np.float32),
+        verify=verify[:verify_bytes],
+        verify_weights=np.zeros(8 * verify_bytes, np.float32),
         digest=digest,
         words=words,
         thin=True,
     )
 
 
-@cache
-def _frequency_weights() -> Floats:
-    """1 + ln(term frequency) in units of 1 / _WEIGHT_UNIT, rounded; index 0 is unused."""
-    frequencies = np.maximum(np.arange(_MAX_FREQUENCY), 1)
-    weights: Floats = np.rint(_WEIGHT_UNIT * (1 + np.log(frequencies))).astype(np.float32)
-    return weights
-
-
-def _features(words: Hashes) -> tuple[Hashes, Hashes]:
-    """The search features and the 3-shingles of a page's words, all with their repetitions."""
-    pairs = words[:-1] * _FIRST_FACTOR
-    pairs += words[1:] * _PAIR_FACTOR
-    shingles = pairs[:-1] * _TRIPLE_FACTOR
-    shingles += words[2:]
-    return np.concatenate((words, mix(pairs))), shingles
-
-
-def _search_weights(features: Hashes) -> Floats:
-    """Normalised weights of the search bits, shape (64,). Sorts `features` in place."""
-    features.sort()
-    firsts = _first_of_runs(features)
-    frequencies = np.empty_like(firsts)
-    np.subtract(firsts[1:], firsts[:-1], out=frequencies[:-1])
-    frequencies[-1] = len(features) - firsts[-1]
-    weights = _frequency_weights().take(frequencies, mode="clip")
-    distinct = features.take(firsts).astype(">u8", copy=False)
+def bit_weights(distinct: Hashes, weights: Floats) -> Floats:
+    """Normalised weights of the 64 bits of weighted features, shape (64,). The weights are whole numbers."""
+    hashes = distinct.astype(">u8", copy=False)
     sums = np.zeros(SEARCH_BITS, np.float64)
-    for start in range(0, len(distinct), _ROWS_A_BLOCK):
-        block = distinct[start : start + _ROWS_A_BLOCK]
+    for start in range(0, len(hashes), _ROWS_A_BLOCK):
+        block = hashes[start : start + _ROWS_A_BLOCK]
         bits = np.unpackbits(block.view(np.uint8)).reshape(-1, SEARCH_BITS).astype(np.float32)
         sums += weights[start : start + _ROWS_A_BLOCK] @ bits
     # Exact in float64: integers far below 2^53.
@@ -168,7 +192,7 @@ def _search_weights(features: Hashes) -> Floats:
 def _verify_weights(shingles: Hashes) -> Floats:
     """Normalised weights of the verify bits over the set of shingles, shape (256,). Sorts in place."""
     shingles.sort()
-    distinct = shingles.take(_first_of_runs(shingles))
+    distinct = shingles.take(first_of_runs(shingles))
     counts = np.zeros(VERIFY_BITS, np.int64)
     for start in range(0, len(distinct), _ROWS_A_BLOCK):
         counts += _count_bits(distinct[start : start + _ROWS_A_BLOCK])
@@ -200,11 +224,3 @@ def _count_bits(hashes: Hashes) -> NDArray[np.int64]:
     counters = sums.astype("<u8", copy=False).view(np.uint8).reshape(8, 4, lanes, 8)
     counts: NDArray[np.int64] = counters.sum(axis=2, dtype=np.int64).ravel()
     return counts
-
-
-def _first_of_runs(ordered: Hashes) -> NDArray[np.intp]:
-    """Where each run of equal values starts."""
-    first = np.empty(len(ordered), np.bool_)
-    first[0] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    return first.nonzero()[0]

@@ -202,7 +202,7 @@ class DedupMiddleware:
 
 def deduplicator_for(settings: DedupSettings) -> Deduplicator:
     """The library's object for these settings, not opened yet. Raises `ConfigurationError`."""
-    optional = {} if settings.min_words is None else {"min_words": settings.min_words}
+    optional: dict[str, Any] = {} if settings.min_words is None else {"min_words": settings.min_words}
     try:
         return Deduplicator(
             settings.store,
@@ -212,6 +212,9 @@ def deduplicator_for(settings: DedupSettings) -> Deduplicator:
             recall=settings.recall,
             ttl=settings.ttl,
             extractor=settings.extractor,
+            distinguish=settings.distinguish,
+            method=settings.method,
+            weighting=settings.weighting,
             **optional,
         )
     except ConfigurationError as error:

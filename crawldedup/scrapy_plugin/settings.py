@@ -12,7 +12,10 @@ from scrapy.utils.job import job_dir
 
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
+from crawldedup.hashing.features import DEFAULT_WEIGHTING
+from crawldedup.methods.spec import DEFAULT_METHOD
 from crawldedup.scope import SCOPES
+from crawldedup.text.facts import DEFAULT_DISTINGUISH, DISTINGUISH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -24,15 +27,20 @@ ACTIONS = ("drop", "drop-items", "mark")
 ON_ERROR = ("pass", "fail")
 DEFAULT_EXTRACTOR = "trafilatura"
 
+# Learns while it reads, so that one worker must read all pages.
+LEARNING_WEIGHTING = "tf-idf"
+
 # Quick enough that sending a page to another process would be a large part of the work.
 INLINE_EXTRACTORS = ("resiliparse", "text")
 
 _KNOWN = (
     "ACTION",
     "DEFAULT",
+    "DISTINGUISH",
     "ENABLED",
     "EXTRACTOR",
     "KEEP_PER_CLUSTER",
+    "METHOD",
     "MIN_WORDS",
     "NAMESPACE",
     "ON_ERROR",
@@ -41,6 +49,7 @@ _KNOWN = (
     "SIMILARITY",
     "STORE",
     "TTL",
+    "WEIGHTING",
     "WORKERS",
 )
 
@@ -63,6 +72,9 @@ class DedupSettings:
     ttl: str | int | None = None
     extractor: str = DEFAULT_EXTRACTOR
     min_words: int | None = None
+    distinguish: str = DEFAULT_DISTINGUISH
+    method: str = DEFAULT_METHOD
+    weighting: str = DEFAULT_WEIGHTING
     keep_per_cluster: int = 1
     default: bool = True
     on_error: str = "pass"
@@ -81,7 +93,15 @@ class DedupSettings:
             field: _CHECKS[field](PREFIX + field.upper(), value) for field, value in given.items()
         }
         checked.setdefault("store", _default_store(settings))
-        checked.setdefault("workers", default_workers(checked.get("extractor", DEFAULT_EXTRACTOR)))
+        workers = default_workers(checked.get("extractor", DEFAULT_EXTRACTOR))
+        if checked.get("weighting") == LEARNING_WEIGHTING:
+            if checked.get("workers", 0) > 1:
+                raise ConfigurationError(
+                    f"{PREFIX}WORKERS is {checked['workers']!r}; with {PREFIX}WEIGHTING = {LEARNING_WEIGHTING!r} it must "
+                    f"be 0 or 1, for each worker would learn frequencies of its own. Load them from a file instead."
+                )
+            workers = min(workers, 1)
+        checked.setdefault("workers", workers)
         return cls(**checked)
 
 
@@ -189,6 +209,9 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "ttl": _core_allows("ttl", _ttl),
     "extractor": _core_allows("extractor", _text),
     "min_words": lambda name, value: whole(name, value, 1),
+    "distinguish": lambda name, value: one_of(name, value, DISTINGUISH),
+    "method": _core_allows("method", _text),
+    "weighting": _text,
     "keep_per_cluster": lambda name, value: whole(name, value, 1),
     "default": yes_or_no,
     "on_error": lambda name, value: one_of(name, value, ON_ERROR),

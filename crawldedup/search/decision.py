@@ -40,7 +40,8 @@ _ESTIMATE_TOLERANCE: Final = 5e-5
 class CostRule:
     """Accept a signature when the costs of the bits in which it differs sum up to at most `limit`.
 
-    `costs` holds one byte a bit of the signature. Costs are whole numbers so that every store, in whatever
+    `costs` holds one byte for each bit of the signature, or one for each byte of it: then bytes are compared as
+    a whole. Costs are whole numbers so that every store, in whatever
     language it sums them, comes to the same decision.
     """
 
@@ -53,7 +54,8 @@ class CostRule:
 
     def costs_of(self, own: bytes, others: NDArray[np.uint8]) -> NDArray[np.int64]:
         """The same for many signatures, shape (signatures, bytes of a signature)."""
-        differing = np.unpackbits(others ^ np.frombuffer(own, np.uint8), axis=1)
+        differing = others ^ np.frombuffer(own, np.uint8)
+        differing = differing != 0 if len(self.costs) == len(own) else np.unpackbits(differing, axis=1)
         return differing.astype(np.int64) @ np.frombuffer(self.costs, np.uint8).astype(np.int64)
 
 
@@ -70,9 +72,20 @@ def likelihood_rule(weights: Floats, threshold: float) -> CostRule:
     return CostRule(scaled.tobytes(), _SCALED_LIMIT)
 
 
+def flip_costs(weights: Floats, similarity: float) -> bytes:
+    """How unlikely each bit flips in a page of this similarity: minus the log odds in eighths, one byte a bit."""
+    odds = normal_tables().log_odds.take(grid_rows(np.abs(weights), steepness(similarity)))
+    return np.minimum(np.rint(odds * -8), MAX_COST).astype(np.uint8).tobytes()
+
+
 def hamming_rule(bits: int, distance: int) -> CostRule:
     """The classic rule "at most `distance` bits differ"."""
     return CostRule(bytes([1]) * bits, distance)
+
+
+def byte_rule(size: int, distance: int) -> CostRule:
+    """The rule "at most `distance` of `size` bytes differ"."""
+    return CostRule(bytes([1]) * size, distance)
 
 
 def identity_rule(bits: int) -> CostRule:

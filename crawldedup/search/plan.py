@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from crawldedup.search.tables import BlockSearch, Table
 
 _KEY_BITS: Final = 64
+STORED_BITS: Final = 34
+"""Leading bits of a key that every store keeps."""
+_FIRST_TABLE: Final = np.zeros(1, np.intp)
 _ALL_ONES: Final = (1 << _KEY_BITS) - 1
 MIN_PREFIX_BITS: Final = 8
 MAX_PREFIX_BITS: Final = 32
@@ -53,6 +56,20 @@ def single_plan(key: int) -> ProbePlan:
     return ProbePlan(np.zeros(1, np.intp), bound, bound, 1.0)
 
 
+def own_key_first(plan: ProbePlan, key: int) -> ProbePlan:
+    """The plan, but first of all the page's own key in the first table, as far as stores keep keys.
+
+    There exact copies are, and however many pages of one template share the plan's prefixes, few share this.
+    """
+    rest = (1 << _KEY_BITS - STORED_BITS) - 1
+    return ProbePlan(
+        tables=np.concatenate((_FIRST_TABLE, plan.tables)),
+        lows=np.concatenate((np.array([key & ~rest], np.uint64), plan.lows)),
+        highs=np.concatenate((np.array([key | rest], np.uint64), plan.highs)),
+        recall=plan.recall,
+    )
+
+
 def exact_plan(fingerprint: int, search: BlockSearch) -> ProbePlan:
     """Every fingerprint within `search.distance` bits: one range in each of the search's tables."""
     lows, highs = [], []
@@ -65,8 +82,8 @@ def exact_plan(fingerprint: int, search: BlockSearch) -> ProbePlan:
 
 
 def prefix_bits(pages: int) -> int:
-    """Prefix length at which eight probes or more meet one unrelated page in an index of `pages` pages."""
-    return min(max(math.ceil(math.log2(max(pages, 1))) + 3, MIN_PREFIX_BITS), MAX_PREFIX_BITS)
+    """Prefix length at which two probes or more meet one unrelated page in an index of `pages` pages."""
+    return min(max(math.ceil(math.log2(max(pages, 1))) + 1, MIN_PREFIX_BITS), MAX_PREFIX_BITS)
 
 
 def volatile_plan(

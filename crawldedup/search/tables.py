@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -24,10 +24,26 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+KEY_BITS = 64
+
 Block = tuple[int, int]
 """First bit and number of bits."""
 Move = tuple[int, int, int]
 """Of a block: its lowest bit in the fingerprint, number of bits, lowest bit in the key, counted from the right."""
+
+
+class Order(Protocol):
+    """Which bits of a page make its key in a table: bits of `search`, then those of `signature`."""
+
+    @property
+    def order(self) -> NDArray[np.intp]:
+        """For each bit of the key, from the left, which bit of the page it is, shape (at most KEY_BITS,).
+
+        The first 64 are those of the search bits, 64 is the first of the signature. Bits that the order lacks are 0.
+        """
+
+    def key_of(self, search: int, signature: bytes) -> int:
+        """The key of a page: 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +68,11 @@ class Table:
         for first, width in self.blocks:
             key = key << width | fingerprint >> self.bits - first - width & (1 << width) - 1
         return key
+
+    def key_of(self, search: int, signature: bytes) -> int:
+        """See `Order`."""
+        del signature
+        return self.key(search)
 
     def keys(self, fingerprints: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """The keys of many fingerprints, same shape."""
@@ -92,6 +113,36 @@ def rotated_tables(count: int, bits: int = 64) -> tuple[Table, ...]:
         raise ConfigurationError(f"the number of tables is {count}; it must lie between 1 and {bits}")
     blocks = split_blocks(bits, count)
     return tuple(Table(blocks[lead:] + blocks[:lead]) for lead in range(count))
+
+
+@dataclass(frozen=True)
+class Band:
+    """An order that takes some bits of a signature: those of one band of a MinHash signature (see `band_tables`)."""
+
+    bits: tuple[int, ...]
+
+    @cached_property
+    def order(self) -> NDArray[np.intp]:
+        """See `Order`."""
+        return np.array(self.bits, np.intp) + KEY_BITS
+
+    def key_of(self, search: int, signature: bytes) -> int:
+        """See `Order`."""
+        del search
+        chosen = np.unpackbits(np.frombuffer(signature, np.uint8)).take(self.bits)
+        return int.from_bytes(np.packbits(chosen).tobytes().ljust(KEY_BITS // 8, b"\0"), "big")
+
+
+def band_tables(bands: int, rows: int, *, width: int) -> tuple[Band, ...]:
+    """One table for each band of a signature whose rows are `width` bits wide.
+
+    A key holds the first bit of every row of its band, then the second of every row, and so on: stores look at
+    the leading bits of a key, so that these come from all rows alike (b-bit minwise hashing, Li and König 2010).
+    """
+    return tuple(
+        Band(tuple(((band * rows + row) * width + bit) for bit in range(width) for row in range(rows))[:KEY_BITS])
+        for band in range(bands)
+    )
 
 
 @dataclass(frozen=True)

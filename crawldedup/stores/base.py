@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
+from crawldedup.search.plan import STORED_BITS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -27,18 +29,22 @@ if TYPE_CHECKING:
 
     from crawldedup.search.decision import CostRule
     from crawldedup.search.plan import ProbePlan
-    from crawldedup.search.tables import Table
+    from crawldedup.search.tables import Order
 
     Keys = NDArray[np.uint64]
 
 LEASE_SECONDS: Final = 120
 """A crawler that is not heard of for this long has left the crawl; see `Crawler`."""
 
-MAX_CANDIDATES: Final = 256
-"""At most so many records are compared with one page, best ranges first: work a page stays bounded."""
+MAX_CANDIDATES: Final = 64
+"""At most so many records are compared with one page: work a page stays bounded."""
 
-ID_BITS: Final = 30
-"""Embedded stores pack a key's leading 34 bits and a page number into one 64-bit integer."""
+MAX_KEYS: Final = 512
+"""At most so many keys are read for one page, best ranges first, and an eighth of it from one range. Where they name
+more than MAX_CANDIDATES pages, as the pages of one template do, those with the most likely keys are compared."""
+
+ID_BITS: Final = 64 - STORED_BITS
+"""Embedded stores pack a key's leading bits and a page number into one 64-bit integer."""
 MAX_PAGES: Final = 1 << ID_BITS
 _ID_MASK: Final = MAX_PAGES - 1
 _KEY_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF ^ _ID_MASK
@@ -63,6 +69,8 @@ class Query:
     """A page to look up: what it is, where to look, and which records are accepted.
 
     `exact_only` asks for an equal digest beside an accepted signature (pages too thin for a fingerprint).
+    `rank_costs` holds one byte for each search bit, the higher the less a near duplicate is expected to differ
+    there; it ranks keys where there are too many, and is empty if there is nothing to rank them by.
     """
 
     entry: Entry
@@ -71,6 +79,13 @@ class Query:
     ttl_seconds: int | None = None
     exact_only: bool = False
     max_candidates: int = MAX_CANDIDATES
+    max_keys: int = MAX_KEYS
+    rank_costs: bytes = b""
+
+    @property
+    def max_keys_a_range(self) -> int:
+        """At most so many keys are read from one range."""
+        return max(1, self.max_keys // 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +151,12 @@ class Layout:
 
     namespace: str
     profile: str
-    tables: tuple[Table, ...]
+    tables: tuple[Order, ...]
     signature_bytes: int
+
+    def keys(self, search: int, signature: bytes) -> tuple[int, ...]:
+        """The key of a page in each table."""
+        return tuple(table.key_of(search, signature) for table in self.tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +223,34 @@ def accepted(query: Query, signatures: Sequence[bytes], digests: Sequence[int]) 
         for position, cost in enumerate(costs)
         if cost <= query.rule.limit and (not query.exact_only or digests[position] == query.entry.digest)
     ]
+
+
+def rank_costs(query: Query, layout: Layout) -> NDArray[np.uint8]:
+    """The query's rank costs in the order of each table's keys, shape (tables, STORED_BITS or 0)."""
+    if not query.rank_costs:
+        return np.empty((len(layout.tables), 0), np.uint8)
+    costs = np.frombuffer(query.rank_costs, np.uint8)
+    return np.stack([costs.take(table.order[:STORED_BITS]) for table in layout.tables])
+
+
+def choose_pages(query: Query, layout: Layout, found: Sequence[tuple[int, int]]) -> list[int]:
+    """The pages to compare, of all whose keys were found: (table, packed key) pairs, best ranges first.
+
+    If there are more than may be compared, those whose keys differ least from the page's own, by rank costs.
+    """
+    pages = {page_of(packed): position for position, (_, packed) in reversed(list(enumerate(found)))}
+    if len(pages) <= query.max_candidates:
+        return sorted(pages, key=pages.__getitem__)
+    positions = np.sort(np.fromiter(pages.values(), np.intp))
+    tables = np.array([found[position][0] for position in positions], np.intp)
+    packed = np.array([found[position][1] for position in positions], np.uint64)
+    own = np.array(layout.keys(query.entry.search, query.entry.signature), np.uint64)
+    differing = (packed ^ own.take(tables)).astype(">u8").view(np.uint8).reshape(-1, 8)
+    costs = rank_costs(query, layout)
+    bits = np.unpackbits(differing, axis=1)[:, : costs.shape[1]]
+    ranks = (bits * costs.take(tables, axis=0)).sum(axis=1, dtype=np.int64)
+    nearest = ranks.argsort(kind="stable")[: query.max_candidates]
+    return [page_of(key) for key in packed.take(nearest).tolist()]
 
 
 def pack_key(key: int, page: int) -> int:

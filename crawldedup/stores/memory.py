@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -20,6 +22,7 @@ from crawldedup.stores.base import (
     Status,
     StoreInfo,
     accepted,
+    choose_pages,
     pack_key,
     packed_range,
     packed_ranges,
@@ -78,7 +81,7 @@ class SortedKeys:
             self._main = np.delete(self._main, np.searchsorted(self._main, np.uint64(key)))
 
     def ranges(self, lows: NDArray[np.uint64], highs: NDArray[np.uint64], limit: int) -> list[tuple[int, int]]:
-        """(number of a range, key) of the first `limit` keys in the ranges (ends included), in order."""
+        """(number of a range, key) of the first `limit` keys of each range (ends included), in order."""
         found: list[tuple[int, int]] = []
         for part in (self._main, self._delta[: self._in_delta]):
             first = np.searchsorted(part, lows, "left")
@@ -87,7 +90,9 @@ class SortedKeys:
                 keys = part[first[number] : min(last[number], first[number] + limit)]
                 found.extend((number, key) for key in keys.tolist())
         found.sort()
-        return found[:limit]
+        if len(found) <= limit:
+            return found
+        return [pair for _, mine in groupby(found, itemgetter(0)) for pair in islice(mine, limit)]
 
 
 class MemoryStore:
@@ -194,17 +199,17 @@ class MemoryStore:
         return query.ttl_seconds is None or int(self._rows[page]["seen_at"]) >= now - query.ttl_seconds
 
     def _candidates(self, query: Query, now: int) -> list[int]:
-        """Pages in the query's ranges, without repetition, best ranges first."""
-        found: list[tuple[int, int]] = []
+        """Pages in the query's ranges, without repetition, best first."""
+        found: list[tuple[int, int, int]] = []
         lows, highs = packed_ranges(query.plan)
         for number, keys in enumerate(self._tables):
             mine = np.flatnonzero(query.plan.tables == number)
             places = mine.tolist()
-            ranges = keys.ranges(lows[mine], highs[mine], query.max_candidates)
-            found.extend((places[place], page_of(packed)) for place, packed in ranges)
-        pages = dict.fromkeys(page for _, page in sorted(found))
-        live = [page for page in pages if self._is_live(page, query, now)]
-        return live[: query.max_candidates]
+            ranges = keys.ranges(lows[mine], highs[mine], query.max_keys_a_range)
+            found.extend((places[place], number, packed) for place, packed in ranges)
+        found.sort()
+        pages = choose_pages(query, self._layout, [(number, packed) for _, number, packed in found[: query.max_keys]])
+        return [page for page in pages if self._is_live(page, query, now)]
 
     def _matches(self, query: Query, candidates: list[int]) -> list[tuple[int, int]]:
         """(cost, page) of the accepted candidates."""
@@ -269,5 +274,6 @@ class MemoryStore:
             keys.remove(key)
 
     def _packed_keys(self, page: int) -> list[int]:
-        search = int(self._rows[page]["search"])
-        return [pack_key(table.key(search), page) for table in self._layout.tables]
+        row = self._rows[page]
+        keys = self._layout.keys(int(row["search"]), row["signature"].tobytes())
+        return [pack_key(key, page) for key in keys]

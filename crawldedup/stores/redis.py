@@ -15,6 +15,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+import numpy as np
 import redis
 from redis.backoff import NoBackoff
 from redis.exceptions import NoPermissionError
@@ -28,6 +29,7 @@ from crawldedup.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
+from crawldedup.search.tables import KEY_BITS
 from crawldedup.stores.base import (
     LEASE_SECONDS,
     Answer,
@@ -38,6 +40,7 @@ from crawldedup.stores.base import (
     Record,
     Status,
     StoreInfo,
+    rank_costs,
     shown_url,
 )
 from crawldedup.stores.process import is_gone, own_process
@@ -46,12 +49,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from crawldedup.search.plan import ProbePlan
+    from crawldedup.search.tables import Order
 
 TIMEOUT_SECONDS: Final = 2.0
 """For connecting and for an answer. A crawl waits no longer for a verdict: pages pass instead."""
 
 _KEY_PREFIX: Final = "crawldedup"
 _HEAD: Final = struct.Struct(">IIII8s8s8s")
+_SEARCH_PLACE: Final = 16
+_SIGNATURE_PLACE: Final = _HEAD.size
 _RECORDS_A_LIST: Final = 64
 _SAMPLE: Final = 64
 _SCRIPTS: Final = ("check", "find", "forget", "join", "heartbeat")
@@ -65,7 +71,7 @@ class RedisStore:
         # None lets the server's clock count, which the machines of a fleet share.
         self._clock = clock
         self._prefix = f"{_KEY_PREFIX}:{{{layout.namespace}}}:"
-        self._order = b"".join(bytes(table.order.tolist()) for table in layout.tables)
+        self._order = b"".join(_packed_order(table) for table in layout.tables)
         self._crawler = Crawler(0, 0)
         self._joining = threading.Lock()
         self._url = shown_url(url)
@@ -107,15 +113,10 @@ class RedisStore:
             self._crawler.first,
             LEASE_SECONDS,
             _bytes8(entry.url_key),
-            b"".join(_bytes8(table.key(entry.search)) for table in self._layout.tables),
+            self._packed_keys(entry),
             _record_body(entry),
-            _pack_probes(query.plan),
-            entry.signature,
-            query.rule.costs,
-            query.rule.limit,
             _bytes8(entry.digest),
-            int(query.exact_only),
-            query.max_candidates,
+            *self._question(query),
         )
         self._check_profile(answer)
         status, changed, pages, candidates, record = answer
@@ -134,15 +135,27 @@ class RedisStore:
             self._layout.profile,
             self._now(),
             _number_or_empty(query.ttl_seconds),
-            _pack_probes(query.plan),
+            self._packed_keys(query.entry),
+            *self._question(query),
+        )
+        self._check_profile(answer)
+        return [self._unpack(record) for record in answer[1:]]
+
+    def _packed_keys(self, entry: Entry) -> bytes:
+        return b"".join(map(_bytes8, self._layout.keys(entry.search, entry.signature)))
+
+    def _question(self, query: Query) -> tuple[bytes | int, ...]:
+        """Where to look and what to accept, as the scripts expect it."""
+        return (
             query.entry.signature,
+            _pack_probes(query.plan),
             query.rule.costs,
             query.rule.limit,
             _bytes8(query.entry.digest) if query.exact_only else b"",
             query.max_candidates,
+            query.max_keys,
+            rank_costs(query, self._layout).tobytes(),
         )
-        self._check_profile(answer)
-        return [self._unpack(record) for record in answer[1:]]
 
     def forget(self, url_key: int) -> bool:
         """See `Store`."""
@@ -305,6 +318,13 @@ def _script_text(name: str) -> str:
 
 def _bytes8(value: int) -> bytes:
     return value.to_bytes(8, "big")
+
+
+def _packed_order(table: Order) -> bytes:
+    """Where in a record the bits of a table's keys are, two bytes each; zeros stand for bits the order lacks."""
+    bits = table.order
+    places = np.where(bits < KEY_BITS, bits + 8 * _SEARCH_PLACE, bits - KEY_BITS + 8 * _SIGNATURE_PLACE)
+    return places.astype(">u2").tobytes().ljust(2 * KEY_BITS, b"\0")
 
 
 def _number_or_empty(value: int | None) -> int | str:

@@ -7,6 +7,7 @@ B-tree of the row ids *is* the sorted table, at about ten bytes a page. A probe 
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 import threading
 import time
@@ -27,10 +28,10 @@ from crawldedup.stores.base import (
     Status,
     StoreInfo,
     accepted,
+    choose_pages,
     pack_key,
     packed_range,
     packed_ranges,
-    page_of,
 )
 from crawldedup.stores.process import is_gone, own_process
 from crawldedup.stores.sqlite_file import connect, errors_of, transaction
@@ -167,7 +168,7 @@ class SqliteStore:
         if changed:
             newer |= {"search": entry.search, "signature": entry.signature, "digest": entry.digest}
             self._unfile(db, own)
-            self._file(db, own["id"], entry.search)
+            self._file(db, own["id"], entry)
             db.execute(
                 f"UPDATE {self._pages_table} SET search = ?, signature = ?, digest = ? WHERE id = ?",
                 (_signed(entry.search), entry.signature, _signed(entry.digest), own["id"]),
@@ -284,30 +285,41 @@ class SqliteStore:
         return query.ttl_seconds is None or row["seen_at"] >= now - query.ttl_seconds
 
     def _candidates(self, db: sqlite3.Connection, query: Query, now: int) -> list[sqlite3.Row]:
-        """Pages in the query's ranges, without repetition, best ranges first."""
+        """Pages in the query's ranges, without repetition, best first."""
         plan = query.plan
         bounds = (np.column_stack(packed_ranges(plan)) ^ np.uint64(_SIGN)).view(np.int64)
-        found: list[tuple[int, int]] = []
+        found: list[tuple[int, int, int]] = []
         for number, name in enumerate(self._key_tables):
             places = np.flatnonzero(plan.tables == number)
             mine = bounds[places]
             if not len(mine):
                 continue
-            ranges = ",".join(["(?,?)"] * len(mine))
-            keys = db.execute(
-                f"WITH r(low, high) AS (VALUES {ranges}) SELECT low, k FROM r CROSS JOIN {name} "
-                f"ON k BETWEEN low AND high LIMIT {query.max_candidates}",
-                mine.ravel().tolist(),
-            ).fetchall()
             place_of = dict(zip(mine[:, 0].tolist(), places.tolist(), strict=True))
-            found.extend((place_of[low], page_of(_unsigned(key))) for low, key in keys)
+            keys = self._keys_between(db, name, mine.ravel().tolist(), query)
+            found.extend((place_of[low], number, _unsigned(key)) for low, key in keys)
         if not found:
             return []
-        pages = list(dict.fromkeys(page for _, page in sorted(found)))[: query.max_candidates]
+        found.sort()
+        pages = choose_pages(query, self._layout, [(number, key) for _, number, key in found[: query.max_keys]])
         rows = db.execute(
-            f"SELECT {_CANDIDATE_COLUMNS} FROM {self._pages_table} WHERE id IN ({','.join('?' * len(pages))})", pages
+            f"SELECT {_CANDIDATE_COLUMNS} FROM {self._pages_table} WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(pages),),
         ).fetchall()
         return [row for row in rows if self._is_live(row, query, now)]
+
+    def _keys_between(
+        self, db: sqlite3.Connection, name: str, bounds: list[int], query: Query
+    ) -> list[tuple[int, int]]:
+        """(first key of its range, key) of the first keys of each range of a table."""
+        ranges = ",".join(["(?,?)"] * (len(bounds) // 2))
+        join = f"WITH r(low, high) AS (VALUES {ranges}) SELECT low, k FROM r CROSS JOIN {name} ON k BETWEEN low AND "
+        limit = query.max_keys_a_range
+        keys = db.execute(f"{join} high LIMIT {limit + 1}", bounds).fetchall()
+        if len(keys) <= limit:
+            return keys
+        # Somewhere pages crowd: now each range is cut at its own last key.
+        last = f"(SELECT k FROM {name} WHERE k BETWEEN low AND high ORDER BY k LIMIT 1 OFFSET {limit - 1})"
+        return db.execute(f"{join} ifnull({last}, high)", bounds).fetchall()
 
     def _matches(self, query: Query, candidates: list[sqlite3.Row]) -> list[int]:
         """The pages of the accepted candidates, nearest first."""
@@ -339,7 +351,7 @@ class SqliteStore:
         page = cursor.lastrowid or 0
         if page >= MAX_PAGES:
             raise StoreFullError(f"{self._path} holds its limit of {MAX_PAGES} pages")
-        self._file(db, page, entry.search)
+        self._file(db, page, entry)
         db.execute(f"INSERT INTO {self._url_table} VALUES (?)", (_signed(pack_key(entry.url_key, page)),))
 
     def _remove(self, db: sqlite3.Connection, row: sqlite3.Row) -> None:
@@ -354,14 +366,14 @@ class SqliteStore:
         db.execute(f"UPDATE {self._pages_table} SET url = '' WHERE id = ?", (page,))
         db.execute("UPDATE indexes SET forgotten = forgotten + 1 WHERE number = ?", (self._index,))
 
-    def _file(self, db: sqlite3.Connection, page: int, search: int) -> None:
-        for name, table in zip(self._key_tables, self._layout.tables, strict=True):
-            db.execute(f"INSERT INTO {name} VALUES (?)", (_signed(pack_key(table.key(search), page)),))
+    def _file(self, db: sqlite3.Connection, page: int, entry: Entry) -> None:
+        for name, key in zip(self._key_tables, self._layout.keys(entry.search, entry.signature), strict=True):
+            db.execute(f"INSERT INTO {name} VALUES (?)", (_signed(pack_key(key, page)),))
 
     def _unfile(self, db: sqlite3.Connection, row: sqlite3.Row) -> None:
-        for name, table in zip(self._key_tables, self._layout.tables, strict=True):
-            packed = pack_key(table.key(_unsigned(row["search"])), row["id"])
-            db.execute(f"DELETE FROM {name} WHERE k = ?", (_signed(packed),))
+        keys = self._layout.keys(_unsigned(row["search"]), row["signature"])
+        for name, key in zip(self._key_tables, keys, strict=True):
+            db.execute(f"DELETE FROM {name} WHERE k = ?", (_signed(pack_key(key, row["id"])),))
 
 
 def _record(row: sqlite3.Row, **newer: Any) -> Record:

@@ -4,8 +4,9 @@ Which text that is decides what counts as a duplicate. Too much of the template,
 site is missed while two short pages of one site look alike; too little of the page, and what tells two pages
 apart is thrown away. The rule, for the extractors that guess at the main part:
 
-1. The text is the page's own name (og:title or title) and the extractor's main text. Products that share a
-   description differ at least in name.
+1. The text is the extractor's main text, headed by the page's own name (og:title or title) if it is shorter than
+   `NAMED_WORDS`. Products that share a description differ at least in name; in an article, a headline that
+   another editor has rewritten must not count.
 2. A main text below `FALLBACK_WORDS` words means that the extractor has missed the point of the page (a
    listing, a product, a form): then all text counts but navigation, page header, footer and the like.
 3. If that too is below `min_words`, the page is for its exact copies only, by `PageText.whole`, and its name
@@ -15,8 +16,9 @@ Measured with trafilatura on 1,122 pairs of pages of one site each (articles, pr
 documentation), at Jaccard >= .86: the bare main text takes 11 pairs of different pages for duplicates, the
 rule 3, falling back to all visible text 6. Falling back wherever the main text is less than a third of the
 page takes 3 as well, but 9 instead of 4 at >= .8, since the template then decides, and does so on a tenth of
-all articles; the rule on less than 1 %. An article in another site's template keeps its text (Jaccard >= .9)
-in 87 % of cases, with the name or without.
+all articles; the rule on less than 1 %.
+
+What an article keeps of its text in another site's template is measured by `benchmarks/templates.py`.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from typing import TYPE_CHECKING, Final, Self
 from crawldedup.errors import PageError
 from crawldedup.text.decode import decode, tidy
 from crawldedup.text.extractors import Extractor, get_extractor
+from crawldedup.text.facts import page_facts
 from crawldedup.text.limits import (
     DEFAULT_LIMITS,
     EXTRACTOR_LEVELS,
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_LIMITS",
     "FALLBACK_WORDS",
+    "NAMED_WORDS",
     "TEXT_PROFILE",
     "Extractor",
     "Limits",
@@ -68,7 +72,10 @@ __all__ = [
 FALLBACK_WORDS: Final = 50
 """A main text with fewer words is not believed to be the main text."""
 
-TEXT_PROFILE: Final = "text1"
+NAMED_WORDS: Final = 100
+"""A main text of so many words goes without the page's name: in it, a name too short for a headline changes nothing."""
+
+TEXT_PROFILE: Final = "text2"
 """Names the rules of this package. Whoever changes what text comes out of a page changes this, for fingerprints of
 different texts must not meet in one index."""
 
@@ -86,6 +93,7 @@ class PageText:
     main: str
     whole: str | None
     used_fallback: bool
+    facts: str | None = None
 
 
 def extract_page(
@@ -94,6 +102,7 @@ def extract_page(
     extractor: Extractor,
     *,
     min_words: int = FALLBACK_WORDS,
+    distinguish: str = "products",
     limits: Limits = DEFAULT_LIMITS,
 ) -> PageText:
     """Decode a page and take out the text to compare.
@@ -105,7 +114,7 @@ def extract_page(
     try:
         check_size(body, limits)
         page = _Page.read(body, encoding, limits)
-        return _page_text(page, extractor, min_words)
+        return _page_text(page, extractor, min_words, distinguish)
     except PageError:
         raise
     # Other people's code on hostile input may raise anything, RecursionError and MemoryError included.
@@ -113,7 +122,7 @@ def extract_page(
         raise PageError("broken", f"reading with {extractor.name!r} failed: {type(error).__name__}: {error}") from error
 
 
-def _page_text(page: _Page, extractor: Extractor, min_words: int) -> PageText:
+def _page_text(page: _Page, extractor: Extractor, min_words: int, distinguish: str) -> PageText:
     ask = page.suits_extractors or not extractor.guesses
     main = tidy(extractor.extract(page.html)) if ask else ""
     words = _count(main)
@@ -124,9 +133,9 @@ def _page_text(page: _Page, extractor: Extractor, min_words: int) -> PageText:
             main, words, used_fallback = content, content_words, True
     if words < min_words:
         return PageText(main, _identity(page.tree), used_fallback)
-    if extractor.guesses:
+    if extractor.guesses and words < NAMED_WORDS:
         main = f"{tidy(headline(page.html))}\n{main}".strip()
-    return PageText(main, None, used_fallback)
+    return PageText(main, None, used_fallback, page_facts(page.html, main, distinguish))
 
 
 @dataclass(frozen=True)

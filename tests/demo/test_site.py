@@ -12,7 +12,7 @@ import pytest
 
 from crawldedup.demo.library import Article, all_articles
 from crawldedup.demo.site import DemoSite
-from crawldedup.demo.truth import jaccard, shingles, words
+from crawldedup.evaluation.exact import jaccard, shingles, words
 
 SITE = DemoSite()
 KINDS = {

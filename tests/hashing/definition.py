@@ -82,12 +82,13 @@ def fingerprint_of(text: str) -> Definition:
     hashes = hashes_of(text)
     pairs = [(first * 0x9E3779B97F4A7C15 + second * 0xC2B2AE3D27D4EB4F) & MASK for first, second in pairwise(hashes)]
     shingles = {(pair * 0x165667B19E3779F9 + third) & MASK for pair, third in zip(pairs, hashes[2:], strict=False)}
-    frequencies = Counter(hashes) + Counter(mix(pair) for pair in pairs)
-    search = {feature: round(8 * (1 + math.log(min(frequency, 65_535)))) for feature, frequency in frequencies.items()}
+    words, couples = Counter(hashes), Counter(mix(pair) for pair in pairs)
+    search = [(feature, 2 * _damped(frequency)) for feature, frequency in words.items()]
+    search += [(feature, _damped(frequency)) for feature, frequency in couples.items()]
     search_sums = [
-        sum(weight if feature >> 63 - bit & 1 else -weight for feature, weight in search.items()) for bit in range(64)
+        sum(weight if feature >> 63 - bit & 1 else -weight for feature, weight in search) for bit in range(64)
     ]
-    norm = math.sqrt(sum(weight * weight for weight in search.values()))
+    norm = math.sqrt(sum(weight * weight for _, weight in search))
     verify_sums = [0] * 256
     for shingle in shingles:
         vectors = [_stretched(shingle, factor) for factor in _VERIFY_FACTORS]
@@ -99,6 +100,10 @@ def fingerprint_of(text: str) -> Definition:
         verify=_bits(verify_sums).to_bytes(32, "big"),
         verify_weights=struct.pack("<256f", *[(total + 0.5) / math.sqrt(len(shingles)) for total in verify_sums]),
     )
+
+
+def _damped(frequency: int) -> int:
+    return round(8 * min(frequency, 4096) ** 0.75)
 
 
 _VERIFY_FACTORS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93)

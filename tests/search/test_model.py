@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawldedup.demo.library import all_articles
+from crawldedup.hashing.features import default_features, pair_hashes, shingle_hashes
 from crawldedup.search.decision import estimate_similarity
 from crawldedup.search.model import (
     MAX_SIMILARITY,
@@ -23,6 +25,7 @@ from crawldedup.search.model import (
     similarity_of,
     steepness,
 )
+from crawldedup.text.tokenize import word_hashes
 from tests.search.sets import pairs_of_similarity, signature_of
 
 NORMAL = NormalDist()
@@ -56,7 +59,38 @@ def test_tables_are_finite_and_monotonous() -> None:
 def test_steepness_and_similarity_are_inverse(similarity: float) -> None:
     assert similarity_of(steepness(similarity)) == pytest.approx(similarity, rel=1e-9)
     assert cosine(similarity) >= similarity
-    assert similarity <= search_similarity(similarity) <= 1
+
+
+def test_search_features_show_less_of_an_edit_than_shingles() -> None:
+    text = "\n".join(article.text for article in all_articles() if article.language == "en")
+    words = text.split()[:3000]
+    for edits, seed in [(15, 1), (50, 2), (120, 3)]:
+        edited = list(words)
+        for place in np.random.default_rng(seed).choice(len(words), edits, replace=False):
+            edited[place] = f"other{place}"
+        shingles, searched = similarities(" ".join(words), " ".join(edited))
+        assert 0.5 < shingles < 0.99
+        # Scattered edits arrive least of all, so the model must not expect more likeness than they leave.
+        assert shingles < search_similarity(shingles) < searched + 0.02
+
+
+def similarities(first: str, second: str) -> tuple[float, float]:
+    """Of the 3-shingles, and of the default search features: the similarity that has their cosine."""
+    hashes = [word_hashes(text) for text in (first, second)]
+    one, other = (set(shingle_hashes(words, pair_hashes(words)).tolist()) for words in hashes)
+    mine, theirs = (
+        dict(zip(*(column.tolist() for column in default_features()(text, words)), strict=True))
+        for text, words in zip((first, second), hashes, strict=True)
+    )
+    product = sum(weight * theirs.get(feature, 0) for feature, weight in mine.items())
+    rho = product / math.sqrt(sum(w * w for w in mine.values()) * sum(w * w for w in theirs.values()))
+    return len(one & other) / len(one | other), rho / (2 - rho)
+
+
+def test_search_similarity_goes_with_similarity() -> None:
+    values = [search_similarity(similarity) for similarity in np.linspace(0.3, 1, 71)]
+    assert values == sorted(values)
+    assert values[-1] == 1
 
 
 def test_similarity_of_one_is_treated_as_nearly_one() -> None:

@@ -9,10 +9,10 @@ import mmh3
 import numpy as np
 
 from crawldedup.hashing.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_fingerprint
-from crawldedup.queries import PROBE_BUDGET, TABLES
+from crawldedup.methods.two_stage import PROBE_BUDGET, TABLES
 from crawldedup.search.decision import identity_rule, likelihood_rule
 from crawldedup.search.model import cosine, search_similarity
-from crawldedup.search.plan import prefix_bits, single_plan, volatile_plan
+from crawldedup.search.plan import own_key_first, prefix_bits, single_plan, volatile_plan
 from crawldedup.stores.base import MAX_CANDIDATES, Entry, Layout, Query
 
 if TYPE_CHECKING:
@@ -114,8 +114,9 @@ def query(
             prefix=prefix_bits(pages),
             similarity=search_similarity(similarity),
             recall=0.99,
-            budget=PROBE_BUDGET,
+            budget=PROBE_BUDGET - 1,
         )
+        plan = own_key_first(plan, TABLES[0].key(page.search))
         rule = likelihood_rule(page.verify_weights, similarity - 0.03)
     return Query(
         entry=Entry(url, url_key_of(url), page.search, page.signature, page.digest),

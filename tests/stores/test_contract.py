@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crawldedup.errors import ProfileMismatchError
-from crawldedup.queries import TABLES
+from crawldedup.methods.two_stage import TABLES
 from crawldedup.search.plan import ProbePlan
 from crawldedup.stores.base import LEASE_SECONDS, Record, Status
 

@@ -39,8 +39,12 @@ def test_sorted_keys_are_a_sorted_list(
                 key = plain.pop(key % len(plain))
                 sorted_keys.remove(key)
     lows, highs = (np.array([ends[side] for ends in ranges], np.uint64) for side in (0, 1))
-    within = [(number, key) for number, (low, high) in enumerate(ranges) for key in sorted(plain) if low <= key <= high]
-    assert sorted_keys.ranges(lows, highs, limit) == within[:limit]
+    within = [
+        (number, key)
+        for number, (low, high) in enumerate(ranges)
+        for key in [key for key in sorted(plain) if low <= key <= high][:limit]
+    ]
+    assert sorted_keys.ranges(lows, highs, limit) == within
     assert len(sorted_keys) == len(plain)
 
 

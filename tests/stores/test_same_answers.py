@@ -209,6 +209,29 @@ def test_pages_that_share_all_their_search_bits_are_told_apart(backends: list[Ba
         assert same(stores, "find", query(pages[0], "")) == []
 
 
+def test_where_pages_crowd_the_likeliest_are_compared(backends: list[Backend]) -> None:
+    """Of a template's pages, most of which differ in their volatile bits only, more lie in the ranges than are read."""
+    rng = np.random.default_rng(17)
+    template = random_page(rng)
+    pages = [
+        replace(random_page(rng), search_weights=similar_page(template, 0.8, rng).search_weights) for _ in range(800)
+    ]
+    with opened(backends, Clock()) as stores:
+        for number, page in enumerate(pages):
+            for store in stores.values():
+                store.check_and_add(query(page, f"https://example.com/{number}", pages=100))
+        for name, store in stores.items():
+            copies = [
+                store.check_and_add(query(page, f"https://copy.example/{number}", pages=100))
+                for number, page in enumerate(pages[::40])
+            ]
+            assert {answer.status for answer in copies} == {Status.EXACT}
+            assert {answer.candidates for answer in copies} == {MAX_CANDIDATES}
+            near = [store.find(query(near_page(page), "", pages=100)) for page in pages[::10]]
+            # Comparing whichever come first would find one in three.
+            assert sum(map(len, near)) >= 0.6 * len(near)
+
+
 @contextlib.contextmanager
 def opened(backends: list[Backend], clock: Clock) -> Iterator[dict[str, Store]]:
     stores = {backend.name: backend.store(LAYOUT, clock) for backend in backends}

@@ -4,8 +4,11 @@
 local profile, order, now, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local crawler, first_crawler, lease = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local url_key, keys, body = ARGV[8], ARGV[9], ARGV[10]
-local probes, signature, costs, limit = ARGV[11], ARGV[12], ARGV[13], tonumber(ARGV[14])
-local digest, exact_only, max_candidates = ARGV[15], ARGV[16] == '1', tonumber(ARGV[17])
+local digest, signature = ARGV[11], ARGV[12]
+local query = {
+  keys = keys, signature = signature, probes = ARGV[13], costs = ARGV[14], limit = tonumber(ARGV[15]),
+  digest = ARGV[16], max_candidates = tonumber(ARGV[17]), max_keys = tonumber(ARGV[18]), rank_costs = ARGV[19],
+}
 
 now = now or tonumber(redis.call('TIME')[1])
 local oldest = ttl and now - ttl or 0
@@ -82,7 +85,7 @@ if own and seen_at(own) >= oldest and not fellow then
   return {'revisit', changed and 1 or 0, meta.pages, 0, updated}
 end
 
-local matches, candidates = search(probes, signature, costs, limit, exact_only and digest or '', max_candidates, oldest)
+local matches, candidates = search(query, oldest)
 if #matches > 0 then
   local _, page, record = unpack(matches[1])
   local added, _, copies, owner = struct.unpack('>I4I4I4I4', record)

@@ -118,9 +118,19 @@ local function page_with_url(url_key)
   end
 end
 
--- Sum of the costs of the bits in which the record's signature differs, or nil once above the limit.
+-- Sum of the costs of the bits (or whole bytes, if there is one cost a byte) in which the record's signature differs,
+-- or nil once above the limit.
 local function cost_of(record, signature, costs, limit)
   local sum = 0
+  if #costs == #signature then
+    for i = 1, #signature do
+      if signature[i] ~= byte(record, HEAD + i) then
+        sum = sum + costs[i]
+        if sum > limit then return nil end
+      end
+    end
+    return sum
+  end
   for i = 1, #signature do
     local differing = bit.bxor(signature[i], byte(record, HEAD + i))
     if differing ~= 0 then
@@ -147,29 +157,99 @@ local function bytes_of(text)
   return numbers
 end
 
--- Accepted records of the probes: a list of {cost, page, record}. A probe is 11 bytes: table, low, high.
-local function search(probes, signature, costs, limit, digest, max_candidates, oldest)
-  local accepted, seen, candidates = {}, {}, 0
-  local costs_read, signature_read
-  for first = 1, #probes, 11 do
-    local members = members_between('t' .. byte(probes, first), sub(probes, first + 1, first + 5),
-      sub(probes, first + 6, first + 10), max_candidates)
-    for i = 1, #members do
-      local page = page_of(members[i])
-      local record = not seen[page] and read_record(page)
-      seen[page] = true
-      if record and seen_at(record) >= oldest then
-        candidates = candidates + 1
-        costs_read = costs_read or bytes_of(costs)
-        signature_read = signature_read or {byte(signature, 1, #signature)}
-        local cost = cost_of(record, signature_read, costs_read, limit)
-        if cost and (digest == '' or sub(record, 25, 32) == digest) then
-          accepted[#accepted + 1] = {cost, page, record}
+-- The sum of the rank costs of the leading 34 bits in which a member's key differs from the page's own. What a byte
+-- costs is worked out once a value.
+local function ranker(keys, rank_costs)
+  local tables = #keys / 8
+  local width = #rank_costs / tables
+  local known = {}
+  return function(found)
+    local first = found[1] * 8
+    local sum = 0
+    for i = 1, 5 do
+      local differing = bit.bxor(byte(keys, first + i), byte(found[2], i))
+      if differing ~= 0 then
+        local name = (found[1] * 5 + i) * 256 + differing
+        local cost = known[name]
+        if not cost then
+          cost = 0
+          for j = 1, 8 do
+            local place = (i - 1) * 8 + j
+            if place <= width and floor(differing / 2 ^ (8 - j)) % 2 == 1 then
+              cost = cost + byte(rank_costs, found[1] * width + place)
+            end
+          end
+          known[name] = cost
         end
-        if candidates == max_candidates then break end
+        sum = sum + cost
       end
     end
-    if candidates == max_candidates then break end
+    return sum
+  end
+end
+
+-- The `wanted` best of the found {table, member, page}, by rank; among equals the ones found first.
+local function nearest(found, wanted, rank)
+  local by_cost, highest = {}, 0
+  for i = 1, #found do
+    local cost = rank(found[i])
+    by_cost[cost] = by_cost[cost] or {}
+    by_cost[cost][#by_cost[cost] + 1] = found[i]
+    if cost > highest then highest = cost end
+  end
+  local best = {}
+  for cost = 0, highest do
+    local equals = by_cost[cost] or {}
+    for i = 1, #equals do
+      best[#best + 1] = equals[i]
+      if #best == wanted then return best end
+    end
+  end
+  return best
+end
+
+-- The keys in the ranges of the probes, one {table, member, page} a page, best ranges first. A probe is 11 bytes:
+-- table, low, high.
+local function read_ranges(probes, max_keys)
+  local found, seen, keys_read = {}, {}, 0
+  local limit = math.max(1, floor(max_keys / 8))
+  for first = 1, #probes, 11 do
+    local number = byte(probes, first)
+    local members = members_between('t' .. number, sub(probes, first + 1, first + 5),
+      sub(probes, first + 6, first + 10), math.min(limit, max_keys - keys_read))
+    for i = 1, #members do
+      local page = page_of(members[i])
+      if not seen[page] then
+        seen[page] = true
+        found[#found + 1] = {number, members[i], page}
+      end
+    end
+    keys_read = keys_read + #members
+    if keys_read >= max_keys then break end
+  end
+  return found
+end
+
+-- Accepted records of the probes: a list of {cost, page, record}, nearest first; and how many were compared.
+local function search(query, oldest)
+  local found = read_ranges(query.probes, query.max_keys)
+  if #found > query.max_candidates then
+    found = nearest(found, query.max_candidates, ranker(query.keys, query.rank_costs))
+  end
+  local accepted, candidates = {}, 0
+  local costs, signature
+  for i = 1, #found do
+    local page = found[i][3]
+    local record = read_record(page)
+    if record and seen_at(record) >= oldest then
+      candidates = candidates + 1
+      costs = costs or bytes_of(query.costs)
+      signature = signature or bytes_of(query.signature)
+      local cost = cost_of(record, signature, costs, query.limit)
+      if cost and (query.digest == '' or sub(record, 25, 32) == query.digest) then
+        accepted[#accepted + 1] = {cost, page, record}
+      end
+    end
   end
   table.sort(accepted, function(a, b)
     if a[1] == b[1] then return a[2] < b[2] end
@@ -178,20 +258,20 @@ local function search(probes, signature, costs, limit, digest, max_candidates, o
   return accepted, candidates
 end
 
--- The key of a fingerprint in a table, from the table's order of bits (one byte a bit).
-local function permute(search_bits, order)
-  local bits = {}
-  for i = 1, 8 do
-    local value = byte(search_bits, i)
-    for j = 8, 1, -1 do
-      bits[(i - 1) * 8 + j] = value % 2
-      value = floor(value / 2)
-    end
-  end
+-- The key of a page in a table: the bits of its record at the places of the table's order (two bytes a bit; 0 is a
+-- bit that the order lacks).
+local function permute(record, order)
   local key = {}
   for i = 1, 8 do
     local value = 0
-    for j = 1, 8 do value = value * 2 + bits[byte(order, (i - 1) * 8 + j) + 1] end
+    for j = 1, 8 do
+      local high, low = byte(order, (i - 1) * 16 + j * 2 - 1, (i - 1) * 16 + j * 2)
+      local place = high * 256 + low
+      value = value * 2
+      if place > 0 then
+        value = value + floor(byte(record, floor(place / 8) + 1) / 2 ^ (7 - place % 8)) % 2
+      end
+    end
     key[i] = string.char(value)
   end
   return table.concat(key)
@@ -204,9 +284,8 @@ end
 -- Take a page out of the permuted tables; its keys are worked out anew, for this is rare and they are long.
 local function unfile(page, record)
   local order = redis.call('HGET', META, 'order')
-  local search_bits = sub(record, 17, 24)
-  for number = 0, #order / 64 - 1 do
-    local key = permute(search_bits, sub(order, number * 64 + 1, number * 64 + 64))
+  for number = 0, #order / 128 - 1 do
+    local key = permute(record, sub(order, number * 128 + 1, number * 128 + 128))
     redis.call('ZREM', bucket_key('t' .. number, key), member_of(key, page))
   end
 end

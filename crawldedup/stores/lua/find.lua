@@ -1,9 +1,13 @@
--- Look only. KEYS: prefix. ARGV: profile, now, ttl, probes, signature, costs, limit, digest, max candidates.
+-- Look only. KEYS: prefix. ARGV: profile, now, ttl, then as RedisStore._question makes it.
 -- Answers {'found', record, ..}, nearest first, or {'profile', the index's profile}.
 
 if meta.profile and meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
 local now, ttl = tonumber(ARGV[2]) or tonumber(redis.call('TIME')[1]), tonumber(ARGV[3])
 local answer = {'found'}
-local matches = search(ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9]), ttl and now - ttl or 0)
+local query = {
+  keys = ARGV[4], signature = ARGV[5], probes = ARGV[6], costs = ARGV[7], limit = tonumber(ARGV[8]),
+  digest = ARGV[9], max_candidates = tonumber(ARGV[10]), max_keys = tonumber(ARGV[11]), rank_costs = ARGV[12],
+}
+local matches = search(query, ttl and now - ttl or 0)
 for i = 1, #matches do answer[i + 1] = matches[i][3] end
 return answer

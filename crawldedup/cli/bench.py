@@ -1,0 +1,46 @@
+"""`crawldedup bench`: measurements on pages of your own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawldedup.errors import ConfigurationError
+from crawldedup.evaluation.judges import DeduplicatorJudge
+from crawldedup.evaluation.plot import check_plot_path
+from crawldedup.evaluation.quality import measure_quality
+from crawldedup.methods.spec import DEFAULT_METHOD
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from rich.console import Console
+
+
+def quality(options: Namespace, out: Console, err: Console) -> int:
+    """Hold methods against the exact similarities of a corpus."""
+    if options.limit is not None and options.limit < 1:
+        raise ConfigurationError(f"--limit is {options.limit}; it must be at least 1")
+    if options.plot is not None:
+        check_plot_path(options.plot)
+    # Made before the corpus is read: a misspelt method is said at once.
+    judges = [
+        DeduplicatorJudge(
+            method,
+            options.weighting,
+            similarity=options.similarity,
+            recall=options.recall,
+            expected_pages=options.expected_pages,
+        )
+        for method in dict.fromkeys(options.method or [DEFAULT_METHOD])
+    ]
+    measured = measure_quality(
+        options.source,
+        judges,
+        err,
+        similarity=options.similarity,
+        extractor=options.extractor,
+        limit=options.limit,
+        pairs=options.pairs,
+    )
+    measured.show(out, as_json=options.json, detail=options.detail, plot=options.plot)
+    return 0

@@ -1,0 +1,80 @@
+"""A collection of pages to measure on: URLs and the texts that are fingerprinted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.hashing.fingerprint import MIN_WORDS
+from crawldedup.sources import sources
+from crawldedup.text.decode import tidy
+from crawldedup.text.extract import extract_page, get_extractor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crawldedup.sources import Source
+    from crawldedup.text.extract import Extractor
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A page of a corpus; `text` is its main text."""
+
+    url: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Pages in the order in which a crawl would bring them.
+
+    `unreadable` counts pages without a text, `repeated` pages whose URL came before: those are
+    revisits, and no page is its own duplicate.
+    """
+
+    name: str
+    documents: tuple[Document, ...]
+    unreadable: int = 0
+    repeated: int = 0
+
+
+def read_corpus(
+    name: str,
+    *,
+    extractor: str = "trafilatura",
+    limit: int | None = None,
+    on_page: Callable[[], None] = lambda: None,
+) -> Corpus:
+    """The pages of a folder, a file of JSON lines or a web archive; of HTML, the main text that `extractor` finds.
+
+    `limit` takes only so many pages, `on_page` is called for each page that was read. Raises
+    ConfigurationError as `crawldedup.sources.sources` does, and for a source without a readable page.
+    """
+    extract = get_extractor(extractor)
+    documents: dict[str, Document] = {}
+    unreadable = repeated = 0
+    for source in islice(sources([name]), limit):
+        on_page()
+        if source.url in documents:
+            repeated += 1
+            continue
+        try:
+            documents[source.url] = Document(source.url, _text_of(source, extract))
+        except PageError:
+            unreadable += 1
+    if not documents:
+        raise ConfigurationError(f"{name!r} holds no page that can be read ({unreadable} without a text)")
+    return Corpus(Path(name).name, tuple(documents.values()), unreadable, repeated)
+
+
+def _text_of(source: Source, extractor: Extractor) -> str:
+    if source.text is None:
+        return extract_page(source.html or b"", source.encoding, extractor, min_words=MIN_WORDS).main
+    text = tidy(source.text)
+    if not text:
+        raise PageError("empty", "the text is empty")
+    return text

@@ -1,0 +1,50 @@
+"""A truth that was computed elsewhere: JSON lines of pairs, {"a": url, "b": url, "j3": similarity}."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawldedup.errors import ConfigurationError
+from crawldedup.evaluation.exact import LOWEST, SimilarPairs, words
+from crawldedup.evaluation.truth import from_pairs
+from crawldedup.sources import lines_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from crawldedup.evaluation.corpus import Corpus
+    from crawldedup.evaluation.truth import Truth
+
+
+def read_truth(path: Path, corpus: Corpus) -> Truth:
+    """The truth of a corpus from a file that lists every pair of it from `LOWEST` on; it may be compressed.
+
+    `j3` is the exact Jaccard similarity of the sets of word 3-shingles. Pairs with a page that is not in the
+    corpus are left out: it may be a part of what was compared. Raises ConfigurationError for a file of another
+    form, and for one that has no pair of this corpus.
+    """
+    number = {document.url: position for position, document in enumerate(corpus.documents)}
+    found: dict[tuple[int, int], float] = {}
+    for where, pair in lines_of(path):
+        a, b, similarity = pair.get("a"), pair.get("b"), pair.get("j3")
+        if not (isinstance(a, str) and isinstance(b, str) and isinstance(similarity, int | float)):
+            raise ConfigurationError(f'{where}: a pair is an object with the URLs "a" and "b" and the similarity "j3"')
+        if not LOWEST <= similarity <= 1:
+            raise ConfigurationError(f"{where}: j3 is {similarity}; a listed pair has from {LOWEST} to 1")
+        if a in number and b in number and a != b:
+            first, second = sorted((number[a], number[b]))
+            found[first, second] = similarity
+    if not found:
+        raise ConfigurationError(f"{path} has no pair of pages of {corpus.name}; is it the file of another corpus?")
+    word_counts = np.array([len(words(document.text)) for document in corpus.documents], np.int64)
+    numbers = np.arange(len(word_counts))
+    first, second = np.array(list(found), np.int64).T
+    return from_pairs(
+        # Copies are pairs like others here: no groups.
+        np.where(word_counts > 0, numbers, -1),
+        word_counts,
+        len(numbers),
+        SimilarPairs(first, second, np.array(list(found.values()))),
+    )

@@ -1,0 +1,80 @@
+"""Trials as a picture: for each method a small chart of the share of pages it flags, by similarity."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from crawldedup.errors import ConfigurationError, MissingDependencyError
+from crawldedup.evaluation.bands import band_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from crawldedup.evaluation.trial import Trial
+
+SUFFIXES = (".svg", ".png")
+_COLUMNS = 4
+
+
+def check_plot_path(path: Path) -> None:
+    """Raises ConfigurationError for a file that is no picture, and MissingDependencyError without matplotlib.
+
+    Measuring takes minutes, so ask before.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise ConfigurationError(f"a plot is written as {' or '.join(SUFFIXES)}, so it cannot be {str(path)!r}")
+    _figure_class()
+
+
+def plot_trials(trials: Sequence[Trial], path: Path, *, title: str) -> None:
+    """Write the shares of `bands` as small multiples; the first method stays in grey behind the others.
+
+    Raises as `check_plot_path` does, and OSError.
+    """
+    check_plot_path(path)
+    columns = min(_COLUMNS, len(trials))
+    rows = math.ceil(len(trials) / columns)
+    figure = _figure_class()(figsize=(3.2 * columns, 0.6 + 2.4 * rows), layout="constrained")
+    figure.suptitle(_literal(title))
+    charts = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    names = [band_name(band.low, band.high) for band in trials[0].bands]
+    for position, (chart, trial) in enumerate(zip(charts.flat, trials, strict=False)):
+        chart.set_title(_literal(trial.method), fontsize=8)
+        # Bands from the wanted similarity on should be full, those well below it empty.
+        wanted = [number for number, band in enumerate(trial.bands) if band.low >= trial.similarity]
+        if wanted:
+            chart.axvspan(wanted[0] - 0.5, len(names) - 0.5, color="tab:green", alpha=0.08, linewidth=0)
+        if trial is not trials[0]:
+            _line(chart, trials[0], color="0.7")
+        _line(chart, trial, color="tab:blue", marker="o", markersize=3)
+        chart.set_ylim(-3, 103)
+        chart.set_xticks(range(len(names)), names, rotation=60, fontsize=7)
+        # The lowest chart of each column names the bands; the last row may not be full.
+        chart.tick_params(axis="x", labelbottom=position + columns >= len(trials))
+        chart.tick_params(axis="y", labelsize=7)
+        chart.grid(axis="y", linewidth=0.3)
+    for chart in charts.flat[len(trials) :]:
+        chart.set_visible(False)
+    figure.supxlabel("exact Jaccard similarity with the best page kept before", fontsize=9)
+    figure.supylabel("pages flagged, %", fontsize=9)
+    figure.savefig(path)
+
+
+def _line(chart: Any, trial: Trial, **style: Any) -> None:
+    shares = [math.nan if band.tally.share is None else 100 * band.tally.share for band in trial.bands]
+    chart.plot(range(len(shares)), shares, linewidth=1.2, **style)
+
+
+def _figure_class() -> Any:
+    # Not pyplot: that would look for a display, and keep every figure.
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingDependencyError("a plot needs matplotlib: pip install matplotlib") from error
+    return Figure
+
+
+def _literal(text: str) -> str:
+    return text.replace("$", r"\$")

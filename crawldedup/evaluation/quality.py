@@ -1,0 +1,111 @@
+"""The whole measurement, from a file of pages to a report: `crawldedup bench quality` and the benchmarks share it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from crawldedup.evaluation.corpus import read_corpus
+from crawldedup.evaluation.pairs_file import read_truth
+from crawldedup.evaluation.plot import plot_trials
+from crawldedup.evaluation.report import print_trials
+from crawldedup.evaluation.trial import run_trial
+from crawldedup.evaluation.truth import compare_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from crawldedup.evaluation.corpus import Corpus
+    from crawldedup.evaluation.judges import Judge
+    from crawldedup.evaluation.trial import Trial
+    from crawldedup.evaluation.truth import Truth
+
+    Bars = Callable[[str, int | None], Callable[[], None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """What judges did with a corpus; `absent` says of methods why they could not be tried."""
+
+    corpus: Corpus
+    truth: Truth
+    trials: tuple[Trial, ...]
+    absent: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "corpus": self.corpus.name,
+            "pages": len(self.corpus.documents),
+            "unreadable": self.corpus.unreadable,
+            "repeated": self.corpus.repeated,
+            "without_words": self.truth.pages_without_words,
+            "trials": [trial.as_dict() for trial in self.trials],
+            "absent": list(self.absent),
+        }
+
+    def show(self, out: Console, *, as_json: bool = False, detail: bool = False, plot: Path | None = None) -> None:
+        """Print a table or a line of JSON, and draw a picture if a path is given. Raises as `plot_trials` does."""
+        if plot is not None and self.trials:
+            plot_trials(self.trials, plot, title=f"{self.corpus.name}: {self.truth.pages:,} pages")
+        if as_json:
+            print(json.dumps(self.as_dict()), file=out.file)
+        else:
+            print_trials(self.trials, self.corpus, self.truth, out, detail=detail)
+            for reason in self.absent:
+                out.print(reason, markup=False)
+
+
+def measure_quality(
+    name: str,
+    judges: Iterable[Judge],
+    err: Console,
+    *,
+    similarity: float,
+    extractor: str = "trafilatura",
+    limit: int | None = None,
+    pairs: Path | None = None,
+    absent: Iterable[str] = (),
+) -> Quality:
+    """Hold judges that have seen nothing yet against the pages of a folder, a file of JSON lines or a web archive.
+
+    `pairs` is a file with the exact truth, which is computed without one. Bars are shown on `err` if it is a
+    terminal. Raises ConfigurationError as `read_corpus` and `read_truth` do.
+    """
+    with _progress_bars(err) as bar:
+        corpus = read_corpus(name, extractor=extractor, limit=limit, on_page=bar("reading", None))
+        texts = [document.text for document in corpus.documents]
+        if pairs is not None:
+            truth = read_truth(pairs, corpus)
+        else:
+            truth = compare_all(texts, bar("comparing all pairs", 2 * len(texts)))
+        trials = tuple(
+            run_trial(judge, corpus, truth, similarity=similarity, on_page=bar(judge.name, len(texts)))
+            for judge in judges
+        )
+    return Quality(corpus, truth, trials, tuple(absent))
+
+
+@contextmanager
+def _progress_bars(err: Console) -> Iterator[Bars]:
+    """What makes a bar from a name and a total; the bar is advanced by calling it."""
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+
+        def bar(name: str, total: int | None) -> Callable[[], None]:
+            task = progress.add_task(name, total=total)
+            return lambda: progress.advance(task)
+
+        yield bar

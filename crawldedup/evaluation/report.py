@@ -1,0 +1,149 @@
+"""Trials as tables: shares of all methods side by side, and counts of each one by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from crawldedup.evaluation.bands import band_name
+from crawldedup.hashing.fingerprint import MIN_WORDS
+from crawldedup.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawldedup.evaluation.bands import Band
+    from crawldedup.evaluation.corpus import Corpus
+    from crawldedup.evaluation.trial import Mistake, Trial
+    from crawldedup.evaluation.truth import Truth
+
+_PIPED_WIDTH = 400
+_EXAMPLES = 10
+
+
+def print_trials(
+    trials: Sequence[Trial], corpus: Corpus, truth: Truth, console: Console, *, detail: bool = False
+) -> None:
+    """Print what was found; on a terminal with lines, in a pipe plain and as wide as it gets."""
+    is_terminal = console.is_terminal
+    if not is_terminal:
+        # In a pipe a line is a line.
+        console = Console(file=console.file, width=_PIPED_WIDTH, highlight=False)
+    console.print(Text(_about(corpus, truth)))
+    if trials:
+        console.print(share_table(trials, is_terminal=is_terminal))
+        console.print()
+        console.print(cost_table(trials, is_terminal=is_terminal))
+        console.print()
+        console.print(Text(_legend(trials[0])))
+        for trial in trials:
+            if trial.failed:
+                failed = f"{trial.method} failed on {trial.failed:,} pages, which were kept: {trial.failure}"
+                console.print(Text(printable(failed)))
+    for trial in trials if detail else ():
+        console.print()
+        console.print(detail_table(trial, is_terminal=is_terminal))
+        for name, mistakes in (("missed", trial.missed), ("flagged without cause", trial.wrong)):
+            _print_mistakes(console, name, mistakes)
+
+
+def share_table(trials: Sequence[Trial], *, is_terminal: bool) -> Table:
+    """One line a method: the share of flagged pages by band, in percent, and recall."""
+    table = _table("Percent of pages flagged, by the exact similarity with the best page kept before", is_terminal)
+    table.add_column("method", overflow="fold")
+    for name in [*(band_name(band.low, band.high) for band in trials[0].bands), "recall"]:
+        # A terminal is narrow: there the two ends of a band stand below each other.
+        heading = name.replace("-", "-\n") if is_terminal else name
+        table.add_column(heading, justify="right", no_wrap=True)
+    for trial in trials:
+        shares = [*(band.tally.share for band in trial.bands), trial.recall]
+        table.add_row(Text(printable(trial.method)), *map(percent, shares))
+    return table
+
+
+def cost_table(trials: Sequence[Trial], *, is_terminal: bool) -> Table:
+    """One line a method: the share of thin pages it flags, and what a page costs."""
+    table = _table("Percent of thin pages flagged, and the cost of a page", is_terminal)
+    table.add_column("method", overflow="fold")
+    for heading in ("thin", "probes", "candidates", "of 99 %", "microseconds", "bytes"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for trial in trials:
+        values = (
+            trial.probes_mean,
+            trial.candidates_mean,
+            trial.candidates_p99,
+            trial.microseconds,
+            trial.bytes_a_page,
+        )
+        table.add_row(Text(printable(trial.method)), percent(trial.thin.share), *map(_number, values))
+    return table
+
+
+def detail_table(trial: Trial, *, is_terminal: bool) -> Table:
+    """The bands of one method, counted by the best page it kept and by the best of all earlier pages."""
+    table = _table(printable(trial.method), is_terminal)
+    table.add_column("best earlier page")
+    for base in ("kept", "any"):
+        for heading in ("pages", "flagged", "%"):
+            table.add_column(f"{base}: {heading}", justify="right")
+    for kept, earlier in zip(trial.bands, trial.all_bands, strict=True):
+        table.add_row(band_name(kept.low, kept.high), *_counts(kept), *_counts(earlier))
+    table.add_row("thin", str(trial.thin.pages), str(trial.thin.flagged), percent(trial.thin.share), "", "", "")
+    return table
+
+
+def percent(share: float | None) -> str:
+    """A share in percent; nothing for None, and 100 and 0 for all and none alone."""
+    if share is None:
+        return ""
+    if share in (0, 1):
+        return f"{share * 100:.0f}"
+    # Rounded, a single miss among thousands must not look like none.
+    return f"{min(max(share * 100, 0.1), 99.9):.1f}"
+
+
+def _about(corpus: Corpus, truth: Truth) -> str:
+    without_words = truth.pages_without_words
+    left_out = {
+        "unreadable": corpus.unreadable,
+        "with the URL of an earlier one": corpus.repeated,
+        "without a word": without_words,
+    }
+    rest = "".join(f", {count:,} {what}" for what, count in left_out.items() if count)
+    return f"{printable(corpus.name)}: {truth.pages - without_words:,} pages{f' (left out{rest})' if rest else ''}"
+
+
+def _legend(trial: Trial) -> str:
+    return (
+        f"recall: of the pages with a kept page of at least {trial.similarity:g}. thin: pages of fewer than "
+        f"{MIN_WORDS} words, which are not in the first table. candidates: remembered pages compared, on average, and "
+        "by 99 % of the pages at most. Microseconds are of processor time, from the text on; bytes are the index's, "
+        "with URLs. Nothing: not known, or no such page."
+    )
+
+
+def _print_mistakes(console: Console, name: str, mistakes: Sequence[Mistake]) -> None:
+    if mistakes:
+        console.print(Text(f"{name}: {len(mistakes)}"))
+    for mistake in mistakes[:_EXAMPLES]:
+        named = "" if mistake.original is None else f"; taken for a copy of {printable(mistake.original)}"
+        nearest = "" if mistake.nearest is None else f" {mistake.exact:.3f} like {printable(mistake.nearest)}"
+        console.print(Text(f"    {printable(mistake.url)} ({mistake.words} words){nearest}{named}"))
+
+
+def _table(title: str, is_terminal: bool) -> Table:
+    style = "bold" if is_terminal else ""
+    return Table(title=title, title_justify="left", title_style=style, box=None, padding=(0, 2 - is_terminal, 0, 0))
+
+
+def _counts(band: Band) -> tuple[str, str, str]:
+    return f"{band.tally.pages:,}", f"{band.tally.flagged:,}", percent(band.tally.share)
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"

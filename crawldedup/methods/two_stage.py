@@ -1,0 +1,90 @@
+"""The default: tolerant search bits find, sharp verify bits judge, and the page's weights guide both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+
+from crawldedup.hashing.features import default_features
+from crawldedup.hashing.fingerprint import PROFILE, SEARCH_BITS, VERIFY_BITS, fingerprint
+from crawldedup.search.decision import estimate_similarity, flip_costs, likelihood_rule
+from crawldedup.search.model import accept_threshold, search_similarity
+from crawldedup.search.plan import ProbePlan, own_key_first, prefix_bits, volatile_plan
+from crawldedup.search.tables import rotated_tables
+from crawldedup.stores.base import MAX_CANDIDATES, MAX_KEYS, MAX_PAGES
+
+if TYPE_CHECKING:
+    from crawldedup.hashing.features import SearchFeatures
+    from crawldedup.hashing.fingerprint import Fingerprint
+    from crawldedup.search.decision import CostRule
+    from crawldedup.search.tables import Order
+
+TABLES: Final = rotated_tables(2, SEARCH_BITS)
+PROBE_BUDGET: Final = 64
+
+
+@dataclass(frozen=True)
+class TwoStage:
+    """Probabilistic matching of 64 search bits in two tables, judged by the likelihood of 256 verify bits."""
+
+    features: SearchFeatures = field(default_factory=default_features)
+
+    tables: ClassVar[tuple[Order, ...]] = TABLES
+    signature_bytes: ClassVar[int] = VERIFY_BITS // 8
+    max_candidates: ClassVar[int] = MAX_CANDIDATES
+    max_keys: ClassVar[int] = MAX_KEYS
+
+    @property
+    def profile(self) -> str:
+        """See `Method`."""
+        return f"{self.features.name}.{SEARCH_BITS}/{PROFILE}/{len(self.tables)}x{SEARCH_BITS}"
+
+    def fingerprint(self, text: str, *, min_words: int, identity: str | None, facts: str | None) -> Fingerprint:
+        """See `Method`."""
+        return fingerprint(text, min_words=min_words, identity=identity, facts=facts, features=self.features)
+
+    def plan(
+        self, page: Fingerprint, search: int, signature: bytes, *, similarity: float, recall: float, pages: int
+    ) -> ProbePlan:
+        """See `Method`."""
+        plan = volatile_plan(
+            search,
+            page.search_weights,
+            TABLES,
+            prefix=prefix_bits(pages),
+            similarity=search_similarity(similarity),
+            # Half of what may be missed is left to the decision.
+            recall=(1 + recall) / 2,
+            budget=PROBE_BUDGET - 1,
+        )
+        return own_key_first(plan, self.tables[0].key_of(search, signature))
+
+    def rank_costs(self, page: Fingerprint, similarity: float) -> bytes:
+        """See `Method`."""
+        return flip_costs(page.search_weights, search_similarity(similarity))
+
+    def rule(self, page: Fingerprint, similarity: float, recall: float) -> CostRule:
+        """See `Method`."""
+        return likelihood_rule(page.verify_weights, accept_threshold(similarity, VERIFY_BITS, recall))
+
+    def estimate(self, page: Fingerprint, own: bytes, other: bytes) -> float:
+        """See `Method`."""
+        return estimate_similarity(page.verify_weights, own, other)
+
+
+@dataclass(frozen=True)
+class BruteForce(TwoStage):
+    """The decision of the default for every page of the index, one by one: what no search can beat, at its price."""
+
+    tables: ClassVar[tuple[Order, ...]] = rotated_tables(1, SEARCH_BITS)
+    max_candidates: ClassVar[int] = MAX_PAGES
+    max_keys: ClassVar[int] = 8 * MAX_PAGES
+
+    def plan(
+        self, page: Fingerprint, search: int, signature: bytes, *, similarity: float, recall: float, pages: int
+    ) -> ProbePlan:
+        """See `Method`."""
+        del page, search, signature, similarity, recall, pages
+        return ProbePlan(np.zeros(1, np.intp), np.zeros(1, np.uint64), np.full(1, 2**64 - 1, np.uint64), recall=1.0)

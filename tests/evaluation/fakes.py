@@ -1,0 +1,34 @@
+"""Judges that do what a test wants, and small corpora."""
+
+from __future__ import annotations
+
+from crawldedup.evaluation import Corpus, Document, Judgement
+
+
+class FakeJudge:
+    """Flags the pages it was told to, naming an original; breaks on others; remembers what it was shown."""
+
+    def __init__(self, flags: dict[str, str | None], breaks_on: tuple[str, ...] = ()) -> None:
+        self.name = "fake [judge]"
+        self.seen: list[tuple[str, str]] = []
+        self._flags, self._breaks_on = flags, breaks_on
+
+    def judge(self, url: str, text: str) -> Judgement:
+        self.seen.append((url, text))
+        if url in self._breaks_on:
+            raise RuntimeError(f"cannot stand {url}")
+        if url in self._flags:
+            return Judgement(True, self._flags[url], similarity=0.97, candidates=9, probes=5)
+        return Judgement(False, candidates=1, probes=5)
+
+    def bytes_a_page(self) -> float | None:
+        return None
+
+
+def numbered_words(first: int, last: int) -> str:
+    """Words of which none repeats: two such texts of n words in common share n - 2 shingles."""
+    return " ".join(f"w{number}" for number in range(first, last))
+
+
+def corpus_of(**texts: str) -> Corpus:
+    return Corpus("tests", tuple(Document(f"/{name}", text) for name, text in texts.items()))

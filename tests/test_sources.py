@@ -1,0 +1,104 @@
+"""Pages from files; what the command line does with them is tested there."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from crawldedup.errors import ConfigurationError, MissingDependencyError
+from crawldedup.sources import sources
+
+PAGES = [{"url": "https://a.example/", "text": "Grüße"}, {"url": "https://b.example/", "html": "<p>b</p>"}]
+
+
+def read(path: Path) -> list[tuple[str, bytes | str | None, str | None]]:
+    return [(source.url, source.html, source.text) for source in sources([str(path)])]
+
+
+def write_archive(path: Path, responses: list[tuple[str, str, str, bytes]], *, compressed: bool) -> None:
+    warcio = pytest.importorskip("warcio")
+    from warcio.statusandheaders import StatusAndHeaders
+    from warcio.warcwriter import WARCWriter
+
+    assert warcio
+    with path.open("wb") as stream:
+        writer = WARCWriter(stream, gzip=compressed)
+        request = StatusAndHeaders("GET / HTTP/1.1", [], is_http_request=True)
+        writer.write_record(writer.create_warc_record("https://r.example/", "request", http_headers=request))
+        for url, status, content_type, body in responses:
+            headers = StatusAndHeaders(status, [("Content-Type", content_type)], protocol="HTTP/1.1")
+            record = writer.create_warc_record(url, "response", payload=io.BytesIO(body), http_headers=headers)
+            writer.write_record(record)
+
+
+@pytest.mark.parametrize("name", ["pages.jsonl", "pages.ndjson", "pages.jsonl.gz", "PAGES.JSONL.GZ"])
+def test_json_lines(tmp_path: Path, name: str) -> None:
+    content = "\n\n".join(json.dumps(page, ensure_ascii=False) for page in PAGES).encode()
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.lower().endswith(".gz") else content)
+    assert read(path) == [("https://a.example/", None, "Grüße"), ("https://b.example/", "<p>b</p>", None)]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "line 2: this is not JSON"),
+        ("[" * 100_000, "line 2: this is not JSON"),
+        ("[1]", "line 2: this is no JSON object"),
+        ('{"text": "no url"}', 'line 2: a page is an object with "url"'),
+        ('{"url": "https://a.example/"}', 'line 2: a page has either "html" or "text"'),
+        ('{"url": "https://a.example/", "html": "", "text": ""}', 'line 2: a page has either "html" or "text"'),
+    ],
+)
+def test_lines_that_are_no_pages(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "pages.jsonl"
+    path.write_text(json.dumps(PAGES[0]) + "\n" + line)
+    with pytest.raises(ConfigurationError, match=message):
+        read(path)
+
+
+@pytest.mark.parametrize("content", [b"not compressed", gzip.compress(b'{"url": "x", "text": "y"}' * 99)[:-20]])
+def test_compressed_lines_that_are_not(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "pages.jsonl.gz"
+    path.write_bytes(content)
+    with pytest.raises(ConfigurationError, match=r"pages\.jsonl\.gz"):
+        read(path)
+
+
+@pytest.mark.parametrize("name", ["crawl.warc", "crawl.warc.gz"])
+def test_web_archive(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    responses = [
+        ("https://a.example/", "200 OK", "text/html; charset=iso-8859-1", "<p>Grüße</p>".encode("latin-1")),
+        ("https://b.example/", "404 Not Found", "text/html", b"<p>lost</p>"),
+        ("https://c.example/", "200 OK", "image/png", b"\x89PNG"),
+        ("https://d.example/", "200 OK", "Text/Plain; charset=utf-8", "Grüße".encode()),
+        ("https://e.example/", "200 OK", "text/plain; charset=nonsense", b"plain"),
+        ("https://f.example/", "200 OK", "", b"?"),
+    ]
+    write_archive(path, responses, compressed=name.endswith(".gz"))
+    found = list(sources([str(path)]))
+    assert [source.url for source in found] == ["https://a.example/", "https://d.example/", "https://e.example/"]
+    assert (found[0].html, found[0].encoding) == ("<p>Grüße</p>".encode("latin-1"), "iso-8859-1")
+    assert [source.text for source in found] == [None, "Grüße", "plain"]
+
+
+def test_a_file_that_is_no_archive(tmp_path: Path) -> None:
+    pytest.importorskip("warcio")
+    path = tmp_path / "crawl.warc"
+    path.write_bytes(b"this is no archive\n" * 20)
+    with pytest.raises(ConfigurationError, match=r"crawl\.warc cannot be read as a web archive"):
+        read(path)
+
+
+def test_an_archive_without_warcio_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "warcio.archiveiterator", None)
+    path = tmp_path / "crawl.warc"
+    path.write_bytes(b"")
+    with pytest.raises(MissingDependencyError, match="pip install warcio"):
+        read(path)
