@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import mmh3
 
 from crawldedup.arguments import check_expected_pages, check_recall, check_similarity
 from crawldedup.scope import canonical_url, check_scope, salt_of, site_of, xored
+from crawldedup.search.crowding import Crowding
 from crawldedup.search.decision import identity_rule
 from crawldedup.search.plan import single_plan
 from crawldedup.stores.base import Entry, Query, Status
@@ -42,6 +43,7 @@ class QueryMaker:
     recall: float
     ttl_seconds: int | None
     expected_pages: int = 0
+    crowding: Crowding = field(default_factory=Crowding, compare=False)
 
     def __post_init__(self) -> None:
         check_scope(self.scope)
@@ -97,12 +99,20 @@ class QueryMaker:
         return site_of(url) if self.scope == "site" else ""
 
     def _plan(self, page: Fingerprint, search: int, signature: bytes, similarity: float, pages: int) -> ProbePlan:
+        keys = self._keys(search, signature)
         if page.thin:
-            return single_plan(self.method.tables[0].key_of(search, signature))
+            return single_plan(keys[0])
+        pages <<= self.crowding.doublings(keys)
         return self.method.plan(page, search, signature, similarity=similarity, recall=self.recall, pages=pages)
 
+    def _keys(self, search: int, signature: bytes) -> list[int]:
+        return [table.key_of(search, signature) for table in self.method.tables[:2]]
+
     def verdict(self, url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
-        """What the store's answer means for the page."""
+        """What the store's answer means for the page. Learns from it where pages crowd."""
+        if not page.thin and answer.status is not Status.REVISIT:
+            keys = self._keys(query.entry.search, query.entry.signature)
+            self.crowding.learn(keys, answer.candidates, query.max_candidates)
         kind = _KINDS[answer.status]
         record = answer.record
         verdict = Verdict(

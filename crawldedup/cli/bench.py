@@ -1,14 +1,21 @@
-"""`crawldedup bench`: measurements on pages of your own."""
+"""Work on collections of your own: `crawldedup bench` measures on them, `crawldedup frequencies` learns from them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.progress import track
+from rich.text import Text
+
 from crawldedup.errors import ConfigurationError
+from crawldedup.evaluation.corpus import read_corpus
 from crawldedup.evaluation.judges import DeduplicatorJudge
 from crawldedup.evaluation.plot import check_plot_path
 from crawldedup.evaluation.quality import measure_quality
+from crawldedup.hashing.features import feature_hashes
+from crawldedup.hashing.weighting import DocumentFrequencies
 from crawldedup.methods.spec import DEFAULT_METHOD
+from crawldedup.printable import printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -43,4 +50,23 @@ def quality(options: Namespace, out: Console, err: Console) -> int:
         pairs=options.pairs,
     )
     measured.show(out, as_json=options.json, detail=options.detail, plot=options.plot)
+    return 0
+
+
+def frequencies(options: Namespace, out: Console, err: Console) -> int:
+    """Learn document frequencies from a collection, and save them."""
+    if options.output.suffix != ".npz":
+        raise ConfigurationError(f"--output is {str(options.output)!r}; it must end in .npz")
+    learned = DocumentFrequencies()
+    for name in options.sources:
+        corpus = read_corpus(name, extractor=options.extractor)
+        for document in track(corpus.documents, "counting", console=err, transient=True):
+            learned.learn(feature_hashes(document.text))
+    learned.save(options.output)
+    if options.json:
+        out.print_json(data={"pages": learned.pages, "file": str(options.output)})
+    else:
+        out.print(
+            Text(f"{learned.pages} pages counted; use them with --weighting tf-idf:{printable(str(options.output))}")
+        )
     return 0

@@ -10,12 +10,9 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from crawldedup.cli.options import make_deduplicator
-from crawldedup.deduplicator import Deduplicator
+from crawldedup.cli.options import make_deduplicator, make_reader
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.page import PageReader
 from crawldedup.printable import printable
-from crawldedup.search.decision import estimate_similarity
 from crawldedup.sources import single_source, sources
 
 if TYPE_CHECKING:
@@ -63,11 +60,12 @@ def find(options: Namespace, out: Console, _: Console) -> int:
 
 def compare(options: Namespace, out: Console, _: Console) -> int:
     """How alike two pages are."""
-    reader = PageReader(options.extractor, options.min_words)
+    reader = make_reader(options)
     first, second = (single_source(name).read(reader) for name in (options.first, options.second))
     thin = first.thin or second.thin
     same = first.digest == second.digest
-    similarity = None if thin and not same else 1.0 if same else _estimate(first, second)
+    estimate = 1.0 if same else round(reader.method.estimate(first, first.verify, second.verify), 4)
+    similarity = None if thin and not same else estimate
     report = {
         "same_text": same,
         "similarity": similarity,
@@ -92,9 +90,7 @@ def scan(options: Namespace, out: Console, err: Console) -> int:
     """Clusters of near duplicates within a collection; nothing is remembered."""
     clusters: dict[str, list[dict[str, Any]]] = {}
     pages = skipped = 0
-    with Deduplicator(
-        "memory://", similarity=options.similarity, extractor=options.extractor, min_words=options.min_words
-    ) as dedup:
+    with make_deduplicator(options, store="memory://") as dedup:
         for source in _with_progress(sources(options.sources), err):
             try:
                 verdict = dedup.judge(source.url, source.read(dedup.reader))
@@ -155,10 +151,6 @@ def info(options: Namespace, out: Console, _: Console) -> int:
         table.add_row("bytes a page", f"{figures['bytes'] / figures['pages']:.0f}")
     out.print(table)
     return 0
-
-
-def _estimate(first: Any, second: Any) -> float:
-    return round(estimate_similarity(first.verify_weights, first.verify, second.verify), 4)
 
 
 def _named(options: Namespace, err: Console) -> Iterator[tuple[Source, str]]:

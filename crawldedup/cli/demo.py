@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from crawldedup.cli.options import PROFILE_OPTIONS
 from crawldedup.demo import DemoOptions, run_demo
 from crawldedup.demo.show import print_result, progress_bars
 
@@ -24,7 +25,7 @@ def demo(options: Namespace, out: Console, err: Console) -> int:
         extractor=options.extractor,
         exact=not options.no_exact,
         verbose=options.verbose,
-        settings={"CRAWLDEDUP_MIN_WORDS": options.min_words},
+        settings={f"CRAWLDEDUP_{name.upper()}": getattr(options, name) for name in PROFILE_OPTIONS},
     )
     # Bars go to the terminal's other channel, so that the result can be piped.
     with progress_bars(err) as listener:

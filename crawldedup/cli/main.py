@@ -13,7 +13,13 @@ from rich.text import Text
 
 from crawldedup import __version__
 from crawldedup.cli import commands
-from crawldedup.cli.options import add_json_option, add_method_options, add_reading_options, add_store_options
+from crawldedup.cli.options import (
+    add_json_option,
+    add_method_options,
+    add_profile_options,
+    add_reading_options,
+    add_store_options,
+)
 from crawldedup.errors import CrawlDedupError
 from crawldedup.printable import printable
 
@@ -92,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     command = add("forget", help="remove pages from an index")
     command.add_argument("urls", nargs="+", metavar="URL")
     add_store_options(command)
-    _add_profile_option(command)
+    add_profile_options(command)
     add_json_option(command)
     command.set_defaults(run=commands.forget)
 
@@ -103,9 +109,16 @@ def _parser() -> argparse.ArgumentParser:
 
     command = add("info", help="pages and bytes of an index")
     add_store_options(command)
-    _add_profile_option(command)
+    add_profile_options(command)
     add_json_option(command)
     command.set_defaults(run=commands.info)
+
+    command = add("frequencies", help="count in how many pages words occur, for --weighting tf-idf:FILE")
+    command.add_argument("sources", nargs="+", metavar="PAGES", help="files, folders, .jsonl or .warc files")
+    command.add_argument("--output", type=Path, required=True, metavar="FILE", help="write here; ends in .npz")
+    command.add_argument("--extractor", default="trafilatura", help="for pages that are HTML (default: trafilatura)")
+    add_json_option(command)
+    command.set_defaults(run=_frequencies)
 
     command = add("bench", help="measure on pages of your own")
     measures = command.add_subparsers(metavar="WHAT", required=True)
@@ -129,17 +142,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_profile_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--extractor", default="trafilatura", help="the extractor the index was made with (default: trafilatura)"
-    )
-
-
 def _demo(options: argparse.Namespace, out: Console, err: Console) -> int:
     # Only this command needs Scrapy.
     from crawldedup.cli.demo import demo
 
     return demo(options, out, err)
+
+
+def _frequencies(options: argparse.Namespace, out: Console, err: Console) -> int:
+    from crawldedup.cli.bench import frequencies
+
+    return frequencies(options, out, err)
 
 
 def _bench_quality(options: argparse.Namespace, out: Console, err: Console) -> int:

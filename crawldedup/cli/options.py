@@ -10,12 +10,19 @@ from crawldedup.evaluation.judges import EXPECTED_PAGES
 from crawldedup.hashing.features import DEFAULT_WEIGHTING
 from crawldedup.hashing.fingerprint import MIN_WORDS
 from crawldedup.methods.spec import DEFAULT_METHOD, METHODS
+from crawldedup.page import PageReader
 from crawldedup.scope import SCOPES
+from crawldedup.text.facts import DEFAULT_DISTINGUISH, DISTINGUISH
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
 STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
+PROFILE_OPTIONS: Final = ("extractor", "min_words", "distinguish", "method", "weighting")
+_METHOD_HELP: Final = f"{', '.join(METHODS)}, with options as in 'simhash?distance=3&blocks=5'"
+_WEIGHTING_HELP: Final = (
+    f"how words count: none, tf, log-tf, damped-tf, tf-idf, tf-idf:FILE or yu (default: {DEFAULT_WEIGHTING})"
+)
 
 
 def add_json_option(parser: ArgumentParser) -> None:
@@ -26,12 +33,25 @@ def add_json_option(parser: ArgumentParser) -> None:
 def add_reading_options(parser: ArgumentParser) -> None:
     """How pages are read and compared."""
     parser.add_argument("--similarity", type=float, default=0.9, help="near duplicate from here on (default: 0.9)")
+    add_profile_options(parser)
+
+
+def add_profile_options(parser: ArgumentParser) -> None:
+    """What an index was made with; every command that asks it must be told the same."""
     parser.add_argument(
         "--extractor",
         default="trafilatura",
         help="trafilatura, resiliparse, text, or the dotted path of your own (default: trafilatura)",
     )
     parser.add_argument("--min-words", type=int, default=MIN_WORDS, help=f"thin below this (default: {MIN_WORDS})")
+    parser.add_argument(
+        "--distinguish",
+        default=DEFAULT_DISTINGUISH,
+        choices=DISTINGUISH,
+        help=f"which pages differ however alike they read (default: {DEFAULT_DISTINGUISH})",
+    )
+    parser.add_argument("--method", default=DEFAULT_METHOD, help=f"{_METHOD_HELP} (default: {DEFAULT_METHOD})")
+    parser.add_argument("--weighting", default=DEFAULT_WEIGHTING, help=_WEIGHTING_HELP)
 
 
 def add_method_options(parser: ArgumentParser) -> None:
@@ -40,12 +60,9 @@ def add_method_options(parser: ArgumentParser) -> None:
         "--method",
         action="append",
         metavar="METHOD",
-        help=f"{', '.join(METHODS)}, with options as in 'simhash?distance=3&blocks=5'; "
-        f"repeat it to compare several (default: {DEFAULT_METHOD})",
+        help=f"{_METHOD_HELP}; repeat it to compare several (default: {DEFAULT_METHOD})",
     )
-    parser.add_argument(
-        "--weighting", default=DEFAULT_WEIGHTING, help=f"how words are weighted (default: {DEFAULT_WEIGHTING})"
-    )
+    parser.add_argument("--weighting", default=DEFAULT_WEIGHTING, help=_WEIGHTING_HELP)
     parser.add_argument("--similarity", type=float, default=0.9, help="near duplicate from here on (default: 0.9)")
     parser.add_argument("--recall", type=float, default=0.98, help="share of them to find (default: 0.98)")
     parser.add_argument(
@@ -72,6 +89,11 @@ def add_store_options(parser: ArgumentParser) -> None:
 
 def make_deduplicator(options: Namespace, **changes: object) -> Deduplicator:
     """The Deduplicator that the options describe. Raises ConfigurationError."""
-    names = ("namespace", "scope", "similarity", "ttl", "extractor", "min_words")
+    names = ("store", "namespace", "scope", "similarity", "ttl", *PROFILE_OPTIONS)
     values = {name: getattr(options, name) for name in names if hasattr(options, name)}
-    return Deduplicator(**{"store": options.store, **values, **changes})
+    return Deduplicator(**{**values, **changes})
+
+
+def make_reader(options: Namespace) -> PageReader:
+    """The reader that the options describe. Raises ConfigurationError."""
+    return PageReader(**{name: getattr(options, name) for name in PROFILE_OPTIONS})

@@ -10,7 +10,7 @@ import numpy as np
 
 from crawldedup.hashing.weighting import make_weighting
 from crawldedup.hashing.word_scores import WordScorer, make_word_scorer
-from crawldedup.text.tokenize import mix
+from crawldedup.text.tokenize import mix, word_hashes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +33,15 @@ _TRIPLE_FACTOR: Final = np.uint64(0x165667B19E3779F9)
 def default_features() -> SearchFeatures:
     """The features of the default method."""
     return make_features(DEFAULT_KIND, DEFAULT_WEIGHTING)
+
+
+def feature_hashes(text: str) -> Hashes:
+    """All distinct features of a text, of every kind: what `DocumentFrequencies.learn` takes."""
+    words = word_hashes(text)
+    if len(words) < 3:
+        return count_runs(words)[0] if len(words) else words
+    pairs = pair_hashes(words)
+    return count_runs(np.concatenate((words, mix(pairs), mix(shingle_hashes(words, pairs)))))[0]
 
 
 class SearchFeatures(Protocol):

@@ -73,7 +73,7 @@ def estimate(own: bytes, other: bytes) -> float:
             f"signatures of {len(own)} and {len(other)} bytes cannot be compared; both must be made with the same "
             f"number of permutations"
         )
-    equal = np.count_nonzero(np.frombuffer(own, np.uint8) == np.frombuffer(other, np.uint8))
+    equal = int(np.count_nonzero(np.frombuffer(own, np.uint8) == np.frombuffer(other, np.uint8)))
     return max((equal / len(own) - BYTE_COLLISION) / (1 - BYTE_COLLISION), 0.0)
 
 

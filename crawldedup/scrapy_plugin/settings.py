@@ -97,8 +97,8 @@ class DedupSettings:
         if checked.get("weighting") == LEARNING_WEIGHTING:
             if checked.get("workers", 0) > 1:
                 raise ConfigurationError(
-                    f"{PREFIX}WORKERS is {checked['workers']!r}; with {PREFIX}WEIGHTING = {LEARNING_WEIGHTING!r} it must "
-                    f"be 0 or 1, for each worker would learn frequencies of its own. Load them from a file instead."
+                    f"{PREFIX}WORKERS is {checked['workers']!r}; with {PREFIX}WEIGHTING = {LEARNING_WEIGHTING!r} it "
+                    f"must be 0 or 1, for each worker would learn frequencies of its own. Load them from a file."
                 )
             workers = min(workers, 1)
         checked.setdefault("workers", workers)

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 _KEY_BITS: Final = 64
 STORED_BITS: Final = 34
 """Leading bits of a key that every store keeps."""
+MIN_PREFIX_BITS: Final = 8
+MAX_PREFIX_BITS: Final = STORED_BITS
 _FIRST_TABLE: Final = np.zeros(1, np.intp)
 _ALL_ONES: Final = (1 << _KEY_BITS) - 1
-MIN_PREFIX_BITS: Final = 8
-MAX_PREFIX_BITS: Final = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)

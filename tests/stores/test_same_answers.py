@@ -220,7 +220,7 @@ def test_where_pages_crowd_the_likeliest_are_compared(backends: list[Backend]) -
         for number, page in enumerate(pages):
             for store in stores.values():
                 store.check_and_add(query(page, f"https://example.com/{number}", pages=100))
-        for name, store in stores.items():
+        for store in stores.values():
             copies = [
                 store.check_and_add(query(page, f"https://copy.example/{number}", pages=100))
                 for number, page in enumerate(pages[::40])
