@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import sys
 import time
@@ -276,13 +277,17 @@ def stream(words: Words, reader: PageReader, pages: int, workers: int) -> Iterat
             yield from chunk
 
 
-def run(words: Words, deduplicator: Deduplicator, pages: int, workers: int) -> Outcome:
+def run(words: Words, deduplicator: Deduplicator, pages: int, workers: int, minutes: float) -> Outcome:
+    """Check the pages one by one, for so long at most."""
     site = Site(words)
     method = deduplicator.reader.method
     outcome = Outcome()
     fingerprints = stream(words, deduplicator.reader, pages, workers)
     console = Console(stderr=True)
+    end = time.monotonic() + 60 * minutes
     for number, page in enumerate(track(fingerprints, "checking", pages, console=console, update_period=1)):
+        if time.monotonic() > end:
+            break
         template = site.template(number)
         url = f"https://site.example/{template.replace(' ', '-')}/{number}.html"
         started = time.perf_counter()
@@ -357,6 +362,7 @@ def main() -> None:
     parser.add_argument("--texts", type=Path, nargs="+", required=True, metavar="FILE.jsonl")
     parser.add_argument("--language", default="en", help="of the texts that say theirs (en)")
     parser.add_argument("--pages", type=int, default=1_000_000)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="stop the stream after so long, and report")
     parser.add_argument("--workers", type=int, default=1, help="processes that make and fingerprint pages (1)")
     parser.add_argument("--exact", type=int, default=50_000, help="pairs to compute exactly, at most (50000)")
     parser.add_argument("--method", default=DEFAULT_METHOD)
@@ -369,16 +375,16 @@ def main() -> None:
         parser.error(f"there are {len(words.sentences)} sentences of 6 to 30 words in these texts; 1,000 are needed")
     site = Site(words)
     with Deduplicator(extractor="text", method=arguments.method, weighting=arguments.weighting) as deduplicator:
-        outcome = run(words, deduplicator, arguments.pages, arguments.workers)
+        outcome = run(words, deduplicator, arguments.pages, arguments.workers, arguments.minutes)
     bands, compared, false = flagged_pairs(site, outcome, arguments.exact)
     result = {
         "texts": [path.name for path in arguments.texts],
         "sentences": len(words.sentences),
-        "pages": arguments.pages,
+        "pages": len(outcome.kinds),
         "method": f"{arguments.method}, {arguments.weighting}",
-        "stream": [stretch.row() for stretch in outcome.stretches],
-        "templates": {name: stretch.row() for name, stretch in outcome.templates.items()},
-        "unrelated_similarity": unrelated_similarity(site, arguments.pages),
+        "stream": [stretch.row() for stretch in outcome.stretches if stretch.candidates],
+        "templates": {name: stretch.row() for name, stretch in outcome.templates.items() if stretch.candidates},
+        "unrelated_similarity": unrelated_similarity(site, len(outcome.kinds)),
         "verdicts": dict(Counter(map(str, outcome.kinds))),
         "checks_at_the_limit": outcome.full,
         "recall": recall_of_planted(site, outcome, arguments.exact),
