@@ -39,10 +39,10 @@ from benchmarks.corpus import (
     verify_draws,
 )
 from crawldedup.hashing.fingerprint import MIN_WORDS, SEARCH_BITS
-from crawldedup.methods.two_stage import PROBE_BUDGET, TABLES
+from crawldedup.methods.two_stage import TABLES
 from crawldedup.search.decision import estimate_similarity
 from crawldedup.search.model import accept_threshold, estimate_deviation, search_similarity
-from crawldedup.search.plan import ProbePlan, prefix_bits, volatile_plan
+from crawldedup.search.plan import PROBE_BUDGET, ProbePlan, prefix_bits, volatile_plan
 from crawldedup.search.tables import Table as BitTable
 from crawldedup.search.tables import rotated_tables
 from crawldedup.text.tokenize import word_hashes

@@ -34,10 +34,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.corpus import Corpus, number, pairs_file, read_corpus, search_draws
 from crawldedup.hashing.fingerprint import SEARCH_BITS, VERIFY_BITS
-from crawldedup.methods.two_stage import PROBE_BUDGET, TABLES
+from crawldedup.methods.two_stage import TABLES
 from crawldedup.search.decision import likelihood_rule
 from crawldedup.search.model import search_similarity
-from crawldedup.search.plan import ProbePlan, prefix_bits, volatile_plan
+from crawldedup.search.plan import PROBE_BUDGET, ProbePlan, prefix_bits, volatile_plan
 from crawldedup.stores.base import Entry, Layout, Query, pack_key
 from crawldedup.stores.memory import MemoryStore
 

@@ -10,7 +10,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.hashing.fingerprint import MIN_WORDS, SEARCH_BITS, Fingerprint, simhash_fingerprint
 from crawldedup.search.decision import estimate_similarity, hamming_rule
 from crawldedup.search.model import search_similarity
-from crawldedup.search.plan import STORED_BITS, exact_plan, own_key_first, prefix_bits, volatile_plan
+from crawldedup.search.plan import STORED_BITS, exact_plan, page_plan
 from crawldedup.search.tables import BlockSearch, rotated_tables
 from crawldedup.stores.base import MAX_CANDIDATES, MAX_KEYS
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from crawldedup.search.plan import ProbePlan
     from crawldedup.search.tables import Order
 
-PROBE_BUDGET: Final = 64
+_ONE_TABLE: Final = rotated_tables(1, SEARCH_BITS)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class BlockedSimhash(_Simhash):
 class ProbabilisticSimhash(_Simhash):
     """Probabilistic simhash matching in one table: volatile bits flipped, best first (Sood & Loguinov 2011)."""
 
-    tables: ClassVar[tuple[Order, ...]] = rotated_tables(1, SEARCH_BITS)
+    tables: ClassVar[tuple[Order, ...]] = _ONE_TABLE
 
     @property
     def profile(self) -> str:
@@ -111,13 +111,12 @@ class ProbabilisticSimhash(_Simhash):
         self, page: Fingerprint, search: int, signature: bytes, *, similarity: float, recall: float, pages: int
     ) -> ProbePlan:
         """See `Method`."""
-        plan = volatile_plan(
+        del signature
+        return page_plan(
             search,
             page.search_weights,
-            rotated_tables(1, SEARCH_BITS),
-            prefix=prefix_bits(pages),
+            _ONE_TABLE,
+            pages=pages,
             similarity=search_similarity(similarity),
             recall=recall,
-            budget=PROBE_BUDGET - 1,
         )
-        return own_key_first(plan, self.tables[0].key_of(search, signature))

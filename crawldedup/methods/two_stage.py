@@ -11,7 +11,7 @@ from crawldedup.hashing.features import default_features
 from crawldedup.hashing.fingerprint import PROFILE, SEARCH_BITS, VERIFY_BITS, fingerprint
 from crawldedup.search.decision import estimate_similarity, flip_costs, likelihood_rule
 from crawldedup.search.model import accept_threshold, search_similarity
-from crawldedup.search.plan import ProbePlan, own_key_first, prefix_bits, volatile_plan
+from crawldedup.search.plan import ProbePlan, page_plan
 from crawldedup.search.tables import rotated_tables
 from crawldedup.stores.base import MAX_CANDIDATES, MAX_KEYS, MAX_PAGES
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from crawldedup.search.tables import Order
 
 TABLES: Final = rotated_tables(2, SEARCH_BITS)
-PROBE_BUDGET: Final = 64
 
 
 @dataclass(frozen=True)
@@ -49,17 +48,16 @@ class TwoStage:
         self, page: Fingerprint, search: int, signature: bytes, *, similarity: float, recall: float, pages: int
     ) -> ProbePlan:
         """See `Method`."""
-        plan = volatile_plan(
+        del signature
+        return page_plan(
             search,
             page.search_weights,
             TABLES,
-            prefix=prefix_bits(pages),
+            pages=pages,
             similarity=search_similarity(similarity),
             # Half of what may be missed is left to the decision.
             recall=(1 + recall) / 2,
-            budget=PROBE_BUDGET - 1,
         )
-        return own_key_first(plan, self.tables[0].key_of(search, signature))
 
     def rank_costs(self, page: Fingerprint, similarity: float) -> bytes:
         """See `Method`."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _KEY_BITS: Final = 64
 STORED_BITS: Final = 34
 """Leading bits of a key that every store keeps."""
+PROBE_BUDGET: Final = 64
+"""At most so many ranges are read for one page."""
 MIN_PREFIX_BITS: Final = 8
 MAX_PREFIX_BITS: Final = STORED_BITS
 _FIRST_TABLE: Final = np.zeros(1, np.intp)
@@ -54,6 +56,28 @@ def single_plan(key: int) -> ProbePlan:
     """Read the one key itself in the first table: finds equal fingerprints only."""
     bound = np.array([key], np.uint64)
     return ProbePlan(np.zeros(1, np.intp), bound, bound, 1.0)
+
+
+def page_plan(
+    fingerprint: int,
+    weights: NDArray[np.float32],
+    tables: tuple[Table, ...],
+    *,
+    pages: int,
+    similarity: float,
+    recall: float,
+) -> ProbePlan:
+    """The ranges to read for a page in an index of about `pages` pages: its own key, then the volatile plan."""
+    plan = volatile_plan(
+        fingerprint,
+        weights,
+        tables,
+        prefix=prefix_bits(pages),
+        similarity=similarity,
+        recall=recall,
+        budget=PROBE_BUDGET - 1,
+    )
+    return own_key_first(plan, tables[0].key(fingerprint))
 
 
 def own_key_first(plan: ProbePlan, key: int) -> ProbePlan:

@@ -9,10 +9,10 @@ import mmh3
 import numpy as np
 
 from crawldedup.hashing.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_fingerprint
-from crawldedup.methods.two_stage import PROBE_BUDGET, TABLES
+from crawldedup.methods.two_stage import TABLES
 from crawldedup.search.decision import identity_rule, likelihood_rule
 from crawldedup.search.model import cosine, search_similarity
-from crawldedup.search.plan import own_key_first, prefix_bits, single_plan, volatile_plan
+from crawldedup.search.plan import page_plan, single_plan
 from crawldedup.stores.base import MAX_CANDIDATES, Entry, Layout, Query
 
 if TYPE_CHECKING:
@@ -107,16 +107,14 @@ def query(
     if page.thin:
         plan, rule = single_plan(TABLES[0].key(page.search)), identity_rule(VERIFY_BITS)
     else:
-        plan = volatile_plan(
+        plan = page_plan(
             page.search,
             page.search_weights,
             TABLES,
-            prefix=prefix_bits(pages),
+            pages=pages,
             similarity=search_similarity(similarity),
             recall=0.99,
-            budget=PROBE_BUDGET - 1,
         )
-        plan = own_key_first(plan, TABLES[0].key(page.search))
         rule = likelihood_rule(page.verify_weights, similarity - 0.03)
     return Query(
         entry=Entry(url, url_key_of(url), page.search, page.signature, page.digest),
