@@ -211,7 +211,7 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "min_words": lambda name, value: whole(name, value, 1),
     "distinguish": lambda name, value: one_of(name, value, DISTINGUISH),
     "method": _core_allows("method", _text),
-    "weighting": _text,
+    "weighting": _core_allows("weighting", _text),
     "keep_per_cluster": lambda name, value: whole(name, value, 1),
     "default": yes_or_no,
     "on_error": lambda name, value: one_of(name, value, ON_ERROR),

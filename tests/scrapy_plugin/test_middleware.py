@@ -13,6 +13,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.signalmanager import SignalManager
 
+from crawldedup import Deduplicator
 from crawldedup.errors import (
     ConfigurationError,
     ProfileMismatchError,
@@ -358,3 +359,9 @@ def test_refusals_of_the_library_name_the_setting() -> None:
         deduplicator_for(DedupSettings(ttl="soon"))
     with pytest.raises(ConfigurationError, match="'rediss-cluster://x'"):
         deduplicator_for(DedupSettings(store="rediss-cluster://x"))
+
+
+def test_the_crawl_compares_as_its_settings_say() -> None:
+    profile = deduplicator_for(DedupSettings(method="simhash?distance=2", weighting="tf", distinguish="numbers"))
+    same = Deduplicator(method="simhash?distance=2", weighting="tf", distinguish="numbers")
+    assert profile.info().profile == same.info().profile != Deduplicator().info().profile

@@ -135,3 +135,27 @@ def test_a_plugin_that_is_switched_off_reads_nothing_else() -> None:
 def test_what_only_the_core_can_judge_is_refused_under_the_settings_name(name: str, value: str) -> None:
     with pytest.raises(ConfigurationError, match=f"^{name}: "):
         DedupSettings.from_settings(Settings({name: value}))
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("DISTINGUISH", "prices", "'numbers'"),
+        ("METHOD", "simhsh", "did you mean 'simhash'"),
+        ("METHOD", "simhash?bits=64", "no option 'bits'"),
+        ("WEIGHTING", "idf", "tf-idf"),
+        ("WEIGHTING", "tf-idf:/nowhere/words.npz", "words.npz"),
+    ],
+)
+def test_a_method_that_does_not_exist_is_refused_under_its_setting(name: str, given: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message) as error:
+        read(**{f"CRAWLDEDUP_{name}": given})
+    assert f"CRAWLDEDUP_{name}" in str(error.value)
+
+
+def test_frequencies_are_learned_by_one_reader() -> None:
+    assert read(CRAWLDEDUP_WEIGHTING="tf-idf").workers <= 1
+    assert read(CRAWLDEDUP_WEIGHTING="tf-idf", CRAWLDEDUP_WORKERS=0).workers == 0
+    assert read(CRAWLDEDUP_WEIGHTING="log-tf", CRAWLDEDUP_WORKERS=3).workers == 3
+    with pytest.raises(ConfigurationError, match="CRAWLDEDUP_WORKERS"):
+        read(CRAWLDEDUP_WEIGHTING="tf-idf", CRAWLDEDUP_WORKERS=2)
