@@ -362,6 +362,6 @@ def test_refusals_of_the_library_name_the_setting() -> None:
 
 
 def test_the_crawl_compares_as_its_settings_say() -> None:
-    profile = deduplicator_for(DedupSettings(method="simhash?distance=2", weighting="tf", distinguish="numbers"))
-    same = Deduplicator(method="simhash?distance=2", weighting="tf", distinguish="numbers")
+    profile = deduplicator_for(DedupSettings(method="simhash?blocks=4", weighting="tf", distinguish="numbers"))
+    same = Deduplicator(method="simhash?blocks=4", weighting="tf", distinguish="numbers")
     assert profile.info().profile == same.info().profile != Deduplicator().info().profile
