@@ -40,8 +40,8 @@ MAX_CANDIDATES: Final = 64
 """At most so many records are compared with one page: work a page stays bounded."""
 
 MAX_KEYS: Final = 512
-"""At most so many keys are read for one page, best ranges first, and an eighth of it from one range. Where they name
-more than MAX_CANDIDATES pages, as the pages of one template do, those with the most likely keys are compared."""
+"""At most so many keys are read for one page, best ranges first. Where they name more than MAX_CANDIDATES pages, as
+the pages of one template do, those with the most likely keys are compared."""
 
 ID_BITS: Final = 64 - STORED_BITS
 """Embedded stores pack a key's leading bits and a page number into one 64-bit integer."""
@@ -83,8 +83,8 @@ class Query:
     rank_costs: bytes = b""
 
     @property
-    def max_keys_a_range(self) -> int:
-        """At most so many keys are read from one range."""
+    def max_keys_a_side(self) -> int:
+        """At most so many keys are read from one range on either side of the key that is looked for there."""
         return max(1, self.max_keys // 8)
 
 
@@ -223,6 +223,13 @@ def accepted(query: Query, signatures: Sequence[bytes], digests: Sequence[int]) 
         for position, cost in enumerate(costs)
         if cost <= query.rule.limit and (not query.exact_only or digests[position] == query.entry.digest)
     ]
+
+
+def middles(query: Query, layout: Layout) -> Keys:
+    """The key that is looked for in each range, packed: the page's own, with the range's bits flipped; (probes,)."""
+    plan = query.plan
+    own = np.array(layout.keys(query.entry.search, query.entry.signature), np.uint64)
+    return (plan.lows | own.take(plan.tables) & (plan.lows ^ plan.highs)) & np.uint64(_KEY_MASK)
 
 
 def rank_costs(query: Query, layout: Layout) -> NDArray[np.uint8]:

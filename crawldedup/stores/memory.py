@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from itertools import groupby, islice
+from bisect import bisect_left
+from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,7 @@ from crawldedup.stores.base import (
     StoreInfo,
     accepted,
     choose_pages,
+    middles,
     pack_key,
     packed_range,
     packed_ranges,
@@ -30,9 +32,11 @@ from crawldedup.stores.base import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
+
+    from crawldedup.stores.base import Keys
 
 _FIRST_ROOM: Final = 1024
 _DELTA_ROOM: Final = 4096
@@ -80,19 +84,30 @@ class SortedKeys:
         else:
             self._main = np.delete(self._main, np.searchsorted(self._main, np.uint64(key)))
 
-    def ranges(self, lows: NDArray[np.uint64], highs: NDArray[np.uint64], limit: int) -> list[tuple[int, int]]:
-        """(number of a range, key) of the first `limit` keys of each range (ends included), in order."""
+    def ranges(self, lows: Keys, middles: Keys, highs: Keys, limit: int) -> list[tuple[int, int]]:
+        """(number of a range, key) of the keys in each range (ends included), in order.
+
+        Of a range that holds many, the last `limit` keys below its middle and the first `limit` from there on.
+        """
         found: list[tuple[int, int]] = []
         for part in (self._main, self._delta[: self._in_delta]):
-            first = np.searchsorted(part, lows, "left")
-            last = np.searchsorted(part, highs, "right")
+            middle = np.searchsorted(part, middles, "left")
+            first = np.maximum(np.searchsorted(part, lows, "left"), middle - limit)
+            last = np.minimum(np.searchsorted(part, highs, "right"), middle + limit)
             for number in np.flatnonzero(last > first).tolist():
-                keys = part[first[number] : min(last[number], first[number] + limit)]
-                found.extend((number, key) for key in keys.tolist())
+                found.extend((number, key) for key in part[first[number] : last[number]].tolist())
         found.sort()
         if len(found) <= limit:
             return found
-        return [pair for _, mine in groupby(found, itemgetter(0)) for pair in islice(mine, limit)]
+        return [
+            pair for number, mine in groupby(found, itemgetter(0)) for pair in _around(mine, middles[number], limit)
+        ]
+
+
+def _around(found: Iterator[tuple[int, int]], middle: np.uint64, limit: int) -> list[tuple[int, int]]:
+    pairs = list(found)
+    place = bisect_left(pairs, int(middle), key=itemgetter(1))
+    return pairs[max(place - limit, 0) : place + limit]
 
 
 class MemoryStore:
@@ -202,10 +217,11 @@ class MemoryStore:
         """Pages in the query's ranges, without repetition, best first."""
         found: list[tuple[int, int, int]] = []
         lows, highs = packed_ranges(query.plan)
+        between = middles(query, self._layout)
         for number, keys in enumerate(self._tables):
             mine = np.flatnonzero(query.plan.tables == number)
             places = mine.tolist()
-            ranges = keys.ranges(lows[mine], highs[mine], query.max_keys_a_range)
+            ranges = keys.ranges(lows[mine], between[mine], highs[mine], query.max_keys_a_side)
             found.extend((places[place], number, packed) for place, packed in ranges)
         found.sort()
         pages = choose_pages(query, self._layout, [(number, packed) for _, number, packed in found[: query.max_keys]])
@@ -219,8 +235,8 @@ class MemoryStore:
 
     def _page_with(self, url_key: int) -> int | None:
         low, high = packed_range(url_key, url_key)
-        bounds = np.array([low], np.uint64), np.array([high], np.uint64)
-        for _, packed in self._by_url.ranges(*bounds, MAX_PAGES):
+        first, last = np.array([low], np.uint64), np.array([high], np.uint64)
+        for _, packed in self._by_url.ranges(first, first, last, MAX_PAGES):
             page = page_of(packed)
             if int(self._rows[page]["url_key"]) == url_key:
                 return page

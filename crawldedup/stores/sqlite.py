@@ -29,6 +29,7 @@ from crawldedup.stores.base import (
     StoreInfo,
     accepted,
     choose_pages,
+    middles,
     pack_key,
     packed_range,
     packed_ranges,
@@ -287,7 +288,9 @@ class SqliteStore:
     def _candidates(self, db: sqlite3.Connection, query: Query, now: int) -> list[sqlite3.Row]:
         """Pages in the query's ranges, without repetition, best first."""
         plan = query.plan
-        bounds = (np.column_stack(packed_ranges(plan)) ^ np.uint64(_SIGN)).view(np.int64)
+        lows, highs = packed_ranges(plan)
+        columns = np.column_stack((lows, middles(query, self._layout), highs))
+        bounds = (columns ^ np.uint64(_SIGN)).view(np.int64)
         found: list[tuple[int, int, int]] = []
         for number, name in enumerate(self._key_tables):
             places = np.flatnonzero(plan.tables == number)
@@ -295,7 +298,7 @@ class SqliteStore:
             if not len(mine):
                 continue
             place_of = dict(zip(mine[:, 0].tolist(), places.tolist(), strict=True))
-            keys = self._keys_between(db, name, mine.ravel().tolist(), query)
+            keys = self._keys_between(db, name, mine.ravel().tolist(), query.max_keys_a_side)
             found.extend((place_of[low], number, _unsigned(key)) for low, key in keys)
         if not found:
             return []
@@ -307,19 +310,18 @@ class SqliteStore:
         ).fetchall()
         return [row for row in rows if self._is_live(row, query, now)]
 
-    def _keys_between(
-        self, db: sqlite3.Connection, name: str, bounds: list[int], query: Query
-    ) -> list[tuple[int, int]]:
-        """(first key of its range, key) of the first keys of each range of a table."""
-        ranges = ",".join(["(?,?)"] * (len(bounds) // 2))
-        join = f"WITH r(low, high) AS (VALUES {ranges}) SELECT low, k FROM r CROSS JOIN {name} ON k BETWEEN low AND "
-        limit = query.max_keys_a_range
-        keys = db.execute(f"{join} high LIMIT {limit + 1}", bounds).fetchall()
-        if len(keys) <= limit:
+    def _keys_between(self, db: sqlite3.Connection, name: str, bounds: list[int], limit: int) -> list[tuple[int, int]]:
+        """(first key of its range, key) of a table's keys in ranges: low, middle, high; see `SortedKeys.ranges`."""
+        ranges = ",".join(["(?,?,?)"] * (len(bounds) // 3))
+        join = f"WITH r(low, middle, high) AS (VALUES {ranges}) SELECT low, k FROM r CROSS JOIN {name} ON k BETWEEN "
+        keys = db.execute(f"{join} low AND high LIMIT {limit}", bounds).fetchall()
+        if len(keys) < limit:
             return keys
-        # Somewhere pages crowd: now each range is cut at its own last key.
-        last = f"(SELECT k FROM {name} WHERE k BETWEEN low AND high ORDER BY k LIMIT 1 OFFSET {limit - 1})"
-        return db.execute(f"{join} ifnull({last}, high)", bounds).fetchall()
+        # Somewhere pages crowd: now each range is cut on both sides.
+        side = f"SELECT k FROM {name} WHERE k"
+        first = f"({side} >= low AND k < middle ORDER BY k DESC LIMIT 1 OFFSET {limit - 1})"
+        last = f"({side} BETWEEN middle AND high ORDER BY k LIMIT 1 OFFSET {limit - 1})"
+        return db.execute(f"{join} ifnull({first}, low) AND ifnull({last}, high)", bounds).fetchall()
 
     def _matches(self, query: Query, candidates: list[sqlite3.Row]) -> list[int]:
         """The pages of the accepted candidates, nearest first."""

@@ -38,13 +38,16 @@ def test_sorted_keys_are_a_sorted_list(
             elif plain:
                 key = plain.pop(key % len(plain))
                 sorted_keys.remove(key)
-    lows, highs = (np.array([ends[side] for ends in ranges], np.uint64) for side in (0, 1))
-    within = [
-        (number, key)
-        for number, (low, high) in enumerate(ranges)
-        for key in [key for key in sorted(plain) if low <= key <= high][:limit]
-    ]
-    assert sorted_keys.ranges(lows, highs, limit) == within
+    # The third of a range that is looked for lies within it.
+    wanted = [(low, low + (high - low) // 3 if high >= low else low, high) for low, high in ranges]
+    lows, middles, highs = (np.array([bounds[side] for bounds in wanted], np.uint64) for side in range(3))
+    within = []
+    for number, (low, middle, high) in enumerate(wanted):
+        inside = [key for key in sorted(plain) if low <= key <= high]
+        below = [key for key in inside if key < middle]
+        near = below[max(len(below) - limit, 0) :] + [key for key in inside if key >= middle][:limit]
+        within += [(number, key) for key in near]
+    assert sorted_keys.ranges(lows, middles, highs, limit) == within
     assert len(sorted_keys) == len(plain)
 
 

@@ -77,10 +77,12 @@ if own and seen_at(own) >= oldest and not fellow then
   else
     updated = struct.pack('>I4I4I4I4', added, now, copies, crawler) .. sub(own, 17)
   end
-  write_record(own_page, updated)
   if changed then
+    write_record(own_page, updated)
     unfile(own_page, own)
     file(own_page)
+  else
+    note_record(own_page, updated)
   end
   return {'revisit', changed and 1 or 0, meta.pages, 0, updated}
 end
@@ -90,7 +92,7 @@ if #matches > 0 then
   local _, page, record = unpack(matches[1])
   local added, _, copies, owner = struct.unpack('>I4I4I4I4', record)
   local updated = struct.pack('>I4I4I4I4', added, now, copies + 1, owner) .. sub(record, 17)
-  write_record(page, updated)
+  note_record(page, updated)
   return {sub(record, 25, 32) == digest and 'exact' or 'near', 0, meta.pages, candidates, updated}
 end
 

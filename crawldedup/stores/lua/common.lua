@@ -108,6 +108,11 @@ local function append_record(record)
   return page
 end
 
+-- Writes what is only counted: a server that is full still answers what it knows.
+local function note_record(page, record)
+  redis.pcall('LSET', list_of(page), page % RECORDS_A_LIST, record)
+end
+
 local function page_with_url(url_key)
   local head = sub(url_key, 1, 5)
   local members = members_between('u', head, head, -1)
@@ -208,16 +213,42 @@ local function nearest(found, wanted, rank)
   return best
 end
 
+-- The key that a probe looks for: the page's own, with the probe's bits flipped.
+local function middle_of(own, low, high)
+  local bytes = {}
+  for i = 1, 5 do
+    local a, b = byte(low, i, i), byte(high, i, i)
+    bytes[i] = string.char(bit.bor(a, bit.band(byte(own, i), bit.bxor(a, b))))
+  end
+  return table.concat(bytes)
+end
+
+-- The members of a probe's range; of many, the last `limit` below the key that is looked for and the first `limit`
+-- from there on.
+local function members_near(number, own, low, high, limit)
+  local name = 't' .. number
+  local members = members_between(name, low, high, limit)
+  if #members < limit then return members end
+  local middle = middle_of(own, low, high)
+  local key = bucket_key(name, middle)
+  local below = redis.call('ZREVRANGEBYLEX', key, '(' .. middle, '[' .. low, 'LIMIT', 0, limit)
+  local near = {}
+  for i = #below, 1, -1 do near[#near + 1] = below[i] end
+  local above = redis.call('ZRANGEBYLEX', key, '[' .. middle, '[' .. high .. '\255\255\255\255', 'LIMIT', 0, limit)
+  for i = 1, #above do near[#near + 1] = above[i] end
+  return near
+end
+
 -- The keys in the ranges of the probes, one {table, member, page} a page, best ranges first. A probe is 11 bytes:
 -- table, low, high.
-local function read_ranges(probes, max_keys)
+local function read_ranges(probes, keys, max_keys)
   local found, seen, keys_read = {}, {}, 0
   local limit = math.max(1, floor(max_keys / 8))
   for first = 1, #probes, 11 do
     local number = byte(probes, first)
-    local members = members_between('t' .. number, sub(probes, first + 1, first + 5),
-      sub(probes, first + 6, first + 10), math.min(limit, max_keys - keys_read))
-    for i = 1, #members do
+    local members = members_near(number, sub(keys, number * 8 + 1, number * 8 + 5), sub(probes, first + 1, first + 5),
+      sub(probes, first + 6, first + 10), limit)
+    for i = 1, math.min(#members, max_keys - keys_read) do
       local page = page_of(members[i])
       if not seen[page] then
         seen[page] = true
@@ -232,7 +263,7 @@ end
 
 -- Accepted records of the probes: a list of {cost, page, record}, nearest first; and how many were compared.
 local function search(query, oldest)
-  local found = read_ranges(query.probes, query.max_keys)
+  local found = read_ranges(query.probes, query.keys, query.max_keys)
   if #found > query.max_candidates then
     found = nearest(found, query.max_candidates, ranker(query.keys, query.rank_costs))
   end
