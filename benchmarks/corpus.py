@@ -1,7 +1,8 @@
 """Real near-duplicate pairs, and their bits under as many hash functions as wanted.
 
-A corpus is two files: pages, one JSON object a line with `url` and `text`, and pairs, one a line with the URLs `a`
-and `b`, their exact Jaccard similarity `j3` of word 3-shingles and `same_text`; either may be compressed (.gz).
+A corpus is whatever `crawldedup bench quality` reads: JSON lines with `url` and `text` or `html`, a folder, a web
+archive. Its pairs are compared exactly, or taken from a file, one a line with the URLs `a` and `b` and their exact
+Jaccard similarity `j3` of word 3-shingles: for PAGES.pages.jsonl from PAGES.pairs.jsonl.gz, if that is there.
 
 Near duplicates come in families: the pages of nine mirrors make 36 pairs that share nearly all of their bits, and so
 what is seen with one hash function says much about a few families and little about the model. The same features
@@ -12,12 +13,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crawldedup import evaluation
+from crawldedup.errors import CrawlDedupError
+from crawldedup.evaluation.exact import numbered_shingles, similar_pairs, words
 from crawldedup.hashing.features import (
     DEFAULT_KIND,
     DEFAULT_WEIGHTING,
@@ -30,8 +35,10 @@ from crawldedup.hashing.fingerprint import SEARCH_BITS, VERIFY_BITS, bit_weights
 from crawldedup.text.tokenize import mix, word_hashes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from crawldedup.evaluation import Document
 
 Hashes = NDArray[np.uint64]
 Floats = NDArray[np.float32]
@@ -79,17 +86,14 @@ class Corpus:
         return texts
 
 
-def read_corpus(pages: Path, pairs: Path) -> Corpus:
-    texts: list[str] = []
-    positions: dict[str, int] = {}
-    for page in _lines(pages):
-        positions[page["url"]] = len(texts)
-        texts.append(page["text"])
-    rows = [
-        (positions[pair["a"]], positions[pair["b"]], pair["j3"])
-        for pair in _lines(pairs)
-        if not pair["same_text"] and pair["j3"] < 1
-    ]
+def read_corpus(pages: Path, pairs: Path | None = None) -> Corpus:
+    """Pages and their pairs, from the file of pairs or compared here. Ends the program if they cannot be read."""
+    try:
+        documents = evaluation.read_corpus(str(pages)).documents
+        rows = _listed(pairs, documents) if pairs is not None else list(_compared([page.text for page in documents]))
+    except (CrawlDedupError, OSError, ValueError, KeyError) as error:
+        sys.exit(f"{pages}: {error}")
+    texts = [document.text for document in documents]
     thin = {position: fingerprint(texts[position]).thin for position in {place for row in rows for place in row[:2]}}
     rows = [row for row in rows if not thin[row[0]] and not thin[row[1]]]
     first, second, similarity = zip(*rows, strict=True) if rows else ((), (), ())
@@ -102,15 +106,39 @@ def read_corpus(pages: Path, pairs: Path) -> Corpus:
     )
 
 
-def pairs_file(pages: Path) -> Path:
-    """The pairs that belong to PAGES.pages.jsonl by their name."""
-    return pages.with_name(pages.name.split(".")[0] + ".pairs.jsonl.gz")
+def pairs_file(pages: Path) -> Path | None:
+    """The pairs that belong to PAGES.pages.jsonl by their name, if they are there."""
+    path = pages.with_name(pages.name.split(".")[0] + ".pairs.jsonl.gz")
+    return path if path.is_file() else None
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+Row = tuple[int, int, float]
+
+
+def _listed(path: Path, documents: Sequence[Document]) -> list[Row]:
+    positions = {document.url: position for position, document in enumerate(documents)}
     with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
+        pairs = map(json.loads, lines)
+        return [
+            (positions[pair["a"]], positions[pair["b"]], pair["j3"])
+            for pair in pairs
+            if pair["j3"] < 1 and pair["a"] in positions and pair["b"] in positions
+        ]
+
+
+def _compared(texts: Sequence[str]) -> Iterator[Row]:
+    """Pairs of pages with different sets of shingles; of pages with the same set, the first stands for all."""
+    firsts: dict[bytes, int] = {}
+    sets = []
+    for position, ids in enumerate(numbered_shingles(map(words, texts))):
+        if len(ids) and firsts.setdefault(ids.tobytes(), position) == position:
+            sets.append(ids)
+    kept = list(firsts.values())
+    pairs = similar_pairs(sets)
+    for first, second, similarity in zip(
+        pairs.first.tolist(), pairs.second.tolist(), pairs.similarity.tolist(), strict=True
+    ):
+        yield kept[first], kept[second], similarity
 
 
 def search_features(text: str, kind: str = DEFAULT_KIND, weighting: str = DEFAULT_WEIGHTING) -> Features:

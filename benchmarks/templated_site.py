@@ -69,9 +69,13 @@ def read_words(paths: Sequence[Path], language: str) -> Words:
     sentences: dict[str, None] = {}
     names: Counter[str] = Counter()
     for path in paths:
+        if not path.is_file():
+            sys.exit(f"{path} is not a file")
         with path.open(encoding="utf-8") as lines:
-            for line in lines:
+            for number, line in enumerate(lines, 1):
                 page = json.loads(line)
+                if not isinstance(page.get("text"), str):
+                    sys.exit(f'{path}:{number}: this program takes texts, as lines of {{"text": ".."}}')
                 if page.get("lang", language) != language:
                     continue
                 for sentence in re.split(r"(?<=[.!?])\s+|\n", page["text"]):

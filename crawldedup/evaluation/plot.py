@@ -25,6 +25,8 @@ def check_plot_path(path: Path) -> None:
     """
     if path.suffix.lower() not in SUFFIXES:
         raise ConfigurationError(f"a plot is written as {' or '.join(SUFFIXES)}, so it cannot be {str(path)!r}")
+    if not path.absolute().parent.is_dir():
+        raise ConfigurationError(f"there is no folder {str(path.absolute().parent)!r} to write a plot into")
     _figure_class()
 
 

@@ -215,7 +215,7 @@ class DocumentFrequencies:
             reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
             raise ConfigurationError(
                 f"document frequencies cannot be read from {str(path)!r}: {reason}; give a file that "
-                f"DocumentFrequencies.save wrote"
+                f"`crawldedup frequencies` wrote"
             ) from error
         loaded = cls.__new__(cls)
         loaded._set(counters, pages)
@@ -290,7 +290,6 @@ def make_weighting(spec: str) -> Weighting:
     close = get_close_matches(name.lower(), _BY_NAME, n=1)
     raise ConfigurationError(
         f"there is no weighting {spec!r}"
-        + (f"; did you mean {close[0]!r}? " if close else "; ")
-        + f"It is one of {', '.join(_BY_NAME)}, or tf-idf:FILE with document frequencies from a file; word scores, "
-        f"yu, come from make_word_scorer"
+        + (f"; did you mean {close[0]!r}? " if close else ". ")
+        + f"It is one of {', '.join(_BY_NAME)}, yu, or tf-idf:FILE with a file made by `crawldedup frequencies`"
     )

@@ -55,7 +55,7 @@ def _parsed(method: str) -> tuple[str, dict[str, Any]]:
     name, _, query = method.partition("?")
     if name not in _CLASSES:
         close = get_close_matches(name.lower(), METHODS, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = f"; did you mean {close[0]!r}?" if close else "."
         raise ConfigurationError(f"there is no method {name!r}{hint} It is one of {', '.join(METHODS)}")
     try:
         return name, dict(parse_qsl(query.replace("+", "%2B"), keep_blank_values=True, strict_parsing=bool(query)))

@@ -254,7 +254,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
         ("tfidf", "there is no weighting 'tfidf'; did you mean 'tf-idf'"),
         ("logtf", "did you mean 'log-tf'"),
         ("TF", "did you mean 'tf'"),
-        ("bm25", "It is one of none, tf, log-tf, damped-tf, tf-idf, or tf-idf:FILE"),
+        ("bm25", "It is one of none, tf, log-tf, damped-tf, tf-idf, yu, or tf-idf:FILE"),
         ("", "there is no weighting ''"),
         ("tf-idf:", "there is no weighting 'tf-idf:'"),
         ("tf:file.npz", "there is no weighting 'tf:file.npz'"),
