@@ -417,6 +417,135 @@ class TestProducts:
         assert verdicts == {kind: kind != "first" for kind in verdicts}
 
 
+LONG = "".join(f"<p>{text}</p>" for text in sentences(SHOPS["en"], 240))
+BUTTON = "<button>Add to cart</button>"
+ROWS = "<table><tr><th>Colour</th><td>{}</td></tr><tr><th>Weight</th><td>4 kg</td></tr></table>"
+NEAR = "<h1>Pump Aqua</h1><p>49.90 €</p>" + BUTTON
+
+
+def sold(body: str, data: object = None) -> str:
+    """A shop's page, with its own link and navigation."""
+    head = f"<script type='application/ld+json'>{json.dumps(data)}</script>" if data else ""
+    return document(f"<title>Pump Aqua - Shop</title>{head}", around(f"<main>{body}</main>", Visit()), SHOPS["en"])
+
+
+def offered(kind: str, price: str = "49", *, members: dict[str, object] | None = None) -> str:
+    offer = {"@type": "Offer", "price": price, "priceCurrency": "EUR"}
+    return sold(f"<h1>Pump Aqua</h1>{LONG}", {"@type": kind, "name": "Pump Aqua", "offers": offer} | (members or {}))
+
+
+def variants(price: str, size: str) -> str:
+    one = {"@type": "Product", "name": "Pump Aqua L", "size": size, "offers": {"price": price, "priceCurrency": "EUR"}}
+    return sold(f"<h1>Pump Aqua</h1>{LONG}", {"@type": "ProductGroup", "name": "Pump Aqua", "hasVariant": [one]})
+
+
+WHEREVER = {
+    "price and button after the text": f"<h1>Pump Aqua</h1>{LONG}<p>{{}}</p>{BUTTON}",
+    "price and button above the name": f"<p>{{}}</p>{BUTTON}<h1>Pump Aqua</h1>{LONG}",
+    "button at the name, price after the text": f"<h1>Pump Aqua</h1>{BUTTON}{LONG}<p>{{}}</p>",
+    "a form at the end": f"<h1>Pump Aqua</h1>{LONG}<form action='/cart/add'><p>{{}}</p><input type='submit'></form>",
+    "a box beside the text": f"<h1>Pump Aqua</h1>{LONG}<aside><p>{{}}</p>{BUTTON}</aside>",
+    "a price under a heading": f"<h1>Pump Aqua</h1>{LONG}<h2>Price</h2><p>{{}}</p>{BUTTON}",
+}
+AMOUNTS = {"49,-": "59,-", "Fr. 49": "Fr. 59", "499 Ft": "599 Ft", "49.90 €": "54.90 €"}
+SHOWN = {
+    "a choice": "<label>Colour <select name='c'><option>Blue</option><option selected>{}</option></select></label>",
+    "a choice beside a price": "<span>49.90 €</span><label>Colour<select><option selected>{}</option></select></label>",
+    "a radio button": "<label><input type='radio' name='c' checked> {}</label>",
+    "a pair": "<div class='spec'><span>Colour</span><span>{}</span></div>",
+    "a pair of blocks": "<div><div>Colour</div><div>{}</div></div>",
+    "an entry with a mark": "<ul><li><strong>Colour</strong> {}</li><li><strong>Weight</strong> 4 kg</li></ul>",
+    "a short entry": "<ul><li>{}</li><li>4 kg</li></ul>",
+    "a marked word": "<p>Selected colour <b>{}</b></p>",
+}
+DIFFERENT = {
+    **{name: (sold(body.format("49.90 €")), sold(body.format("54.90 €"))) for name, body in WHEREVER.items()},
+    "a specification and a button": tuple(
+        sold(f"<h1>Pump Aqua</h1>{LONG}{ROWS.format(colour)}{BUTTON}") for colour in ("Red", "Blue")
+    ),
+    **{
+        name: tuple(sold(NEAR + LONG + form.format(colour)) for colour in ("Red", "Blue"))
+        for name, form in SHOWN.items()
+    },
+    **{
+        one: tuple(sold(f"<h1>Pump Aqua</h1><p>{price}</p>{LONG}") for price in (one, other))
+        for one, other in AMOUNTS.items()
+    },
+    "a bare price": tuple(
+        sold(f"<h1>Pump Aqua</h1><p class='price'>{price}</p>{LONG}") for price in ("49.90", "54.90")
+    ),
+    **{
+        f"the price of a {kind}": (offered(kind), offered(kind, "59"))
+        for kind in ("Book", "Vehicle", "Car", "Event", "Hotel", "Movie", "Apartment", "SoftwareApplication")
+    },
+    "a variant's price": (variants("49", "L"), variants("59", "L")),
+    "a variant's size": (variants("49", "L"), variants("49", "M")),
+    **{
+        member: (offered("Product", members={member: one}), offered("Product", members={member: other}))
+        for member, one, other in (
+            ("brand", {"@type": "Brand", "name": "Acme"}, {"@type": "Brand", "name": "Zeta"}),
+            ("category", "Pumps", "Pipes"),
+            ("itemCondition", "https://schema.org/NewCondition", "https://schema.org/UsedCondition"),
+            ("hasMeasurement", {"value": "2"}, {"value": "3"}),
+            ("countryOfAssembly", "Norway", "Denmark"),
+        )
+    },
+}
+NO_PRODUCT = {
+    "a list of things to buy": tuple(
+        sold(
+            "<h1>Pumps</h1>"
+            + "".join(f"<h2>Pump {n}</h2>{LONG[:200]}</p><p>{n + (n == 7) * more}.00 €</p>{BUTTON}" for n in range(15))
+        )
+        for more in (0, 9)
+    ),
+    **{
+        f"offers of a {kind}": (offered(kind), offered(kind, "59"))
+        for kind in ("NewsArticle", "Organization", "WebSite")
+    },
+}
+NOISE = {
+    "description": "A pump",
+    "image": "https://shop.example/a.jpg?v=3",
+    "aggregateRating": {"ratingValue": "4.5"},
+    "releaseDate": "2024-01-02",
+    "url": "https://shop.example/a?sid=7",
+}
+
+
+@pytest.mark.parametrize("pages", DIFFERENT.values(), ids=DIFFERENT)
+def test_products_that_differ_in_one_thing_are_two_and_their_copies_are_found(pages: tuple[str, str]) -> None:
+    with Deduplicator() as dedup:
+        for number, html in enumerate(pages):
+            assert dedup.check(f"https://shop.example/{number}", html=html).kind is Kind.NEW
+        for number, html in enumerate(pages):
+            links = html.replace("sid=0", "sid=7")
+            printed_page = links.replace("<main>", "<p>Print this page</p><main>").replace("© 2024", "Session 8f3a77c1")
+            for visit, copy in enumerate((links, printed_page)):
+                verdict = dedup.check(f"https://shop.example/{number}?visit={visit}", html=copy)
+                assert verdict.original == f"https://shop.example/{number}", verdict
+
+
+@pytest.mark.parametrize("pages", NO_PRODUCT.values(), ids=NO_PRODUCT)
+def test_lists_articles_and_organizations_are_no_products(pages: tuple[str, str]) -> None:
+    with Deduplicator() as dedup:
+        assert dedup.check("https://shop.example/1", html=pages[0]).kind is Kind.NEW
+        assert dedup.check("https://shop.example/2", html=pages[1]).is_duplicate
+
+
+@pytest.mark.parametrize(("member", "value"), NOISE.items(), ids=NOISE)
+def test_what_is_declared_of_a_visit_makes_no_other_product(member: str, value: object) -> None:
+    assert facts(offered("Product")) == facts(offered("Product", members={member: value}))
+
+
+@pytest.mark.parametrize("price", ["49.90 €", "49.90"])
+def test_a_print_view_without_data_has_the_facts_of_the_page(price: str) -> None:
+    shown = f"<h1>Pump Aqua</h1><p class='price'>{price}</p>{LONG}"
+    offer = {"@type": "Offer", "price": "49.90", "priceCurrency": "EUR"}
+    data = {"@type": "Product", "name": "Pump Aqua", "brand": "Aqua", "offers": offer}
+    assert facts(sold(shown)) == facts(sold(shown, data)) is not None
+
+
 @pytest.mark.parametrize("distinguish", ["products", "nothing"])
 def test_an_article_on_prices_is_found_on_another_site(distinguish: str) -> None:
     shop = SHOPS["en"]

@@ -53,6 +53,18 @@ _BETWEEN: Final = " .,:–-\xa0\n\t"
 _NUMERAL: Final = re.compile(
     r"\d{1,3}(?:[ ',.]\d{2,3}){0,4}[ ',.]\d{3}(?!\d)(?:[.,]\d{1,2}(?!\d))?|\d{1,12}(?!\d)(?:[.,]\d{1,4}(?!\d))?"
 )
+# Currencies whose names mean other things too, where such a price is all that a text says: "Fr. 49", "4 990 Ft".
+_BY_ITSELF: Final = re.compile(
+    rf"s?fr\.?\s?(?P<chf>{_NUMERAL.pattern})(?:[.,]?\s?[-–—]+)?|(?P<huf>{_NUMERAL.pattern})(?<=\d\d\d)\s?ft\.?"
+)
+# 49,- and 49,–: a price without a currency.
+_DASHED: Final = re.compile(r"(?<![\w.,:/-])(\d{1,3}(?:[ .']\d{3}){0,3}|\d{1,7})(?:,[-–—]{1,2}|\.(?:--|[–—]))(?![\w-])")
+# The start tag of an element that is called a price.
+_NAMED_PRICE: Final = re.compile(
+    r"(?:class|itemprop)\s?=[^=]{0,80}?(?:price|preis|precio|prezzo|preço|\bprix)", re.IGNORECASE
+)
+_ONLY_NUMBER: Final = re.compile(r">\s{0,20}+\d[\d.,' ]{0,15}+\s{0,20}+<")
+_TAG_SIZE: Final = 200
 # A short piece of text with a number, in the source of a page; the currency may stand in a tag of its own.
 _SHORT_NUMBER: Final = re.compile(r">[^<>\d]{0,30}+\d[^<>]{0,60}+<")
 _SIGNS: Final = frozenset("$€£¥￥＄₩₹₽₴₺₫฿₪₱₦円元圓圆块원&")
@@ -93,9 +105,18 @@ def plain(text: str) -> str:
 def prices(text: str, *, bare: bool = False) -> list[Price]:
     """The prices of a short `plain` text; with `bare`, every number is one if none has a currency."""
     found = [price for price, _, _ in _prices(text)]
+    if not found and (price := _by_itself(text)):
+        found = [price]
+    if not found:
+        found = [Price(_amount(match[1]), "") for match in _DASHED.finditer(text)]
     if not found and bare:
         found = [Price(_amount(match.group()), "") for match in _NUMERAL.finditer(text)]
     return found
+
+
+def _by_itself(text: str) -> Price | None:
+    match = _BY_ITSELF.fullmatch(text.strip()) if len(text) <= _BESIDE else None
+    return Price(_amount(match[match.lastgroup]), match.lastgroup) if match and match.lastgroup else None
 
 
 def without_prices(text: str) -> str:
@@ -144,18 +165,25 @@ def _is_currency(name: str, beside: str, *, behind: bool = False) -> bool:
 def may_hold_a_price(html: str) -> bool:
     """Whether a number in a short text, beside a currency, can be found in the source of a page.
 
-    A page with so many short numbers that they are not all looked at may hold one.
+    A page with so many short numbers that they are not all looked at may hold one. So does a number in an
+    element that is called a price.
     """
     for count, match in enumerate(_SHORT_NUMBER.finditer(html)):
         if count == _MAX_LOOKED_AT:
             return True
         text = match.group()
+        if _ONLY_NUMBER.fullmatch(text) and _NAMED_PRICE.search(_tag_before(html, match.start())):
+            return True
         around = html[max(0, match.start() - _BESIDE) : match.end() + _BESIDE]
         if not _SIGNS.isdisjoint(around):
             text = unescape(_TAG.sub(" ", around))
-        if next(_prices(plain(text)), None):
+        if next(_prices(plain(text)), None) or _by_itself(own := plain(match.group()[1:-1])) or _DASHED.search(own):
             return True
     return False
+
+
+def _tag_before(html: str, end: int) -> str:
+    return html[max(0, end - _TAG_SIZE) : end].rpartition("<")[2]
 
 
 def price_of(amount: str, currency: str) -> Price | None:

@@ -9,6 +9,7 @@ import json
 import re
 from collections import deque
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from lxml import etree
@@ -33,9 +34,63 @@ _PRODUCTS: Final = frozenset(["product", "productgroup", "productmodel", "indivi
 _ARTICLES: Final = frozenset(
     ["article", "newsarticle", "blogposting", "reportagenewsarticle", "techarticle", "scholarlyarticle", "recipe"]
 )
+# What may have offers without being what the page sells: it is the seller, the page, a part of it, or an offer.
+_NOT_SOLD: Final = _ARTICLES | frozenset(
+    [
+        "thing",
+        "creativework",
+        "webpage",
+        "itempage",
+        "collectionpage",
+        "searchresultspage",
+        "aboutpage",
+        "faqpage",
+        "qapage",
+        "profilepage",
+        "website",
+        "webpageelement",
+        "organization",
+        "newsmediaorganization",
+        "corporation",
+        "localbusiness",
+        "store",
+        "onlinestore",
+        "person",
+        "brand",
+        "breadcrumblist",
+        "itemlist",
+        "offercatalog",
+        "listitem",
+        "offer",
+        "aggregateoffer",
+        "demand",
+        "pricespecification",
+        "review",
+        "aggregaterating",
+        "imageobject",
+        "videoobject",
+        "comment",
+        "question",
+        "answer",
+        "howto",
+        "jobposting",
+        "newspaper",
+        "periodical",
+        "blog",
+    ]
+)
 _ABOUT_OTHERS: Final = frozenset(["about", "mentions", "isPartOf", "hasPart", "isRelatedTo", "publisher"])
 _IDS: Final = ("sku", "mpn", "gtin", "gtin8", "gtin12", "gtin13", "gtin14", "isbn", "productID", "productGroupID")
 _ATTRIBUTES: Final = ("color", "size", "material", "model", "pattern", "width", "height", "depth", "weight")
+# What any member but these says describes the product; these change, or are long, or about something else.
+_NOT_DESCRIPTIVE: Final = re.compile(
+    r"^@|^(?:name|offers?|hasVariant|isVariantOf|variesBy|text|headline|about|mentions|isPartOf|hasPart|startTime|endTime)$|"
+    r"(?i:rating|review|comment|count(?!ry)|stock|inventory|avail|date|valid|url|image|logo|photo|video|thumbnail|seller|"
+    r"offeredby|provider|description|slogan|caption|action|page|sameas|relat|similar|accessory|consumable|language|"
+    r"keyword|award|statistic|position|shipping|delivery|return)"
+)
+_IS_NEW: Final = re.compile(r"NewCondition$|^new$", re.I)
+_DESCRIBES: Final = 100
 _PRICES: Final = ("price", "lowPrice", "highPrice")
 _WANTED: Final = frozenset(map(str.lower, ("name", "priceCurrency", *_IDS, *_ATTRIBUTES, *_PRICES)))
 
@@ -48,6 +103,7 @@ _BROKEN_MEMBER: Final = re.compile(
 )
 _marked: Final = etree.XPath(".//*[@itemtype or @typeof]")
 _marks_a_product: Final = etree.XPath("boolean(.//*[contains(@itemtype, 'roduct') or contains(@typeof, 'roduct')])")
+_offered: Final = etree.XPath(".//*[contains(@itemprop, 'offers') or contains(@property, 'offers')]")
 _META: Final = {
     "product:price:amount": "price",
     "og:price:amount": "price",
@@ -125,7 +181,7 @@ class _Data:
             for node in _nodes(content):
                 kinds = _kinds(node)
                 is_article |= not kinds.isdisjoint(_ARTICLES)
-                if not kinds.isdisjoint(_PRODUCTS):
+                if _is_sold(node, kinds):
                     products.append(_from_data(node))
         return cls(products, is_article)
 
@@ -160,7 +216,7 @@ def _nodes(content: Any) -> Iterator[dict[str, Any]]:
             waiting.extend(node[:_MAX_NODES])
         elif isinstance(node, dict):
             yield node
-            if _kinds(node).isdisjoint(_PRODUCTS):
+            if not _is_sold(node, _kinds(node)):
                 waiting.extend(value for key, value in node.items() if key not in _ABOUT_OTHERS)
 
 
@@ -169,24 +225,47 @@ def _kinds(node: dict[str, Any]) -> set[str]:
     return {_last_part(kind) for kind in (kinds if isinstance(kinds, list) else [kinds]) if isinstance(kind, str)}
 
 
+def _is_sold(node: dict[str, Any], kinds: set[str]) -> bool:
+    """Whether it is a product, or a book, car, event or whatever else is offered."""
+    return not kinds.isdisjoint(_PRODUCTS) or (
+        bool(kinds)
+        and kinds.isdisjoint(_NOT_SOLD)
+        and any(isinstance(offer, dict) for offer in _list(node.get("offers")))
+    )
+
+
 def _last_part(kind: str) -> str:
     return kind.rpartition("/")[2].rpartition(":")[2].rpartition("#")[2].lower()
 
 
 def _from_data(node: dict[str, Any]) -> Product:
-    offers = list(_offers(node.get("offers")))
+    variants = [item for item in _list(node.get("hasVariant"))[:_MAX_OFFERS] if isinstance(item, dict)]
+    offers = [offer for owner in (node, *variants) for offer in _offers(owner.get("offers"))]
     found = [
         price_of(_value(offer.get(key)), _value(offer.get("priceCurrency"))) for offer in offers for key in _PRICES
     ]
-    properties = _list(node.get("additionalProperty"))[:_MAX_OFFERS]
-    attributes = [node.get(key) for key in _ATTRIBUTES]
-    attributes += [item.get("value") for item in properties if isinstance(item, dict)]
     return Product(
         name=_value(node.get("name")),
         prices=frozenset(price for price in found if price),
-        ids=_filled(owner.get(key) for owner in (node, *offers) for key in _IDS),
-        attributes=_filled(attributes),
+        ids=_filled(owner.get(key) for owner in (node, *variants, *offers) for key in _IDS),
+        attributes=frozenset(text for owner in (node, *variants) for text in _descriptive(owner))
+        | _filled(
+            offer.get("itemCondition") for offer in offers if not _IS_NEW.search(_value(offer.get("itemCondition")))
+        ),
     )
+
+
+def _descriptive(node: dict[str, Any]) -> Iterator[str]:
+    """The short values that describe a product. New is what products are, so it says nothing."""
+    for key, values in islice(node.items(), _MAX_OFFERS):
+        if key in _IDS or _NOT_DESCRIPTIVE.search(key):
+            continue
+        for value in _list(values)[:_MAX_OFFERS]:
+            text = _value(value)
+            if key == "itemCondition":
+                text = "" if _IS_NEW.search(text) else text.rpartition("/")[2]
+            if text and len(text) <= _DESCRIBES and "://" not in text:
+                yield text
 
 
 def _offers(value: Any) -> Iterator[dict[str, Any]]:
@@ -262,15 +341,16 @@ def _marked_up(tree: HtmlElement) -> list[Product]:
     """The products of microdata and RDFa, in the order of the page."""
     products: list[tuple[HtmlElement, list[tuple[str, str]]]] = []
     open_products: list[int] = []
-    walk = etree.iterwalk(tree, events=("start", "end")) if _marks_a_product(tree) else ()
+    sold = _with_offers(tree)
+    walk = etree.iterwalk(tree, events=("start", "end")) if sold or _marks_a_product(tree) else ()
     members = 0
     for event, element in walk:
         if event == "end":
             if open_products and products[open_products[-1]][0] is element:
                 open_products.pop()
             continue
-        kind = element.get("itemtype") or element.get("typeof") or ""
-        if kind and any(_last_part(part) in _PRODUCTS for part in kind.split()[:9]) and len(products) < _MAX_OFFERS:
+        is_sold = element in sold or not _marked_kinds(element).isdisjoint(_PRODUCTS)
+        if is_sold and len(products) < _MAX_OFFERS:
             products.append((element, []))
             open_products.append(len(products) - 1)
             continue
@@ -282,6 +362,16 @@ def _marked_up(tree: HtmlElement) -> list[Product]:
             members += 1
             products[open_products[-1]][1].append((key, _content(element)))
     return [_from_members(found) for _, found in products]
+
+
+def _with_offers(tree: HtmlElement) -> set[HtmlElement]:
+    """What has offers and is no part of the page or its seller."""
+    owners = {owner for element in _offered(tree)[:_MAX_ELEMENTS] if (owner := _owner(element)) is not None}
+    return {owner for owner in owners if (kinds := _marked_kinds(owner)) and kinds.isdisjoint(_NOT_SOLD)}
+
+
+def _marked_kinds(element: HtmlElement) -> set[str]:
+    return {_last_part(kind) for kind in (element.get("itemtype") or element.get("typeof") or "").split()[:9]}
 
 
 def _owner(element: HtmlElement) -> HtmlElement | None:

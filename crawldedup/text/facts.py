@@ -15,20 +15,20 @@ with their units in the rest of the product's text. A description that differs i
 similarity.
 
 A page is about a product if it says so (JSON-LD, microdata, RDFa, Open Graph), or if a price stands by itself
-near its name, or near it and there is a button to buy. Articles are not, prices or no prices.
+near its name, or if it has a button to buy and a price or a specification, wherever those stand, and is no list
+of things to buy. Articles are not, prices or no prices.
 """
 
 from __future__ import annotations
 
 import re
 from difflib import get_close_matches
-from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.text.amounts import may_hold_a_price, numbers, numbers_in_words, plain
 from crawldedup.text.declared import declarations
-from crawldedup.text.lines import Line, page_lines
+from crawldedup.text.lines import Line, buy_controls, may_be_for_sale, page_lines
 from crawldedup.text.product_view import ProductView, ReadLine, spelled, without_site, words_of
 from crawldedup.text.visible import parse
 
@@ -43,21 +43,8 @@ DISTINGUISH: Final = ("nothing", "products", "numbers")
 DEFAULT_DISTINGUISH: Final = "products"
 
 # Cheap signs in the page's source, without which it is not parsed.
-_DECLARES: Final = re.compile(r"""roduct(?:(?:Group|Model)?["'>]|:price|\.item|\.group)""")
+_DECLARES: Final = re.compile(r"""roduct(?:(?:Group|Model)?["'>]|:price|\.item|\.group)|["':=]offers["'\s>]""")
 _DECLARES_A_PRICE: Final = "og:price"
-_BUY: Final = (
-    "add to cart", "add-to-cart", "add_to_cart", "addtocart", "add to basket", "add-to-basket", "add_to_basket",
-    "addtobasket", "add to bag", "add-to-bag", "addtobag", "add to trolley", "cart/add", "buy now", "buy-now", "buynow",
-    "in den warenkorb", "in den einkaufswagen", "ajouter au panier", "añadir al carrito", "agregar al carrito",
-    "añadir a la cesta", "aggiungi al carrello", "adicionar ao carrinho", "in winkelwagen", "in winkelmand",
-    "læg i kurv", "legg i handlekurv", "lägg i varukorg", "lisää ostoskoriin", "do koszyka", "do košíku", "kosárba",
-    "v košarico", "u košaricu", "u korpu", "în coș", "sepete ekle", "в корзину", "в кошик", "أضف إلى السلة",
-    "افزودن به سبد", "הוסף לסל", "カートに入れる", "カートに追加", "買い物かご", "加入购物车", "加入購物車",
-    "立即购买", "立即購買", "장바구니", "구매하기",
-)  # fmt: skip
-
-_NAMES: Final = ("class", "id", "name", "value", "action", "title", "aria-label")
-_MAX_PRESSED: Final = 1_000
 
 _MAX_NAME: Final = 300
 _MAX_DESCRIPTION: Final = 12_000
@@ -103,7 +90,7 @@ def _joined(product: Iterable[str], main: str, distinguish: str) -> str | None:
 
 def _product_of_page(html: str, main: str) -> set[str]:
     may_declare = _DECLARES.search(html) is not None or _DECLARES_A_PRICE in html
-    may_show = len(main) <= _MAX_DESCRIPTION and may_hold_a_price(html)
+    may_show = len(main) <= _MAX_DESCRIPTION and (may_hold_a_price(html) or may_be_for_sale(html))
     if not may_declare and not may_show:
         return set()
     try:
@@ -111,12 +98,14 @@ def _product_of_page(html: str, main: str) -> set[str]:
     except PageError:
         return set()
     declared = declarations(tree)
-    for_sale = _is_for_sale(tree)
+    controls = buy_controls(tree)
+    for_sale = bool(controls)
     if not (may_show or for_sale or declared.any_product) or (declared.is_article and not for_sale):
         return set()
     titles = _titles(tree)
-    lines = [ReadLine(line) for line in page_lines(tree)]
-    view = ProductView.of(lines, titles)
+    shown = page_lines(tree, controls)
+    lines = [ReadLine(line) for line in shown.lines]
+    view = ProductView.of(lines, titles, shown.buttons)
     headings = [line.line.text for line in lines if line.line.heading]
     product = _the_product(declared, [*view.names, *titles], headings, for_sale=for_sale)
     if product is not None and declared.calls_itself_article and not (product.prices or for_sale):
@@ -129,17 +118,6 @@ def _product_of_page(html: str, main: str) -> set[str]:
     if product is not None:
         facts.add_hidden(product)
     return facts.all()
-
-
-def _is_for_sale(tree: HtmlElement) -> bool:
-    """Whether something can be bought, by the names and texts of what can be pressed."""
-    pressed = tree.iter("button", "input", "form", "a")
-    names = (element.get(key) for element in islice(pressed, _MAX_PRESSED) for key in _NAMES)
-    texts = (
-        text for element in islice(tree.iter("button", "a"), _MAX_PRESSED) for text in islice(element.itertext(), 5)
-    )
-    source = "\n".join(text[:_MAX_NAME] for text in chain(names, texts) if text).lower()
-    return any(sign in source for sign in _BUY)
 
 
 def _product_of_text(text: str) -> set[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from lxml import etree
@@ -12,6 +13,8 @@ from lxml import etree
 from crawldedup.text.tags import AROUND_THE_CONTENT, BLOCKS, INVISIBLE, ROLES_AROUND_THE_CONTENT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Set
+
     from lxml.html import HtmlElement
 
 _MAX_LINES: Final = 4_000
@@ -23,6 +26,7 @@ _MAX_ROW_ELEMENTS: Final = 40
 _MAX_PAIR_ELEMENTS: Final = 6
 _NOT_IN_A_ROW: Final = _HEADINGS | {"table", "tr", "form", "dl", "article", "section"}
 _PAIRS: Final = frozenset(["div", "li", "p"])
+_MARKS: Final = frozenset(["b", "strong", "span", "em", "i"])
 
 # What changes from visit to visit, or is about other things than this page's.
 _ABOUT_OTHERS: Final = re.compile(
@@ -31,32 +35,121 @@ _ABOUT_OTHERS: Final = re.compile(
     r"countdown|stock|inventory|availability|delivery|shipping|questions)(?![a-z])"
 )
 _PRICE: Final = re.compile(r"(?i:price|preis|precio|prezzo|preço|\bprix)")
+# Choices that make no other product of it.
+_OTHER_CHOICES: Final = re.compile(
+    r"(?i:qty|quantit|anzahl|menge|sort|order|country|currency|lang|page|limit|ship|deliver|pay|amount|rating|review)"
+)
+
+# In the names and texts of what can be pressed.
+_BUY: Final = (
+    "add to cart", "add-to-cart", "add_to_cart", "addtocart", "add to basket", "add-to-basket", "add_to_basket",
+    "addtobasket", "add to bag", "add-to-bag", "addtobag", "add to trolley", "cart/add", "buy now", "buy-now", "buynow",
+    "in den warenkorb", "in den einkaufswagen", "ajouter au panier", "añadir al carrito", "agregar al carrito",
+    "añadir a la cesta", "aggiungi al carrello", "adicionar ao carrinho", "in winkelwagen", "in winkelmand",
+    "læg i kurv", "legg i handlekurv", "lägg i varukorg", "lisää ostoskoriin", "do koszyka", "do košíku", "kosárba",
+    "v košarico", "u košaricu", "u korpu", "în coș", "sepete ekle", "в корзину", "в кошик", "أضف إلى السلة",
+    "افزودن به سبد", "הוסף לסל", "カートに入れる", "カートに追加", "買い物かご", "加入购物车", "加入購物車",
+    "立即购买", "立即購買", "장바구니", "구매하기",
+)  # fmt: skip
+# All that a button says.
+_BUY_WORDS: Final = frozenset(
+    (
+        "buy", "buy it", "buy it now", "order", "order now", "purchase", "kaufen", "jetzt kaufen", "bestellen",
+        "jetzt bestellen", "acheter", "commander", "comprar", "comprar ahora", "comprar agora", "acquista",
+        "acquista ora", "kopen", "koop nu", "köp", "köp nu", "køb", "køb nu", "kjøp", "osta", "kup teraz", "kupuj",
+        "koupit", "kúpiť", "megveszem", "vásárlás", "cumpără", "satın al", "купить", "купити", "купи", "αγορά",
+        "اشتري الآن", "ซื้อเลย", "mua ngay", "購入する", "购买", "購買", "구매",
+    )
+)  # fmt: skip
+_NAMES: Final = ("class", "id", "name", "value", "action", "title", "aria-label")
+_MAX_PRESSED: Final = 1_000
+_MAX_NAME: Final = 300
+_MAX_IN_A_BOX: Final = 3
+_MAX_OPTIONS: Final = 500
+_LABEL_WORDS: Final = 4
+_MAX_ITEM_ELEMENTS: Final = 12
+_MAX_ITEM_TEXT: Final = 80
+_NOT_IN_AN_ITEM: Final = _NOT_IN_A_ROW | {"a", "img", "button", "ul", "ol"}
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One block of text. `row`: a key and its value. `linked`: mostly a link. `priced`: marked as a price."""
+    """One block of text.
+
+    `row`: a key and its value, among others. `item`: a short entry of a list, a single key and value, or a choice
+    that is made. `linked`: mostly a link. `priced`: marked as a price.
+    """
 
     text: str
     heading: bool = False
     row: bool = False
+    item: bool = False
     linked: bool = False
     priced: bool = False
 
 
-def page_lines(tree: HtmlElement) -> list[Line]:
-    """The lines of a page without what surrounds the content, and without what is about other pages."""
-    return _Walk(tree).lines
+@dataclass(frozen=True, slots=True)
+class PageLines:
+    """The lines of a page, and its buttons to buy, each by the number of the line that it stands in front of."""
+
+    lines: list[Line]
+    buttons: list[int]
+
+
+def page_lines(tree: HtmlElement, controls: Set[HtmlElement]) -> PageLines:
+    """The lines of a page without what surrounds the content, and without what is about other pages.
+
+    `controls` are its `buy_controls`.
+    """
+    walk = _Walk(tree, controls)
+    return PageLines(walk.lines, walk.buttons)
+
+
+def may_be_for_sale(html: str) -> bool:
+    """Whether the source of a page names a control to buy."""
+    source = html.lower()
+    return any(sign in source for sign in _BUY)
+
+
+def buy_controls(tree: HtmlElement) -> set[HtmlElement]:
+    """What can be pressed to buy something, by its names and texts; of a page with very many, the first."""
+    pressed = chain(islice(tree.iter("button", "input", "form"), _MAX_PRESSED), islice(tree.iter("a"), _MAX_PRESSED))
+    says = [(element, _says(element)) for element in pressed]
+    source = "\n".join(text for _, text in says)
+    signs = [sign for sign in _BUY if sign in source]
+    return {
+        element for element, text in says if any(sign in text for sign in signs) or _is_button(element) in _BUY_WORDS
+    }
+
+
+def _says(element: HtmlElement) -> str:
+    texts = islice(element.itertext(), 5) if element.tag in ("button", "a") else ()
+    pieces = chain((element.get(key) for key in _NAMES), texts)
+    return "\n".join(piece[:_MAX_NAME] for piece in pieces if piece).lower()
+
+
+def _is_button(element: HtmlElement) -> str:
+    """What is written on a button; "" for what is none."""
+    if element.tag == "button":
+        text = "".join(piece[:_MAX_NAME] for piece in islice(element.itertext(), 5))
+    else:
+        is_button = element.tag == "input" and element.get("type") in ("submit", "button")
+        text = (element.get("value") or "")[:_MAX_NAME] if is_button else ""
+    return " ".join(text.split()).strip("!").lower()
 
 
 class _Walk:
-    def __init__(self, tree: HtmlElement) -> None:
+    def __init__(self, tree: HtmlElement, controls: Set[HtmlElement]) -> None:
         self.lines: list[Line] = []
+        self.buttons: list[int] = []
+        self._controls = controls
+        self._boxes = _boxes_of(controls)
         self._pieces: list[str] = []
         self._size = self._linked = 0
         self._links = self._headings = self._prices = 0
-        self._priced = self._headed = False
+        self._priced = self._headed = self._chosen = False
         self._row_ends: HtmlElement | None = None
+        self._item: HtmlElement | None = None
         self._around_the_name = _holders_of_headings(tree)
         self._walk(tree)
 
@@ -71,6 +164,8 @@ class _Walk:
                     self._end(element)
                 self._add(element.tail)
             elif self._is_skipped(element):
+                if element.tag == "select":
+                    self._choose(element, _selected(element))
                 skipped = element
                 walk.skip_subtree()
                 if element.tag in BLOCKS:
@@ -84,11 +179,19 @@ class _Walk:
 
     def _is_skipped(self, element: HtmlElement) -> bool:
         tag = element.tag
+        if element in self._controls:
+            self._break()
+            self.buttons.append(len(self.lines))
+            if tag != "form":
+                return True
         if tag in INVISIBLE or tag in ("head", "noscript"):
             return True
         if element in self._around_the_name or tag in ("html", "body", "main", "article"):
             return False
-        if tag in AROUND_THE_CONTENT or element.get("role") in ROLES_AROUND_THE_CONTENT:
+        if _is_header_of_the_site(element):
+            return True
+        is_around = tag in AROUND_THE_CONTENT or element.get("role") in ROLES_AROUND_THE_CONTENT
+        if is_around and element not in self._boxes:
             return True
         name = f"{element.get('class') or ''} {element.get('id') or ''}"
         return len(name) > 1 and _ABOUT_OTHERS.search(name[:500]) is not None
@@ -99,6 +202,10 @@ class _Walk:
             self._row_ends = end
         elif element.tag in BLOCKS or (self._row_ends is not None and element.getparent() is self._row_ends):
             self._break()
+        if self._item is None and self._row_ends is None and _is_item(element):
+            self._item = element
+        if element.tag == "input" and element.get("type") == "radio" and element.get("checked") is not None:
+            self._choose(element, _label(element))
         self._count(element, 1)
 
     def _end(self, element: HtmlElement) -> None:
@@ -107,7 +214,21 @@ class _Walk:
             self._row_ends = None
         elif element.tag in BLOCKS:
             self._break()
+        if element is self._item:
+            self._break()
+            self._item = None
         self._count(element, -1)
+
+    def _choose(self, element: HtmlElement, choice: str) -> None:
+        """Write a choice that is made behind the label in front of it."""
+        if not choice or _OTHER_CHOICES.search(f"{element.get('name')} {element.get('id')}"[:_MAX_NAME]):
+            return
+        before = "".join(self._pieces)
+        if len(before.split()) > _LABEL_WORDS or any(map(str.isdigit, before)):
+            self._break()
+        self._add(f" {choice} ")
+        self._chosen = True
+        self._break()
 
     def _count(self, element: HtmlElement, step: int) -> None:
         if element.tag == "a" and not (element.get("href") or "#").startswith("#"):
@@ -137,16 +258,66 @@ class _Walk:
     def _flush(self, *, row: bool) -> None:
         if text := " ".join("".join(self._pieces).split()):
             linked = 2 * self._linked > self._size
-            self.lines.append(Line(text[:_MAX_LINE], self._headed, row, linked, self._priced))
+            item = self._item is not None or self._chosen
+            self.lines.append(Line(text[:_MAX_LINE], self._headed, row, item, linked, self._priced))
         self._pieces.clear()
         self._size = self._linked = 0
-        self._priced = self._headed = False
+        self._priced = self._headed = self._chosen = False
+
+
+def _boxes_of(controls: Iterable[HtmlElement]) -> set[HtmlElement]:
+    """The asides with a button to buy; with more of them, they are about other products."""
+    held = Counter(holder for control in controls for holder in control.iterancestors("aside"))
+    return {box for box, count in held.items() if count <= _MAX_IN_A_BOX}
+
+
+def _selected(element: HtmlElement) -> str:
+    for option in islice(element.iter("option"), _MAX_OPTIONS):
+        if option.get("selected") is not None:
+            return _short_text(option)
+    return ""
+
+
+def _label(element: HtmlElement) -> str:
+    """The text of a radio button's label: around it, behind it, or in front of it."""
+    around = next(element.iterancestors("label"), None)
+    for label in (around, element.getnext(), element.getprevious()):
+        if label is not None and label.tag == "label":
+            return _short_text(label)
+    return ""
+
+
+def _short_text(element: HtmlElement) -> str:
+    return " ".join("".join(islice(element.itertext(), _MAX_ITEM_ELEMENTS))[:_MAX_ITEM_TEXT].split())
+
+
+def _is_item(element: HtmlElement) -> bool:
+    """Whether it is a short entry of a list, two short texts, or a word and a marked one: Colour <b>red</b>."""
+    if element.tag != "li" and not (element.tag in _PAIRS and (_is_pair(element) or _is_marked(element))):
+        return False
+    size = 0
+    for number, part in enumerate(element.iter()):
+        if number > _MAX_ITEM_ELEMENTS or part.tag in _NOT_IN_AN_ITEM:
+            return False
+        size += len((part.text or "").strip()) + (len((part.tail or "").strip()) if number else 0)
+    return size <= _MAX_ITEM_TEXT
+
+
+def _is_marked(element: HtmlElement) -> bool:
+    if len(element) != 1 or not (element.text or "").strip():
+        return False
+    return element[0].tag in _MARKS and bool((element[0].text or "").strip()) and not (element[0].tail or "").strip()
 
 
 def _holders_of_headings(tree: HtmlElement) -> set[HtmlElement]:
     """The ancestors of the first headings: whatever they are called, the page's own content is in them."""
     headings = list(islice(tree.iter("h1"), _MAX_HEADINGS)) or list(islice(tree.iter("h2"), _MAX_HEADINGS))
     return {holder for heading in headings for holder in (heading, *heading.iterancestors())}
+
+
+def _is_header_of_the_site(element: HtmlElement) -> bool:
+    parent = element.getparent()
+    return element.tag == "header" and parent is not None and parent.tag == "body"
 
 
 def _names_a_price(element: HtmlElement) -> bool:

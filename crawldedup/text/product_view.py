@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.text.amounts import numbers, plain, prices, without_prices
@@ -25,7 +26,9 @@ _SENTENCE: Final = re.compile(r"[.!?。！？।۔؟](?:\s|$)|[。！？،、，
 _MANY_CARDS: Final = 3
 _PROSE_ABOVE: Final = 3
 _NAMED_LINES: Final = 300
-_ROWS: Final = 3
+_ROWS: Final = 2
+_BESIDE_LINES: Final = 5
+_ITEM_WORDS: Final = 8
 _MAX_NAME: Final = 300
 _ID_SIZE: Final = 4
 _KNOWN_WORDS: Final = 5
@@ -125,8 +128,14 @@ class ProductFacts:
         name = set(words_of(plain(product.name)))
         if not any(name <= set(words_of(known)) for known in self.names):
             self.hidden.add(spelled(plain(product.name)))
-        self.prices |= product.prices
-        shown = f" {' '.join(self.rows)} "
+        amounts = {price.amount: price.currency for price in self.prices}
+        # The page may give no currency, or its data none.
+        self.prices |= {
+            price
+            for price in product.prices
+            if price.amount not in amounts or (price.currency and amounts[price.amount])
+        }
+        shown = f" {' '.join((*self.rows, *self.names))} "
         for value in product.attributes | product.ids:
             text = spelled(plain(value))
             # A short number may be shown as another thing's.
@@ -139,12 +148,17 @@ class ProductFacts:
 class ProductView:
     """What a page shows behind the product's name."""
 
-    def __init__(self, lines: Sequence[ReadLine], names: Sequence[str]) -> None:
+    def __init__(
+        self, lines: Sequence[ReadLine], names: Sequence[str], buttons: Sequence[int] = (), above: Sequence[Price] = ()
+    ) -> None:
+        """`buttons` stand in front of the lines of these numbers; the prices `above` in front of the name."""
         self._lines = lines
+        self._buttons = buttons
+        self._above = above
         self.names = names
 
     @classmethod
-    def of(cls, lines: Sequence[ReadLine], titles: Sequence[str]) -> ProductView:
+    def of(cls, lines: Sequence[ReadLine], titles: Sequence[str], buttons: Sequence[int]) -> ProductView:
         """Find the name: the lines that a part of the page's title repeats, or else the title's first part.
 
         One of them may be the site's, so all are taken; but for a heading that is a link, as sites' names are.
@@ -153,25 +167,36 @@ class ProductView:
         first_price = next((number for number, line in enumerate(lines) if line.prices), len(lines))
         above = [number for number in found if number < first_price]
         if found:
-            return cls(
-                lines[(above or found[:1])[-1] + 1 :], [lines[number].line.text for number in above or found[:1]]
-            )
-        start = next((number for number, line in enumerate(lines) if line.line.heading), -1)
-        if titles:
-            return cls(lines[start + 1 :], parts_of(titles[0])[:1])
-        return cls(lines[start + 1 :], [lines[start].line.text] if start >= 0 else [])
+            start = (above or found[:1])[-1] + 1
+            names = [lines[number].line.text for number in above or found[:1]]
+        else:
+            start = next((number for number, line in enumerate(lines, 1) if line.line.heading), 0)
+            names = parts_of(titles[0])[:1] if titles else [line.line.text for line in lines[:start][-1:]]
+        head = lines[:start]
+        sold = _beside(head, [button for button in buttons if button < start])
+        return cls(
+            lines[start:],
+            names,
+            [button - start for button in buttons if button >= start],
+            [price for number in sorted(sold - _cards(head)) for price in head[number].prices],
+        )
 
     def offers_one_product(self, *, for_sale: bool) -> bool:
-        """Whether a price near the name says that the page is about one product."""
+        """Whether a price near the name, or a button and what is sold by it, say that the page is about one product."""
         block = self._price_block()
-        if not self.names or self._is_listing(block):
+        if not self.names:
+            return False
+        if self._above or self._sold:
+            return True
+        if self._is_listing(block):
             return False
         if not block:
             return for_sale and sum(line.line.row for line in self._lines) >= _ROWS
         before = self._lines[: block[0]]
         prose = sum(line.is_prose for line in before)
         if for_sale:
-            return prose <= _PROSE_ABOVE
+            # Far below its text, a price below a link is another product's.
+            return prose <= _PROSE_ABOVE or (bool(self._buttons) and not self._lines[block[0] - 1].line.linked)
         return (
             prose <= 1
             and not any(line.line.heading for line in before)
@@ -186,19 +211,52 @@ class ProductView:
         return [number for index, number in enumerate(priced) if number - priced[0] == index]
 
     def _is_listing(self, block: Sequence[int]) -> bool:
-        """Whether the first price is one of several below links or headings."""
-        cards = self._cards()
-        return len(cards) >= _MANY_CARDS and (not block or block[0] in cards)
+        """Whether the first price is one of several below links or headings, or there is a button for each of them."""
+        cards = _cards(self._lines)
+        if len(cards) >= _MANY_CARDS and (not block or block[0] in cards):
+            return True
+        return self._is_listing_by_buttons and (
+            not block or any(line.line.linked or line.line.heading for line in self._lines[: block[0]])
+        )
 
-    def _cards(self) -> set[int]:
-        """The numbers of the lines with prices below links or headings, which are those of other products."""
-        above = enumerate(zip(self._lines, self._lines[1:], strict=False), 1)
-        return {number for number, (title, line) in above if line.prices and (title.line.linked or title.line.heading)}
+    @cached_property
+    def _titles(self) -> list[str]:
+        """What each button is for: the last heading or link between it and the button before it; "" for none."""
+        titles, before = [], 0
+        for button in self._buttons:
+            between = (line.line for line in self._lines[before:button][::-1])
+            titles.append(next((line.text for line in between if line.heading or line.linked), ""))
+            before = button
+        return titles
+
+    @cached_property
+    def _is_listing_by_buttons(self) -> bool:
+        """Whether there are buttons to buy several things, and none of them is right below the name."""
+        return len(set(self._titles) - {""}) >= _MANY_CARDS and self._titles[0] != ""
+
+    @cached_property
+    def _sold(self) -> set[int]:
+        """The numbers of the lines with the prices that belong to the buttons; as near to one as there are any."""
+        if not self._buttons or self._is_listing_by_buttons:
+            return set()
+        lines, cards = self._lines, _cards(self._lines)
+        first = [button for button, title in zip(self._buttons, self._titles, strict=True) if not title]
+        if sold := _beside(lines, first) - cards:
+            return sold
+        if self._price_block():
+            return set()
+        if sold := _beside(lines, self._buttons):
+            return {number for number in sold if number not in cards or not lines[number - 1].line.linked}
+        # Far from each other, in one page.
+        return {
+            number for number, line in enumerate(lines) if number not in cards and line.prices and line.stands_alone
+        }
 
     def facts(self, main: str, *, whole: bool = False) -> ProductFacts:
         """The facts among the lines; those of the `whole` view if the site has no part in it."""
         facts = ProductFacts(names={spelled(plain(name[:_MAX_NAME])) for name in self.names} - {""})
-        block, cards = set(self._price_block()), self._cards()
+        facts.prices.update(self._above)
+        block, cards = {*self._price_block(), *self._sold}, _cards(self._lines)
         known = _beginnings(main)
         end = len(self._lines) if whole else self._end_of_text(known)
         for number, line in enumerate(self._lines):
@@ -208,7 +266,7 @@ class ProductView:
                     facts.numbers.update(numbers(without_prices(line.text), units=True))
             elif number in cards or (line.is_passing and not line.is_prose):
                 continue
-            elif line.line.row or line.is_label:
+            elif line.line.row or line.is_label or (_is_item(line) and number <= end + _NEAR_LINES):
                 facts.rows.add(spelled(line.text))
             elif not line.line.linked and (not line.is_prose or _is_known(line, known)):
                 found = numbers(_DATE.sub(" ", line.text), units=True)
@@ -224,6 +282,32 @@ class ProductView:
             if line.line.row or _is_known(line, known) or (line.is_label and not line.is_passing)
         )
         return max(own, default=_NEAR_LINES)
+
+
+def _cards(lines: Sequence[ReadLine]) -> set[int]:
+    """The numbers of the lines with prices below links or headings, which are those of other products."""
+    above = enumerate(pairwise(lines), 1)
+    return {number for number, (title, line) in above if line.prices and (title.line.linked or title.line.heading)}
+
+
+def _beside(lines: Sequence[ReadLine], buttons: Sequence[int]) -> set[int]:
+    """The numbers of the lines with prices that are next to a button, with no heading, link or prose between."""
+    found: set[int] = set()
+    for button in set(buttons):
+        above = range(button - 1, max(button - 1 - _BESIDE_LINES, -1), -1)
+        for way in (above, range(button, min(button + _BESIDE_LINES, len(lines)))):
+            near = takewhile(lambda number: not _separates(lines[number]), way)
+            found.update(number for number in near if lines[number].prices)
+    return found
+
+
+def _separates(line: ReadLine) -> bool:
+    return line.line.heading or line.line.linked or line.is_prose
+
+
+def _is_item(line: ReadLine) -> bool:
+    """Whether it is a property of the product though it is no row: "red"."""
+    return line.line.item and not line.line.linked and not line.line.heading and len(line.words) <= _ITEM_WORDS
 
 
 def words_of(text: str) -> list[str]:

@@ -436,6 +436,14 @@ def test_a_misspelt_choice_is_refused() -> None:
         ("3 frames for 4 turns", []),
         ("6.5. 원래", []),
         ("7.3 đưa", []),
+        ("49,-", ["49"]),
+        ("1.299,–", ["1299"]),
+        ("Fr. 49.90", ["chf49.9"]),
+        ("4 990 Ft", ["huf4990"]),
+        ("Fr. 12. Mai", []),
+        ("13 ft", []),
+        ("a cliff of 1,300 ft", []),
+        ("(1,-1)", []),
         ("page 12", []),
     ],
 )
@@ -468,6 +476,11 @@ HOSTILE = {
     "a number of 4,000 digits in JSON": script('{"@type": "Product", "sku": ' + "9" * 4_000 + "}"),
     "products in products": "<div itemscope itemtype='http://schema.org/Product'>" * 100
     + "<b itemprop=price>5</b>" * 9_000,
+    "choices": "<select><option selected>a</select>" * 50_000,
+    "radio buttons": "<label><input type=radio checked>a</label>" * 50_000,
+    "buttons": "<p>£1</p><button>Buy now</button>" * 50_000,
+    "nested entries": "<ul>" + "<li>" * 100 + "<li>a" * 50_000,
+    "attributes without an end": "class=price class=" * 50_000,
     "separators": "<title>" + " - a" * 100_000,
     "marks": "<p>" + "a\u0301" * 100_000,
 }
