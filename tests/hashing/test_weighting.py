@@ -216,7 +216,7 @@ COUNTERS = np.zeros(256, np.uint32)
 def test_files_of_another_kind_are_refused(tmp_path: Path, arrays: dict[str, Any], reason: str) -> None:
     path = tmp_path / "frequencies.npz"
     write(path, **arrays)
-    with pytest.raises(ConfigurationError, match=rf"frequencies\.npz'.*{reason}.*DocumentFrequencies\.save wrote"):
+    with pytest.raises(ConfigurationError, match=rf"frequencies\.npz'.*{reason}.*crawldedup frequencies` wrote"):
         DocumentFrequencies.load(path)
 
 
