@@ -21,11 +21,9 @@ def read(path: Path) -> list[tuple[str, bytes | str | None, str | None]]:
 
 
 def write_archive(path: Path, responses: list[tuple[str, str, str, bytes]], *, compressed: bool) -> None:
-    warcio = pytest.importorskip("warcio")
     from warcio.statusandheaders import StatusAndHeaders
     from warcio.warcwriter import WARCWriter
 
-    assert warcio
     with path.open("wb") as stream:
         writer = WARCWriter(stream, gzip=compressed)
         request = StatusAndHeaders("GET / HTTP/1.1", [], is_http_request=True)
@@ -89,7 +87,6 @@ def test_web_archive(tmp_path: Path, name: str) -> None:
 
 
 def test_a_file_that_is_no_archive(tmp_path: Path) -> None:
-    pytest.importorskip("warcio")
     path = tmp_path / "crawl.warc"
     path.write_bytes(b"this is no archive\n" * 20)
     with pytest.raises(ConfigurationError, match=r"crawl\.warc cannot be read as a web archive"):

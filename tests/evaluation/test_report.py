@@ -79,7 +79,6 @@ def test_a_method_that_failed_is_told() -> None:
 @pytest.mark.parametrize(("name", "start"), [("plot.svg", b"<?xml"), ("plot.png", b"\x89PNG")])
 @pytest.mark.parametrize("methods", [1, 6])
 def test_plot(tmp_path: Path, name: str, start: bytes, methods: int) -> None:
-    pytest.importorskip("matplotlib")
     path = tmp_path / name
     plot_trials([trial(FakeJudge({}))] * methods, path, title="$pages$ [x] & y")
     assert path.read_bytes().startswith(start)

@@ -133,7 +133,6 @@ def test_words_of_any_language() -> None:
 
 
 def test_chinese_words_and_parts_of_speech() -> None:
-    pytest.importorskip("jieba")
     tagged = list(tag_chinese(CHINESE))
     assert ("北京大学", "nt") in tagged
     assert ("机器", "n") in tagged
@@ -142,12 +141,10 @@ def test_chinese_words_and_parts_of_speech() -> None:
 
 
 def test_what_the_dictionary_lacks_is_taken_by_the_character() -> None:
-    pytest.importorskip("jieba")
     assert [word for word, _ in tag_chinese("张晓霞昨天来了")] == ["张", "晓", "霞", "昨天", "来", "了"]
 
 
 def test_chinese_scores() -> None:
-    pytest.importorskip("jieba")
     words = "北京大学 机器 学习 很"
     keys = {word: " ".join(word) for word in words.split()}
     hashes, weights = make_word_scorer("yu?lambda=1").features(CHINESE)
@@ -157,14 +154,12 @@ def test_chinese_scores() -> None:
 
 
 def test_other_languages_beside_chinese() -> None:
-    pytest.importorskip("jieba")
     tagged = list(tag_chinese("Привет, мир! 北京 Straße 3.14"))
     assert tagged == [("привет", "x"), ("мир", "x"), ("北京", "ns"), ("strasse", "x"), ("3", "x"), ("14", "x")]
     assert list(tag_chinese("no Chinese here")) == list(tag_words("no Chinese here"))
 
 
 def test_an_edit_changes_the_features_around_it_only() -> None:
-    pytest.importorskip("jieba")
     made_by = make_word_scorer("yu")
     # From mostly Chinese to mostly English, sentence by sentence.
     pages = [CHINESE * (20 - number) + " a sentence in English." * number for number in (9, 10, 11)]
@@ -173,7 +168,8 @@ def test_an_edit_changes_the_features_around_it_only() -> None:
 
 
 def test_words_that_others_taught_jieba_are_not_known() -> None:
-    jieba = pytest.importorskip("jieba")
+    import jieba
+
     before = [word for word, _ in tag_chinese("乒乓球拍卖完了")]
     jieba.add_word("乒乓球拍卖完了")
     try:
@@ -198,7 +194,6 @@ print(hashes.tolist())
 
 
 def test_jieba_is_loaded_late_and_says_nothing(tmp_path: Path) -> None:
-    pytest.importorskip("jieba")
     command = [sys.executable, "-c", PROGRAM]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
