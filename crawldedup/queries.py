@@ -1,4 +1,7 @@
-"""From a fingerprint to the question for the store, and from the store's answer to the verdict. Pure."""
+"""From a fingerprint to the question for the store, and from the store's answer to the verdict.
+
+Pure, but for what `Crowding` learns from the answers.
+"""
 
 from __future__ import annotations
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from crawldedup.search.tables import KEY_BITS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CELL_BITS: Final = 10
 MAX_DOUBLINGS: Final = 16
 _STEP: Final = 2
-_KEY_BITS: Final = 64
 
 Cell = tuple[int, int]
 
@@ -42,4 +43,4 @@ class Crowding:
 
 def _cells(keys: Sequence[int]) -> list[Cell]:
     """A cell for each of the first two tables: a page is crowded if it is so in both."""
-    return [(table, key >> _KEY_BITS - CELL_BITS) for table, key in enumerate(keys[:2])]
+    return [(table, key >> KEY_BITS - CELL_BITS) for table, key in enumerate(keys[:2])]

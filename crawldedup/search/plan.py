@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from crawldedup.search.model import grid_rows, normal_tables, steepness
+from crawldedup.search.tables import KEY_BITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from crawldedup.search.tables import BlockSearch, Table
 
-_KEY_BITS: Final = 64
 STORED_BITS: Final = 34
 """Leading bits of a key that every store keeps."""
 PROBE_BUDGET: Final = 64
@@ -32,7 +32,7 @@ PROBE_BUDGET: Final = 64
 MIN_PREFIX_BITS: Final = 8
 MAX_PREFIX_BITS: Final = STORED_BITS
 _FIRST_TABLE: Final = np.zeros(1, np.intp)
-_ALL_ONES: Final = (1 << _KEY_BITS) - 1
+_ALL_ONES: Final = (1 << KEY_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +85,7 @@ def own_key_first(plan: ProbePlan, key: int) -> ProbePlan:
 
     There exact copies are, and however many pages of one template share the plan's prefixes, few share this.
     """
-    rest = (1 << _KEY_BITS - STORED_BITS) - 1
+    rest = (1 << KEY_BITS - STORED_BITS) - 1
     return ProbePlan(
         tables=np.concatenate((_FIRST_TABLE, plan.tables)),
         lows=np.concatenate((np.array([key & ~rest], np.uint64), plan.lows)),
@@ -162,10 +162,10 @@ class _Layout(NamedTuple):
 
 @cache
 def _layout(tables: tuple[Table, ...], prefix: int) -> _Layout:
-    rest = (1 << _KEY_BITS - prefix) - 1
+    rest = (1 << KEY_BITS - prefix) - 1
     return _Layout(
         leading=np.stack([table.order[:prefix] for table in tables]),
-        place_values=np.array([1 << _KEY_BITS - 1 - place for place in range(prefix)], np.uint64),
+        place_values=np.array([1 << KEY_BITS - 1 - place for place in range(prefix)], np.uint64),
         prefix_mask=_ALL_ONES ^ rest,
         rest=np.uint64(rest),
     )

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Final, Self
 from crawldedup.errors import PageError
 from crawldedup.text.decode import decode, tidy
 from crawldedup.text.extractors import Extractor, get_extractor
-from crawldedup.text.facts import page_facts
+from crawldedup.text.facts import DEFAULT_DISTINGUISH, page_facts
 from crawldedup.text.limits import (
     DEFAULT_LIMITS,
     EXTRACTOR_LEVELS,
@@ -102,7 +102,7 @@ def extract_page(
     extractor: Extractor,
     *,
     min_words: int = FALLBACK_WORDS,
-    distinguish: str = "products",
+    distinguish: str = DEFAULT_DISTINGUISH,
     limits: Limits = DEFAULT_LIMITS,
 ) -> PageText:
     """Decode a page and take out the text to compare.

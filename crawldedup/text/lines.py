@@ -118,7 +118,7 @@ def buy_controls(tree: HtmlElement) -> set[HtmlElement]:
     source = "\n".join(text for _, text in says)
     signs = [sign for sign in _BUY if sign in source]
     return {
-        element for element, text in says if any(sign in text for sign in signs) or _is_button(element) in _BUY_WORDS
+        element for element, text in says if any(sign in text for sign in signs) or _button_text(element) in _BUY_WORDS
     }
 
 
@@ -128,7 +128,7 @@ def _says(element: HtmlElement) -> str:
     return "\n".join(piece[:_MAX_NAME] for piece in pieces if piece).lower()
 
 
-def _is_button(element: HtmlElement) -> str:
+def _button_text(element: HtmlElement) -> str:
     """What is written on a button; "" for what is none."""
     if element.tag == "button":
         text = "".join(piece[:_MAX_NAME] for piece in islice(element.itertext(), 5))

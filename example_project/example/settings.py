@@ -22,7 +22,7 @@ ADDONS = {"crawldedup.Addon": 500}
 # "global": a page is compared with all pages. "site": only with pages of its own site.
 # CRAWLDEDUP_SCOPE = "global"
 
-# Trafilatura is the most exact, resiliparse ten times as fast (pip install resiliparse).
+# Trafilatura is the most exact, resiliparse about twice as fast (pip install resiliparse).
 # CRAWLDEDUP_EXTRACTOR = "trafilatura"
 
 # Where the spider begins if it is not told otherwise with -a start=... or -a dir=...

@@ -4,11 +4,7 @@
 local profile, order, now, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local crawler, first_crawler, lease = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local url_key, keys, body = ARGV[8], ARGV[9], ARGV[10]
-local digest, signature = ARGV[11], ARGV[12]
-local query = {
-  keys = keys, signature = signature, probes = ARGV[13], costs = ARGV[14], limit = tonumber(ARGV[15]),
-  digest = ARGV[16], max_candidates = tonumber(ARGV[17]), max_keys = tonumber(ARGV[18]), rank_costs = ARGV[19],
-}
+local digest, query = ARGV[11], read_question(keys, 12)
 
 now = now or tonumber(redis.call('TIME')[1])
 local oldest = ttl and now - ttl or 0
@@ -71,7 +67,7 @@ if own and seen_at(own) >= oldest and not fellow then
   local added, _, copies = struct.unpack('>I4I4I4', own)
   local updated
   if changed then
-    local without_url = 24 + #signature
+    local without_url = 24 + #query.signature
     updated = struct.pack('>I4I4I4I4', added, now, copies, crawler) .. sub(body, 1, without_url)
       .. sub(own, 17 + without_url)
   else

@@ -217,7 +217,7 @@ end
 local function middle_of(own, low, high)
   local bytes = {}
   for i = 1, 5 do
-    local a, b = byte(low, i, i), byte(high, i, i)
+    local a, b = byte(low, i), byte(high, i)
     bytes[i] = string.char(bit.bor(a, bit.band(byte(own, i), bit.bxor(a, b))))
   end
   return table.concat(bytes)
@@ -259,6 +259,15 @@ local function read_ranges(probes, keys, max_keys)
     if keys_read >= max_keys then break end
   end
   return found
+end
+
+-- What `RedisStore._question` sends, from ARGV[first] on, of a page with these keys.
+local function read_question(keys, first)
+  return {
+    keys = keys, signature = ARGV[first], probes = ARGV[first + 1], costs = ARGV[first + 2],
+    limit = tonumber(ARGV[first + 3]), digest = ARGV[first + 4], max_candidates = tonumber(ARGV[first + 5]),
+    max_keys = tonumber(ARGV[first + 6]), rank_costs = ARGV[first + 7],
+  }
 end
 
 -- Accepted records of the probes: a list of {cost, page, record}, nearest first; and how many were compared.

@@ -4,10 +4,6 @@
 if meta.profile and meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
 local now, ttl = tonumber(ARGV[2]) or tonumber(redis.call('TIME')[1]), tonumber(ARGV[3])
 local answer = {'found'}
-local query = {
-  keys = ARGV[4], signature = ARGV[5], probes = ARGV[6], costs = ARGV[7], limit = tonumber(ARGV[8]),
-  digest = ARGV[9], max_candidates = tonumber(ARGV[10]), max_keys = tonumber(ARGV[11]), rank_costs = ARGV[12],
-}
-local matches = search(query, ttl and now - ttl or 0)
+local matches = search(read_question(ARGV[4], 5), ttl and now - ttl or 0)
 for i = 1, #matches do answer[i + 1] = matches[i][3] end
 return answer
