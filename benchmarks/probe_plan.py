@@ -34,12 +34,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.corpus import Corpus, number, pairs_file, read_corpus, search_draws
 from crawldedup.hashing.fingerprint import SEARCH_BITS, VERIFY_BITS
-from crawldedup.methods.two_stage import TABLES
-from crawldedup.search.decision import likelihood_rule
+from crawldedup.methods.two_stage import KEPT, TABLES
+from crawldedup.search.decision import key_rule, likelihood_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import PROBE_BUDGET, ProbePlan, prefix_bits, volatile_plan
-from crawldedup.stores.base import Entry, Layout, Query, pack_key
+from crawldedup.stores.base import DIGEST_MASK, Entry, Layout, Query, pack_key
 from crawldedup.stores.memory import MemoryStore
+from crawldedup.stores.sorted_keys import SortedKeys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,6 +54,7 @@ WANTED = (0.9, 0.95, 0.98)
 SHORTER = (0, 1, 2)
 MOST_PROBES = 1024
 PLANNED_SIMILARITY = 0.9
+LAYOUT = Layout("bench", "bench", TABLES, VERIFY_BITS // 8)
 
 Floats = NDArray[np.float32]
 
@@ -214,19 +216,21 @@ def filled_store(pages: int) -> MemoryStore:
 
     Its arrays are put in place from behind: through `check_and_add`, ten million pages take minutes.
     """
-    store = MemoryStore(Layout("bench", "bench", TABLES, VERIFY_BITS // 8))
+    store = MemoryStore(LAYOUT)
     generator = np.random.default_rng(pages)
     rows = np.zeros(pages, store._row_type)
-    for name in ("url_key", "search", "digest"):
+    for name in ("url_key", "search"):
         rows[name] = generator.integers(0, 1 << 64, pages, np.uint64, endpoint=False)
+    rows["digest"] = generator.integers(0, DIGEST_MASK, pages, np.uint32, endpoint=True)
     rows["signature"] = np.frombuffer(generator.bytes(pages * (VERIFY_BITS // 8)), rows["signature"].dtype)
     store._rows = rows
     store._urls = [b""] * pages
+    store._kept = np.ones(pages, np.bool_)
+    store._pages = pages
     places = np.arange(pages, dtype=np.uint64)
     key_mask = np.uint64(pack_key((1 << 64) - 1, 0))
-    for keys, table in zip(store._tables, TABLES, strict=True):
-        keys._main = np.sort(table.keys(rows["search"]) & key_mask | places)
-    store._by_url._main = np.sort(rows["url_key"] & key_mask | places)
+    store._tables = [SortedKeys(np.sort(table.keys(rows["search"]) & key_mask | places)) for table in TABLES]
+    store._by_url = SortedKeys(np.sort(rows["url_key"] & key_mask | places))
     return store
 
 
@@ -261,11 +265,13 @@ def time_rows(sizes: Sequence[int], checks: int) -> list[TimeRow]:
 
 def random_query(generator: np.random.Generator, prefix: int, probes: int) -> Query:
     weights = generator.standard_normal(SEARCH_BITS).astype(np.float32)
-    numbers = generator.integers(0, 1 << 64, 2, np.uint64, endpoint=False).tolist()
+    url_key, digest = generator.integers(0, 1 << 64, 2, np.uint64, endpoint=False).tolist()
+    search, signature = number(weights), generator.bytes(VERIFY_BITS // 8)
     return Query(
-        entry=Entry("", numbers[0], number(weights), generator.bytes(VERIFY_BITS // 8), numbers[1]),
+        entry=Entry("", url_key, search, signature, digest & DIGEST_MASK, LAYOUT.keys(search, signature)),
         plan=plan(weights, prefix=prefix, similarity=PLANNED_SIMILARITY, budget=probes),
         rule=likelihood_rule(generator.standard_normal(VERIFY_BITS).astype(np.float32), 0.86),
+        key_rule=key_rule(weights, search_similarity(PLANNED_SIMILARITY), KEPT),
     )
 
 

@@ -25,14 +25,16 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from crawldedup.methods.two_stage import TABLES
-from crawldedup.search.decision import likelihood_rule
+from crawldedup.methods.two_stage import KEPT, TABLES
+from crawldedup.search.decision import key_rule, likelihood_rule
+from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import ProbePlan, prefix_bits, volatile_plan
-from crawldedup.stores.base import Entry, Layout, Query, Store
+from crawldedup.stores.base import DIGEST_MASK, Entry, Layout, Query, Store
 from crawldedup.stores.registry import make_store
 from tests.servers import RedisServer
 
 SIGNATURE_BITS = 256
+SIMILARITY = search_similarity(0.9)
 NO_PROBES = ProbePlan(np.empty(0, np.intp), np.empty(0, np.uint64), np.empty(0, np.uint64), 0.0)
 
 
@@ -59,7 +61,8 @@ def entries(count: int, seed: int) -> list[Entry]:
             url_key=url_key,
             search=search,
             signature=signatures[row * 32 : row * 32 + 32],
-            digest=digest,
+            digest=digest & DIGEST_MASK,
+            keys=tuple(table.key(search) for table in TABLES),
         )
         for row, (url_key, search, digest) in enumerate(numbers)
     ]
@@ -78,17 +81,18 @@ def measure(store: Store, pages: int, probes: int, checks: int) -> np.ndarray:
     rng = np.random.default_rng(7)
     queries = []
     for entry in entries(checks, seed=9999):
+        weights = rng.standard_normal(64).astype(np.float32)
         plan = volatile_plan(
             entry.search,
-            rng.standard_normal(64).astype(np.float32),
+            weights,
             TABLES,
             prefix=prefix_bits(pages),
-            similarity=0.9,
+            similarity=SIMILARITY,
             recall=0.9999999,
             budget=probes,
         )
         rule = likelihood_rule(rng.standard_normal(SIGNATURE_BITS).astype(np.float32), 0.86)
-        queries.append(Query(entry, plan, rule))
+        queries.append(Query(entry, plan, rule, key_rule=key_rule(weights, SIMILARITY, KEPT)))
     times = np.empty(len(queries))
     for number, query in enumerate(queries):
         started = time.perf_counter()

@@ -10,10 +10,12 @@ from crawldedup.errors import (
     ConfigurationError,
     CrawlDedupError,
     PageError,
+    PortableFileError,
     ProfileMismatchError,
     StoreError,
 )
 from crawldedup.hashing.fingerprint import Fingerprint, fingerprint
+from crawldedup.page_input import PageInput
 from crawldedup.verdict import Kind, Match, Verdict
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ __all__ = [
     "Kind",
     "Match",
     "PageError",
+    "PageInput",
+    "PortableFileError",
     "ProfileMismatchError",
     "StoreError",
     "Verdict",

@@ -53,3 +53,10 @@ def check_recall(recall: float) -> None:
     """Raise ConfigurationError unless a recall is one that can be promised."""
     if not isinstance(recall, int | float) or not LOWEST_RECALL <= recall < 1:
         raise ConfigurationError(f"recall is {recall!r}; it must be a number from {LOWEST_RECALL} to below 1")
+
+
+def check_max_pages(pages: int | None) -> int | None:
+    """The number, which may be None for no limit. Raises ConfigurationError unless it is one to keep pages by."""
+    if pages is not None and (isinstance(pages, bool) or not isinstance(pages, int) or pages < 1):
+        raise ConfigurationError(f"max_pages is {pages!r}; it must be a whole number from 1, or None for no limit")
+    return pages

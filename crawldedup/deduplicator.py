@@ -3,26 +3,58 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
-from crawldedup.arguments import check_namespace, parse_ttl
-from crawldedup.errors import ConfigurationError
+from crawldedup.arguments import check_max_pages, check_namespace, parse_ttl
+from crawldedup.errors import ConfigurationError, PageError, ProfileMismatchError
 from crawldedup.hashing.features import DEFAULT_WEIGHTING
 from crawldedup.hashing.fingerprint import MIN_WORDS, Fingerprint
 from crawldedup.methods.spec import DEFAULT_METHOD
 from crawldedup.page import PageReader
+from crawldedup.portable import export_index, opened_index
 from crawldedup.queries import QueryMaker
-from crawldedup.stores.base import Layout
+from crawldedup.stores.base import Layout, Retention, shown_url
 from crawldedup.stores.registry import make_store
 from crawldedup.text.facts import DEFAULT_DISTINGUISH
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
-    from crawldedup.stores.base import StoreInfo
+    from crawldedup.files import FileName
+    from crawldedup.page_input import PageInput
+    from crawldedup.stores.base import Answer, Query, Record, StoreInfo
     from crawldedup.verdict import Match, Verdict
 
+    Progress = Callable[[int, int], None]
+    OnUnreadable = Callable[[PageInput, PageError], None]
+    Records = list[Record]
+
 HEARTBEAT_SECONDS: Final = 20.0
+BATCH: Final = 100
+BATCH_SECONDS: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What an import or a copy has done: `pages` that came, and how many of them were not known and so `added`."""
+
+    pages: int
+    added: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    page: PageInput
+    fingerprint: Fingerprint
+    query: Query
+
+
+@dataclass(frozen=True, slots=True)
+class _Unreadable:
+    page: PageInput
+    error: PageError
 
 
 class Deduplicator:
@@ -36,7 +68,9 @@ class Deduplicator:
     `scope`: "global", "site" (registered domain) or "spider" (whatever `scope_key` a call gives).
     `similarity`: the Jaccard similarity of word 3-shingles from which on a page is a near duplicate.
     `recall`: the share of such pages that must be found; more costs more probes.
-    `ttl`: forget pages not seen for so long, as in "30d".
+    `ttl`: forget pages not seen for so long, as in "30d". `ttl_refresh`: False counts from when a page was added.
+    `max_pages`: of more pages forget the ones added first.
+    `store_urls`: False remembers no URLs, only 64 bits of each: verdicts and matches then do not name the original.
     `extractor`: trafilatura, resiliparse, text, or the dotted path of your own.
     `min_words`: a page with fewer words is `thin`; only its exact copies are duplicates.
     `distinguish`: which pages differ however alike they read: "products" (those of different products),
@@ -55,6 +89,9 @@ class Deduplicator:
         similarity: float = 0.9,
         recall: float = 0.98,
         ttl: str | float | None = None,
+        ttl_refresh: bool = True,
+        max_pages: int | None = None,
+        store_urls: bool = True,
         extractor: str = "trafilatura",
         min_words: int = MIN_WORDS,
         distinguish: str = DEFAULT_DISTINGUISH,
@@ -65,14 +102,16 @@ class Deduplicator:
         check_namespace(namespace)
         self.reader = PageReader(extractor, min_words, method=method, weighting=weighting, distinguish=distinguish)
         comparison = self.reader.method
-        self._queries = QueryMaker(comparison, scope, similarity, recall, parse_ttl(ttl), expected_pages)
-        layout = Layout(
+        self._retention = Retention(parse_ttl(ttl), ttl_refresh, check_max_pages(max_pages))
+        self._queries = QueryMaker(comparison, scope, similarity, recall, self._retention, expected_pages, store_urls)
+        self._layout = Layout(
             namespace=namespace,
             profile=self.reader.profile,
             tables=comparison.tables,
             signature_bytes=comparison.signature_bytes,
         )
-        self._store = make_store(store, layout)
+        self._store = make_store(store, self._layout)
+        self._place = f"the namespace {namespace!r} of {shown_url(store)}"
         self._pages = 0
         self._is_open = False
         self._next_heartbeat = 0.0
@@ -137,12 +176,66 @@ class Deduplicator:
         """
         self.open()
         self._beat_if_due()
-        query = self._queries.query(
-            url, page, pages=self._pages, identity=identity, scope_key=scope_key, similarity=similarity
-        )
-        answer = self._store.check_and_add(query)
-        self._pages = answer.pages
-        return self._queries.verdict(url, page, query, answer)
+        query = self._query(url, page, identity, scope_key, similarity)
+        return self._verdict(url, page, query, self._store.check_and_add(query))
+
+    def check_many(
+        self, pages: Iterable[PageInput], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
+    ) -> Iterator[Verdict]:
+        """Decide about many pages in their order, asking the store for up to `batch` of them at once.
+
+        The verdicts are those that `check` would give for one page after the other. Pages are taken as verdicts are
+        asked for, and a batch that took half a second to read is not waited for any longer; whoever stops early finds
+        up to a batch of pages remembered beyond the last verdict. An error is raised in the place of the verdict that
+        it prevented, and ends the iteration; the verdicts before it hold. A page that cannot be read is such an
+        error, unless `on_unreadable` takes it, in its turn.
+        Raises ConfigurationError for a batch below 1, PageError, StoreError, and whatever `pages` raises.
+        """
+        if batch < 1:
+            raise ConfigurationError(f"batch is {batch!r}; it must be a whole number from 1")
+        return self._check_many(iter(pages), batch, on_unreadable)
+
+    def _check_many(
+        self, pages: Iterator[PageInput], batch: int, on_unreadable: OnUnreadable | None
+    ) -> Iterator[Verdict]:
+        while True:
+            self.open()
+            self._beat_if_due()
+            taken, error = self._take(pages, batch, skip=on_unreadable is not None)
+            asked = [item for item in taken if isinstance(item, _Question)]
+            answers = self._store.check_many([item.query for item in asked]) if asked else iter(())
+            for item in taken:
+                if isinstance(item, _Question):
+                    yield self._verdict(item.page.url, item.fingerprint, item.query, next(answers))
+                elif on_unreadable is not None:
+                    on_unreadable(item.page, item.error)
+            if error is not None:
+                raise error
+            if not taken:
+                return
+
+    def _take(
+        self, pages: Iterator[PageInput], batch: int, *, skip: bool
+    ) -> tuple[list[_Question | _Unreadable], Exception | None]:
+        """The next pages, none at the end, and the error that kept further ones from being read."""
+        taken: list[_Question | _Unreadable] = []
+        deadline = time.monotonic() + BATCH_SECONDS
+        try:
+            for page in pages:
+                try:
+                    fingerprint = page.fingerprint or self.read(page.html, page.text, page.encoding)
+                except PageError as error:
+                    if not skip:
+                        raise
+                    taken.append(_Unreadable(page, error))
+                else:
+                    query = self._query(page.url, fingerprint, page.identity, page.scope_key, page.similarity)
+                    taken.append(_Question(page, fingerprint, query))
+                if len(taken) >= batch or time.monotonic() >= deadline:
+                    break
+        except Exception as error:
+            return taken, error
+        return taken, None
 
     def find(
         self,
@@ -161,11 +254,14 @@ class Deduplicator:
         matches = [self._queries.match(page, query, record) for record in self._store.find(query)]
         return sorted(matches, key=lambda match: -match.similarity)
 
-    def forget(self, page: str | Fingerprint, *, scope_key: str | None = None) -> int:
-        """Remove a page by its URL, or every page with the text of a fingerprint; how many were removed."""
+    def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
+        """Remove a page by its URL, or every page with the text of a fingerprint; how many were removed.
+
+        A page that was checked with an `identity` of its own is known by that instead of its URL.
+        """
         self.open()
         if isinstance(page, str):
-            return int(self._store.forget(self._queries.url_key(page, scope_key=scope_key)))
+            return int(self._store.forget(self._queries.url_key(page, identity=identity, scope_key=scope_key)))
         query = self._queries.query("", page, pages=self._pages, scope_key=scope_key)
         records = [record for record in self._store.find(query) if record.digest == query.entry.digest]
         return sum(self._store.forget(record.url_key) for record in records)
@@ -174,6 +270,66 @@ class Deduplicator:
         """Remove every page of this namespace, whatever settings it was made with."""
         self._store.clear()
         self._pages = 0
+
+    def prune(self, *, progress: Progress | None = None) -> int:
+        """Free at once the pages that `ttl` and `max_pages` let go; how many there were. Checks free a few each.
+
+        Crawls may go on meanwhile. `progress` is called with the pages looked at and the pages there are, about.
+        Raises ConfigurationError if the instance has neither limit.
+        """
+        if self._retention.ttl_seconds is None and self._retention.max_pages is None:
+            raise ConfigurationError("there is nothing to prune by: give ttl or max_pages")
+        self.open()
+        freed = 0
+        for step in self._store.prune(self._retention):
+            freed = step.freed
+            if progress is not None:
+                progress(step.examined, self._pages)
+        self._pages = max(0, self._pages - freed)
+        return freed
+
+    def export_to(self, file: FileName, *, progress: Progress | None = None) -> int:
+        """Write every page of the index to a file, compressed if its name ends in .gz; how many there were.
+
+        `file` is a path or a binary stream. A file of that name is replaced when all is written. Crawls may go on
+        meanwhile; what they change may or may not be in the file. `progress` is called with the pages written and
+        the pages there are, about. Raises OSError for a file that cannot be written.
+        """
+        self.open()
+        batches = _counted(self._store.records(), self._pages, progress)
+        return export_index(file, self._layout, batches, pages=self._pages)
+
+    def import_from(self, file: FileName, *, progress: Progress | None = None) -> Moved:
+        """Add the pages of a file that `export_to` wrote, with their times and copies, but for those known already.
+
+        `file` is a path or a binary stream. Nothing is compared, so what was kept stays kept. Of a file that turns out
+        damaged, what came before stays added, and importing a better copy adds the rest. `progress` is called with
+        the pages read and the pages in the file, about. Raises PortableFileError, ProfileMismatchError for a file of
+        an index made with other settings, and OSError for a file that cannot be read.
+        """
+        with opened_index(file, self._layout) as (header, batches):
+            return self._load(_counted(batches, header.pages, progress))
+
+    def copy_to(self, other: Deduplicator, *, progress: Progress | None = None) -> Moved:
+        """Add the pages of this index to another, as an export and an import would.
+
+        Raises ProfileMismatchError unless both were made with the same settings.
+        """
+        if self._layout.profile != other._layout.profile:
+            raise ProfileMismatchError(
+                self._place, index_profile=self._layout.profile, own_profile=other._layout.profile
+            )
+        self.open()
+        return other._load(_counted(self._store.records(), self._pages, progress))
+
+    def _load(self, batches: Iterable[Records]) -> Moved:
+        self.open()
+        pages = added = 0
+        for records in batches:
+            pages += len(records)
+            added += self._store.load(records)
+        self._pages += added
+        return Moved(pages, added)
 
     def info(self) -> StoreInfo:
         """Pages, bytes, tables, profile and namespace of the index."""
@@ -190,8 +346,29 @@ class Deduplicator:
         if time.monotonic() >= self._next_heartbeat:
             self.heartbeat()
 
+    def _query(
+        self, url: str, page: Fingerprint, identity: str | None, scope_key: str | None, similarity: float | None
+    ) -> Query:
+        return self._queries.query(
+            url, page, pages=self._pages, identity=identity, scope_key=scope_key, similarity=similarity
+        )
+
+    def _verdict(self, url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
+        self._pages = answer.pages
+        return self._queries.verdict(url, page, query, answer)
+
     def read(self, html: bytes | str | None, text: str | None, encoding: str | None) -> Fingerprint:
         """The first half of `check`: the page's fingerprint, from either `html` or `text`. Raises PageError."""
         if (html is None) == (text is None):
             raise ConfigurationError("give either html or text")
         return self.reader.read_text(text) if text is not None else self.reader.read(html or b"", encoding)
+
+
+def _counted(batches: Iterable[Records], total: int, progress: Progress | None) -> Iterator[Records]:
+    """The batches, telling how far they are whenever one has been dealt with."""
+    done = 0
+    for batch in batches:
+        yield batch
+        done += len(batch)
+        if progress is not None:
+            progress(done, total)

@@ -14,9 +14,10 @@ class MissingDependencyError(ConfigurationError):
 
 
 class ProfileMismatchError(CrawlDedupError):
-    """The index was written with another fingerprint profile than the one asked for.
+    """The index (or the exported file) was written with another fingerprint profile than the one asked for.
 
-    Fingerprints of different profiles cannot be compared, so the index is refused, unchanged.
+    Fingerprints of different profiles cannot be compared, so the index is refused, unchanged. Nor can they be
+    converted: that would take the texts, which are not stored.
     """
 
     def __init__(self, where: str, *, index_profile: str, own_profile: str) -> None:
@@ -24,9 +25,14 @@ class ProfileMismatchError(CrawlDedupError):
         self.own_profile = own_profile
         super().__init__(
             f"{where} holds fingerprints of the profile {index_profile!r}, but this program makes "
-            f"{own_profile!r}; the two cannot be compared. Use the settings the index was written with, "
-            f"another namespace, or clear the index."
+            f"{own_profile!r}; the two can neither be compared nor converted, for texts are not stored. Use the "
+            f"settings (or the version) it was written with, or crawl again: into another namespace, or into this one "
+            f"after `crawldedup clear`."
         )
+
+
+class PortableFileError(CrawlDedupError):
+    """A file is no exported index, a newer one than this version reads, truncated or damaged."""
 
 
 class PageError(CrawlDedupError):

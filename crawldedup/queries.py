@@ -15,7 +15,7 @@ from crawldedup.scope import canonical_url, check_scope, salt_of, site_of, xored
 from crawldedup.search.crowding import Crowding
 from crawldedup.search.decision import identity_rule
 from crawldedup.search.plan import single_plan
-from crawldedup.stores.base import Entry, Query, Status
+from crawldedup.stores.base import DIGEST_MASK, Entry, Query, Retention, Status
 from crawldedup.verdict import Kind, Match, Verdict
 
 if TYPE_CHECKING:
@@ -44,8 +44,9 @@ class QueryMaker:
     scope: str
     similarity: float
     recall: float
-    ttl_seconds: int | None
+    retention: Retention
     expected_pages: int = 0
+    store_urls: bool = True
     crowding: Crowding = field(default_factory=Crowding, compare=False)
 
     def __post_init__(self) -> None:
@@ -70,25 +71,30 @@ class QueryMaker:
         else:
             check_similarity(similarity)
         size = self.method.signature_bytes
-        salt = salt_of(self._scope_key(url, scope_key), size)
+        scope = self._scope_key(url, scope_key)
+        salt = salt_of(scope, size)
+        place = salt.number if scope or self.scope != "global" else None
         facts = salt_of(f"facts {page.facts}" if page.facts else "", size)
         search = page.search ^ salt.number ^ facts.number
         signature = xored(xored(page.verify, salt.signature), facts.signature)
+        keys = tuple(table.key_of(search, signature) for table in self.method.tables)
         return Query(
             entry=Entry(
-                url=url,
+                url=url if self.store_urls else "",
                 url_key=self.url_key(url, identity=identity, scope_key=scope_key),
                 search=search,
                 signature=signature,
-                digest=page.digest ^ salt.number ^ facts.number,
+                digest=(page.digest ^ salt.number ^ facts.number) & DIGEST_MASK,
+                keys=keys,
             ),
-            plan=self._plan(page, search, signature, similarity, max(pages, self.expected_pages)),
+            plan=self._plan(page, search, signature, keys, similarity, max(pages, self.expected_pages)),
             rule=identity_rule(8 * size) if page.thin else self.method.rule(page, similarity, self.recall),
-            ttl_seconds=self.ttl_seconds,
+            retention=self.retention,
             exact_only=page.thin,
             max_candidates=self.method.max_candidates,
             max_keys=self.method.max_keys,
-            rank_costs=b"" if page.thin else self.method.rank_costs(page, similarity),
+            key_rule=None if page.thin else self.method.key_rule(page, similarity),
+            place=place,
         )
 
     def url_key(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> int:
@@ -101,21 +107,24 @@ class QueryMaker:
             return scope_key
         return site_of(url) if self.scope == "site" else ""
 
-    def _plan(self, page: Fingerprint, search: int, signature: bytes, similarity: float, pages: int) -> ProbePlan:
-        keys = self._keys(search, signature)
+    def _plan(
+        self,
+        page: Fingerprint,
+        search: int,
+        signature: bytes,
+        keys: tuple[int, ...],
+        similarity: float,
+        pages: int,
+    ) -> ProbePlan:
         if page.thin:
             return single_plan(keys[0])
         pages <<= self.crowding.doublings(keys)
         return self.method.plan(page, search, signature, similarity=similarity, recall=self.recall, pages=pages)
 
-    def _keys(self, search: int, signature: bytes) -> list[int]:
-        return [table.key_of(search, signature) for table in self.method.tables[:2]]
-
     def verdict(self, url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
         """What the store's answer means for the page. Learns from it where pages crowd."""
         if not page.thin and answer.status is not Status.REVISIT:
-            keys = self._keys(query.entry.search, query.entry.signature)
-            self.crowding.learn(keys, answer.candidates, query.max_candidates)
+            self.crowding.learn(query.entry.keys, answer.candidates, query.max_candidates)
         kind = _KINDS[answer.status]
         record = answer.record
         verdict = Verdict(
@@ -129,7 +138,7 @@ class QueryMaker:
             return verdict
         return replace(
             verdict,
-            original=record.url,
+            original=record.url or None,
             similarity=self._similarity(page, query, record) if not answer.changed else None,
             hamming=_hamming(query, record) if not answer.changed else None,
             copies=record.copies,

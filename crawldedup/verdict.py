@@ -23,9 +23,10 @@ class Verdict:
 
     `original` is the URL of the earlier page, `similarity` the estimated Jaccard similarity (0..1) of the
     two pages' word 3-shingles, `hamming` the number of differing search bits; all three are None for a
-    page that is `new` or `thin`. `copies` counts the duplicates of `original` seen so far, this page
-    included. `changed` says that a `revisit` brought other text than the last visit did. `probes` and
-    `candidates` are the work that was done: ranges planned, and remembered pages compared.
+    page that is `new` or `thin`. `original` is also None where the index does not hold the earlier page's URL.
+    `copies` counts the duplicates of the earlier page seen so far, this page included. `changed` says that a
+    `revisit` brought other text than the last visit did. `probes` and `candidates` are the work that was done:
+    ranges planned, and remembered pages compared.
     """
 
     kind: Kind
@@ -51,7 +52,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One remembered page that resembles the page asked about."""
+    """One remembered page that resembles the page asked about; `url` is empty where the index does not hold it."""
 
     url: str
     similarity: float

@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.servers import RedisServer, bundled_redis_binary
+from tests.servers import (
+    Certificates,
+    ClusterSetup,
+    RedisServer,
+    SentinelSetup,
+    TlsFront,
+    TlsServer,
+    bundled_redis_binary,
+    make_certificates,
+    redis_binary,
+    speaks_tls,
+)
 from tests.stores.backends import NAMES, SHARED_NAMES, Backend
 
 if TYPE_CHECKING:
@@ -66,3 +77,58 @@ def redis_server(request: pytest.FixtureRequest, tmp_path: Path) -> RedisServer:
 def store_url(backend: Backend) -> str:
     """The URL of every store, empty."""
     return backend.url
+
+
+@pytest.fixture(scope="session", params=[name for name in NAMES if name.startswith("redis")])
+def binary(request: pytest.FixtureRequest) -> str:
+    """The redis-server of every version at hand."""
+    return redis_binary() if request.param == "redis" else bundled_redis_binary()
+
+
+@pytest.fixture(scope="session")
+def session_sentinels(binary: str) -> Iterator[SentinelSetup]:
+    with SentinelSetup(binary) as setup:
+        yield setup
+
+
+@pytest.fixture
+def sentinels(session_sentinels: SentinelSetup) -> SentinelSetup:
+    """A master with a replica, watched by sentinels: empty and sound. A test may kill any of them."""
+    session_sentinels.settle()
+    session_sentinels.master.client.flushall()
+    return session_sentinels
+
+
+@pytest.fixture(scope="session")
+def session_cluster(binary: str) -> Iterator[ClusterSetup]:
+    with ClusterSetup(binary) as setup:
+        yield setup
+
+
+@pytest.fixture
+def cluster(session_cluster: ClusterSetup) -> ClusterSetup:
+    """A cluster of three masters with a replica each: empty and sound. A test may kill any node."""
+    session_cluster.settle()
+    for master in session_cluster.masters:
+        master.client.flushall()
+    return session_cluster
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(params=["front", *(["server"] if speaks_tls(redis_binary()) else [])])
+def tls_url(request: pytest.FixtureRequest, session_redis: RedisServer, certificates: Certificates) -> Iterator[str]:
+    """A server that speaks TLS itself, where the machine's can, and one behind something that does. Empty.
+
+    Both ask for a certificate; the URL names none.
+    """
+    if request.param == "server":
+        with TlsServer(certificates) as server:
+            yield f"rediss://localhost:{server.tls_port}/0"
+    else:
+        session_redis.client.flushall()
+        with TlsFront(certificates, session_redis) as front:
+            yield f"rediss://localhost:{front.tls_port}/0"

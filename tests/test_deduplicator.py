@@ -7,19 +7,23 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crawldedup import AsyncDeduplicator, Deduplicator, Kind, fingerprint
+from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Verdict, fingerprint
 from crawldedup.errors import ConfigurationError, PageError, ProfileMismatchError, StoreUnavailableError
+from crawldedup.page_input import PageInput
 from crawldedup.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from crawldedup.stores.base import Answer, Query
     from tests.servers import RedisServer
     from tests.stores.backends import Backend
 
@@ -201,6 +205,12 @@ class TestFindAndForget:
         assert dedup.forget(fingerprint(NEAR)) == 0
         assert dedup.find(text=TEXT)
 
+    def test_a_page_with_an_identity_is_forgotten_by_that(self, store_url: str) -> None:
+        with Deduplicator(store_url, scope="site") as dedup:
+            dedup.check(A, text=TEXT, identity="article 7")
+            assert [dedup.forget(A), dedup.forget(A, identity="8"), dedup.forget(A, identity="article 7")] == [0, 0, 1]
+            assert dedup.check(A, text=TEXT).kind is Kind.NEW
+
     def test_clear(self, store_url: str) -> None:
         with Deduplicator(store_url) as dedup:
             dedup.check(A, text=TEXT)
@@ -216,6 +226,211 @@ class TestFindAndForget:
         assert info.bytes > 0
         assert info.profile.startswith("trafilatura/")
         assert info.store == backend.url
+
+
+class TestManyPages:
+    PAGES = (
+        PageInput(A, text=TEXT),
+        PageInput(B, html=f"<p>{TEXT}</p>".encode("utf-16"), encoding="utf-16"),
+        PageInput(C, fingerprint=fingerprint(NEAR)),
+        PageInput(A, text=TEXT),
+        PageInput(A + "2", text="hello there"),
+        PageInput(A + "3", text=OTHER, identity="7"),
+        PageInput(A + "4", text=TEXT, identity="7"),
+        PageInput(A + "5", text=edited(OTHER, 2)),
+        PageInput(A + "6", text=edited(TEXT, 10), similarity=0.7),
+        PageInput(A + "7", text=TEXT, scope_key="elsewhere"),
+    )
+
+    @pytest.mark.parametrize("batch", [1, 3, 100])
+    def test_the_verdicts_are_those_of_single_checks(self, store_url: str, batch: int) -> None:
+        with Deduplicator(store_url, namespace="a") as one, Deduplicator(store_url, namespace="b") as two:
+            singly = [
+                one.judge(
+                    page.url,
+                    page.fingerprint or one.read(page.html, page.text, page.encoding),
+                    identity=page.identity,
+                    scope_key=page.scope_key,
+                    similarity=page.similarity,
+                )
+                for page in self.PAGES
+            ]
+            together = list(two.check_many(self.PAGES, batch=batch))
+        assert [self.told(verdict) for verdict in together] == [self.told(verdict) for verdict in singly]
+        assert {verdict.kind for verdict in together} == set(Kind)
+
+    def told(self, verdict: Verdict) -> object:
+        return (verdict.url, verdict.kind, verdict.original, verdict.similarity, verdict.copies, verdict.changed)
+
+    def test_pages_are_taken_as_verdicts_are_asked_for(self) -> None:
+        taken: list[int] = []
+
+        def pages() -> Iterator[PageInput]:
+            for number in range(10):
+                taken.append(number)
+                yield PageInput(f"{A}/{number}", text=article(number))
+
+        verdicts = Deduplicator().check_many(pages(), batch=4)
+        assert taken == []
+        next(verdicts)
+        assert taken == [0, 1, 2, 3]
+        assert len(list(verdicts)) == 9
+
+    def test_a_batch_does_not_wait_for_a_slow_source(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        now = [100.0]
+        monkeypatch.setattr("crawldedup.deduplicator.time.monotonic", lambda: now[0])
+        taken: list[int] = []
+
+        def pages() -> Iterator[PageInput]:
+            for number in range(10):
+                now[0] += 0.3
+                taken.append(number)
+                yield PageInput(f"{A}/{number}", text=article(number))
+
+        verdicts = Deduplicator().check_many(pages())
+        next(verdicts)
+        assert taken == [0, 1]
+
+    @pytest.mark.parametrize("batch", [2, 100])
+    def test_a_page_that_cannot_be_read_ends_it_in_its_place(self, store_url: str, batch: int) -> None:
+        pages = iter([*self.PAGES[:3], PageInput(B + "bad", html=b"\0\1\2" * 999), *self.PAGES[3:]])
+        with Deduplicator(store_url) as dedup:
+            verdicts = dedup.check_many(pages, batch=batch)
+            assert [next(verdicts).url for _ in range(3)] == [A, B, C]
+            with pytest.raises(PageError):
+                next(verdicts)
+            assert dedup.info().pages == 1
+            assert [verdict.url for verdict in dedup.check_many(pages)] == [page.url for page in self.PAGES[3:]]
+
+    def test_pages_that_cannot_be_read_can_be_left_out(self) -> None:
+        bad = PageInput(B + "bad", html=b"\0\1\2" * 999)
+        seen: list[str] = []
+        dedup = Deduplicator()
+        for verdict in dedup.check_many(
+            [bad, *self.PAGES[:2], bad, self.PAGES[2]],
+            on_unreadable=lambda page, error: seen.append(f"{page.url} {error.reason}"),
+        ):
+            assert verdict.kind is not Kind.REVISIT
+            seen.append(verdict.url)
+        assert seen == [f"{B}bad binary", A, B, f"{B}bad binary", C]
+
+    @pytest.mark.parametrize("pages", [[PageInput(B, text=NEAR, similarity=7)], None])
+    def test_other_errors_come_in_their_place_too(self, pages: list[PageInput] | None) -> None:
+        def all_pages() -> Iterator[PageInput]:
+            yield from self.PAGES[:2]
+            if pages is None:
+                raise ConfigurationError("similarity is 7 in the file")
+            yield from pages
+
+        verdicts = Deduplicator().check_many(all_pages())
+        assert [next(verdicts).url for _ in range(2)] == [A, B]
+        with pytest.raises(ConfigurationError, match="similarity is 7"):
+            next(verdicts)
+
+    def test_a_store_that_fails_in_the_middle_has_answered_what_came_before(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        real = MemoryStore.check_many
+
+        def failing(self: MemoryStore, queries: Sequence[Query]) -> Iterator[Answer]:
+            yield from real(self, queries[:4])
+            raise StoreUnavailableError("gone")
+
+        dedup = Deduplicator()
+        verdicts = dedup.check_many(self.PAGES)
+        monkeypatch.setattr(MemoryStore, "check_many", failing)
+        assert [next(verdicts).kind for _ in range(4)][-1] is Kind.REVISIT
+        with pytest.raises(StoreUnavailableError):
+            next(verdicts)
+        monkeypatch.undo()
+        assert [verdict.url for verdict in dedup.check_many(self.PAGES[4:])] == [page.url for page in self.PAGES[4:]]
+
+    def test_no_pages_no_verdicts(self) -> None:
+        assert list(Deduplicator().check_many([])) == []
+
+    def test_a_batch_is_at_least_one_page(self) -> None:
+        with pytest.raises(ConfigurationError, match="batch is 0"):
+            Deduplicator().check_many([], batch=0)
+
+    @pytest.mark.parametrize(
+        "given", [{}, {"html": b"x", "text": "x"}, {"text": "x", "fingerprint": fingerprint(TEXT)}]
+    )
+    def test_a_page_is_one_of_html_text_and_fingerprint(self, given: dict[str, Any]) -> None:
+        with pytest.raises(ConfigurationError, match="must have one of html, text and fingerprint"):
+            PageInput(A, **given)
+
+
+class TestRetention:
+    @pytest.fixture
+    def now(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+        now = [1e9]
+        # The store takes its clock when it is made.
+        monkeypatch.setattr(MemoryStore.__init__, "__kwdefaults__", {"clock": lambda: now[0]})
+        return now
+
+    @pytest.mark.parametrize("refresh", [True, False])
+    def test_the_time_to_live_can_count_from_when_a_page_was_added(self, now: list[float], refresh: bool) -> None:
+        dedup = Deduplicator(ttl="1h", ttl_refresh=refresh)
+        dedup.check(A, text=TEXT)
+        now[0] += 3000
+        assert dedup.check(B, text=TEXT).is_duplicate
+        now[0] += 3000
+        assert dedup.check(C, text=TEXT).is_duplicate is refresh
+
+    def test_prune_frees_what_has_expired(self, now: list[float]) -> None:
+        dedup = Deduplicator(ttl="1h")
+        for number in range(30):
+            dedup.check(f"{A}/{number}", text=article(number))
+        now[0] += 3000
+        dedup.check(f"{A}/7", text=article(7))
+        now[0] += 3000
+        told: list[tuple[int, int]] = []
+        assert dedup.prune(progress=lambda done, total: told.append((done, total))) == 29
+        assert (dedup.info().pages, dedup.prune()) == (1, 0)
+        assert told[-1][0] <= told[-1][1] == 30
+        assert dedup.check(f"{A}/new", text=article(7)).is_duplicate
+
+    def test_prune_frees_the_oldest_of_too_many(self, shared_backend: Backend) -> None:
+        with Deduplicator(shared_backend.url) as dedup:
+            for number in range(20):
+                dedup.check(f"{A}/{number}", text=article(number))
+        with Deduplicator(shared_backend.url, max_pages=5) as dedup:
+            assert dedup.prune() == 15
+            assert dedup.info().pages == 5
+            found = [bool(dedup.find(text=article(number))) for number in range(20)]
+            assert found == [False] * 15 + [True] * 5
+
+    def test_there_must_be_something_to_prune_by(self) -> None:
+        with pytest.raises(ConfigurationError, match="give ttl or max_pages"):
+            Deduplicator().prune()
+
+
+class TestWithoutUrls:
+    def test_an_index_without_urls_judges_alike_but_names_no_original(self, store_url: str) -> None:
+        pages = TestManyPages.PAGES
+        with (
+            Deduplicator(store_url, namespace="a") as one,
+            Deduplicator(store_url, namespace="b", store_urls=False) as two,
+        ):
+            named, unnamed = list(one.check_many(pages)), list(two.check_many(pages))
+            assert [replace(verdict, original=None) for verdict in named] == unnamed
+            assert two.check(A, text=TEXT).kind is Kind.REVISIT
+            assert {match.url for match in two.find(text=TEXT)} == {""}
+            assert two.forget(A) == 1
+
+    def test_no_url_is_written_anywhere(self, shared_backend: Backend) -> None:
+        with Deduplicator(shared_backend.url, store_urls=False) as dedup:
+            for text in (TEXT, OTHER):
+                dedup.check("https://secret.example/page", text=text)
+        assert "secret" not in str(shared_backend.contents())
+
+    def test_a_page_remembered_without_its_url_has_none_for_anybody(self, shared_backend: Backend) -> None:
+        with Deduplicator(shared_backend.url, store_urls=False) as dedup:
+            dedup.check(A, text=TEXT)
+        with Deduplicator(shared_backend.url) as dedup:
+            assert dedup.check(B, text=TEXT).original is None
+            dedup.check(C, text=OTHER)
+            assert dedup.check(B, text=OTHER).original == C
 
 
 class TestScopes:
@@ -377,6 +592,8 @@ class TestLife:
         ({"ttl": -5}, "ttl is -5"),
         ({"ttl": "month"}, "as in '30d'"),
         ({"ttl": "0.5s"}, "ttl is '0.5s'"),
+        ({"max_pages": 0}, "max_pages is 0"),
+        ({"max_pages": "many"}, "max_pages is 'many'"),
         ({"extractor": "magic"}, "magic"),
         ({"min_words": 0}, "min_words is 0"),
         ({"min_words": 1.5}, "min_words is 1.5"),
@@ -435,6 +652,88 @@ class TestAsync:
                 return (await dedup.check(A, text=TEXT)).kind
 
         assert asyncio.run(crawl()) is Kind.NEW
+
+    @pytest.mark.parametrize("asynchronous", [False, True])
+    @pytest.mark.parametrize("batch", [1, 3, 100])
+    def test_many_pages(self, asynchronous: bool, batch: int) -> None:
+        pages = TestManyPages.PAGES
+
+        async def one_by_one() -> AsyncIterator[PageInput]:
+            for page in pages:
+                await asyncio.sleep(0)
+                yield page
+
+        async def crawl() -> list[Verdict]:
+            async with AsyncDeduplicator() as dedup:
+                source = one_by_one() if asynchronous else pages
+                return [verdict async for verdict in dedup.check_many(source, batch=batch)]
+
+        assert asyncio.run(crawl()) == list(Deduplicator().check_many(pages))
+
+    @pytest.mark.parametrize("batch", [2, 100])
+    def test_an_error_among_many_pages_comes_in_its_place(self, batch: int) -> None:
+        bad = PageInput(B + "bad", html=b"\0\1\2" * 999)
+        pages = [*TestManyPages.PAGES[:3], bad, *TestManyPages.PAGES[3:]]
+
+        async def crawl(source: Iterable[PageInput]) -> list[str]:
+            seen: list[str] = []
+            async with AsyncDeduplicator() as dedup:
+                try:
+                    async for verdict in dedup.check_many(source, batch=batch):
+                        assert verdict.kind is not Kind.REVISIT
+                        seen.append(verdict.url)
+                except (PageError, OSError) as error:
+                    seen.append(type(error).__name__)
+                seen.append(str((await dedup.info()).pages))
+            return seen
+
+        def failing() -> Iterator[PageInput]:
+            yield from pages[:3]
+            raise OSError
+
+        assert asyncio.run(crawl(pages)) == [A, B, C, "PageError", "1"]
+        assert asyncio.run(crawl(failing())) == [A, B, C, "OSError", "1"]
+
+    def test_pages_that_cannot_be_read_can_be_left_out_of_many(self) -> None:
+        bad = PageInput(B + "bad", html=b"\0\1\2" * 999)
+
+        async def crawl() -> list[str]:
+            seen: list[str] = []
+            async with AsyncDeduplicator() as dedup:
+                pages = [bad, PageInput(A, text=TEXT), bad, PageInput(B, text=TEXT)]
+                async for verdict in dedup.check_many(pages, on_unreadable=lambda page, _: seen.append(page.url)):
+                    assert verdict.kind is not Kind.REVISIT
+                    seen.append(verdict.url)
+            return seen
+
+        assert asyncio.run(crawl()) == [bad.url, A, bad.url, B]
+
+    def test_a_store_that_fails_among_many_pages(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def failing(self: MemoryStore, queries: Sequence[Query]) -> Iterator[Answer]:
+            yield from map(self.check_and_add, queries[:4])
+            raise StoreUnavailableError("gone")
+
+        async def crawl() -> None:
+            async with AsyncDeduplicator() as dedup:
+                verdicts = dedup.check_many(TestManyPages.PAGES)
+                for page in TestManyPages.PAGES[:4]:
+                    assert (await anext(verdicts)).url == page.url
+                with pytest.raises(StoreUnavailableError):
+                    await anext(verdicts)
+
+        monkeypatch.setattr(MemoryStore, "check_many", failing)
+        asyncio.run(crawl())
+
+    def test_moving_and_pruning(self, tmp_path: Path) -> None:
+        async def crawl() -> list[Any]:
+            async with AsyncDeduplicator(max_pages=1) as one, AsyncDeduplicator() as two, AsyncDeduplicator() as three:
+                await two.check(A, text=TEXT)
+                await two.check(B, text=OTHER, identity="b")
+                done = [await two.export_to(tmp_path / "a"), (await one.import_from(tmp_path / "a")).added]
+                done += [await one.prune(), (await two.copy_to(three)).added, await three.forget(B, identity="b")]
+                return [*done, (await one.info()).pages]
+
+        assert asyncio.run(crawl()) == [2, 2, 1, 2, 1, 1]
 
     def test_a_store_that_cannot_be_opened_is_an_error_at_the_entrance(self) -> None:
         async def crawl() -> None:

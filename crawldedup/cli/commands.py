@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from crawldedup.cli.options import make_deduplicator, make_reader
+from crawldedup.cli.options import make_deduplicator, make_reader, refuse_missing
+from crawldedup.cli.output import print_error, print_json, safe_message
 from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.page_input import PageInput
 from crawldedup.printable import printable
 from crawldedup.sources import single_source, sources
 
@@ -26,35 +27,41 @@ if TYPE_CHECKING:
 
 def check(options: Namespace, out: Console, err: Console) -> int:
     """Decide about pages and remember them."""
+    found = Found(options.sources, err)
+    pages = found if options.url is None else [_renamed(options)]
+
+    def skip(page: PageInput, error: PageError) -> None:
+        if options.json:
+            print_json(out, {"url": page.url, "skipped": error.reason, "message": str(error)})
+        else:
+            out.print(Text(f"skipped ({error.reason}): {printable(page.url)}: {printable(str(error))}"))
+
     with make_deduplicator(options) as dedup:
-        for source, url in _named(options, err):
-            try:
-                verdict = dedup.judge(url, source.read(dedup.reader))
-            except PageError as error:
-                _print_skipped(options, out, url, error)
-                continue
+        for verdict in dedup.check_many(map(_page, _with_progress(pages, err)), on_unreadable=skip):
             if options.json:
-                _print_json(out, verdict.as_dict())
+                print_json(out, verdict.as_dict())
             else:
                 about = "" if verdict.similarity is None else f" ({verdict.similarity:.3f})"
                 original = f" of {printable(verdict.original)}" if verdict.original else ""
-                out.print(Text(f"{verdict.kind}{about}: {printable(url)}{original}"))
-    return 0
+                out.print(Text(f"{verdict.kind}{about}: {printable(verdict.url)}{original}"))
+    return found.status
 
 
 def find(options: Namespace, out: Console, _: Console) -> int:
     """Remembered pages that resemble a page."""
     source = single_source(options.source)
+    refuse_missing(options.store)
     with make_deduplicator(options) as dedup:
         matches = dedup.find(html=source.html, text=source.text, encoding=source.encoding, url=source.url)
     if options.json:
-        _print_json(out, [match.as_dict() for match in matches])
+        print_json(out, [match.as_dict() for match in matches])
         return 0
     if not matches:
         out.print("nothing like it is remembered")
     for match in matches:
         kind = "exact" if match.exact else f"{match.similarity:.3f}"
-        out.print(Text(f"{kind}: {printable(match.url)} ({match.copies} copies seen)"))
+        url = printable(match.url) or "(a page without URL)"
+        out.print(Text(f"{kind}: {url} ({match.copies} copies seen)"))
     return 0
 
 
@@ -75,7 +82,7 @@ def compare(options: Namespace, out: Console, _: Console) -> int:
         "search_bits": [f"{first.search:016x}", f"{second.search:016x}"],
     }
     if options.json:
-        _print_json(out, report)
+        print_json(out, report)
         return 0
     if thin and not same:
         out.print("at least one page is too thin for a fingerprint, and they are not copies of each other")
@@ -89,38 +96,40 @@ def compare(options: Namespace, out: Console, _: Console) -> int:
 def scan(options: Namespace, out: Console, err: Console) -> int:
     """Clusters of near duplicates within a collection; nothing is remembered."""
     clusters: dict[str, list[dict[str, Any]]] = {}
+    found = Found(options.sources, err)
     pages = skipped = 0
+
+    def skip(page: PageInput, error: PageError) -> None:
+        nonlocal skipped
+        skipped += 1
+        err.print(Text(f"skipped ({error.reason}): {printable(page.url)}"))
+
     with make_deduplicator(options, store="memory://") as dedup:
-        for source in _with_progress(sources(options.sources), err):
-            try:
-                verdict = dedup.judge(source.url, source.read(dedup.reader))
-            except PageError as error:
-                skipped += 1
-                err.print(Text(f"skipped ({error.reason}): {printable(source.url)}"))
-                continue
+        for verdict in dedup.check_many(map(_page, _with_progress(found, err)), on_unreadable=skip):
             pages += 1
             if verdict.is_duplicate and verdict.original:
-                member = {"url": source.url, "kind": str(verdict.kind), "similarity": verdict.similarity}
+                member = {"url": verdict.url, "kind": str(verdict.kind), "similarity": verdict.similarity}
                 clusters.setdefault(verdict.original, []).append(member)
     duplicates = sum(map(len, clusters.values()))
     if options.json:
         listed = [{"original": original, "duplicates": members} for original, members in clusters.items()]
-        _print_json(out, {"pages": pages, "skipped": skipped, "duplicates": duplicates, "clusters": listed})
-        return 0
+        print_json(out, {"pages": pages, "skipped": skipped, "duplicates": duplicates, "clusters": listed})
+        return found.status
     for original, members in sorted(clusters.items(), key=lambda item: -len(item[1])):
         out.print(Text(printable(original)))
         for member in members:
             out.print(Text(f"    {member['similarity']:.3f} {printable(str(member['url']))}"))
     out.print(f"{pages} pages, {duplicates} duplicates in {len(clusters)} clusters, {skipped} skipped")
-    return 0
+    return found.status
 
 
 def forget(options: Namespace, out: Console, _: Console) -> int:
     """Remove pages by URL."""
+    refuse_missing(options.store)
     with make_deduplicator(options) as dedup:
         removed = sum(dedup.forget(url) for url in options.urls)
     if options.json:
-        _print_json(out, {"forgotten": removed})
+        print_json(out, {"forgotten": removed})
     else:
         out.print(f"{removed} of {len(options.urls)} pages were known and are forgotten")
     return 0
@@ -132,6 +141,7 @@ def clear(options: Namespace, out: Console, _: Console) -> int:
         raise ConfigurationError(
             f"this removes every page of the namespace {options.namespace!r}; add --yes if that is what you want"
         )
+    refuse_missing(options.store)
     make_deduplicator(options).clear()
     out.print(f"the namespace {options.namespace} is empty now")
     return 0
@@ -139,31 +149,55 @@ def clear(options: Namespace, out: Console, _: Console) -> int:
 
 def info(options: Namespace, out: Console, _: Console) -> int:
     """Figures of an index."""
+    refuse_missing(options.store)
     with make_deduplicator(options) as dedup:
         figures = asdict(dedup.info())
+    for name in ("bytes", "table_bytes"):
+        figures[f"{name}_a_page"] = round(figures[name] / figures["pages"], 1) if figures["pages"] else None
     if options.json:
-        _print_json(out, figures)
+        print_json(out, figures)
         return 0
     table = Table(show_header=False)
+    table.add_column()
+    # A profile that is cut off could not be compared with another.
+    table.add_column(overflow="fold")
     for name, value in figures.items():
-        table.add_row(name, Text(f"{value:,}" if isinstance(value, int) else printable(str(value))))
-    if figures["pages"]:
-        table.add_row("bytes a page", f"{figures['bytes'] / figures['pages']:.0f}")
+        if name != "warnings" and value is not None:
+            shown = f"{value:,}" if isinstance(value, int | float) else printable(str(value))
+            table.add_row(name.replace("_", " "), Text(shown))
     out.print(table)
+    for warning in figures["warnings"]:
+        out.print(Text(f"warning: {safe_message(warning)}"))
     return 0
 
 
-def _named(options: Namespace, err: Console) -> Iterator[tuple[Source, str]]:
-    """Sources with the URL they are checked under: --url, or their own."""
-    found = sources(options.sources)
-    if options.url is not None:
-        listed = list(found)
-        if len(listed) != 1:
-            raise ConfigurationError(f"--url names one page, but {len(listed)} were given")
-        yield listed[0], options.url
-        return
-    for source in _with_progress(found, err):
-        yield source, source.url
+class Found:
+    """The pages of all sources that can be read; of each other one an error is printed, and the rest goes on."""
+
+    def __init__(self, names: list[str], err: Console) -> None:
+        self._names = names
+        self._err = err
+        self.status = 0
+
+    def __iter__(self) -> Iterator[Source]:
+        for name in self._names:
+            try:
+                yield from sources([name])
+            except (ConfigurationError, PageError, OSError, UnicodeError) as error:
+                self.status = 1
+                print_error(self._err, error)
+
+
+def _renamed(options: Namespace) -> Source:
+    """The one page that is checked under --url."""
+    found = list(sources(options.sources))
+    if len(found) != 1:
+        raise ConfigurationError(f"--url names one page, but {len(found)} were given")
+    return replace(found[0], url=options.url)
+
+
+def _page(source: Source) -> PageInput:
+    return PageInput(source.url, html=source.html, text=source.text, encoding=source.encoding)
 
 
 def _with_progress(found: Iterable[Source], err: Console) -> Iterator[Source]:
@@ -176,15 +210,3 @@ def _with_progress(found: Iterable[Source], err: Console) -> Iterator[Source]:
         for source in found:
             yield source
             progress.advance(task)
-
-
-def _print_skipped(options: Namespace, out: Console, url: str, error: PageError) -> None:
-    if options.json:
-        _print_json(out, {"url": url, "skipped": error.reason, "message": str(error)})
-    else:
-        out.print(Text(f"skipped ({error.reason}): {printable(url)}: {printable(str(error))}"))
-
-
-def _print_json(out: Console, value: Any) -> None:
-    # ASCII only: text from pages may not even be valid Unicode. One object a line; rich must not wrap it.
-    print(json.dumps(value), file=out.file)

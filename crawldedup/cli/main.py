@@ -9,41 +9,44 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.text import Text
 
 from crawldedup import __version__
-from crawldedup.cli import commands
+from crawldedup.cli import commands, moving
 from crawldedup.cli.options import (
+    add_index_options,
     add_json_option,
+    add_max_pages_option,
     add_method_options,
     add_profile_options,
     add_reading_options,
-    add_store_options,
+    add_scope_option,
+    add_ttl_options,
 )
+from crawldedup.cli.output import print_error
 from crawldedup.errors import CrawlDedupError
-from crawldedup.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_LONGEST_MESSAGE = 2000
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status: 0 done, 2 not possible as asked, 130 interrupted."""
+    """Run one command; the exit status.
+
+    0: done. 1: done, but for sources that could not be read. 2: not possible as asked. 130: interrupted.
+    """
     options = _parser().parse_args(arguments)
     out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
     try:
         status: int = options.run(options, out, err)
     except CrawlDedupError as error:
-        err.print(Text(f"crawldedup: {printable(str(error), _LONGEST_MESSAGE)}"))
+        print_error(err, error)
         return 2
     except BrokenPipeError:
         # The reader of our output has left (`| head`); what is still buffered has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (OSError, UnicodeError) as error:
-        err.print(Text(f"crawldedup: {printable(str(error), _LONGEST_MESSAGE)}"))
+        print_error(err, error)
         return 2
     except KeyboardInterrupt:
         return 130
@@ -70,14 +73,22 @@ def _parser() -> argparse.ArgumentParser:
     command = add("check", help="decide about pages and remember them")
     command.add_argument("sources", nargs="+", metavar="PAGE", help="file, folder, .jsonl, .warc, URL, or - for stdin")
     command.add_argument("--url", help="the URL to check the page under (default: its own)")
-    add_store_options(command)
+    add_index_options(command)
+    add_scope_option(command)
+    add_ttl_options(command)
+    add_max_pages_option(command)
+    command.add_argument(
+        "--store-urls", action=argparse.BooleanOptionalAction, default=True, help="remember URLs (default: yes)"
+    )
     add_reading_options(command)
     add_json_option(command)
     command.set_defaults(run=commands.check)
 
     command = add("find", help="list remembered pages that resemble a page; remembers nothing")
     command.add_argument("source", metavar="PAGE", help="file, URL, or - for stdin")
-    add_store_options(command)
+    add_index_options(command)
+    add_scope_option(command)
+    add_ttl_options(command)
     add_reading_options(command)
     add_json_option(command)
     command.set_defaults(run=commands.find)
@@ -97,18 +108,54 @@ def _parser() -> argparse.ArgumentParser:
 
     command = add("forget", help="remove pages from an index")
     command.add_argument("urls", nargs="+", metavar="URL")
-    add_store_options(command)
+    add_index_options(command)
+    add_scope_option(command)
     add_profile_options(command)
     add_json_option(command)
     command.set_defaults(run=commands.forget)
 
     command = add("clear", help="remove every page of a namespace, whatever made it")
     command.add_argument("--yes", action="store_true", help="do it")
-    add_store_options(command)
+    add_index_options(command)
     command.set_defaults(run=commands.clear)
 
+    command = add("prune", help="free at once what a time to live and a limit let go")
+    add_index_options(command)
+    add_ttl_options(command)
+    add_max_pages_option(command)
+    add_profile_options(command)
+    add_json_option(command)
+    command.set_defaults(run=moving.prune)
+
+    command = add("export", help="write an index to a file")
+    command.add_argument("file", metavar="FILE", help="is replaced; compressed if it ends in .gz; - for stdout")
+    add_index_options(command)
+    add_profile_options(command)
+    add_json_option(command)
+    command.set_defaults(run=moving.export)
+
+    command = add("import", help="add the pages of an exported index to an index")
+    command.add_argument("file", metavar="FILE", help="what `crawldedup export` wrote; - for stdin")
+    add_index_options(command)
+    add_profile_options(command)
+    add_json_option(command)
+    command.set_defaults(run=moving.import_index)
+
+    command = add(
+        "migrate",
+        help="copy an index to another store or namespace",
+        description="Adds the pages of an index to another one, which may be in use. The first one stays as it is. "
+        "Both must have been made with the same settings: texts are not stored, so that nothing can be converted.",
+    )
+    add_index_options(command)
+    command.add_argument("--to-store", metavar="STORE", help="copy to this store (default: the same)")
+    command.add_argument("--to-namespace", metavar="NAMESPACE", help="and to this index in it (default: the same name)")
+    add_profile_options(command)
+    add_json_option(command)
+    command.set_defaults(run=moving.migrate)
+
     command = add("info", help="pages and bytes of an index")
-    add_store_options(command)
+    add_index_options(command)
     add_profile_options(command)
     add_json_option(command)
     command.set_defaults(run=commands.info)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from argparse import BooleanOptionalAction
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
 from crawldedup.deduplicator import Deduplicator
+from crawldedup.errors import ConfigurationError
 from crawldedup.evaluation.judges import EXPECTED_PAGES
 from crawldedup.hashing.features import DEFAULT_WEIGHTING
 from crawldedup.hashing.fingerprint import MIN_WORDS
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
 STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
+_MEMORY_OPTIONS: Final = ("ttl", "ttl_refresh", "max_pages", "store_urls")
 PROFILE_OPTIONS: Final = ("extractor", "min_words", "distinguish", "method", "weighting")
 _METHOD_HELP: Final = f"{', '.join(METHODS)}, with options as in 'simhash?distance=3&blocks=5'"
 _WEIGHTING_HELP: Final = (
@@ -74,7 +79,7 @@ def add_method_options(parser: ArgumentParser) -> None:
     )
 
 
-def add_store_options(parser: ArgumentParser) -> None:
+def add_index_options(parser: ArgumentParser) -> None:
     """Which index is asked."""
     parser.add_argument(
         "--store",
@@ -83,13 +88,41 @@ def add_store_options(parser: ArgumentParser) -> None:
         f"(default: the environment's {STORE_VARIABLE}, else sqlite:///crawldedup.sqlite)",
     )
     parser.add_argument("--namespace", default="default", help="name of the index (default: default)")
+
+
+def add_scope_option(parser: ArgumentParser) -> None:
+    """Whose pages a page is compared with."""
     parser.add_argument("--scope", default="global", choices=[name for name in SCOPES if name != "spider"])
+
+
+def add_ttl_options(parser: ArgumentParser) -> None:
+    """How long pages are remembered."""
     parser.add_argument("--ttl", help="forget pages not seen for so long, as in 30d (default: never)")
+    parser.add_argument(
+        "--ttl-refresh",
+        action=BooleanOptionalAction,
+        default=True,
+        help="count the time from when a page was last seen, rather than from when it was added (default: yes)",
+    )
+
+
+def add_max_pages_option(parser: ArgumentParser) -> None:
+    """How many pages are remembered."""
+    parser.add_argument(
+        "--max-pages", type=int, metavar="N", help="of more pages forget the ones added first (default: no limit)"
+    )
+
+
+def refuse_missing(store: str) -> None:
+    """Raise ConfigurationError for a SQLite file that does not exist, which asking it would create."""
+    path = unquote(store.removeprefix("sqlite:///"))
+    if store.startswith("sqlite:///") and path and not Path(path).exists():
+        raise ConfigurationError(f"there is no index in {store!r}, for the file does not exist")
 
 
 def make_deduplicator(options: Namespace, **changes: object) -> Deduplicator:
     """The Deduplicator that the options describe. Raises ConfigurationError."""
-    names = ("store", "namespace", "scope", "similarity", "ttl", *PROFILE_OPTIONS)
+    names = ("store", "namespace", "scope", "similarity", *_MEMORY_OPTIONS, *PROFILE_OPTIONS)
     values = {name: getattr(options, name) for name in names if hasattr(options, name)}
     return Deduplicator(**{**values, **changes})
 

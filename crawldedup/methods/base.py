@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from crawldedup.hashing.fingerprint import Fingerprint
-    from crawldedup.search.decision import CostRule
+    from crawldedup.search.decision import CostRule, KeyRule
     from crawldedup.search.plan import ProbePlan
     from crawldedup.search.tables import Order
 
@@ -46,8 +46,8 @@ class Method(Protocol):
     ) -> ProbePlan:
         """Which ranges to read for a page in an index of about `pages` pages."""
 
-    def rank_costs(self, page: Fingerprint, similarity: float) -> bytes:
-        """How unexpected a difference in each search bit is; see `Query`."""
+    def key_rule(self, page: Fingerprint, similarity: float) -> KeyRule | None:
+        """Which keys in the ranges are met by chance; None if that cannot be told."""
 
     def rule(self, page: Fingerprint, similarity: float, recall: float) -> CostRule:
         """Which records are near duplicates."""

@@ -125,10 +125,9 @@ class MinHash:
         found = collision_probability(similarity, bands, rows)
         return ProbePlan(np.arange(bands), keys & ~rest, keys | rest, recall=found)
 
-    def rank_costs(self, page: Fingerprint, similarity: float) -> bytes:
+    def key_rule(self, page: Fingerprint, similarity: float) -> None:
         """See `Method`: a band either agrees or not."""
         del page, similarity
-        return b""
 
     def rule(self, page: Fingerprint, similarity: float, recall: float) -> CostRule:
         """See `Method`: accepts a pair of exactly `similarity` with probability `recall`."""

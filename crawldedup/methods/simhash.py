@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.hashing.fingerprint import MIN_WORDS, SEARCH_BITS, Fingerprint, simhash_fingerprint
-from crawldedup.search.decision import estimate_similarity, hamming_rule
+from crawldedup.search.decision import KeyRule, estimate_similarity, hamming_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import STORED_BITS, exact_plan, page_plan
 from crawldedup.search.tables import BlockSearch, rotated_tables
@@ -44,10 +44,10 @@ class _Simhash:
         """See `Method`."""
         return simhash_fingerprint(text, self.features, min_words=min_words, identity=identity, facts=facts)
 
-    def rank_costs(self, page: Fingerprint, similarity: float) -> bytes:
-        """See `Method`: every bit counts the same."""
+    def key_rule(self, page: Fingerprint, similarity: float) -> KeyRule:
+        """See `Method`: a key that differs in too many bits belongs to a page that does."""
         del page, similarity
-        return bytes([1]) * SEARCH_BITS
+        return KeyRule(bytes([1]) * SEARCH_BITS, self.distance)
 
     def rule(self, page: Fingerprint, similarity: float, recall: float) -> CostRule:
         """See `Method`: the distance alone decides, whatever similarity is wanted."""

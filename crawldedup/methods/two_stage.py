@@ -9,19 +9,20 @@ import numpy as np
 
 from crawldedup.hashing.features import default_features
 from crawldedup.hashing.fingerprint import PROFILE, SEARCH_BITS, VERIFY_BITS, fingerprint
-from crawldedup.search.decision import estimate_similarity, flip_costs, likelihood_rule
+from crawldedup.search.decision import estimate_similarity, key_rule, likelihood_rule
 from crawldedup.search.model import accept_threshold, search_similarity
-from crawldedup.search.plan import ProbePlan, page_plan
+from crawldedup.search.plan import ProbePlan, kept_bits, page_plan
 from crawldedup.search.tables import rotated_tables
 from crawldedup.stores.base import MAX_CANDIDATES, MAX_KEYS, MAX_PAGES
 
 if TYPE_CHECKING:
     from crawldedup.hashing.features import SearchFeatures
     from crawldedup.hashing.fingerprint import Fingerprint
-    from crawldedup.search.decision import CostRule
+    from crawldedup.search.decision import CostRule, KeyRule
     from crawldedup.search.tables import Order
 
 TABLES: Final = rotated_tables(2, SEARCH_BITS)
+KEPT: Final = kept_bits(TABLES)
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,9 @@ class TwoStage:
             recall=(1 + recall) / 2,
         )
 
-    def rank_costs(self, page: Fingerprint, similarity: float) -> bytes:
+    def key_rule(self, page: Fingerprint, similarity: float) -> KeyRule | None:
         """See `Method`."""
-        return flip_costs(page.search_weights, search_similarity(similarity))
+        return key_rule(page.search_weights, search_similarity(similarity), KEPT)
 
     def rule(self, page: Fingerprint, similarity: float, recall: float) -> CostRule:
         """See `Method`."""
@@ -86,3 +87,8 @@ class BruteForce(TwoStage):
         """See `Method`."""
         del page, search, signature, similarity, recall, pages
         return ProbePlan(np.zeros(1, np.intp), np.zeros(1, np.uint64), np.full(1, 2**64 - 1, np.uint64), recall=1.0)
+
+    def key_rule(self, page: Fingerprint, similarity: float) -> KeyRule | None:
+        """See `Method`; every page is compared."""
+        del page, similarity
+        return None

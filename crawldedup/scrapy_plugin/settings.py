@@ -40,6 +40,7 @@ _KNOWN = (
     "ENABLED",
     "EXTRACTOR",
     "KEEP_PER_CLUSTER",
+    "MAX_PAGES",
     "METHOD",
     "MIN_WORDS",
     "NAMESPACE",
@@ -48,7 +49,9 @@ _KNOWN = (
     "SCOPE",
     "SIMILARITY",
     "STORE",
+    "STORE_URLS",
     "TTL",
+    "TTL_REFRESH",
     "WEIGHTING",
     "WORKERS",
 )
@@ -70,6 +73,9 @@ class DedupSettings:
     recall: float = 0.98
     action: str = "drop"
     ttl: str | int | None = None
+    ttl_refresh: bool = True
+    max_pages: int | None = None
+    store_urls: bool = True
     extractor: str = DEFAULT_EXTRACTOR
     min_words: int | None = None
     distinguish: str = DEFAULT_DISTINGUISH
@@ -207,6 +213,9 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "recall": _recall,
     "action": lambda name, value: one_of(name, value, ACTIONS),
     "ttl": _core_allows("ttl", _ttl),
+    "ttl_refresh": yes_or_no,
+    "max_pages": lambda name, value: whole(name, value, 1),
+    "store_urls": yes_or_no,
     "extractor": _core_allows("extractor", _text),
     "min_words": lambda name, value: whole(name, value, 1),
     "distinguish": lambda name, value: one_of(name, value, DISTINGUISH),

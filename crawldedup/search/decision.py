@@ -14,7 +14,8 @@ estimation with sketches", SIGIR 2008.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -72,10 +73,49 @@ def likelihood_rule(weights: Floats, threshold: float) -> CostRule:
     return CostRule(scaled.tobytes(), _SCALED_LIMIT)
 
 
-def flip_costs(weights: Floats, similarity: float) -> bytes:
-    """How unlikely each bit flips in a page of this similarity: minus the log odds in eighths, one byte a bit."""
-    odds = normal_tables().log_odds.take(grid_rows(np.abs(weights), steepness(similarity)))
-    return np.minimum(np.rint(odds * -8), MAX_COST).astype(np.uint8).tobytes()
+@dataclass(frozen=True, slots=True)
+class KeyRule:
+    """Refuse a key that differs from the page's own in bits whose costs sum up to more than `limit`.
+
+    `costs` holds one byte for each search bit, the higher the less a near duplicate is expected to differ there. Of
+    keys that are too many, those of the lowest costs are the likeliest.
+    """
+
+    costs: bytes
+    limit: int
+
+
+KEY_DEVIATIONS: Final = 4.0
+_KEY_SCALE: Final = 8
+
+
+def key_rule(weights: Floats, similarity: float, kept: NDArray[np.float64]) -> KeyRule:
+    """The rule for keys of pages of this similarity to a page with these search weights.
+
+    A bit costs minus the log odds of its flip, in eighths. The limit lies so many standard deviations above the mean cost
+    of a near duplicate that next to none is lost. `kept` is 1 where a table's keys hold a bit, shape (tables, 64). Of
+    keys that lie in a page's ranges by chance, 5 in 100 pass.
+    """
+    rows = grid_rows(np.abs(weights), steepness(similarity))
+    moments = _key_moments()
+    costs = moments.cost.take(rows)
+    limits = kept @ moments.mean.take(rows) + KEY_DEVIATIONS * np.sqrt(kept @ moments.variance.take(rows))
+    return KeyRule(costs.tobytes(), int(limits.max()))
+
+
+class _KeyMoments(NamedTuple):
+    cost: NDArray[np.uint8]
+    mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
+
+
+@cache
+def _key_moments() -> _KeyMoments:
+    """What a bit costs in a key, and the moments of it among near duplicates; row i belongs to x = i / 256."""
+    normal = normal_tables()
+    cost = np.minimum(np.rint(normal.log_odds * -_KEY_SCALE), MAX_COST)
+    flip = np.exp(normal.log_odds + normal.log_stay)
+    return _KeyMoments(cost.astype(np.uint8), cost * flip, cost * cost * flip * (1 - flip))
 
 
 def hamming_rule(bits: int, distance: int) -> CostRule:

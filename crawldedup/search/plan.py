@@ -105,6 +105,14 @@ def exact_plan(fingerprint: int, search: BlockSearch) -> ProbePlan:
     return ProbePlan(np.arange(len(lows)), np.array(lows, np.uint64), np.array(highs, np.uint64), recall=1.0)
 
 
+def kept_bits(tables: tuple[Table, ...]) -> NDArray[np.float64]:
+    """1 where the stored part of a table's keys holds a bit of the fingerprint, else 0; shape (tables, 64)."""
+    kept = np.zeros((len(tables), KEY_BITS))
+    for row, table in zip(kept, tables, strict=True):
+        row[table.order[:STORED_BITS]] = 1
+    return kept
+
+
 def prefix_bits(pages: int) -> int:
     """Prefix length at which two probes or more meet one unrelated page in an index of `pages` pages."""
     return min(max(math.ceil(math.log2(max(pages, 1))) + 1, MIN_PREFIX_BITS), MAX_PREFIX_BITS)

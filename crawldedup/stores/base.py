@@ -8,7 +8,9 @@ cost rule it is given to the records found there, and decides by the same steps 
 2. A record in the ranges is accepted by the rule: `exact` if its digest is the page's, else `near`.
 3. Otherwise the page is `new` and is added.
 
-Records not seen for the time to live count as absent.
+Records that have outlived the time to live count as absent from that moment on. They are freed in passing: each
+page that is added looks at a few of the oldest, and `prune` frees them all. Where the number of pages is limited, each
+page that is added beyond the limit makes the oldest ones go.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -23,11 +26,11 @@ import numpy as np
 from crawldedup.search.plan import STORED_BITS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from crawldedup.search.decision import CostRule
+    from crawldedup.search.decision import CostRule, KeyRule
     from crawldedup.search.plan import ProbePlan
     from crawldedup.search.tables import Order
 
@@ -43,6 +46,15 @@ MAX_KEYS: Final = 512
 """At most so many keys are read for one page, best ranges first. Where they name more than MAX_CANDIDATES pages, as
 the pages of one template do, those with the most likely keys are compared."""
 
+MAX_EVICTED: Final = 2
+"""At most so many of the oldest pages go for a page that is added: an index far above its limit shrinks gradually."""
+MAX_FREED: Final = 8
+"""At most so many expired pages are freed where one check meets them."""
+MAX_SWEPT: Final = 4
+"""For a page that is added so many others are looked at, going round and round, and freed if they have expired."""
+
+DIGEST_MASK: Final = 0xFFFF_FFFF
+
 ID_BITS: Final = 64 - STORED_BITS
 """Embedded stores pack a key's leading bits and a page number into one 64-bit integer."""
 MAX_PAGES: Final = 1 << ID_BITS
@@ -54,7 +66,9 @@ _KEY_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF ^ _ID_MASK
 class Entry:
     """A page as a store remembers it.
 
-    `url_key`, `search` and `digest` are 64-bit integers.
+    `url_key` and `search` are 64-bit integers, `keys` are its keys in the layout's tables. `digest` is one of 32 bits:
+    it is looked at where the signatures are alike already (equal ones for a thin page, whose signature is a longer
+    digest). `url` may be empty: a page is known by its URL key.
     """
 
     url: str
@@ -62,6 +76,31 @@ class Entry:
     search: int
     signature: bytes
     digest: int
+    keys: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long pages are remembered, and how many.
+
+    `ttl_seconds` counts from when a page was last seen, or from when it was added if `refresh` is False.
+    Of more than `max_pages` pages the ones that were added first are forgotten.
+    """
+
+    ttl_seconds: int | None = None
+    refresh: bool = True
+    max_pages: int | None = None
+
+    def oldest(self, now: int) -> int:
+        """A page last seen (or added) before this time has expired."""
+        return 0 if self.ttl_seconds is None else now - self.ttl_seconds
+
+    def is_live(self, added_at: int, seen_at: int, now: int) -> bool:
+        """True for a page that has not expired."""
+        return (seen_at if self.refresh else added_at) >= self.oldest(now)
+
+
+FOR_EVER: Final = Retention()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +108,20 @@ class Query:
     """A page to look up: what it is, where to look, and which records are accepted.
 
     `exact_only` asks for an equal digest beside an accepted signature (pages too thin for a fingerprint).
-    `rank_costs` holds one byte for each search bit, the higher the less a near duplicate is expected to differ
-    there; it ranks keys where there are too many, and is empty if there is nothing to rank them by.
+    `key_rule` refuses keys that were met by chance before anything of their pages is read; None takes them all.
+    `place` names the part of the index that holds every page this one may be compared with, if there is such a part:
+    a store that is spread over servers keeps it in one of them.
     """
 
     entry: Entry
     plan: ProbePlan
     rule: CostRule
-    ttl_seconds: int | None = None
+    retention: Retention = FOR_EVER
     exact_only: bool = False
     max_candidates: int = MAX_CANDIDATES
     max_keys: int = MAX_KEYS
-    rank_costs: bytes = b""
+    key_rule: KeyRule | None = None
+    place: int | None = None
 
     @property
     def max_keys_a_side(self) -> int:
@@ -128,6 +169,14 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Pruned:
+    """How far `prune` is: pages looked at since it began, and pages freed."""
+
+    examined: int
+    freed: int
+
+
+@dataclass(frozen=True, slots=True)
 class Crawler:
     """One user of an index, numbered from 1.
 
@@ -161,14 +210,20 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """Figures of one index; `bytes` is what it occupies (an estimate where the store cannot tell)."""
+    """Figures of one index; `bytes` is what it occupies (an estimate where the store cannot tell).
+
+    `table_bytes` is the part of it that the permuted tables take. `warnings` say what of the server's
+    configuration spoils the index, in sentences.
+    """
 
     pages: int
     bytes: int
+    table_bytes: int
     tables: int
     profile: str
     namespace: str
     store: str
+    warnings: tuple[str, ...] = ()
 
 
 class Store(Protocol):
@@ -183,6 +238,13 @@ class Store(Protocol):
     def check_and_add(self, query: Query) -> Answer:
         """Decide about a page and remember it, atomically."""
 
+    def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
+        """The answers to many pages, in their order, as `check_and_add` would give them one after the other.
+
+        The step of each page is atomic, the batch is not. An error is raised in the place of the answer that it
+        prevented; the answers before it hold.
+        """
+
     def find(self, query: Query) -> list[Record]:
         """Records that the query accepts, nearest first; changes nothing."""
 
@@ -191,6 +253,21 @@ class Store(Protocol):
 
     def clear(self) -> None:
         """Remove every page and the profile."""
+
+    def prune(self, retention: Retention) -> Iterator[Pruned]:
+        """Free the pages that have expired and the oldest beyond the limit, some at a time, saying how far it is."""
+
+    def records(self) -> Iterator[list[Record]]:
+        """Every page of the index, expired or not, in the order of adding, some at a time.
+
+        Pages that are added, removed or changed meanwhile may or may not be among them.
+        """
+
+    def load(self, records: Sequence[Record]) -> int:
+        """Add pages as they are, with their times and copies, without looking for duplicates; how many were added.
+
+        Pages whose URL key is known already are left out. For some thousand records at most.
+        """
 
     def info(self) -> StoreInfo:
         """Figures of the index."""
@@ -204,7 +281,7 @@ class Store(Protocol):
 
 def shown_url(url: str) -> str:
     """A store URL without its password, for messages."""
-    scheme, separator, rest = re.sub(r"(?i)([?&]password=)[^&]*", r"\1***", url).partition("://")
+    scheme, separator, rest = re.sub(r"(?i)([?&]\w*password=)[^&]*", r"\1***", url).partition("://")
     # A password may hold an @ or a / that should have been escaped; a path in front of an @ is none.
     credentials, at, place = ("", "", rest) if rest.startswith("/") else rest.rpartition("@")
     user, colon, _ = credentials.partition(":")
@@ -225,39 +302,44 @@ def accepted(query: Query, signatures: Sequence[bytes], digests: Sequence[int]) 
     ]
 
 
-def middles(query: Query, layout: Layout) -> Keys:
+def middles(query: Query) -> Keys:
     """The key that is looked for in each range, packed: the page's own, with the range's bits flipped; (probes,)."""
     plan = query.plan
-    own = np.array(layout.keys(query.entry.search, query.entry.signature), np.uint64)
+    own = np.array(query.entry.keys, np.uint64)
     return (plan.lows | own.take(plan.tables) & (plan.lows ^ plan.highs)) & np.uint64(_KEY_MASK)
 
 
-def rank_costs(query: Query, layout: Layout) -> NDArray[np.uint8]:
-    """The query's rank costs in the order of each table's keys, shape (tables, STORED_BITS or 0)."""
-    if not query.rank_costs:
-        return np.empty((len(layout.tables), 0), np.uint8)
-    costs = np.frombuffer(query.rank_costs, np.uint8)
-    return np.stack([costs.take(table.order[:STORED_BITS]) for table in layout.tables])
+def key_costs(rule: KeyRule, layout: Layout) -> NDArray[np.uint8]:
+    """The rule's costs in the order of each table's keys, shape (tables, STORED_BITS)."""
+    return np.frombuffer(rule.costs, np.uint8).take(_key_bits(layout.tables))
 
 
-def choose_pages(query: Query, layout: Layout, found: Sequence[tuple[int, int]]) -> list[int]:
-    """The pages to compare, of all whose keys were found: (table, packed key) pairs, best ranges first.
+@cache
+def _key_bits(tables: tuple[Order, ...]) -> NDArray[np.intp]:
+    return np.stack([table.order[:STORED_BITS] for table in tables])
 
-    If there are more than may be compared, those whose keys differ least from the page's own, by rank costs.
+
+def choose_pages(query: Query, layout: Layout, tables: NDArray[np.intp], packed: Keys) -> list[int]:
+    """The pages to compare, of all whose keys were found: tables and packed keys, shape (keys,), best ranges first.
+
+    Only pages with a key that the key rule accepts, if there is a rule. If there are more than may be compared, those
+    whose keys differ least from the page's own; the first found among equals.
     """
-    pages = {page_of(packed): position for position, (_, packed) in reversed(list(enumerate(found)))}
-    if len(pages) <= query.max_candidates:
-        return sorted(pages, key=pages.__getitem__)
-    positions = np.sort(np.fromiter(pages.values(), np.intp))
-    tables = np.array([found[position][0] for position in positions], np.intp)
-    packed = np.array([found[position][1] for position in positions], np.uint64)
-    own = np.array(layout.keys(query.entry.search, query.entry.signature), np.uint64)
-    differing = (packed ^ own.take(tables)).astype(">u8").view(np.uint8).reshape(-1, 8)
-    costs = rank_costs(query, layout)
-    bits = np.unpackbits(differing, axis=1)[:, : costs.shape[1]]
-    ranks = (bits * costs.take(tables, axis=0)).sum(axis=1, dtype=np.int64)
-    nearest = ranks.argsort(kind="stable")[: query.max_candidates]
-    return [page_of(key) for key in packed.take(nearest).tolist()]
+    if not len(packed):
+        return []
+    if query.key_rule is None:
+        return list(dict.fromkeys(map(page_of, packed.tolist())))[: query.max_candidates]
+    differing = packed ^ np.array(query.entry.keys, np.uint64).take(tables)
+    bits = np.unpackbits(differing.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1, count=STORED_BITS)
+    costs = (bits * key_costs(query.key_rule, layout).take(tables, axis=0)).sum(axis=1, dtype=np.int64)
+    accepted = np.flatnonzero(costs <= query.key_rule.limit)
+    best: dict[int, int] = {}
+    for key, cost in zip(packed[accepted].tolist(), costs[accepted].tolist(), strict=True):
+        page = page_of(key)
+        best[page] = min(cost, best.get(page, cost))
+    if len(best) <= query.max_candidates:
+        return list(best)
+    return sorted(best, key=best.__getitem__)[: query.max_candidates]
 
 
 def pack_key(key: int, page: int) -> int:
@@ -268,6 +350,11 @@ def pack_key(key: int, page: int) -> int:
 def page_of(packed: int) -> int:
     """The page number in a packed key."""
     return packed & _ID_MASK
+
+
+def renumbered(packed: Keys, numbers: Keys) -> Keys:
+    """Packed keys, shape (keys,), with the number of page i replaced by `numbers[i]`."""
+    return packed & np.uint64(_KEY_MASK) | numbers.take((packed & np.uint64(_ID_MASK)).astype(np.intp))
 
 
 def packed_range(low: int, high: int) -> tuple[int, int]:

@@ -1,66 +1,50 @@
 """The shared store: one Redis (or Valkey) server, 6.2 or later, one script call a page.
 
-Everything that must be atomic is in the scripts under `lua/`, whose head describes the layout. This module packs
-their arguments, unpacks their answers, and turns the client's errors into ours.
+Everything that must be atomic is in the scripts under `lua/`; `lua/layout.lua` describes the layout.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import random
-import re
-import struct
 import threading
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
-import numpy as np
 import redis
-from redis.backoff import NoBackoff
-from redis.exceptions import NoPermissionError
-from redis.retry import Retry
+from redis.exceptions import NoScriptError
 
-from crawldedup.errors import (
-    ConfigurationError,
-    CrawlDedupError,
-    ProfileMismatchError,
-    StoreError,
-    StoreFullError,
-    StoreUnavailableError,
-)
-from crawldedup.search.tables import KEY_BITS
-from crawldedup.stores.base import (
-    LEASE_SECONDS,
-    Answer,
-    Crawler,
-    Entry,
-    Layout,
-    Query,
-    Record,
-    Status,
-    StoreInfo,
-    rank_costs,
-    shown_url,
-)
+from crawldedup.errors import ProfileMismatchError, StoreUnavailableError
+from crawldedup.stores.base import LEASE_SECONDS, Answer, Crawler, Pruned, Status, StoreInfo, shown_url
 from crawldedup.stores.process import is_gone, own_process
+from crawldedup.stores.redis_client import connect, once_more, store_errors
+from crawldedup.stores.redis_health import layout_warnings
+from crawldedup.stores.redis_wire import (
+    RECORDS_A_LIST,
+    SCRIPTS,
+    bytes8,
+    crawl,
+    loaded,
+    packed_order,
+    question,
+    script_text,
+    unpacked,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from crawldedup.search.plan import ProbePlan
-    from crawldedup.search.tables import Order
+    from redis.commands.core import Script
 
-TIMEOUT_SECONDS: Final = 2.0
-"""For connecting and for an answer. A crawl waits no longer for a verdict: pages pass instead."""
+    from crawldedup.stores.base import Layout, Query, Record, Retention
 
-_KEY_PREFIX: Final = "crawldedup"
-_HEAD: Final = struct.Struct(">IIII8s8s8s")
-_SEARCH_PLACE: Final = 16
-_SIGNATURE_PLACE: Final = _HEAD.size
-_RECORDS_A_LIST: Final = 64
+KEY_PREFIX: Final = "crawldedup"
+
 _SAMPLE: Final = 64
-_SCRIPTS: Final = ("check", "find", "forget", "join", "heartbeat")
+_PRUNED_AT_ONCE: Final = 256
+_LOADED_AT_ONCE: Final = 200
+
+_log = logging.getLogger(__name__)
 
 
 class RedisStore:
@@ -70,146 +54,229 @@ class RedisStore:
         self._layout = layout
         # None lets the server's clock count, which the machines of a fleet share.
         self._clock = clock
-        self._prefix = f"{_KEY_PREFIX}:{{{layout.namespace}}}:"
-        self._order = b"".join(_packed_order(table) for table in layout.tables)
+        self._prefix = f"{KEY_PREFIX}:{{{layout.namespace}}}:"
+        self._order = packed_order(layout.tables)
         self._crawler = Crawler(0, 0)
         self._joining = threading.Lock()
         self._url = shown_url(url)
-        self._client = _client(url)
-        common = _script_text("common")
-        self._scripts = {name: self._client.register_script(common + _script_text(name)) for name in _SCRIPTS}
+        self._connection = connect(url)
+        self._client = self._connection.main
+        self._scripts: dict[str, Script] = {name: self._client.register_script(script_text(name)) for name in SCRIPTS}
+        self._has_warned = False
 
     def open(self) -> int:
         """See `Store`."""
-        with self._joining:
-            own = self._crawler.number
-            self._bury_the_dead()
-            answer = self._run("join", self._layout.profile, self._order, self._now(), LEASE_SECONDS, own)
-            self._check_profile(answer)
-            self._crawler = Crawler(int(answer[1]), int(answer[2]))
-            with self._errors():
-                self._client.hset(self._prefix + "w", str(self._crawler.number), own_process())
-            return int(answer[3])
+        with self._joining, self._errors():
+            return once_more(lambda _: self._join())
+
+    def _join(self) -> int:
+        own = self._crawler.number
+        self._bury_the_dead()
+        answer = self._run("join", self._layout.profile, self._order, self._now() or "", LEASE_SECONDS, own)
+        self._check_profile(answer)
+        self._crawler = Crawler(int(answer[1]), int(answer[2]))
+        self._client.hset(self._prefix + "w", str(self._crawler.number), own_process())
+        self._warn_once()
+        return int(answer[3])
 
     def _bury_the_dead(self) -> None:
         """End the leases of crawlers of this machine that died without a word, or we would be their fellow."""
-        with self._errors():
-            processes: Any = self._client.hgetall(self._prefix + "w")
-            dead = [number for number, process in processes.items() if is_gone(process.decode("utf-8", "replace"))]
-            if dead:
-                self._client.zrem(self._prefix + "c", *dead)
-                self._client.hdel(self._prefix + "w", *dead)
+        processes: Any = self._client.hgetall(self._prefix + "w")
+        dead = [number for number, process in processes.items() if is_gone(process.decode("utf-8", "replace"))]
+        if dead:
+            self._client.zrem(self._prefix + "c", *dead)
+            self._client.hdel(self._prefix + "w", *dead)
+
+    def _warn_once(self) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            for warning in layout_warnings(self._client):
+                _log.warning("%s: %s", self._url, warning)
 
     def check_and_add(self, query: Query) -> Answer:
         """See `Store`."""
-        entry = query.entry
-        answer = self._run(
-            "check",
-            self._layout.profile,
-            self._order,
-            self._now(),
-            _number_or_empty(query.ttl_seconds),
-            self._crawler.number,
-            self._crawler.first,
-            LEASE_SECONDS,
-            _bytes8(entry.url_key),
-            self._packed_keys(entry),
-            _record_body(entry),
-            _bytes8(entry.digest),
-            *self._question(query),
-        )
+        return next(self.check_many((query,)))
+
+    def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
+        """See `Store`. One round trip for all of them."""
+        for query, answer in zip(queries, self._asked(queries), strict=True):
+            with self._errors():
+                if isinstance(answer, Exception):
+                    raise answer
+                yield self._answer(query, answer)
+
+    def _asked(self, queries: Sequence[Query]) -> list[Any]:
+        """What the script `check` says of each page: an answer or an error."""
+        with self._errors():
+            if len(queries) == 1:
+                return [once_more(lambda again: self._run("check", *self._arguments(queries[0], again)))]
+            answers = once_more(lambda again: self._pipelined(queries, again))
+            if any(isinstance(answer, NoScriptError) for answer in answers):
+                script = self._scripts["check"]
+                self._client.script_load(script.script)
+                places = [place for place, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
+                asked = [queries[place] for place in places]
+                for place, answer in zip(places, self._pipelined(asked, again=False), strict=True):
+                    answers[place] = answer
+            return answers
+
+    def _pipelined(self, queries: Sequence[Query], again: bool) -> list[Any]:
+        pipeline = self._client.pipeline(transaction=False)
+        for query in queries:
+            pipeline.evalsha(self._scripts["check"].sha, 1, self._prefix, *self._arguments(query, again))
+        return pipeline.execute(raise_on_error=False)
+
+    def _arguments(self, query: Query, again: bool) -> tuple[bytes | str, ...]:
+        own = crawl(query.retention, self._crawler.number, self._crawler.first, again=again)
+        return (self._layout.profile, *question(query, self._layout, self._now()), own)
+
+    def _answer(self, query: Query, answer: Any) -> Answer:
+        if answer[0] == b"lost":
+            # The index went under our feet: begin it again with this crawler as its first.
+            self.open()
+            answer = once_more(lambda again: self._run("check", *self._arguments(query, again)))
         self._check_profile(answer)
+        if answer[0] == b"lost":
+            raise StoreUnavailableError(f"{self._url} loses the index as soon as it is begun")
         status, changed, pages, candidates, record = answer
         return Answer(
             Status(status.decode()),
-            self._unpack(record) if record else None,
+            unpacked(record, self._layout) if record else None,
             bool(changed),
             int(pages),
             int(candidates),
         )
 
     def find(self, query: Query) -> list[Record]:
-        """See `Store`."""
-        answer = self._run(
-            "find",
-            self._layout.profile,
-            self._now(),
-            _number_or_empty(query.ttl_seconds),
-            self._packed_keys(query.entry),
-            *self._question(query),
-        )
-        self._check_profile(answer)
-        return [self._unpack(record) for record in answer[1:]]
-
-    def _packed_keys(self, entry: Entry) -> bytes:
-        return b"".join(map(_bytes8, self._layout.keys(entry.search, entry.signature)))
-
-    def _question(self, query: Query) -> tuple[bytes | int, ...]:
-        """Where to look and what to accept, as the scripts expect it."""
-        return (
-            query.entry.signature,
-            _pack_probes(query.plan),
-            query.rule.costs,
-            query.rule.limit,
-            _bytes8(query.entry.digest) if query.exact_only else b"",
-            query.max_candidates,
-            query.max_keys,
-            rank_costs(query, self._layout).tobytes(),
-        )
+        """See `Store`. On a replica, if the URL names one."""
+        with self._errors():
+            asked = question(query, self._layout, self._now())
+            answer = self._read_only("find", self._layout.profile, *asked)
+            self._check_profile(answer)
+            return [unpacked(record, self._layout) for record in answer[1:]]
 
     def forget(self, url_key: int) -> bool:
         """See `Store`."""
-        return bool(self._run("forget", _bytes8(url_key)))
+        with self._errors():
+            return bool(self._ask("forget", bytes8(url_key)))
 
     def clear(self) -> None:
         """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
         with self._errors():
-            # Who is at work stays known, for crawlers go on in the empty index.
-            self._client.hdel(self._prefix + "m", "profile", "order", "pages", "next", "depth", "split")
-            pattern = self._prefix.translate(_GLOB_ESCAPES) + "[tur]*"
-            batch: list[bytes] = []
-            for key in self._client.scan_iter(match=pattern, count=1000):
-                batch.append(key)
-                if len(batch) == 1000:
-                    self._client.unlink(*batch)
-                    batch.clear()
-            if batch:
-                self._client.unlink(*batch)
+            epoch = self._ask("clear")
+            self._remove_keys(except_of=f"{self._prefix}{epoch}:".encode())
         self.open()
 
-    def info(self) -> StoreInfo:
-        """See `Store`. `bytes` is projected from a sample of the index's keys."""
+    def _remove_keys(self, except_of: bytes) -> None:
+        pattern = self._prefix.translate(_GLOB_ESCAPES) + "[0-9]*"
+        batch: list[bytes] = []
+        for key in self._client.scan_iter(match=pattern, count=1000):
+            if not key.startswith(except_of):
+                batch.append(key)
+            if len(batch) == 1000:
+                self._client.unlink(*batch)
+                batch.clear()
+        if batch:
+            self._client.unlink(*batch)
+
+    def prune(self, retention: Retention) -> Iterator[Pruned]:
+        """See `Store`."""
+        first, freed = 0, 0
+        limits = (retention.ttl_seconds or 0, int(retention.refresh), retention.max_pages or 0)
+        while True:
+            with self._errors():
+                removed, following, oldest, pages = self._run(
+                    "prune", self._now() or "", *limits, first, _PRUNED_AT_ONCE
+                )
+            freed += removed
+            is_crowded = retention.max_pages is not None and pages > retention.max_pages and oldest < following
+            if not is_crowded:
+                # Before the oldest page there is nothing to look at.
+                first = max(first + _PRUNED_AT_ONCE, oldest - oldest % _PRUNED_AT_ONCE)
+            yield Pruned(min(max(first, oldest), following), freed)
+            if first >= following:
+                return
+
+    def records(self) -> Iterator[list[Record]]:
+        """See `Store`."""
+        number = 0
+        while True:
+            with self._errors():
+                following, found = self._list_of_records(number)
+            if batch := [unpacked(record, self._layout) for record in found if record]:
+                yield batch
+            number += 1
+            if number * RECORDS_A_LIST >= following:
+                return
+
+    def _list_of_records(self, number: int) -> tuple[int, list[bytes]]:
+        """The number of the next page to be added, and one list of records."""
+        meta: Any = once_more(lambda _: self._client.hmget(self._prefix + "m", "epoch", "next"))
+        epoch, following = (int(value or 0) for value in meta)
+        found: Any = once_more(lambda _: self._client.lrange(f"{self._prefix}{epoch}:r:{number}", 0, -1))
+        return following, found
+
+    def load(self, records: Sequence[Record]) -> int:
+        """See `Store`. Some hundred pages a script call, so that a crawl can go on beside it."""
+        parts = [
+            loaded(records[first : first + _LOADED_AT_ONCE], self._layout)
+            for first in range(0, len(records), _LOADED_AT_ONCE)
+        ]
+        added = 0
         with self._errors():
-            meta = self._client.hgetall(self._prefix + "m")
-            pages, depth, split, following = (
-                int(meta.get(name, 0)) for name in (b"pages", b"depth", b"split", b"next")
-            )
-            buckets = [(1 << depth + 1) + number for number in range(2 * split)]
-            buckets += [(1 << depth) + number for number in range(split, 1 << depth)]
-            names = [f"t{table}" for table in range(len(self._layout.tables))] + ["u"]
-            size = sum(self._sampled_bytes([f"{name}:{bucket}" for bucket in buckets]) for name in names)
-            size += self._sampled_bytes([f"r:{number}" for number in range(-(-following // _RECORDS_A_LIST))])
+            for part in parts:
+                answer = self._ask("load", self._layout.profile, len(self._layout.tables), part)
+                self._check_profile(answer)
+                if answer[0] == b"lost":
+                    raise StoreUnavailableError(f"the index in {self._url} is gone")
+                added += int(answer[1])
+        return added
+
+    def info(self) -> StoreInfo:
+        """See `Store`. Sizes are projected from a sample of the index's keys."""
+        with self._errors():
+            return once_more(lambda _: self._info())
+
+    def _info(self) -> StoreInfo:
+        meta = self._client.hgetall(self._prefix + "m")
+        pages, depth, split, following, oldest, epoch = (
+            int(meta.get(name, 0)) for name in (b"pages", b"depth", b"split", b"next", b"oldest", b"epoch")
+        )
+        data = f"{self._prefix}{epoch}:"
+        buckets = [(1 << depth + 1) + number for number in range(2 * split)]
+        buckets += [(1 << depth) + number for number in range(split, 1 << depth)]
+        tables = range(len(self._layout.tables))
+        filters = [f"{data}f{table}:{deep}" for table in tables for deep in (depth, depth + 1)]
+        in_tables = sum(self._sampled_bytes([f"{data}t{table}:{bucket}" for bucket in buckets]) for table in tables)
+        in_tables += sum(self._sampled_bytes([name]) for name in filters)
+        lists = range(oldest // RECORDS_A_LIST, -(-following // RECORDS_A_LIST))
+        rest = self._sampled_bytes([f"{data}u:{bucket}" for bucket in buckets])
+        rest += self._sampled_bytes([f"{data}r:{number}" for number in lists])
+        warnings = layout_warnings(self._client)
         return StoreInfo(
             pages=pages,
-            bytes=size,
+            bytes=in_tables + rest,
+            table_bytes=in_tables,
             tables=len(self._layout.tables),
             profile=self._layout.profile,
             namespace=self._layout.namespace,
             store=self._url,
+            warnings=warnings,
         )
 
-    def _sampled_bytes(self, suffixes: Sequence[str]) -> int:
+    def _sampled_bytes(self, keys: Sequence[str]) -> int:
         """Memory of keys, projected from at most _SAMPLE of them."""
-        sample = random.sample(suffixes, min(_SAMPLE, len(suffixes)))
+        sample = random.sample(keys, min(_SAMPLE, len(keys)))
         pipeline = self._client.pipeline(transaction=False)
-        for suffix in sample:
-            pipeline.memory_usage(self._prefix + suffix, samples=0)
+        for key in sample:
+            pipeline.memory_usage(key, samples=0)
         sizes = [size or 0 for size in pipeline.execute()]
-        return round(sum(sizes) / len(sizes) * len(suffixes)) if sizes else 0
+        return round(sum(sizes) / len(sizes) * len(keys)) if sizes else 0
 
     def heartbeat(self) -> None:
         """See `Store`."""
-        self._run("heartbeat", self._now(), LEASE_SECONDS, self._crawler.number)
+        with self._errors():
+            self._ask("heartbeat", self._now() or "", LEASE_SECONDS, self._crawler.number)
 
     def close(self) -> None:
         """See `Store`."""
@@ -218,38 +285,26 @@ class RedisStore:
                 self._client.zrem(self._prefix + "c", self._crawler.number)
                 self._client.hdel(self._prefix + "w", str(self._crawler.number))
                 self._crawler = Crawler(0, 0)
-            self._client.close()
+            self._connection.close()
 
-    def _run(self, script: str, *arguments: bytes | str | float) -> Any:
-        with self._errors():
-            return self._scripts[script](keys=[self._prefix], args=arguments)
+    def _read_only(self, script: str, *arguments: bytes | str | float) -> Any:
+        """Run a script that only reads on the replica, if there is one and it works."""
+        if self._connection.reader is not self._client:
+            try:
+                return self._run(script, *arguments, client=self._connection.reader)
+            except (redis.ConnectionError, redis.TimeoutError) as error:
+                _log.debug("%s: the replica cannot be used: %s", self._url, error)
+        return self._ask(script, *arguments)
 
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        """The client's errors as ours."""
-        try:
-            yield
-        except redis.AuthenticationError as error:
-            raise self._refusal(f"{self._url} refuses the user or the password: {error}") from error
-        except NoPermissionError as error:
-            raise self._refusal(f"{self._url} does not let this user work: {error}") from error
-        except redis.OutOfMemoryError as error:
-            raise StoreFullError(f"{self._url} is full (maxmemory reached): {error}") from error
-        except (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError, OSError) as error:
-            raise StoreUnavailableError(f"{self._url} cannot be used: {error}") from error
-        except redis.RedisError as error:
-            # Redis 6.2 hides the code of an error inside a script in the middle of the message.
-            if re.search(r"\bOOM\b", str(error)):
-                raise StoreFullError(f"{self._url} is full (maxmemory reached): {error}") from error
-            if _UNAVAILABLE.search(str(error)):
-                raise StoreUnavailableError(f"{self._url} cannot be used: {error}") from error
-            if "DB index" in str(error):
-                raise ConfigurationError(f"{self._url} names a database the server does not have: {error}") from error
-            raise StoreError(f"{self._url}: {error}") from error
+    def _ask(self, script: str, *arguments: bytes | str | float) -> Any:
+        """Run a script that may be run twice."""
+        return once_more(lambda _: self._run(script, *arguments))
 
-    def _refusal(self, message: str) -> CrawlDedupError:
-        # A server that has let us in before is being reconfigured: no crawl must end for that.
-        return StoreUnavailableError(message) if self._crawler.number else ConfigurationError(message)
+    def _run(self, script: str, *arguments: bytes | str | float, client: redis.Redis | None = None) -> Any:
+        return self._scripts[script](keys=[self._prefix], args=arguments, client=client)
+
+    def _errors(self) -> contextlib.AbstractContextManager[None]:
+        return store_errors(self._url, lambda: self._crawler.number > 0)
 
     def _check_profile(self, answer: Any) -> None:
         if answer[0] == b"profile":
@@ -259,91 +314,9 @@ class RedisStore:
                 own_profile=self._layout.profile,
             )
 
-    def _now(self) -> int | str:
-        return "" if self._clock is None else int(self._clock())
-
-    def _unpack(self, record: bytes) -> Record:
-        added_at, seen_at, copies, _, search, digest, url_key = _HEAD.unpack_from(record)
-        end = _HEAD.size + self._layout.signature_bytes
-        return Record(
-            url=record[end:].decode("utf-8", "replace"),
-            url_key=int.from_bytes(url_key, "big"),
-            search=int.from_bytes(search, "big"),
-            signature=record[_HEAD.size : end],
-            digest=int.from_bytes(digest, "big"),
-            added_at=added_at,
-            seen_at=seen_at,
-            copies=copies,
-        )
+    def _now(self) -> int:
+        """Seconds since 1970; 0 for the server's clock."""
+        return 0 if self._clock is None else int(self._clock())
 
 
-_UNAVAILABLE: Final = re.compile(r"\b(LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|BUSY|NOREPLICAS|MISCONF)\b")
 _GLOB_ESCAPES: Final = str.maketrans({character: f"\\{character}" for character in "*?[]\\"})
-
-
-def _client(url: str) -> redis.Redis:
-    """A client with our limits, not yet connected. Raises ConfigurationError, in which no password shows."""
-    problem = "write redis://user:password@host:port/db, with the signs / ? # @ : of a password percent-encoded"
-    try:
-        # One immediate retry covers a connection that the server closed while it was idle; a script whose
-        # answer was lost is safe to send again, for the page is then its own revisit.
-        client = redis.Redis.from_url(
-            url,
-            socket_timeout=TIMEOUT_SECONDS,
-            socket_connect_timeout=TIMEOUT_SECONDS,
-            retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
-            health_check_interval=0,
-        )
-        options = client.connection_pool.connection_kwargs
-        str(options.get("host", "")).encode("idna")
-        path = urlsplit(url).path.strip("/")
-        if not url.startswith("unix:") and path and not path.isdecimal():
-            problem = "what follows the host must be the number of a database, as in redis://host:port/0"
-        elif options.get("decode_responses"):
-            problem = "leave out decode_responses, for answers are binary"
-        else:
-            # The client looks at other options only when it connects.
-            client.connection_pool.connection_class(**options)
-            return client
-    except ValueError:
-        pass  # the client's message may quote a part of the password
-    except (TypeError, redis.RedisError) as error:
-        problem = f"an option is wrong: {error}"
-    raise ConfigurationError(f"the store URL {shown_url(url)!r} is not valid: {problem}")
-
-
-def _script_text(name: str) -> str:
-    return resources.files(__package__).joinpath("lua", f"{name}.lua").read_text("utf-8")
-
-
-def _bytes8(value: int) -> bytes:
-    return value.to_bytes(8, "big")
-
-
-def _packed_order(table: Order) -> bytes:
-    """Where in a record the bits of a table's keys are, two bytes each; zeros stand for bits the order lacks."""
-    bits = table.order
-    places = np.where(bits < KEY_BITS, bits + 8 * _SEARCH_PLACE, bits - KEY_BITS + 8 * _SIGNATURE_PLACE)
-    return places.astype(">u2").tobytes().ljust(2 * KEY_BITS, b"\0")
-
-
-def _number_or_empty(value: int | None) -> int | str:
-    return "" if value is None else value
-
-
-def _record_body(entry: Entry) -> bytes:
-    """A record without its times and counters, which the script puts in front."""
-    numbers = _bytes8(entry.search) + _bytes8(entry.digest) + _bytes8(entry.url_key)
-    return numbers + entry.signature + entry.url.encode("utf-8", "replace")
-
-
-def _pack_probes(plan: ProbePlan) -> bytes:
-    """Eleven bytes a probe: table, and the leading five bytes of the low and the high key."""
-    packed = bytearray(11 * len(plan))
-    packed[0::11] = bytes(plan.tables.tolist())
-    lows = plan.lows.astype(">u8").tobytes()
-    highs = plan.highs.astype(">u8").tobytes()
-    for place in range(5):
-        packed[1 + place :: 11] = lows[place::8]
-        packed[6 + place :: 11] = highs[place::8]
-    return bytes(packed)

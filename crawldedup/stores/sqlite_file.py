@@ -21,13 +21,14 @@ _MAP_BYTES: Final = 1 << 30
 _CACHED_STATEMENTS: Final = 512
 _LOG_PAGES: Final = 8192  # 32 MiB
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
+_VERSION: Final = 1
 
 _SCHEMA: Final = (
     """
     CREATE TABLE indexes (
         number INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, profile TEXT NOT NULL, tables INTEGER NOT NULL,
-        forgotten INTEGER NOT NULL DEFAULT 0, crawlers INTEGER NOT NULL DEFAULT 0,
-        first_crawler INTEGER NOT NULL DEFAULT 0
+        freed INTEGER NOT NULL DEFAULT 0, newest_freed INTEGER NOT NULL DEFAULT 0, swept INTEGER NOT NULL DEFAULT 0,
+        crawlers INTEGER NOT NULL DEFAULT 0, first_crawler INTEGER NOT NULL DEFAULT 0
     )
     """,
     """
@@ -59,7 +60,6 @@ def connect(path: str) -> sqlite3.Connection:
         db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
         db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         db.execute(f"PRAGMA mmap_size = {_MAP_BYTES}")
-        db.row_factory = sqlite3.Row
     except BaseException:
         db.close()
         raise
@@ -72,10 +72,17 @@ def _claim(db: sqlite3.Connection, path: str) -> None:
         (application,) = db.execute("PRAGMA application_id").fetchone()
         (objects,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if application == _APPLICATION_ID:
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if version != _VERSION:
+                raise StoreError(
+                    f"{path} was written by another version of crawldedup (layout {version}; this is {_VERSION}); "
+                    f"use that version, or choose another path"
+                )
             return
         if objects or application:
             raise StoreError(f"{path} is a SQLite file of another program; choose another path")
         db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version = {_VERSION}")
         for statement in _SCHEMA:
             db.execute(statement)
 

@@ -3,11 +3,13 @@ from __future__ import annotations
 import io
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from crawldedup import Deduplicator
 from crawldedup.cli import main
 
 ARTICLE = (
@@ -61,8 +63,8 @@ def test_check_remembers_across_calls(pages: Path, capsys: pytest.CaptureFixture
 
 
 def test_find_remembers_nothing(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_json(capsys, "find", str(pages / "a.html")) == [[]]
     run(capsys, "check", str(pages / "a.html"))
+    assert run_json(capsys, "find", str(pages / "c.html")) == [[]]
     ((match,),) = run_json(capsys, "find", str(pages / "b.html"))
     assert match["url"] == (pages / "a.html").as_uri()
     assert 0.85 < match["similarity"] < 1
@@ -129,7 +131,16 @@ def test_text_from_pages_cannot_reach_the_terminal_unescaped(pages: Path, capsys
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["check", "no-such-file"], "no-such-file"),
+        (["scan", "--similarity", "2", "no-such-file"], "similarity"),
+        (["find", "no-such-file"], "no-such-file"),
+        (["prune", "--ttl", "1d"], "crawldedup.sqlite"),
+        (["prune", "--store", "memory://"], "ttl or max_pages"),
+        (["prune", "--store", "memory://", "--max-pages", "0"], "max_pages"),
+        (["check", "--max-pages", "-1", "a.html"], "max_pages"),
+        (["import", "--store", "memory://", "no-such-file"], "no-such-file"),
+        (["import", "--store", "memory://", "a.html"], "a.html is not an exported index"),
+        (["export", "--store", "memory://", "no/such/folder"], "no/such/folder"),
+        (["migrate", "--store", "memory://"], "--to-store"),
         (["check", "--store", "rediss:/x", "a.html"], "rediss:/x"),
         (["check", "--store", "rdis://localhost", "a.html"], "redis://"),
         (["check", "--similarity", "2", "a.html"], "similarity"),
@@ -158,6 +169,7 @@ def test_another_profile_is_refused_with_both_named(pages: Path, capsys: pytest.
     assert status == 2
     assert "'trafilatura/" in err
     assert "'text/" in err
+    assert "crawl again: into another namespace, or into this one after `crawldedup clear`" in err
 
 
 def test_an_index_is_asked_with_the_method_that_made_it(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -208,3 +220,136 @@ def test_a_wrong_method_is_refused(
     status, _, err = run(capsys, "check", str(pages), option, value)
     assert status == 2
     assert message in err
+
+
+BAD_ENDS = {
+    "no-such-file": "no-such-file",
+    "broken.jsonl": "broken.jsonl, line 2",
+    "broken.warc": "broken.warc",
+    "http://127.0.0.1:1/": "127.0.0.1:1",
+}
+
+
+@pytest.mark.parametrize("bad", BAD_ENDS)
+@pytest.mark.parametrize("command", ["check", "scan"])
+def test_a_source_that_cannot_be_read_is_said_and_does_not_end_the_run(
+    pages: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str, bad: str
+) -> None:
+    monkeypatch.chdir(pages)
+    Path("broken.jsonl").write_text(json.dumps({"url": "https://a.example/", "text": OTHER[:200]}) + "\n{")
+    Path("broken.warc").write_bytes(b"this is no archive\n" * 20)
+    status, out, err = run(capsys, command, "a.html", bad, "b.html", "--json")
+    assert status == 1
+    assert BAD_ENDS[bad] in err
+    assert len(err.splitlines()) == 1
+    if command == "check":
+        kinds = [json.loads(line)["kind"] for line in out.splitlines()]
+        assert kinds == ["new", *(["new"] if bad == "broken.jsonl" else []), "near_duplicate"]
+    else:
+        assert json.loads(out)["duplicates"] == 1
+
+
+def test_check_can_remember_without_urls(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    verdicts = run_json(capsys, "check", str(pages), "--no-store-urls")
+    assert [(verdict["kind"], verdict["original"]) for verdict in verdicts][1] == ("near_duplicate", None)
+    ((match,),) = run_json(capsys, "find", str(pages / "b.html"))
+    assert match["url"] == ""
+    assert "a page without URL" in run(capsys, "find", str(pages / "b.html"))[1]
+
+
+def test_prune(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "check", str(pages))
+    assert run_json(capsys, "prune", "--max-pages", "1", "--ttl", "30d") == [{"freed": 1, "pages": 1}]
+    assert run(capsys, "prune", "--max-pages", "1")[:2] == (0, "0 pages freed, 1 are left\n")
+    (copy,) = run_json(capsys, "check", str(pages / "c.html"), "--url", "https://example.com/", "--max-pages", "1")
+    assert copy["kind"] == "exact_duplicate"
+
+
+def test_export_and_import(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "check", str(pages))
+    assert run_json(capsys, "export", "index.gz") == [{"pages": 2, "file": "index.gz"}]
+    target = ["--store", "sqlite:///other.sqlite", "--namespace", "seed"]
+    assert run_json(capsys, "import", "index.gz", *target) == [{"pages": 2, "added": 2}]
+    assert run(capsys, "import", "index.gz", *target)[1] == "0 pages added, 2 were known already\n"
+    status, _, err = run(capsys, "import", "index.gz", "--store", "sqlite:///none.sqlite", "--extractor", "text")
+    assert (status, Path("none.sqlite").exists()) == (2, False)
+    assert "'text/" in err
+    assert "the file index.gz" in err
+    (copy,) = run_json(capsys, "check", str(pages / "b.html"), *target)
+    assert (copy["kind"], copy["original"]) == ("near_duplicate", (pages / "a.html").as_uri())
+
+
+def test_export_and_import_through_a_pipe(
+    pages: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["check", str(pages)]) == 0
+    capsysbinary.readouterr()
+    assert main(["export", "-"]) == 0
+    exported = capsysbinary.readouterr()
+    assert b"2 pages written" in exported.err
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(exported.out)))
+    assert main(["import", "-", "--namespace", "other", "--json"]) == 0
+    assert json.loads(capsysbinary.readouterr().out) == {"pages": 2, "added": 2}
+
+
+def test_an_exported_index_is_not_shown_on_a_terminal(
+    pages: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(capsys, "check", str(pages))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    status, out, err = run(capsys, "export", "-")
+    assert (status, out) == (2, "")
+    assert "redirect" in err
+
+
+@pytest.mark.parametrize("target", [["--to-store", "sqlite:///b.sqlite"], ["--to-namespace", "b"]])
+def test_migrate(pages: Path, capsys: pytest.CaptureFixture[str], target: list[str]) -> None:
+    run(capsys, "check", str(pages))
+    assert run_json(capsys, "migrate", *target) == [{"pages": 2, "added": 2}]
+    there = [target[0].replace("--to-", "--"), target[1]]
+    ((match,),) = run_json(capsys, "find", str(pages / "b.html"), *there)
+    assert match["url"] == (pages / "a.html").as_uri()
+    assert run_json(capsys, "info")[0]["pages"] == 2
+
+
+@pytest.mark.parametrize("side", ["first", "second"])
+def test_an_index_of_another_profile_is_not_migrated(
+    pages: Path, capsys: pytest.CaptureFixture[str], side: str
+) -> None:
+    for name in ("first", "second"):
+        extractor = "text" if name == side else "trafilatura"
+        run(capsys, "check", str(pages), "--namespace", name, "--extractor", extractor)
+    status, _, err = run(capsys, "migrate", "--namespace", "first", "--to-namespace", "second")
+    assert status == 2
+    assert "'text/" in err
+    assert "'trafilatura/" in err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["info"], ["find", "a.html"], ["forget", "x"], ["clear", "--yes"], ["prune", "--ttl", "1d"], ["export", "x"]],
+)
+def test_looking_does_not_make_an_index(
+    pages: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.chdir(pages)
+    before = sorted(pages.iterdir())
+    status, out, err = run(capsys, *command, "--store", "sqlite:///not%20there/index.sqlite")
+    assert (status, out) == (2, "")
+    assert "there is no index in 'sqlite:///not%20there/index.sqlite'" in err
+    assert sorted(pages.iterdir()) == before
+
+
+def test_info_says_what_a_page_takes_and_what_spoils_the_index(
+    pages: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(capsys, "check", str(pages))
+    (info,) = run_json(capsys, "info")
+    assert info["bytes_a_page"] == info["bytes"] / 2
+    assert info["table_bytes_a_page"] == round(info["table_bytes"] / 2, 1)
+    assert info["warnings"] == []
+    warned = replace(Deduplicator().info(), warnings=("set \x1b zset-max to 128",))
+    monkeypatch.setattr(Deduplicator, "info", lambda _: warned)
+    _, out, _ = run(capsys, "info")
+    assert "warning: set \\x1b zset-max to 128" in out
+    assert "bytes a page" not in out

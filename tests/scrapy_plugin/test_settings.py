@@ -6,6 +6,7 @@ import pytest
 from scrapy.settings import Settings
 
 from crawldedup.errors import ConfigurationError
+from crawldedup.scrapy_plugin.middleware import deduplicator_for
 from crawldedup.scrapy_plugin.settings import DedupSettings, default_workers, is_enabled
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ def test_defaults() -> None:
         ("TTL", "30d", "30d"),
         ("TTL", "3600", 3600),
         ("TTL", 3600, 3600),
+        ("TTL_REFRESH", "False", False),
+        ("MAX_PAGES", "1000000", 1_000_000),
+        ("STORE_URLS", 0, False),
         ("ACTION", "mark", "mark"),
         ("SCOPE", "site", "site"),
         ("ON_ERROR", "fail", "fail"),
@@ -75,6 +79,11 @@ def test_values_as_code_and_command_line_give_them(name: str, given: object, rea
         ("STORE", ""),
         ("NAMESPACE", 7),
         ("TTL", 1.5),
+        ("TTL_REFRESH", "never"),
+        ("MAX_PAGES", 0),
+        ("MAX_PAGES", "1e99"),
+        ("MAX_PAGES", True),
+        ("STORE_URLS", "hashed"),
     ],
 )
 def test_what_is_not_allowed_is_refused_by_name(name: str, given: object) -> None:
@@ -151,6 +160,16 @@ def test_a_method_that_does_not_exist_is_refused_under_its_setting(name: str, gi
     with pytest.raises(ConfigurationError, match=message) as error:
         read(**{f"CRAWLDEDUP_{name}": given})
     assert f"CRAWLDEDUP_{name}" in str(error.value)
+
+
+def test_what_is_remembered_and_for_how_long_reaches_the_index() -> None:
+    settings = read(CRAWLDEDUP_TTL_REFRESH=False, CRAWLDEDUP_MAX_PAGES=1, CRAWLDEDUP_STORE_URLS=False)
+    dedup = deduplicator_for(settings)
+    dedup.check("https://a.example/", text=" ".join(f"alpha{number}" for number in range(100)))
+    dedup.check("https://b.example/", text=" ".join(f"beta{number}" for number in range(100)))
+    copy = dedup.check("https://c.example/", text=" ".join(f"beta{number}" for number in range(100)))
+    assert (copy.is_duplicate, copy.original) == (True, None)
+    assert dedup.info().pages == 1
 
 
 def test_frequencies_are_learned_by_one_reader() -> None:

@@ -9,11 +9,11 @@ import mmh3
 import numpy as np
 
 from crawldedup.hashing.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_fingerprint
-from crawldedup.methods.two_stage import TABLES
-from crawldedup.search.decision import identity_rule, likelihood_rule
+from crawldedup.methods.two_stage import KEPT, TABLES
+from crawldedup.search.decision import identity_rule, key_rule, likelihood_rule
 from crawldedup.search.model import cosine, search_similarity
 from crawldedup.search.plan import page_plan, single_plan
-from crawldedup.stores.base import MAX_CANDIDATES, Entry, Layout, Query
+from crawldedup.stores.base import DIGEST_MASK, FOR_EVER, MAX_CANDIDATES, Entry, Layout, Query, Retention
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -99,13 +99,13 @@ def query(
     url: str,
     *,
     pages: int = 0,
-    ttl: int | None = None,
+    retention: Retention = FOR_EVER,
     max_candidates: int = MAX_CANDIDATES,
     similarity: float = 0.9,
 ) -> Query:
     """The question a `Deduplicator` would ask; `pages` is the size of the index as far as it knows."""
     if page.thin:
-        plan, rule = single_plan(TABLES[0].key(page.search)), identity_rule(VERIFY_BITS)
+        plan, rule, keys = single_plan(TABLES[0].key(page.search)), identity_rule(VERIFY_BITS), None
     else:
         plan = page_plan(
             page.search,
@@ -116,11 +116,20 @@ def query(
             recall=0.99,
         )
         rule = likelihood_rule(page.verify_weights, similarity - 0.03)
+        keys = key_rule(page.search_weights, search_similarity(similarity), KEPT)
     return Query(
-        entry=Entry(url, url_key_of(url), page.search, page.signature, page.digest),
+        entry=Entry(
+            url=url,
+            url_key=url_key_of(url),
+            search=page.search,
+            signature=page.signature,
+            digest=page.digest & DIGEST_MASK,
+            keys=LAYOUT.keys(page.search, page.signature),
+        ),
         plan=plan,
         rule=rule,
-        ttl_seconds=ttl,
+        retention=retention,
         exact_only=page.thin,
         max_candidates=max_candidates,
+        key_rule=keys,
     )

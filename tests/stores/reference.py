@@ -5,9 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from crawldedup.stores.base import LEASE_SECONDS, Answer, Crawler, Layout, Query, Record, Status, StoreInfo
+from crawldedup.search.plan import STORED_BITS
+from crawldedup.stores.base import (
+    LEASE_SECONDS,
+    MAX_EVICTED,
+    Answer,
+    Crawler,
+    Layout,
+    Pruned,
+    Query,
+    Record,
+    Retention,
+    Status,
+    StoreInfo,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from .backends import Clock
 
 
@@ -22,7 +37,10 @@ class ReferenceIndex:
 
 
 class ReferenceStore:
-    """Slow and simple. Knows nothing of buckets, B-trees or sorted arrays."""
+    """Slow and simple. Knows nothing of buckets, B-trees or sorted arrays.
+
+    What has expired it frees at once, which is more than a store promises.
+    """
 
     def __init__(self, index: ReferenceIndex, layout: Layout, clock: Clock) -> None:
         self._index = index
@@ -55,9 +73,10 @@ class ReferenceStore:
         self._me = Crawler(0, 0)
 
     def check_and_add(self, query: Query) -> Answer:
+        self._free_expired(query.retention)
         entry, pages = query.entry, self._index.pages
         own = next((place for place, (page, _) in enumerate(pages) if page.url_key == entry.url_key), None)
-        if own is not None and self._is_live(pages[own][0], query) and not self._me.is_fellow(pages[own][1]):
+        if own is not None and not self._me.is_fellow(pages[own][1]):
             old = pages[own][0]
             new = replace(old, seen_at=self._now)
             if old.digest != entry.digest:
@@ -78,7 +97,11 @@ class ReferenceStore:
             entry.url, entry.url_key, entry.search, entry.signature, entry.digest, self._now, self._now, copies=0
         )
         pages.append((added, self._me.number))
+        self._free_oldest(query.retention, MAX_EVICTED)
         return Answer(Status.NEW, None, False, len(pages), len(places))
+
+    def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
+        return map(self.check_and_add, queries)
 
     def find(self, query: Query) -> list[Record]:
         return [self._index.pages[place][0] for place in self._accepted(query, self._candidates(query))]
@@ -92,22 +115,67 @@ class ReferenceStore:
         self._index.pages.clear()
         self.open()
 
+    def prune(self, retention: Retention) -> Iterator[Pruned]:
+        before = len(self._index.pages)
+        self._free_expired(retention)
+        self._free_oldest(retention, before)
+        yield Pruned(before, before - len(self._index.pages))
+
+    def records(self) -> Iterator[list[Record]]:
+        yield [page for page, _ in self._index.pages]
+
+    def load(self, records: Sequence[Record]) -> int:
+        pages, before = self._index.pages, len(self._index.pages)
+        for record in records:
+            if all(record.url_key != page.url_key for page, _ in pages):
+                pages.append((record, 0))
+        return len(pages) - before
+
     def info(self) -> StoreInfo:
         layout = self._layout
-        return StoreInfo(len(self._index.pages), 0, len(layout.tables), layout.profile, layout.namespace, "reference")
+        return StoreInfo(
+            pages=len(self._index.pages),
+            bytes=0,
+            table_bytes=0,
+            tables=len(layout.tables),
+            profile=layout.profile,
+            namespace=layout.namespace,
+            store="reference",
+        )
 
-    def _is_live(self, page: Record, query: Query) -> bool:
-        return query.ttl_seconds is None or page.seen_at >= self._now - query.ttl_seconds
+    def _is_live(self, page: Record, retention: Retention) -> bool:
+        since = page.seen_at if retention.refresh else page.added_at
+        return retention.ttl_seconds is None or self._now - since <= retention.ttl_seconds
+
+    def _free_expired(self, retention: Retention) -> None:
+        self._index.pages = [page for page in self._index.pages if self._is_live(page[0], retention)]
+
+    def _free_oldest(self, retention: Retention, most: int) -> None:
+        if retention.max_pages is not None:
+            del self._index.pages[: min(max(len(self._index.pages) - retention.max_pages, 0), most)]
 
     def _candidates(self, query: Query) -> list[int]:
-        plan, tables = query.plan, self._layout.tables
-        ranges = list(zip(plan.tables.tolist(), plan.lows.tolist(), plan.highs.tolist(), strict=True))
         return [
             place
             for place, (page, _) in enumerate(self._index.pages)
-            if self._is_live(page, query)
-            and any(low <= tables[table].key(page.search) <= high for table, low, high in ranges)
+            if self._is_live(page, query.retention)
+            and any(self._is_met(query, table, key) for table, key in enumerate(self._keys(page)))
         ]
+
+    def _keys(self, page: Record) -> tuple[int, ...]:
+        return self._layout.keys(page.search, page.signature)
+
+    def _is_met(self, query: Query, table: int, key: int) -> bool:
+        """True if a key lies in a range of its table and the key rule has nothing against it."""
+        plan, rule = query.plan, query.key_rule
+        bounds = zip(plan.tables.tolist(), plan.lows.tolist(), plan.highs.tolist(), strict=True)
+        if not any(table == where and low <= key <= high for where, low, high in bounds):
+            return False
+        if rule is None:
+            return True
+        differing = f"{key ^ query.entry.keys[table]:064b}"[:STORED_BITS]
+        order = self._layout.tables[table].order.tolist()
+        return sum(rule.costs[order[bit]] for bit, differs in enumerate(differing) if differs == "1") <= rule.limit
 
     def _accepted(self, query: Query, places: list[int]) -> list[int]:
         """Nearest first, the earlier one of equals."""

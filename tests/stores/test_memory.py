@@ -5,50 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from crawldedup.errors import StoreFullError
 from crawldedup.stores import memory
-from crawldedup.stores.base import Status
-from crawldedup.stores.memory import MemoryStore, SortedKeys
+from crawldedup.stores.base import FOR_EVER, Retention, Status
+from crawldedup.stores.memory import MemoryStore
 
-from .pages import LAYOUT, query, random_page
-
-# Few distinct keys, so that ranges are full and keys come twice; both ends of what 64 bits hold.
-keys = st.one_of(st.integers(0, 20), st.integers(2**64 - 5, 2**64 - 1), st.integers(0, 2**64 - 1))
-ranges = st.lists(st.tuples(keys, keys).map(sorted), max_size=5)
-
-
-@given(
-    steps=st.lists(st.tuples(st.sampled_from(["add", "add", "remove"]), keys), max_size=60),
-    ranges=ranges,
-    limit=st.integers(1, 20),
-    room=st.integers(1, 8),
-)
-def test_sorted_keys_are_a_sorted_list(
-    steps: list[tuple[str, int]], ranges: list[tuple[int, int]], limit: int, room: int
-) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "_DELTA_ROOM", room)
-        sorted_keys, plain = SortedKeys(), []
-        for step, key in steps:
-            if step == "add":
-                sorted_keys.add(key)
-                plain.append(key)
-            elif plain:
-                key = plain.pop(key % len(plain))
-                sorted_keys.remove(key)
-    # The third of a range that is looked for lies within it.
-    wanted = [(low, low + (high - low) // 3 if high >= low else low, high) for low, high in ranges]
-    lows, middles, highs = (np.array([bounds[side] for bounds in wanted], np.uint64) for side in range(3))
-    within = []
-    for number, (low, middle, high) in enumerate(wanted):
-        inside = [key for key in sorted(plain) if low <= key <= high]
-        below = [key for key in inside if key < middle]
-        near = below[max(len(below) - limit, 0) :] + [key for key in inside if key >= middle][:limit]
-        within += [(number, key) for key in near]
-    assert sorted_keys.ranges(lows, middles, highs, limit) == within
-    assert len(sorted_keys) == len(plain)
+from .backends import Clock
+from .pages import LAYOUT, query, random_page, url_key_of
 
 
 def test_threads_may_share_a_store() -> None:
@@ -68,3 +32,60 @@ def test_threads_may_share_a_store() -> None:
     assert statuses.count(Status.NEW) == 100
     assert statuses.count(Status.EXACT) == 300
     assert store.info().pages == 100
+
+
+@pytest.fixture
+def small_store(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
+    """A store with few page numbers."""
+    monkeypatch.setattr(memory, "MAX_PAGES", 20)
+    monkeypatch.setattr(memory, "_FIRST_ROOM", 4)
+    return MemoryStore(LAYOUT)
+
+
+def add(store: MemoryStore, number: int, retention: Retention = FOR_EVER) -> None:
+    page = random_page(np.random.default_rng(number))
+    assert store.check_and_add(query(page, f"https://example.com/{number}", retention=retention)).status is Status.NEW
+
+
+def test_a_full_store_refuses_pages_until_there_is_room(small_store: MemoryStore) -> None:
+    for number in range(20):
+        add(small_store, number)
+    with pytest.raises(StoreFullError, match="limit of 20 pages"):
+        add(small_store, 20)
+    assert small_store.info().pages == 20
+    assert small_store.forget(url_key_of("https://example.com/7"))
+    add(small_store, 21)
+    with pytest.raises(StoreFullError):
+        add(small_store, 22)
+    urls = [record.url for batch in small_store.records() for record in batch]
+    assert urls == [f"https://example.com/{number}" for number in (*range(7), *range(8, 20), 21)]
+
+
+def test_numbers_of_pages_do_not_run_out_while_pages_go(small_store: MemoryStore) -> None:
+    for number in range(500):
+        add(small_store, number, Retention(max_pages=15))
+    assert small_store.info().pages == 15
+
+
+def test_pages_are_told_and_pruned_once_while_they_are_numbered_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_FIRST_ROOM", 4)
+    monkeypatch.setattr(memory, "_BATCH", 5)
+    clock = Clock()
+    store = MemoryStore(LAYOUT, clock=clock)
+    for number in range(60):
+        add(store, number)
+    reading = store.records()
+    told = [record.url for record in next(reading)]
+    clock.wait(101)
+    ttl = Retention(ttl_seconds=100)
+    pruning = store.prune(ttl)
+    assert [next(pruning).freed for _ in range(2)] == [5, 10]
+    for number in range(30):
+        assert store.forget(url_key_of(f"https://example.com/{number}")) == (number >= 10)
+    # The third of the rows that is gone makes these move the others.
+    for number in range(100, 140):
+        add(store, number)
+    assert list(pruning)[-1].freed == 40
+    assert store.info().pages == 40
+    told += [record.url for batch in reading for record in batch]
+    assert told == [f"https://example.com/{number}" for number in (*range(5), *range(100, 140))]

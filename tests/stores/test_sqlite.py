@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from pathlib import Path
 
+    from crawldedup.stores.base import Answer, Query
+
     from .pages import Page
 
 PROCESSES = multiprocessing.get_context("spawn")
@@ -31,9 +33,13 @@ def page_number(number: int) -> Page:
 
 
 def add(store: SqliteStore, number: int) -> int:
-    answer = store.check_and_add(query(page_number(number), f"https://example.com/{number}"))
+    answer = store.check_and_add(question(number))
     assert answer.status is Status.NEW
     return answer.pages
+
+
+def question(number: int) -> Query:
+    return query(page_number(number), f"https://example.com/{number}")
 
 
 @pytest.fixture
@@ -91,6 +97,14 @@ class TestForeignFiles:
 
     def test_a_database_of_another_program_is_refused(self, foreign_database: Path) -> None:
         self.assert_refused_unmodified(foreign_database, "SQLite file of another program")
+
+    def test_a_file_of_another_layout_is_refused(self, path: Path) -> None:
+        store = SqliteStore(str(path), LAYOUT)
+        store.open()
+        store.close()
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            db.execute("PRAGMA user_version = 7")
+        self.assert_refused_unmodified(path, r"another version of crawldedup \(layout 7; this is 1\)")
 
     def test_a_marked_but_empty_database_of_another_program_is_refused(self, path: Path) -> None:
         with contextlib.closing(sqlite3.connect(path)) as db:
@@ -175,6 +189,23 @@ class TestFullDisk:
         store.close()
         assert_whole(path, added, absent=added)
 
+    def test_of_many_pages_those_that_found_room_are_answered_and_kept(self, path: Path) -> None:
+        store = SqliteStore(str(path), LAYOUT)
+        store.open()
+        add(store, 0)
+        assert store._connection is not None
+        (size,) = store._connection.execute("PRAGMA page_count").fetchone()
+        store._connection.execute(f"PRAGMA max_page_count = {size + 30}")
+        answers: list[Answer] = []
+        with pytest.raises(StoreFullError, match="no room left"):
+            answers.extend(store.check_many([question(number) for number in range(2000)]))
+        kept = len(answers)
+        assert [answer.pages for answer in answers] == list(range(1, kept + 1))
+        assert [answer.status for answer in answers] == [Status.REVISIT] + [Status.NEW] * (kept - 1)
+        assert 100 < kept < 2000
+        store.close()
+        assert_whole(path, kept, absent=kept)
+
     def test_a_disk_that_refuses_to_write_costs_no_page_that_was_kept(self, path: Path) -> None:
         pipe, far_end = PROCESSES.Pipe()
         process = PROCESSES.Process(target=fill_until_refused, args=(str(path), far_end))
@@ -245,3 +276,62 @@ def test_clearing_one_namespace_gives_its_room_back_and_leaves_the_other(path: P
             add(one, number)
     assert one.info().bytes < 1.5 * size
     assert len(two.find(query(page_number(0), ""))) == 1
+
+
+def test_the_number_of_a_page_is_not_given_again(path: Path) -> None:
+    store = SqliteStore(str(path), LAYOUT)
+    store.open()
+    for number in range(3):
+        add(store, number)
+    for number in (2, 1):
+        assert store.forget(question(number).entry.url_key)
+    assert add(store, 3) == 2
+    assert store._connection is not None
+    assert store._connection.execute("SELECT number FROM pages_1").fetchall() == [(1,), (4,)]
+    store.forget(question(0).entry.url_key)
+    store.forget(question(3).entry.url_key)
+    assert store.info().pages == 0
+    assert add(store, 4) == 1
+    store.close()
+
+
+def test_a_store_without_page_numbers_left_is_full(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SqliteStore(str(path), LAYOUT)
+    store.open()
+    for number in range(3):
+        add(store, number)
+    monkeypatch.setattr("crawldedup.stores.sqlite.MAX_PAGES", 4)
+    with pytest.raises(StoreFullError, match="page numbers"):
+        add(store, 3)
+    assert [answer.status for answer in store.check_many([question(0), question(2)])] == [Status.REVISIT] * 2
+    store.close()
+    assert_whole(path, 3, absent=3)
+
+
+def test_one_that_checks_many_pages_without_a_rest_leaves_others_their_turn(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crawldedup.stores.sqlite_file.BUSY_SECONDS", 1.0)
+    store = SqliteStore(str(path), LAYOUT)
+    store.open()
+    pipe, far_end = PROCESSES.Pipe()
+    process = PROCESSES.Process(target=check_for_ever, args=(str(path), far_end))
+    process.start()
+    far_end.close()
+    assert pipe.recv() == 200
+    for number in range(200, 250):
+        add(store, number)
+    process.kill()
+    process.join()
+    store.close()
+    assert_whole(path, 250)
+
+
+def check_for_ever(path: str, pipe: Connection) -> None:
+    store = SqliteStore(path, LAYOUT)
+    store.open()
+    questions = [question(number) for number in range(200)]
+    pipe.send(len(list(store.check_many(questions))))
+    while True:
+        for _ in store.check_many(questions):
+            pass

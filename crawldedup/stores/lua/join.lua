@@ -2,17 +2,19 @@
 -- Answers {'joined', number, first, pages} or {'profile', the index's profile}.
 
 local profile, order = ARGV[1], ARGV[2]
-local now, lease = tonumber(ARGV[3]) or tonumber(redis.call('TIME')[1]), tonumber(ARGV[4])
+local now, lease = tonumber(ARGV[3]) or tonumber(call('TIME')[1]), tonumber(ARGV[4])
 if meta.profile and meta.profile ~= profile then return {'profile', meta.profile} end
 
 local number = tonumber(ARGV[5])
 -- Numbers grow with the clock, so that none comes twice when the index was lost and its counter with it.
-if number == 0 then number = math.max(meta.crawlers + 1, now) end
-redis.call('HSET', META, 'profile', profile, 'order', order, 'crawlers', math.max(meta.crawlers, number))
-redis.call('ZREMRANGEBYSCORE', PREFIX .. 'c', '-inf', now)
-redis.call('ZREM', PREFIX .. 'c', number)
+if number == 0 then number = max(meta.crawlers + 1, now) end
+call('HSET', META, 'profile', profile, 'order', order, 'crawlers', max(meta.crawlers, number))
+-- Keys may be left of an index that lost its head: by the clock, this one is another.
+if not meta.epoch then call('HSET', META, 'epoch', now) end
+call('ZREMRANGEBYSCORE', PREFIX .. 'c', '-inf', now)
+call('ZREM', PREFIX .. 'c', number)
 local first = number
-if redis.call('ZCARD', PREFIX .. 'c') > 0 then first = meta.first end
-redis.call('HSET', META, 'first', first)
-redis.call('ZADD', PREFIX .. 'c', now + lease, number)
+if call('ZCARD', PREFIX .. 'c') > 0 then first = meta.first end
+call('HSET', META, 'first', first)
+call('ZADD', PREFIX .. 'c', now + lease, number)
 return {'joined', number, first, meta.pages}

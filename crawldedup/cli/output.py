@@ -1,0 +1,44 @@
+"""What commands print: JSON, messages, and how far they are."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from crawldedup.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.console import Console
+
+_LONGEST_MESSAGE = 2000
+
+
+def print_json(out: Console, value: Any) -> None:
+    """One object a line."""
+    # ASCII only: text from pages may not even be valid Unicode. Rich must not wrap it.
+    print(json.dumps(value), file=out.file)
+
+
+def print_error(err: Console, error: Exception) -> None:
+    """One line, whatever the error quotes."""
+    err.print(Text(f"crawldedup: {safe_message(str(error))}"))
+
+
+def safe_message(message: str) -> str:
+    """A message of ours, with what it quotes made safe to show."""
+    return printable(message, _LONGEST_MESSAGE)
+
+
+@contextmanager
+def progress_bar(err: Console, doing: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal's last line; what it yields is to be called with what is done, and what there is about."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+        task = progress.add_task(doing, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=max(done, total))

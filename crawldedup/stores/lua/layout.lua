@@ -1,0 +1,100 @@
+-- Layout of one index, all keys behind one prefix (KEYS[1] .. suffix), all in one hash slot:
+--
+--   m               hash: profile, order, epoch, pages, next, depth, split, crawlers, first, oldest, sweep
+--   c               sorted set: crawlers at work, score = when the lease ends
+--   w               hash: the process of each crawler
+--   <e>:t<n>:<b>    sorted set: one bucket of permuted table n; member = 5 bytes of key .. 4 bytes of page number
+--   <e>:f<n>:<d>    string: which parts of the buckets of depth d of table n hold a key, one bit a part
+--   <e>:u:<b>       sorted set: one bucket of the URL table, members alike
+--   <e>:r:<n>       list: records of the pages 512 n .. 512 n + 511; an empty one was removed
+--
+-- e is the epoch: an index that is cleared, or begun again after its head was lost, goes on among other keys.
+--
+-- A table is cut into buckets by the leading bits of the key, so that each stays a small packed list in the
+-- server. The cut is linear hashing over prefixes: the first `split` of the 2^depth buckets are already cut one
+-- bit deeper. Each page that is added may cut one more bucket in every table: the index grows page by page and
+-- never stops to reorganise. Bucket b of depth d is named 2^d + b.
+--
+-- Most of a page's ranges are empty. The filter tells so for all of them in a call or two, where asking the buckets
+-- costs a call each. Its bits are set when a key is filed, and set anew when the bucket is cut; in between a bit may be
+-- left over from a page that is gone.
+
+local PREFIX = KEYS[1]
+local META = PREFIX .. 'm'
+local BUCKET_PAGES = 48   -- mean members a bucket; it varies from half to twice that, below the packed limit
+local MAX_DEPTH = 28
+local FILTER_BITS = 9     -- a bucket has 2^9 parts
+local RECORDS_A_LIST = 512
+local HEAD = 36           -- bytes of a record before the signature: see records.lua
+local byte, sub, floor, char, concat = string.byte, string.sub, math.floor, string.char, table.concat
+local call, min, max = redis.call, math.min, math.max
+
+local meta = {}
+do
+  local found = call('HMGET', META, 'profile', 'pages', 'next', 'depth', 'split', 'crawlers', 'first', 'oldest',
+    'sweep', 'epoch')
+  meta.profile = found[1]
+  meta.pages = tonumber(found[2]) or 0
+  meta.next = tonumber(found[3]) or 0
+  meta.depth = tonumber(found[4]) or 0
+  meta.split = tonumber(found[5]) or 0
+  meta.crawlers = tonumber(found[6]) or 0
+  meta.first = tonumber(found[7]) or 0
+  meta.oldest = tonumber(found[8]) or 0  -- no page before this one is left
+  meta.sweep = tonumber(found[9]) or 0   -- the page at which the search for expired ones goes on
+  meta.epoch = tonumber(found[10])
+end
+local DATA = PREFIX .. (meta.epoch or 0) .. ':'
+
+local function leading(key)
+  local a, b, c, d = byte(key, 1, 4)
+  return ((a * 256 + b) * 256 + c) * 256 + d
+end
+
+-- The bucket that holds the 32 leading bits `value`: its name, its depth, how many values it spans.
+local function bucket_of(value)
+  local depth = meta.depth
+  local width = 2 ^ (32 - depth)
+  local number = floor(value / width)
+  if number < meta.split then
+    depth, width = depth + 1, width / 2
+    number = floor(value / width)
+  end
+  return 2 ^ depth + number, depth, width
+end
+
+local function bucket_key(table_name, key)
+  return DATA .. table_name .. ':' .. (bucket_of(leading(key)))
+end
+
+-- Bits of a key that the filter of a bucket of this depth tells; a string in the server holds 2^32 bits at most.
+local function filtered_bits(depth)
+  return depth + max(0, min(FILTER_BITS, 32 - depth))
+end
+
+local function page_of(member)
+  local a, b, c, d = byte(member, 6, 9)
+  return ((a * 256 + b) * 256 + c) * 256 + d
+end
+
+local function member_of(key, page)
+  return sub(key, 1, 5) .. struct.pack('>I4', page)
+end
+
+-- The members of a table between two 5-byte keys, both included. A range lies within one bucket, unless the index
+-- grew a lot since the client last heard of its size.
+local function members_between(table_name, low, high, limit)
+  local stem, last = DATA .. table_name .. ':', '[' .. high .. '\255\255\255\255'
+  local first = '[' .. low
+  local value, final = leading(low), leading(high)
+  local number, _, width = bucket_of(value)
+  local members = call('ZRANGEBYLEX', stem .. number, first, last, 'LIMIT', 0, limit)
+  value = (floor(value / width) + 1) * width
+  while value <= final do
+    number, _, width = bucket_of(value)
+    local more = call('ZRANGEBYLEX', stem .. number, first, last, 'LIMIT', 0, limit)
+    for i = 1, #more do members[#members + 1] = more[i] end
+    value = value + width
+  end
+  return members
+end

@@ -1,0 +1,49 @@
+"""What in a server's configuration spoils an index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from redis.exceptions import ResponseError
+
+if TYPE_CHECKING:
+    import redis
+
+# Buckets hold twice the mean at most, and chance adds to it; members are 9 bytes long.
+_MEMBERS: Final = 128
+_MEMBER_BYTES: Final = 9
+
+
+def layout_warnings(client: redis.Redis) -> tuple[str, ...]:
+    """Sentences for a person; none where the server does not tell its configuration."""
+    try:
+        told: Any = client.config_get("*")
+    except ResponseError:
+        # Rented servers often have no CONFIG, and users with few rights may not ask.
+        return ()
+    return tuple(_warnings({_text(name): _text(value) for name, value in told.items()}))
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _warnings(settings: dict[str, str]) -> list[str]:
+    found = []
+    for newer, older, least in (
+        ("zset-max-listpack-entries", "zset-max-ziplist-entries", _MEMBERS),
+        ("zset-max-listpack-value", "zset-max-ziplist-value", _MEMBER_BYTES),
+    ):
+        name = newer if newer in settings else older
+        if int(settings.get(name, least)) < least:
+            found.append(
+                f"{name} is {settings[name]}: from {least} on, sorted sets stay packed, and the tables take a "
+                f"fifth of the memory"
+            )
+    policy = settings.get("maxmemory-policy", "noeviction")
+    if policy.startswith("allkeys") and settings.get("maxmemory", "0") != "0":
+        found.append(
+            f"maxmemory-policy is {policy}: a full server throws parts of the index away at random; with noeviction "
+            f"pages pass unchecked instead, and max_pages or a ttl keeps the index small"
+        )
+    return found
