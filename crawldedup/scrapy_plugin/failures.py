@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.defer import deferred_from_coro
@@ -12,6 +13,8 @@ from crawldedup.printable import printable
 from crawldedup.scrapy_plugin.workers import UnexpectedReadError, WorkerError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy.crawler import Crawler
 
     from crawldedup.scrapy_plugin.tally import Tally
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSE_REASON = "crawldedup_error"
+SILENT_SECONDS = 60.0
+"""After the log said that the store is down, it says so again no sooner."""
 _LONGEST_MESSAGE = 2000
 
 
@@ -34,12 +39,22 @@ class Failures:
     ends the crawl in any case: nothing would be judged.
     """
 
-    def __init__(self, crawler: Crawler, tally: Tally, *, close_on_error: bool) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        tally: Tally,
+        *,
+        close_on_error: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._crawler = crawler
         self._tally = tally
         self._close_on_error = close_on_error
         self._explained: set[str] = set()
         self._store_is_down = False
+        self._outage_was_said = False
+        self._silent_until = float("-inf")
+        self._clock = clock
         self._closing: object | None = None
         self.fatal: str | None = None
 
@@ -79,7 +94,8 @@ class Failures:
         """The store works; says so if it did not before."""
         if self._store_is_down:
             self._store_is_down = False
-            self._log(logging.WARNING, "the store answers again, pages are judged")
+            if self._outage_was_said:
+                self._log(logging.WARNING, "the store answers again, pages are judged")
 
     def close_spider(self, message: str) -> None:
         """Close the spider in the background: waiting for it would wait for the page at hand too."""
@@ -99,7 +115,11 @@ class Failures:
     def _store_failed(self, error: StoreError) -> None:
         if not self._store_is_down:
             self._store_is_down = True
-            self._log(logging.WARNING, f"{error} Pages pass unjudged until the store answers")
+            # A full store still answers for what it knows: page by page it would be down and up again.
+            self._outage_was_said = self._clock() >= self._silent_until
+            if self._outage_was_said:
+                self._silent_until = self._clock() + SILENT_SECONDS
+                self._log(logging.WARNING, f"{error} Pages pass unjudged until the store answers")
 
     def _explain(self, kind: str, message: str, error: Exception | None = None) -> None:
         if kind not in self._explained:

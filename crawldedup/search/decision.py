@@ -85,7 +85,7 @@ class KeyRule:
     limit: int
 
 
-KEY_DEVIATIONS: Final = 4.0
+KEY_DEVIATIONS: Final = 6.0
 _KEY_SCALE: Final = 8
 
 
@@ -94,13 +94,13 @@ def key_rule(weights: Floats, similarity: float, kept: NDArray[np.float64]) -> K
 
     A bit costs minus the log odds of its flip, in eighths. The limit lies so many standard deviations above the mean cost
     of a near duplicate that next to none is lost. `kept` is 1 where a table's keys hold a bit, shape (tables, 64). Of
-    keys that lie in a page's ranges by chance, 5 in 100 pass.
+    keys that lie in a page's ranges by chance, 7 in 100 pass.
     """
     rows = grid_rows(np.abs(weights), steepness(similarity))
     moments = _key_moments()
     costs = moments.cost.take(rows)
     limits = kept @ moments.mean.take(rows) + KEY_DEVIATIONS * np.sqrt(kept @ moments.variance.take(rows))
-    return KeyRule(costs.tobytes(), int(limits.max()))
+    return KeyRule(costs.tobytes(), min(int(limits.max()), _SCALED_LIMIT))
 
 
 class _KeyMoments(NamedTuple):

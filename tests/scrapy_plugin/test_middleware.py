@@ -266,6 +266,17 @@ def test_a_full_store_is_asked_again_at_once() -> None:
     assert Crawl().run(work).counts == {"error/full": 1, "checked": 1, "new": 1}
 
 
+def test_a_store_that_is_full_for_every_other_page_is_not_mentioned_for_each(caplog: pytest.LogCaptureFixture) -> None:
+    async def work(crawl: Crawl) -> None:
+        crawl.store.errors = [StoreFullError("Redis has no memory left."), None] * 5
+        for number in range(10):
+            await crawl.page(str(number), "text")
+
+    assert Crawl().run(work).counts["error/full"] == 5
+    assert caplog.text.count("no memory left") == 1
+    assert caplog.text.count("the store answers again") == 1
+
+
 def test_a_store_that_is_down_at_the_start_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     async def work(crawl: Crawl) -> None:
         await crawl.page("a", "text")

@@ -27,7 +27,7 @@ local FILTER_BITS = 9     -- a bucket has 2^9 parts
 local RECORDS_A_LIST = 512
 local HEAD = 36           -- bytes of a record before the signature: see records.lua
 local byte, sub, floor, char, concat = string.byte, string.sub, math.floor, string.char, table.concat
-local call, min, max = redis.call, math.min, math.max
+local call, min, max, format = redis.call, math.min, math.max, string.format
 
 local meta = {}
 do
@@ -64,7 +64,7 @@ local function bucket_of(value)
 end
 
 local function bucket_key(table_name, key)
-  return DATA .. table_name .. ':' .. (bucket_of(leading(key)))
+  return format('%s%s:%d', DATA, table_name, (bucket_of(leading(key))))
 end
 
 -- Bits of a key that the filter of a bucket of this depth tells; a string in the server holds 2^32 bits at most.

@@ -5,7 +5,7 @@
 -- it is not counted again.
 
 local function list_of(page)
-  return DATA .. 'r:' .. floor(page / RECORDS_A_LIST)
+  return format('%sr:%d', DATA, floor(page / RECORDS_A_LIST))
 end
 
 local function read_record(page)

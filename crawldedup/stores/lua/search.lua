@@ -56,7 +56,8 @@ local function promising(probes)
       local arguments, size = request.arguments, request.size
       arguments[size + 1] = 'GET'
       arguments[size + 2] = width > 0 and UNSIGNED[width] or 'u1'
-      arguments[size + 3] = floor(value / part)
+      -- As text: the server would write a number as a fraction first, which is slow.
+      arguments[size + 3] = format('%d', value / part)
       request.size = size + 3
       request.count = request.count + 1
       request.places[request.count] = i
@@ -106,17 +107,16 @@ local function members_near(number, own, low, prefix, limit)
   local leading_bits = floor(highest / 256)
   local upper, lower = floor(leading_bits / 65536), leading_bits % 65536
   local high = char(floor(upper / 256), upper % 256, floor(lower / 256), lower % 256, highest % 256)
-  local name = 't' .. number
   local members
   if prefix > meta.depth then
-    members = call('ZRANGEBYLEX', DATA .. name .. ':' .. (bucket_of(value)), '[' .. low,
+    members = call('ZRANGEBYLEX', format('%st%d:%d', DATA, number, (bucket_of(value))), '[' .. low,
       '[' .. high .. '\255\255\255\255', 'LIMIT', 0, limit)
   else
-    members = members_between(name, low, high, limit)
+    members = members_between('t' .. number, low, high, limit)
   end
   if #members < limit then return members end
   local middle = middle_of(own, low, high)
-  local key = bucket_key(name, middle)
+  local key = bucket_key('t' .. number, middle)
   local below = call('ZREVRANGEBYLEX', key, '(' .. middle, '[' .. low, 'LIMIT', 0, limit)
   local near = {}
   for i = #below, 1, -1 do near[#near + 1] = below[i] end
