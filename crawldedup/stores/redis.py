@@ -180,22 +180,25 @@ class RedisStore:
             self._client.unlink(*batch)
 
     def prune(self, retention: Retention) -> Iterator[Pruned]:
-        """See `Store`."""
+        """See `Store`. What has expired goes first, or live pages would go for it."""
         first, freed = 0, 0
-        limits = (retention.ttl_seconds or 0, int(retention.refresh), retention.max_pages or 0)
+        limits = (retention.ttl_seconds or 0, int(retention.refresh))
         while True:
             with self._errors():
-                removed, following, oldest, pages = self._run(
-                    "prune", self._now() or "", *limits, first, _PRUNED_AT_ONCE
-                )
+                asked = (self._now() or "", *limits, 0, first, _PRUNED_AT_ONCE)
+                removed, following, oldest, pages = self._ask("prune", *asked)
             freed += removed
-            is_crowded = retention.max_pages is not None and pages > retention.max_pages and oldest < following
-            if not is_crowded:
-                # Before the oldest page there is nothing to look at.
-                first = max(first + _PRUNED_AT_ONCE, oldest - oldest % _PRUNED_AT_ONCE)
-            yield Pruned(min(max(first, oldest), following), freed)
+            # Before the oldest page there is nothing to look at.
+            first = max(first + _PRUNED_AT_ONCE, oldest - oldest % _PRUNED_AT_ONCE)
+            yield Pruned(min(first, following), freed)
             if first >= following:
-                return
+                break
+        while retention.max_pages is not None and pages > retention.max_pages and oldest < following:
+            with self._errors():
+                asked = (self._now() or "", *limits, retention.max_pages, first, _PRUNED_AT_ONCE)
+                removed, following, oldest, pages = self._ask("prune", *asked)
+            freed += removed
+            yield Pruned(following, freed)
 
     def records(self) -> Iterator[list[Record]]:
         """See `Store`."""

@@ -56,3 +56,12 @@ def test_changing_all_keys_keeps_what_was_added_and_removed_since() -> None:
     keys.remove(3)
     keys.change(lambda before: before * np.uint64(10))
     assert keys.between(0, 100) == [10, 40, 50]
+
+
+def test_keys_that_were_removed_do_not_count_against_the_limit() -> None:
+    keys = SortedKeys(np.arange(100, dtype=np.uint64))
+    for gone in (48, 49, 52):
+        keys.remove(gone)
+    low, middle, high = (np.array([key], np.uint64) for key in (10, 50, 90))
+    _, found = keys.ranges(low, middle, high, 3)
+    assert found.tolist() == [45, 46, 47, 50, 51, 53]

@@ -304,6 +304,10 @@ def test_a_store_without_page_numbers_left_is_full(path: Path, monkeypatch: pyte
     with pytest.raises(StoreFullError, match="page numbers"):
         add(store, 3)
     assert [answer.status for answer in store.check_many([question(0), question(2)])] == [Status.REVISIT] * 2
+    answers = store.check_many([question(0), question(3), question(2)])
+    assert next(answers).status is Status.REVISIT
+    with pytest.raises(StoreFullError, match="page numbers"):
+        next(answers)
     store.close()
     assert_whole(path, 3, absent=3)
 
@@ -315,14 +319,16 @@ def test_one_that_checks_many_pages_without_a_rest_leaves_others_their_turn(
     store = SqliteStore(str(path), LAYOUT)
     store.open()
     pipe, far_end = PROCESSES.Pipe()
-    process = PROCESSES.Process(target=check_for_ever, args=(str(path), far_end))
+    process = PROCESSES.Process(target=check_for_ever, args=(str(path), far_end), daemon=True)
     process.start()
     far_end.close()
     assert pipe.recv() == 200
-    for number in range(200, 250):
-        add(store, number)
-    process.kill()
-    process.join()
+    try:
+        for number in range(200, 250):
+            add(store, number)
+    finally:
+        process.kill()
+        process.join()
     store.close()
     assert_whole(path, 250)
 

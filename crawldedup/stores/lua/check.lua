@@ -53,6 +53,6 @@ for i = 1, #expired do
   if expired[i][1] ~= own_page then remove_page(expired[i][1], expired[i][2]) end
 end
 grow(#keys / 8, 2)
-if question.oldest > 0 and page % 16 == 0 then sweep(64, question.oldest, question.refresh) end
+if question.oldest > 0 and page % 16 == 0 then sweep(64, question.oldest, question.refresh, 32) end
 if max_pages > 0 then evict(max_pages, 2) end
 return {'new', 0, meta.pages, compared, false}

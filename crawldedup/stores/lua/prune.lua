@@ -1,12 +1,15 @@
--- Free what has expired among some pages, and the oldest of those that are too many. KEYS: prefix. ARGV: now, ttl or 0,
--- refresh, most pages or 0, first page to look at, how many. Answers {pages freed, number of the next page to be added,
--- number of the first that may be left, pages}.
+-- Free what has expired among some pages, and lists of which nothing is left; or the oldest of those that are too many. KEYS:
+-- prefix. ARGV: now, ttl or 0, refresh, most pages or 0, first page to look at, how many. Answers {pages freed, number of the
+-- next page to be added, number of the first that may be left, pages}.
 
 local now, ttl = tonumber(ARGV[1]) or tonumber(call('TIME')[1]), tonumber(ARGV[2])
 local refresh, max_pages = tonumber(ARGV[3]), tonumber(ARGV[4])
 local first, count = tonumber(ARGV[5]), tonumber(ARGV[6])
 local freed = 0
-if max_pages > 0 then freed = evict(max_pages, count) end
-if ttl > 0 then freed = freed + (free_expired(first, count, now - ttl, refresh)) end
-if first % RECORDS_A_LIST + count >= RECORDS_A_LIST then drop_if_empty(floor(first / RECORDS_A_LIST)) end
+if max_pages > 0 then
+  freed = evict(max_pages, count)
+else
+  if ttl > 0 then freed = free_expired(first, count, now - ttl, refresh) end
+  if first % RECORDS_A_LIST + count >= RECORDS_A_LIST then drop_if_empty(floor(first / RECORDS_A_LIST), 32) end
+end
 return {freed, meta.next, meta.oldest, meta.pages}

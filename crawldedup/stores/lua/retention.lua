@@ -1,7 +1,7 @@
 -- Freeing pages that have expired or are too many.
 
--- Free the pages from number `first` on, `count` of them, that were last of use before `oldest`; how many were freed,
--- and whether all of the list that they end is gone by now.
+-- Free the pages from number `first` on, `count` of them, that were last of use before `oldest`; how many were freed, and how
+-- many are left.
 local function free_expired(first, count, oldest, refresh)
   local place = first % RECORDS_A_LIST
   local records = call('LRANGE', list_of(first), place, place + count - 1)
@@ -19,25 +19,46 @@ local function free_expired(first, count, oldest, refresh)
   return freed, left
 end
 
--- A list of removed pages only is no more than a list of holes. The last list is still being filled.
-local function drop_if_empty(list)
+-- A list of next to nothing but holes goes; the `movable` pages that may be left in it are added again behind the others.
+-- The last list is still being filled.
+local function drop_if_empty(list, movable)
   if list >= floor(meta.next / RECORDS_A_LIST) then return end
-  local name = DATA .. 'r:' .. list
-  local records = call('LRANGE', name, 0, -1)
+  local name = format('%sr:%d', DATA, list)
+  local records, left = call('LRANGE', name, 0, -1), {}
   for i = 1, #records do
-    if #records[i] > 0 then return end
+    if #records[i] > 0 then left[#left + 1] = i end
   end
+  if #left > movable then return end
+  for _, i in ipairs(left) do
+    local keys = keys_of(records[i])
+    remove_page(list * RECORDS_A_LIST + i - 1, records[i])
+    add(keys, records[i])
+  end
+  if #left > 0 then call('HSET', META, 'pages', meta.pages, 'next', meta.next) end
   call('UNLINK', name)
 end
 
--- Look at the next `count` pages for expired ones; the search goes round and round.
-local function sweep(count, oldest, refresh)
+-- Look at the next pages for expired ones, `count` pages and a few hundred holes; the search goes round and round. `movable`
+-- is how many pages may be moved for their list to go.
+local function sweep(count, oldest, refresh, movable)
+  local looked = 0
   if meta.sweep >= meta.next then meta.sweep = meta.oldest - meta.oldest % count end
-  local freed = free_expired(meta.sweep, count, oldest, refresh)
-  meta.sweep = meta.sweep + count
-  if freed > 0 and meta.sweep % RECORDS_A_LIST == 0 then drop_if_empty(meta.sweep / RECORDS_A_LIST - 1) end
-  call('HSET', META, 'sweep', meta.sweep)
-  return freed
+  for _ = 1, 8 do
+    local first = meta.sweep
+    if looked >= count or first >= meta.next then break end
+    local following, left = first + count, 0
+    if first % RECORDS_A_LIST == 0 and call('EXISTS', list_of(first)) == 0 then
+      following = first + RECORDS_A_LIST
+    else
+      local freed
+      freed, left = free_expired(first, count, oldest, refresh)
+      looked = looked + freed + left
+      if following % RECORDS_A_LIST == 0 then drop_if_empty(following / RECORDS_A_LIST - 1, movable) end
+    end
+    if left == 0 and meta.oldest >= first then meta.oldest = max(meta.oldest, min(following, meta.next)) end
+    meta.sweep = following
+  end
+  call('HSET', META, 'sweep', meta.sweep, 'oldest', meta.oldest)
 end
 
 -- Forget the pages that were added first while there are more than `most`, but `wanted` of them at the utmost.

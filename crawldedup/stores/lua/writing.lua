@@ -22,9 +22,9 @@ end
 local function file(number, key, page)
   local value = leading(key)
   local bucket, depth = bucket_of(value)
-  local added = call('ZADD', DATA .. 't' .. number .. ':' .. bucket, 0, member_of(key, page))
-  local part = floor((value * 256 + byte(key, 5)) / 2 ^ (40 - filtered_bits(depth)))
-  call('SETBIT', DATA .. 'f' .. number .. ':' .. depth, part, 1)
+  local added = call('ZADD', format('%st%d:%d', DATA, number, bucket), '0', member_of(key, page))
+  local part = (value * 256 + byte(key, 5)) / 2 ^ (40 - filtered_bits(depth))
+  call('SETBIT', format('%sf%d:%d', DATA, number, depth), format('%d', part), '1')
   return added
 end
 
@@ -128,11 +128,20 @@ local function permute(record, order)
   return concat(key)
 end
 
--- Take a page out of the permuted tables; its keys are worked out anew, for this is rare and they are long.
-local function unfile(page, record)
+-- The keys of a page in the permuted tables, worked out anew, for this is rare and they are long.
+local function keys_of(record)
   local order = call('HGET', META, 'order')
+  local keys = {}
   for number = 0, #order / 128 - 1 do
-    local key = permute(record, sub(order, number * 128 + 1, number * 128 + 128))
+    keys[number + 1] = permute(record, sub(order, number * 128 + 1, number * 128 + 128))
+  end
+  return concat(keys)
+end
+
+local function unfile(page, record)
+  local keys = keys_of(record)
+  for number = 0, #keys / 8 - 1 do
+    local key = sub(keys, number * 8 + 1, number * 8 + 8)
     call('ZREM', bucket_key('t' .. number, key), member_of(key, page))
   end
 end
