@@ -17,7 +17,8 @@ from redis.exceptions import NoScriptError
 from crawldedup.errors import ProfileMismatchError, StoreUnavailableError
 from crawldedup.stores.base import LEASE_SECONDS, Answer, Crawler, Pruned, Status, StoreInfo, shown_url
 from crawldedup.stores.process import is_gone, own_process
-from crawldedup.stores.redis_client import connect, once_more, store_errors
+from crawldedup.stores.redis_client import connect, once_more
+from crawldedup.stores.redis_errors import store_errors
 from crawldedup.stores.redis_health import layout_warnings
 from crawldedup.stores.redis_wire import (
     RECORDS_A_LIST,

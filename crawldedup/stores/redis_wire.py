@@ -52,15 +52,30 @@ _PARTS_OF: Final = {
     "heartbeat": ("layout",),
 }
 SCRIPTS: Final = tuple(_PARTS_OF)
-_HOME: Final = ("layout", "spread_guard", "records", "writing", "home_common")
-_SPREAD: Final = ("layout", "spread_guard", "records", "writing", "search", "spread_common")
+_GUARDED: Final = ("layout", "spread_guard", "records")
+_AT_HOME: Final = (*_GUARDED, "home_filing")
+_REMOVING: Final = (*_GUARDED, "writing", "home_filing", "home_removing")
+_READING: Final = (*_GUARDED, "search", "spread_reading")
 _PARTS_ON_CLUSTERS: Final = {
-    **dict.fromkeys(("home_confirm", "home_forget", "home_load", "home_pending", "home_retract"), _HOME),
-    **dict.fromkeys(("home_compare", "home_count", "home_free", "home_visit"), (*_HOME, "search")),
-    "home_admit": (*_HOME, "retention", "search"),
-    "home_prune": (*_HOME, "retention"),
+    "home_admit": (*_REMOVING, "retention", "search"),
+    "home_compare": (*_GUARDED, "search"),
+    "home_confirm": _AT_HOME,
+    "home_count": (*_AT_HOME, "writing", "search"),
+    "home_forget": _REMOVING,
+    "home_free": (*_REMOVING, "search"),
+    "home_load": _REMOVING,
+    "home_meet": _AT_HOME,
+    "home_pending": _AT_HOME,
+    "home_prune": (*_REMOVING, "retention"),
+    "home_retract": _REMOVING,
+    "home_visit": (*_AT_HOME, "writing", "search"),
+    "home_waiting": _AT_HOME,
+    "spread_add": (*_GUARDED, "writing", "spread_filing"),
     "spread_begin": ("layout",),
-    **dict.fromkeys(("spread_add", "spread_file", "spread_heal", "spread_look", "spread_unfile"), _SPREAD),
+    "spread_heal": _READING,
+    "spread_look": _READING,
+    "spread_since": _READING,
+    "spread_unfile": _GUARDED,
 }
 
 

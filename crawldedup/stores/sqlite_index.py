@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from crawldedup.stores.base import Entry, Keys, Layout, Query, Retention
 
-BYTES_A_KEY: Final = 20
-"""Bytes of a file for one row id, when they are inserted in random order; measured at a million."""
+BYTES_A_KEY: Final = 16
+"""Bytes of a file for one row id, inserted in random order: 15.4 at a million of them."""
 _SIGN: Final = 1 << 63
 
 

@@ -217,7 +217,7 @@ class TestServerTrouble:
     def test_a_server_that_does_not_answer_in_time_is_unavailable(
         self, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("crawldedup.stores.redis_client.TIMEOUT_SECONDS", 0.1)
+        monkeypatch.setattr("crawldedup.stores.redis_url.TIMEOUT_SECONDS", 0.1)
         store = RedisStore(redis_server.url, LAYOUT)
         store.open()
         check(store, 0)

@@ -35,9 +35,9 @@ from crawldedup.stores.redis_client import (
     check_cluster_url,
     connect,
     connect_cluster,
-    store_errors,
     through_failover,
 )
+from crawldedup.stores.redis_errors import store_errors
 from tests.servers import Certificates, free_port
 
 

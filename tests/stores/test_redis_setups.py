@@ -21,9 +21,9 @@ from crawldedup.stores.redis_client import (
     SENTINEL_ACL_RULES,
     connect,
     connect_cluster,
-    store_errors,
     through_failover,
 )
+from crawldedup.stores.redis_errors import store_errors
 from tests.servers import Certificates, ClusterSetup, RedisServer, SentinelSetup, wait_until
 
 from .pages import LAYOUT, query, random_page

@@ -1,0 +1,109 @@
+"""From the Redis client's errors to ours."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import TYPE_CHECKING, Final
+
+import redis
+from redis.exceptions import (
+    AskError,
+    ClusterCrossSlotError,
+    ClusterError,
+    MovedError,
+    NoPermissionError,
+    RedisClusterException,
+    TryAgainError,
+)
+from redis.sentinel import MasterNotFoundError
+
+from crawldedup.errors import (
+    ConfigurationError,
+    CrawlDedupError,
+    StoreError,
+    StoreFullError,
+    StoreUnavailableError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class UnknownServiceError(MasterNotFoundError):
+    """Sentinels answered, and none has heard of the service."""
+
+
+@contextlib.contextmanager
+def store_errors(shown_url: str, was_in: Callable[[], bool]) -> Iterator[None]:
+    """The client's errors as ours. `shown_url` is the store's without its password.
+
+    What only a change of the settings can mend is a ConfigurationError, unless the server has let us in before
+    (`was_in`): then it is being reconfigured, and no crawl must end for that.
+    """
+    try:
+        yield
+    except (redis.RedisError, RedisClusterException, OSError) as error:
+        raise _as_ours(error, shown_url, was_in()) from error
+
+
+def _as_ours(error: Exception, store: str, was_in: bool) -> CrawlDedupError:
+    text = str(error)
+    if refusal := refusal_of(error) or _wrong_kind(error, store):
+        message = f"{store} {refusal}: {text}"
+        return StoreUnavailableError(message) if was_in else ConfigurationError(message)
+    # Redis 6.2 hides the code of an error inside a script in the middle of the message.
+    if isinstance(error, redis.OutOfMemoryError) or re.search(r"\bOOM\b", text):
+        return StoreFullError(f"{store} is full (maxmemory reached): {text}")
+    if may_pass(error):
+        return StoreUnavailableError(f"{store} cannot be used: {text}")
+    if "DB index" in text:
+        return ConfigurationError(f"{store} names a database the server does not have: {text}")
+    return StoreError(f"{store}: {text}")
+
+
+def refusal_of(error: BaseException) -> str | None:
+    """What a server has against us, if that is what the error says."""
+    if isinstance(error, redis.AuthenticationError):
+        return "refuses the user or the password"
+    if isinstance(error, NoPermissionError):
+        return "does not let this user work"
+    if isinstance(error, UnknownServiceError):
+        return "names a service that the sentinels do not know"
+    if isinstance(error, redis.ConnectionError) and _TLS_TROUBLE.search(str(error)):
+        return "and this program do not agree on TLS"
+    # A cluster's client wraps what befell it when it connects.
+    if isinstance(error, RedisClusterException) and error.__cause__ is not None:
+        return refusal_of(error.__cause__)
+    return None
+
+
+def _wrong_kind(error: Exception, store: str) -> str | None:
+    """What the server is instead of what the URL takes it for."""
+    if isinstance(error, MovedError) and not store.startswith("redis+cluster:"):
+        return "is a node of a cluster, so write redis+cluster://"
+    if isinstance(error, RedisClusterException) and "Cluster mode is not enabled" in str(error):
+        return "is not a node of a cluster, so write redis://"
+    return None
+
+
+_UNAVAILABLE_KINDS: Final = (
+    redis.ConnectionError,
+    redis.TimeoutError,
+    redis.ReadOnlyError,
+    ClusterError,
+    AskError,
+    TryAgainError,
+    ClusterCrossSlotError,
+    RedisClusterException,
+    OSError,
+)
+_UNAVAILABLE: Final = re.compile(
+    r"\b(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|READONLY|BUSY|NOREPLICAS|MISCONF)\b|access a non local key"
+)
+_TLS_TROUBLE: Final = re.compile(r"CERTIFICATE_VERIFY_FAILED|ALERT_CERTIFICATE_REQUIRED")
+
+
+def may_pass(error: Exception) -> bool:
+    """True for what time may mend."""
+    return isinstance(error, _UNAVAILABLE_KINDS) or _UNAVAILABLE.search(str(error)) is not None
