@@ -5,10 +5,13 @@
   atomic. It keeps fingerprints only: no record, no URL, nothing to verify with.
 - `DatasketchIndex`, datasketch's MinHashLSH with its Redis storage: a query and an insertion. It keeps band hashes and
   page numbers only.
+
+Both are a server to fill, then its memory, or the time of its commands.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -16,17 +19,19 @@ import numpy as np
 import redis
 
 from benchmarks.peers import load
+from benchmarks.redis_server import CLIENT_CORE, IndexServer, measure, pinned, progress
 from crawldedup.search.tables import rotated_tables
 from crawldedup.stores.base import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from benchmarks.redis_server import TimeRow
     from crawldedup.stores.base import Query
 
-    Progress = Callable[[int], None]
+    Advance = Callable[[int], None]
 
 HAMMING_DISTANCE = 3
 """What the literature calls a near duplicate, of 64 bits."""
@@ -39,11 +44,14 @@ _CHUNK = 10_000
 class PlainTables:
     """One sorted set a table, its members the permuted fingerprints, 8 bytes."""
 
+    candidates = None
+
     def __init__(self, url: str, tables: int = 2) -> None:
+        self.name = f"{tables} tables, one sorted set each"
         self.tables = rotated_tables(tables)
         self._client = redis.Redis.from_url(url, socket_timeout=None)
 
-    def fill(self, pages: int, progress: Progress) -> None:
+    def fill(self, pages: int, advance: Advance) -> None:
         """Add random fingerprints."""
         rng = np.random.default_rng(1)
         for start in range(0, pages, _CHUNK):
@@ -53,10 +61,13 @@ class PlainTables:
                 packed = table.keys(fingerprints).astype(">u8").tobytes()
                 members = [part for place in range(0, len(packed), 8) for part in (0, packed[place : place + 8])]
                 self._client.execute_command("ZADD", f"t{number}", *members)  # type: ignore[no-untyped-call]
-            progress(count)
+            advance(count)
 
-    def ask(self, query: Query) -> Status:
-        """Look in the query's ranges, and add the page if nothing near is there."""
+    def ask(self, items: Sequence[Query]) -> list[Status]:
+        """Look in each query's ranges, and add the page if nothing near is there."""
+        return [self._ask(query) for query in items]
+
+    def _ask(self, query: Query) -> Status:
         plan = query.plan
         lows, highs = plan.lows.astype(">u8").tobytes(), plan.highs.astype(">u8").tobytes()
         ranges = self._client.pipeline(transaction=False)
@@ -80,6 +91,8 @@ class PlainTables:
 class DatasketchIndex:
     """MinHashLSH with storage in Redis; pages are numbers, their signatures are not kept."""
 
+    candidates = None
+
     def __init__(self, url: str) -> None:
         peer = load("datasketch", "datasketch")
         if peer is None:
@@ -97,17 +110,19 @@ class DatasketchIndex:
         )
         self.name = f"datasketch {peer.version} MinHashLSH, {self._lsh.b} bands of {self._lsh.r}"
 
-    def fill(self, pages: int, progress: Progress) -> None:
+    def fill(self, pages: int, advance: Advance) -> None:
         """Add random signatures, through datasketch's session for many."""
         rng = np.random.default_rng(1)
         with self._lsh.insertion_session(buffer_size=_CHUNK) as session:
             for number, values in enumerate(random_signatures(rng, pages)):
                 session.insert(number, self._minhash(values), check_duplication=False)
-                progress(1)
+                advance(1)
 
-    def ask(self, page: tuple[int, NDArray[np.uint64]]) -> Status:
+    def ask(self, items: Sequence[tuple[int, NDArray[np.uint64]]]) -> list[Status]:
         """Query, and insert what is new."""
-        number, values = page
+        return [self._ask(number, values) for number, values in items]
+
+    def _ask(self, number: int, values: NDArray[np.uint64]) -> Status:
         minhash = self._minhash(values)
         if self._lsh.query(minhash):
             return Status.NEAR
@@ -123,3 +138,51 @@ class DatasketchIndex:
 def random_signatures(rng: np.random.Generator, count: int) -> Sequence[NDArray[np.uint64]]:
     """MinHash signatures of unrelated pages."""
     return list(rng.integers(0, 1 << 32, (count, PERMUTATIONS), np.uint64))
+
+
+@dataclass
+class PeerMemory:
+    index: str
+    holds: str
+    pages: int
+    bytes_a_page: float
+
+
+def peer_memories(plain_pages: int, datasketch_pages: int) -> Iterator[PeerMemory]:
+    """Fill each peer with so many pages."""
+    for tables in (4, 2):
+        with IndexServer() as server:
+            yield _memory_of(server, PlainTables(server.url, tables), "fingerprint", plain_pages)
+    with IndexServer() as server:
+        yield _memory_of(server, DatasketchIndex(server.url), "band hashes, page number", datasketch_pages)
+
+
+def _memory_of(server: IndexServer, peer: PlainTables | DatasketchIndex, holds: str, pages: int) -> PeerMemory:
+    before = server.used_memory()
+    _fill(peer, pages)
+    return PeerMemory(peer.name, holds, pages, (server.used_memory() - before) / pages)
+
+
+def _fill(peer: PlainTables | DatasketchIndex, pages: int) -> None:
+    with pinned(CLIENT_CORE), progress(f"filling {peer.name}", pages) as advance:
+        peer.fill(pages, advance)
+
+
+def plain_row(pages: int, queries: Sequence[Query]) -> TimeRow:
+    """Ask two plain tables of so many pages."""
+    with IndexServer() as server:
+        peer = PlainTables(server.url)
+        _fill(peer, pages)
+        return measure(server, PlainTables, queries, index=f"{peer.name}, pipelined", pages=pages, queries="random")
+
+
+def datasketch_row(pages: int, checks: int) -> TimeRow:
+    """Ask datasketch so often about other random pages."""
+    with IndexServer() as server:
+        peer = DatasketchIndex(server.url)
+        _fill(peer, pages)
+        items = [
+            (pages + number, values)
+            for number, values in enumerate(random_signatures(np.random.default_rng(2), checks))
+        ]
+        return measure(server, DatasketchIndex, items, index=peer.name, pages=pages, queries="random")

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from crawldedup.async_deduplicator import AsyncDeduplicator
-from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import (
-    ConfigurationError,
-    CrawlDedupError,
-    PageError,
-    PortableFileError,
-    ProfileMismatchError,
-    StoreError,
-)
-from crawldedup.hashing.fingerprint import Fingerprint, fingerprint
-from crawldedup.page_input import PageInput
-from crawldedup.verdict import Kind, Match, Verdict
-
 if TYPE_CHECKING:
-    from crawldedup.scrapy_plugin import Addon
+    from crawldedup.async_deduplicator import AsyncDeduplicator
+    from crawldedup.deduplicator import Deduplicator
+    from crawldedup.errors import (
+        ConfigurationError,
+        CrawlDedupError,
+        PageError,
+        PortableFileError,
+        ProfileMismatchError,
+        StoreError,
+    )
+    from crawldedup.hashing.fingerprint import Fingerprint, fingerprint
+    from crawldedup.page_input import PageInput
+    from crawldedup.scrapy_plugin import Addon, DedupItemPipeline, add_verdict
+    from crawldedup.verdict import Kind, Match, Verdict
 
 __version__ = "0.1.0"
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "AsyncDeduplicator",
     "ConfigurationError",
     "CrawlDedupError",
+    "DedupItemPipeline",
     "Deduplicator",
     "Fingerprint",
     "Kind",
@@ -37,14 +38,34 @@ __all__ = [
     "ProfileMismatchError",
     "StoreError",
     "Verdict",
+    "add_verdict",
     "fingerprint",
 ]
 
+_HOMES = {
+    "Addon": "scrapy_plugin",
+    "AsyncDeduplicator": "async_deduplicator",
+    "ConfigurationError": "errors",
+    "CrawlDedupError": "errors",
+    "DedupItemPipeline": "scrapy_plugin",
+    "Deduplicator": "deduplicator",
+    "Fingerprint": "hashing.fingerprint",
+    "Kind": "verdict",
+    "Match": "verdict",
+    "PageError": "errors",
+    "PageInput": "page_input",
+    "PortableFileError": "errors",
+    "ProfileMismatchError": "errors",
+    "StoreError": "errors",
+    "Verdict": "verdict",
+    "add_verdict": "scrapy_plugin",
+    "fingerprint": "hashing.fingerprint",
+}
+
 
 def __getattr__(name: str) -> Any:
-    # Scrapy is only needed, and only imported, by those who name the add-on.
-    if name == "Addon":
-        from crawldedup.scrapy_plugin import Addon
-
-        return Addon
+    # Imported on first use: every command of Scrapy imports this package to learn that there is `scrapy dedup`, and
+    # must not wait for numpy; and Scrapy is only needed by those who name its parts.
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

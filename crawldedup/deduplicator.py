@@ -169,14 +169,26 @@ class Deduplicator:
         identity: str | None = None,
         scope_key: str | None = None,
         similarity: float | None = None,
+        canonical: str | None = None,
+        remember: bool = True,
     ) -> Verdict:
         """The second half of `check`, for a fingerprint made elsewhere: one atomic question to the store.
 
-        `similarity` overrides the instance's. Raises StoreError.
+        `similarity` overrides the instance's. `canonical` is the URL that the page names as its original: where that
+        page is remembered and resembles this one from CANONICAL_MARGIN below the similarity on, this one is judged by
+        that lower similarity. `remember` False changes nothing in the index, so a page is known as itself only while
+        its text resembles what is remembered of it. Raises StoreError.
         """
         self.open()
         self._beat_if_due()
         query = self._query(url, page, identity, scope_key, similarity)
+        if canonical is not None:
+            lenient = self._query(url, page, identity, scope_key, self._queries.lowered(similarity))
+            original = self._queries.url_key(canonical, scope_key=self._queries.scope_key_of(url, scope_key))
+            if any(record.url_key == original for record in self._store.find(lenient)):
+                query = lenient
+        if not remember:
+            return self._queries.outlook(url, page, query, self._store.find(query))
         return self._verdict(url, page, query, self._store.check_and_add(query))
 
     def check_many(

@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Final
 
 import mmh3
 
-from crawldedup.arguments import check_expected_pages, check_recall, check_similarity
+from crawldedup.arguments import LOWEST_SIMILARITY, check_expected_pages, check_recall, check_similarity
 from crawldedup.scope import canonical_url, check_scope, salt_of, site_of, xored
 from crawldedup.search.crowding import Crowding
 from crawldedup.search.decision import identity_rule
 from crawldedup.search.plan import single_plan
-from crawldedup.stores.base import DIGEST_MASK, Entry, Query, Retention, Status
+from crawldedup.stores.base import DIGEST_MASK, Answer, Entry, Query, Retention, Status
 from crawldedup.verdict import Kind, Match, Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crawldedup.hashing.fingerprint import Fingerprint
     from crawldedup.methods.base import Method
     from crawldedup.search.plan import ProbePlan
-    from crawldedup.stores.base import Answer, Record
+    from crawldedup.stores.base import Record
 
 _KINDS: Final = {
     Status.NEW: Kind.NEW,
@@ -30,6 +32,10 @@ _KINDS: Final = {
     Status.EXACT: Kind.EXACT_DUPLICATE,
     Status.REVISIT: Kind.REVISIT,
 }
+
+
+CANONICAL_MARGIN: Final = 0.1
+"""So much less than the wanted similarity is enough for a page that itself names the other one as its original."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +77,7 @@ class QueryMaker:
         else:
             check_similarity(similarity)
         size = self.method.signature_bytes
-        scope = self._scope_key(url, scope_key)
+        scope = self.scope_key_of(url, scope_key)
         salt = salt_of(scope, size)
         place = salt.number if scope or self.scope != "global" else None
         facts = salt_of(f"facts {page.facts}" if page.facts else "", size)
@@ -99,13 +105,19 @@ class QueryMaker:
 
     def url_key(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> int:
         """64 bits by which a page is recognised as itself within its scope."""
-        name = f"{self._scope_key(url, scope_key)}\n{canonical_url(url) if identity is None else identity}"
+        name = f"{self.scope_key_of(url, scope_key)}\n{canonical_url(url) if identity is None else identity}"
         return int(mmh3.hash64(name.encode("utf-8", "replace"), signed=False)[0])
 
-    def _scope_key(self, url: str, scope_key: str | None) -> str:
+    def scope_key_of(self, url: str, scope_key: str | None) -> str:
+        """Names whose pages a page is compared with: as given, else as the scope says of its URL."""
         if scope_key is not None:
             return scope_key
         return site_of(url) if self.scope == "site" else ""
+
+    def lowered(self, similarity: float | None) -> float:
+        """The similarity that is enough for a page that names its original."""
+        wanted = self.similarity if similarity is None else similarity
+        return max(wanted - CANONICAL_MARGIN, min(wanted, LOWEST_SIMILARITY + 0.01))
 
     def _plan(
         self,
@@ -125,6 +137,24 @@ class QueryMaker:
         """What the store's answer means for the page. Learns from it where pages crowd."""
         if not page.thin and answer.status is not Status.REVISIT:
             self.crowding.learn(query.entry.keys, answer.candidates, query.max_candidates)
+        return self._verdict(url, page, query, answer)
+
+    def outlook(self, url: str, page: Fingerprint, query: Query, records: Sequence[Record]) -> Verdict:
+        """What the store would answer for the page, judged by the records that were found of it, nearest first."""
+        own = [record for record in records if record.url_key == query.entry.url_key]
+        record = next(iter([*own, *records]), None)
+        is_exact = record is not None and record.digest == query.entry.digest
+        if own:
+            status = Status.REVISIT
+        elif record is None:
+            status = Status.NEW
+        else:
+            status = Status.EXACT if is_exact else Status.NEAR
+            record = replace(record, copies=record.copies + 1)
+        changed = status is Status.REVISIT and not is_exact
+        return self._verdict(url, page, query, Answer(status, record, changed, pages=0, candidates=len(records)))
+
+    def _verdict(self, url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
         kind = _KINDS[answer.status]
         record = answer.record
         verdict = Verdict(

@@ -1,4 +1,4 @@
-"""The Scrapy side: `Addon`, `DedupMiddleware` and the `signals` they send.
+"""The Scrapy side: `Addon`, `DedupMiddleware`, `DedupItemPipeline`, and the `signals` they send.
 
 The names are imported on first use, because worker processes import this package too and must not pay for
 Scrapy and Twisted.
@@ -13,11 +13,28 @@ if TYPE_CHECKING:
     from crawldedup.scrapy_plugin import signals
     from crawldedup.scrapy_plugin.addon import Addon
     from crawldedup.scrapy_plugin.exceptions import DuplicatePageError
+    from crawldedup.scrapy_plugin.items import add_verdict
     from crawldedup.scrapy_plugin.middleware import DedupMiddleware
+    from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline, DuplicateItemError
 
-__all__ = ["Addon", "DedupMiddleware", "DuplicatePageError", "signals"]
+__all__ = [
+    "Addon",
+    "DedupItemPipeline",
+    "DedupMiddleware",
+    "DuplicateItemError",
+    "DuplicatePageError",
+    "add_verdict",
+    "signals",
+]
 
-_HOMES = {"Addon": "addon", "DedupMiddleware": "middleware", "DuplicatePageError": "exceptions"}
+_HOMES = {
+    "Addon": "addon",
+    "DedupItemPipeline": "pipeline",
+    "DedupMiddleware": "middleware",
+    "DuplicateItemError": "pipeline",
+    "DuplicatePageError": "exceptions",
+    "add_verdict": "items",
+}
 
 
 def __getattr__(name: str) -> Any:

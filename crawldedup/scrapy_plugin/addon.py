@@ -1,4 +1,4 @@
-"""``ADDONS = {"crawldedup.Addon": 500}``: puts the middlewares where they belong."""
+"""``ADDONS = {"crawldedup.Addon": 500}``: puts the middlewares, and the pipeline if it is wanted, where they belong."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
+from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline
+from crawldedup.scrapy_plugin.settings import PREFIX
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -17,6 +19,9 @@ DOWNLOADER_ORDER = 545
 # Next to the engine, after every other spider middleware had its say about the items.
 SPIDER_ORDER = 40
 
+# After pipelines that clean or refuse items (by convention 100 to 300), before those that store them.
+PIPELINE_ORDER = 400
+
 
 class Addon:
     """Adds the middlewares to a crawl, unless the project has already placed or disabled (None) them."""
@@ -25,3 +30,5 @@ class Addon:
         """Place the middlewares; called by Scrapy before the crawl starts."""
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", DedupMiddleware, DOWNLOADER_ORDER)
         settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", DropItemsMiddleware, SPIDER_ORDER)
+        if settings.get(f"{PREFIX}ITEM_FIELDS"):
+            settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", DedupItemPipeline, PIPELINE_ORDER)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class DuplicatePageError(IgnoreRequest):
-    """Raised for a page that is dropped as a duplicate; `verdict` says of which page."""
+    """Raised for a page that is dropped, as a duplicate or as an unchanged `revisit`; `verdict` says of which page."""
 
     def __init__(self, reason: str, verdict: Verdict) -> None:
         self.verdict = verdict

@@ -10,6 +10,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError, ProfileMismatchError, StoreError
 from crawldedup.printable import printable
+from crawldedup.scrapy_plugin.refusal import CLOSE_REASON, LONGEST_MESSAGE, close_unstarted
 from crawldedup.scrapy_plugin.workers import UnexpectedReadError, WorkerError
 
 if TYPE_CHECKING:
@@ -21,10 +22,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-CLOSE_REASON = "crawldedup_error"
 SILENT_SECONDS = 60.0
 """After the log said that the store is down, it says so again no sooner."""
-_LONGEST_MESSAGE = 2000
 
 
 class OverrideError(CrawlDedupError):
@@ -36,7 +35,8 @@ class Failures:
 
     A crawl that runs without its index for a while is worth more than one that stops, so everything here lets
     the page pass, unless ``CRAWLDEDUP_ON_ERROR`` is "fail". An index or an extractor that can never be used
-    ends the crawl in any case: nothing would be judged.
+    ends the crawl in any case: nothing would be judged. `may_close` False is for pages that a person looks at:
+    whatever happens to them, nothing is closed.
     """
 
     def __init__(
@@ -45,11 +45,13 @@ class Failures:
         tally: Tally,
         *,
         close_on_error: bool,
+        may_close: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._crawler = crawler
         self._tally = tally
         self._close_on_error = close_on_error
+        self._may_close = may_close
         self._explained: set[str] = set()
         self._store_is_down = False
         self._outage_was_said = False
@@ -99,7 +101,9 @@ class Failures:
 
     def close_spider(self, message: str) -> None:
         """Close the spider in the background: waiting for it would wait for the page at hand too."""
-        if self._closing is None:
+        if not self._may_close:
+            self._log(logging.ERROR, message)
+        elif self._closing is None:
             self._log(logging.ERROR, message)
             closing = deferred_from_coro(self._crawler.engine.close_spider_async(reason=CLOSE_REASON))
             closing.addErrback(lambda failure: self._log(logging.ERROR, f"cannot close: {failure.value!r}"))
@@ -109,8 +113,7 @@ class Failures:
         """Close the spider before its first request, if `fatal` says so."""
         if self.fatal is not None:
             self._closing = self.fatal
-            self._log(logging.ERROR, self.fatal)
-            await self._crawler.engine.close_spider_async(reason=CLOSE_REASON)
+            await close_unstarted(self._crawler, self.fatal)
 
     def _store_failed(self, error: StoreError) -> None:
         if not self._store_is_down:
@@ -128,4 +131,4 @@ class Failures:
 
     def _log(self, level: int, message: str, **details: Any) -> None:
         extra = {"spider": self._crawler.spider}
-        logger.log(level, "crawldedup: %s", printable(message, _LONGEST_MESSAGE), extra=extra, **details)
+        logger.log(level, "crawldedup: %s", printable(message, LONGEST_MESSAGE), extra=extra, **details)

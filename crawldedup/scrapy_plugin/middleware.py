@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import fields
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals as scrapy_signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
+from scrapy.utils.job import job_dir
 
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
@@ -17,11 +19,14 @@ from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.bridge import result_of
 from crawldedup.scrapy_plugin.exceptions import DuplicatePageError
 from crawldedup.scrapy_plugin.failures import Failures, OverrideError
+from crawldedup.scrapy_plugin.inspection import is_inspection, settings_for_inspection
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
 from crawldedup.scrapy_plugin.policy import (
     DROP_ITEMS_KEY,
     VERDICT_KEY,
     PagePolicy,
+    UrlPatterns,
+    canonical_of,
     identity_of,
     page_of,
     policy_for,
@@ -29,9 +34,11 @@ from crawldedup.scrapy_plugin.policy import (
     scope_key_of,
 )
 from crawldedup.scrapy_plugin.pool import ReaderPool
+from crawldedup.scrapy_plugin.refusal import refuse
 from crawldedup.scrapy_plugin.settings import DedupSettings, is_enabled
 from crawldedup.scrapy_plugin.store_thread import StoreThread
 from crawldedup.scrapy_plugin.tally import Tally
+from crawldedup.scrapy_plugin.visits import FILE_NAME, Visits, visit_key
 from crawldedup.scrapy_plugin.workers import InlineWorker, PageWorker, ProcessWorker
 from crawldedup.verdict import Kind
 
@@ -56,32 +63,63 @@ class DedupMiddleware:
 
     The verdict is left in ``request.meta["crawldedup_verdict"]``, which is `response.meta` in a callback. A
     page that cannot be judged passes, and is counted.
+
+    With `inspects` the pages are those that a person looks at, not a crawl's: the log says what each is, and
+    whatever is set, none is dropped.
     """
 
-    def __init__(self, crawler: Crawler, settings: DedupSettings, store: StoreThread, readers: ReaderPool) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        settings: DedupSettings,
+        store: StoreThread,
+        readers: ReaderPool,
+        *,
+        visits: Visits | None = None,
+        inspects: bool = False,
+    ) -> None:
         self._crawler = crawler
         self._settings = settings
         self._store = store
         self._readers = readers
-        self._usual = PagePolicy(settings.action, settings.scope, settings.keep_per_cluster)
+        self._visits = visits or Visits(None)
+        self._inspects = inspects
+        self._urls = UrlPatterns(settings.allow, settings.deny)
+        self._usual = PagePolicy(
+            action=settings.action,
+            scope=settings.scope,
+            keep_per_cluster=settings.keep_per_cluster,
+            remember=settings.remember,
+            canonical=settings.canonical,
+            revisit=settings.revisit,
+        )
         self._tally = Tally(crawler.stats)
-        self._failures = Failures(crawler, self._tally, close_on_error=settings.on_error == "fail")
+        close_on_error = settings.on_error == "fail"
+        self._failures = Failures(crawler, self._tally, close_on_error=close_on_error, may_close=not inspects)
         self._loops: list[Any] = []
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> DedupMiddleware:
-        """Build it from Scrapy's settings. Raises `ConfigurationError`, which ends the crawl at its start."""
-        if not is_enabled(crawler.settings):
-            raise NotConfigured
-        settings = DedupSettings.from_settings(crawler.settings)
-        deduplicator = deduplicator_for(settings)
+        """Build it from Scrapy's settings. Raises `NotConfigured`; wrong settings end the crawl at its start, too."""
+        try:
+            if not is_enabled(crawler.settings):
+                raise NotConfigured
+            settings = DedupSettings.from_settings(crawler.settings)
+            if inspects := is_inspection(crawler):
+                settings = settings_for_inspection(settings, crawler)
+            deduplicator = deduplicator_for(settings)
+        except ConfigurationError as error:
+            raise refuse(crawler, error) from None
         reader = deduplicator.reader
+        directory = None if inspects else job_dir(crawler.settings)
 
         def make_worker() -> PageWorker:
             return ProcessWorker(reader) if settings.workers else InlineWorker(reader)
 
         readers = ReaderPool(make_worker, max(1, settings.workers))
-        middleware = cls(crawler, settings, StoreThread(deduplicator), readers)
+        store = StoreThread(deduplicator, stays=not inspects)
+        visits = Visits(Path(directory, FILE_NAME) if directory else None)
+        middleware = cls(crawler, settings, store, readers, visits=visits, inspects=inspects)
         for handler in (middleware.spider_opened, middleware.engine_started, middleware.spider_closed):
             crawler.signals.connect(handler, signal=getattr(scrapy_signals, handler.__name__))
         return middleware
@@ -89,13 +127,15 @@ class DedupMiddleware:
     async def spider_opened(self) -> None:
         """Start the workers, which get ready during the first downloads, and open the store."""
         self._readers.start()
+        self._every(_EXPIRE_SECONDS, self._readers.expire)
+        if self._inspects:
+            return
         try:
             self._require_what(self._usual)
             await result_of(self._store.open())
         except Exception as error:
             self._failures.of_start(error)
         self._every(HEARTBEAT_SECONDS, self._store.heartbeat)
-        self._every(_EXPIRE_SECONDS, self._readers.expire)
 
     async def engine_started(self) -> None:
         """Close the spider before its first request if the index cannot be used at all."""
@@ -103,7 +143,7 @@ class DedupMiddleware:
         # never could close a spider that is just being opened.
         await self._failures.close_before_start()
 
-    async def spider_closed(self, spider: Spider) -> None:
+    async def spider_closed(self, spider: Spider, reason: str) -> None:
         """Close everything and log the summary."""
         for loop in self._loops:
             if loop.running:
@@ -113,6 +153,10 @@ class DedupMiddleware:
                 await result_of(closing, _CLOSE_LIMIT_SECONDS)
             except Exception as error:
                 logger.warning("crawldedup: closing failed: %r", error, extra={"spider": spider})
+        try:
+            self._visits.close(finished=reason == "finished")
+        except OSError as error:
+            logger.warning("crawldedup: closing failed: %r", error, extra={"spider": spider})
         logger.info("%s", self._tally.summary(), extra={"spider": spider})
 
     async def process_response(self, request: Request, response: Response) -> Response:
@@ -121,25 +165,27 @@ class DedupMiddleware:
         request.meta.pop(VERDICT_KEY, None)
         request.meta.pop(DROP_ITEMS_KEY, None)
         try:
-            skipped = reason_to_skip(request, response, judge_by_default=self._settings.default)
+            skipped = reason_to_skip(request, response, judge_by_default=self._settings.default, urls=self._urls)
             if skipped is not None:
                 self._tally.skipped(skipped)
                 return response
             policy = self._policy_for(request)
-            verdict = await self._judge(request, response, policy)
+            verdict, unchanged = await self._judge(request, response, policy)
         except PageError as error:
             self._tally.skipped(error.reason)
-            self._debug("cannot read %s: %s", response.url, str(error))
+            self._log(logging.DEBUG, "cannot read %s: %s", response.url, str(error))
             return response
         except Exception as error:
             self._failures.of_page(error)
             return response
         self._failures.store_answered()
-        return await self._act(request, response, verdict, policy)
+        return await self._act(request, response, verdict, policy, unchanged=unchanged)
 
     def _policy_for(self, request: Request) -> PagePolicy:
         try:
             policy = policy_for(request, self._usual)
+            if self._inspects:
+                policy = replace(policy, action="mark", remember=policy.remember and self._usual.remember)
             self._require_what(policy)
         except ConfigurationError as error:
             raise OverrideError(str(error)) from None
@@ -152,52 +198,70 @@ class DedupMiddleware:
                 'ADDONS = {"crawldedup.Addon": 500}.'
             )
 
-    async def _judge(self, request: Request, response: Response, policy: PagePolicy) -> Verdict:
+    async def _judge(self, request: Request, response: Response, policy: PagePolicy) -> tuple[Verdict, bool]:
+        """The verdict, and whether the page is unwanted because earlier crawls have seen the same of it."""
         spider = self._crawler.spider
         assert spider is not None  # responses come to open spiders only
+        identity, scope_key = identity_of(request, response), scope_key_of(policy, response, spider)
         fingerprint = await result_of(self._readers.read(page_of(response)))
-        return await result_of(
+        verdict = await result_of(
             self._store.judge(
                 response.url,
                 fingerprint,
-                identity=identity_of(request, response),
-                scope_key=scope_key_of(policy, response, spider),
+                identity=identity,
+                scope_key=scope_key,
                 similarity=policy.similarity,
+                canonical=canonical_of(policy, response),
+                remember=policy.remember,
             )
         )
+        if policy.revisit == "keep" or verdict.is_duplicate:
+            return verdict, False
+        key = visit_key(response.url, identity, scope_key)
+        if verdict.kind is Kind.REVISIT and not verdict.changed and key not in self._visits:
+            return verdict, True
+        if policy.remember:
+            self._visits.add(key)
+        return verdict, False
 
-    async def _act(self, request: Request, response: Response, verdict: Verdict, policy: PagePolicy) -> Response:
-        refused = policy.refuses(verdict)
+    async def _act(
+        self, request: Request, response: Response, verdict: Verdict, policy: PagePolicy, *, unchanged: bool
+    ) -> Response:
+        refused = unchanged or policy.refuses(verdict)
         dropped = refused and policy.action == "drop"
-        self._tally.checked(verdict, dropped=dropped)
+        self._tally.checked(verdict, dropped=dropped, unchanged=unchanged)
         request.meta[VERDICT_KEY] = verdict
-        await self._crawler.signals.send_catch_log_async(
-            signals.page_judged,
-            request=request,
-            response=response,
-            verdict=verdict,
-            dropped=dropped,
-            spider=self._crawler.spider,
-        )
+        await self._tell(signals.page_judged, request, response, verdict, dropped)
+        if verdict.is_duplicate:
+            await self._tell(signals.page_deduplicated, request, response, verdict, dropped)
+        if self._inspects:
+            self._log(logging.INFO, "%s is %s", response.url, explanation(verdict))
         if dropped:
             reason = explanation(verdict)
-            self._debug("dropped %s: %s", response.url, reason)
+            self._log(logging.DEBUG, "dropped %s: %s", response.url, reason)
             raise DuplicatePageError(reason, verdict)
         if refused and policy.action == "drop-items":
-            self._debug("drops the items of %s: %s", response.url, explanation(verdict))
+            self._log(logging.DEBUG, "drops the items of %s: %s", response.url, explanation(verdict))
             request.meta[DROP_ITEMS_KEY] = True
-        if verdict.is_duplicate and policy.action == "mark":
-            response.flags.append(f"crawldedup:{verdict.kind}")
+        if policy.action == "mark" and (verdict.is_duplicate or unchanged):
+            response.flags.append(f"crawldedup:{'unchanged' if unchanged else verdict.kind}")
         return response
+
+    async def _tell(
+        self, signal: object, request: Request, response: Response, verdict: Verdict, dropped: bool
+    ) -> None:
+        await self._crawler.signals.send_catch_log_async(
+            signal, request=request, response=response, verdict=verdict, dropped=dropped, spider=self._crawler.spider
+        )
 
     def _every(self, seconds: float, call: Callable[[], object]) -> None:
         loop = create_looping_call(call)
         loop.start(seconds, now=False)
         self._loops.append(loop)
 
-    def _debug(self, message: str, *values: str) -> None:
+    def _log(self, level: int, message: str, *values: str) -> None:
         shown = [printable(value) for value in values]
-        logger.debug(f"crawldedup: {message}", *shown, extra={"spider": self._crawler.spider})
+        logger.log(level, f"crawldedup: {message}", *shown, extra={"spider": self._crawler.spider})
 
 
 def deduplicator_for(settings: DedupSettings) -> Deduplicator:
@@ -228,8 +292,14 @@ def deduplicator_for(settings: DedupSettings) -> Deduplicator:
 
 
 def explanation(verdict: Verdict) -> str:
-    """Why a page was dropped, in a form that is safe to log."""
+    """What a page is, in a form that is safe to log."""
     original = printable(verdict.original or "an unknown page")
-    if verdict.kind is Kind.EXACT_DUPLICATE:
-        return f"exact duplicate of {original}"
-    return f"near duplicate ({verdict.similarity or 0:.2f}) of {original}"
+    match verdict.kind:
+        case Kind.EXACT_DUPLICATE:
+            return f"exact duplicate of {original}"
+        case Kind.NEAR_DUPLICATE:
+            return f"near duplicate ({verdict.similarity or 0:.2f}) of {original}"
+        case Kind.REVISIT:
+            return "known, with other text" if verdict.changed else "known and unchanged"
+        case Kind.NEW | Kind.THIN:
+            return verdict.kind

@@ -17,9 +17,12 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.scope import SCOPES, canonical_url, site_of
 from crawldedup.scrapy_plugin import settings as checks
 from crawldedup.scrapy_plugin.workers import Page
+from crawldedup.text.canonical import canonical_claim
 from crawldedup.text.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
+    import re
+
     from scrapy import Request, Spider
 
     from crawldedup.verdict import Verdict
@@ -44,6 +47,9 @@ class PagePolicy:
     scope: str
     keep_per_cluster: int
     similarity: float | None = None
+    remember: bool = True
+    canonical: str = "ignore"
+    revisit: str = "keep"
 
     def overridden(self, override: Mapping[str, Any]) -> PagePolicy:
         """Apply a request's ``meta["crawldedup"]``. Raises `ConfigurationError` for what is not allowed."""
@@ -61,9 +67,28 @@ class PagePolicy:
         return verdict.is_duplicate and verdict.copies >= self.keep_per_cluster
 
 
+@dataclass(frozen=True, slots=True)
+class UrlPatterns:
+    """Which URLs are judged: those that one of `allow` is found in, if there are any, and none of `deny`."""
+
+    allow: tuple[re.Pattern[str], ...] = ()
+    deny: tuple[re.Pattern[str], ...] = ()
+
+    def admit(self, url: str) -> bool:
+        """True for a URL whose page is judged."""
+        if self.allow and not any(pattern.search(url) for pattern in self.allow):
+            return False
+        return not any(pattern.search(url) for pattern in self.deny)
+
+
+ANY_URL = UrlPatterns()
+
 _OVERRIDES = {
     "action": lambda name, value: checks.one_of(name, value, checks.ACTIONS),
+    "canonical": lambda name, value: checks.one_of(name, value, checks.CANONICAL),
     "keep_per_cluster": lambda name, value: checks.whole(name, value, 1),
+    "remember": checks.yes_or_no,
+    "revisit": lambda name, value: checks.one_of(name, value, checks.REVISIT),
     "scope": lambda name, value: checks.one_of(name, value, SCOPES),
     "similarity": checks.similarity,
 }
@@ -82,7 +107,9 @@ def policy_for(request: Request, usual: PagePolicy) -> PagePolicy:
     )
 
 
-def reason_to_skip(request: Request, response: Response, *, judge_by_default: bool) -> str | None:
+def reason_to_skip(
+    request: Request, response: Response, *, judge_by_default: bool, urls: UrlPatterns = ANY_URL
+) -> str | None:
     """Why this response is not judged, as a short stable word for counters, or None if it is.
 
     Judged are complete pages with a body, of a status 2xx, that answer the spider's own requests: HTML, XHTML
@@ -95,6 +122,8 @@ def reason_to_skip(request: Request, response: Response, *, judge_by_default: bo
     # robots.txt, media and components' own downloads; a request that asks for it by name is judged.
     if request.callback is NO_CALLBACK and not override:
         return "no_callback"
+    if not override and not urls.admit(response.url):
+        return "url"
     if request.method == "HEAD":
         return "method"
     if not 200 <= response.status < 300 or response.status == _PARTIAL_CONTENT:
@@ -135,6 +164,15 @@ def identity_of(request: Request, response: Response) -> str | None:
         return None
     body = hashlib.sha256(request.body).hexdigest()[:32]
     return f"{request.method} {canonical_url(response.url)} {body}"
+
+
+def canonical_of(policy: PagePolicy, response: Response) -> str | None:
+    """The other URL that a page names as its original, if the policy asks for it."""
+    if policy.canonical == "ignore":
+        return None
+    headers = [value.decode("latin-1") for value in response.headers.getlist(b"Link")]
+    page = page_of(response)
+    return canonical_claim(response.url, page.body if page.is_html else b"", page.encoding, link_headers=headers)
 
 
 def scope_key_of(policy: PagePolicy, response: Response, spider: Spider) -> str:

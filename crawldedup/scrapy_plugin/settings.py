@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 PREFIX = "CRAWLDEDUP_"
 ACTIONS = ("drop", "drop-items", "mark")
 ON_ERROR = ("pass", "fail")
+CANONICAL = ("ignore", "compare")
+REVISIT = ("keep", "drop")
 DEFAULT_EXTRACTOR = "trafilatura"
 
 # Learns while it reads, so that one worker must read all pages.
@@ -35,10 +38,16 @@ INLINE_EXTRACTORS = ("resiliparse", "text")
 
 _KNOWN = (
     "ACTION",
+    "ALLOW",
+    "CANONICAL",
     "DEFAULT",
+    "DENY",
     "DISTINGUISH",
     "ENABLED",
     "EXTRACTOR",
+    "ITEM_ACTION",
+    "ITEM_FIELDS",
+    "ITEM_IDENTITY",
     "KEEP_PER_CLUSTER",
     "MAX_PAGES",
     "METHOD",
@@ -46,6 +55,8 @@ _KNOWN = (
     "NAMESPACE",
     "ON_ERROR",
     "RECALL",
+    "REMEMBER",
+    "REVISIT",
     "SCOPE",
     "SIMILARITY",
     "STORE",
@@ -55,6 +66,9 @@ _KNOWN = (
     "WEIGHTING",
     "WORKERS",
 )
+
+# Read by the parts of the plugin that they are for.
+_READ_ELSEWHERE = ("ENABLED", "ITEM_ACTION", "ITEM_FIELDS", "ITEM_IDENTITY")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +97,11 @@ class DedupSettings:
     weighting: str = DEFAULT_WEIGHTING
     keep_per_cluster: int = 1
     default: bool = True
+    allow: tuple[re.Pattern[str], ...] = ()
+    deny: tuple[re.Pattern[str], ...] = ()
+    remember: bool = True
+    canonical: str = "ignore"
+    revisit: str = "keep"
     on_error: str = "pass"
     workers: int = 0
 
@@ -93,7 +112,7 @@ class DedupSettings:
         given = {
             name.lower(): value
             for name in _KNOWN
-            if name != "ENABLED" and (value := settings.get(PREFIX + name)) is not None
+            if name not in _READ_ELSEWHERE and (value := settings.get(PREFIX + name)) is not None
         }
         checked: dict[str, Any] = {
             field: _CHECKS[field](PREFIX + field.upper(), value) for field, value in given.items()
@@ -155,6 +174,23 @@ def yes_or_no(name: str, value: object) -> bool:
     if spelling not in ("true", "false", "1", "0"):
         raise _refused(name, value, "True or False")
     return spelling in ("true", "1")
+
+
+def patterns(name: str, value: object) -> tuple[re.Pattern[str], ...]:
+    """Check regular expressions for URLs: one, or several in a list, as texts or compiled."""
+    allowed = "a regular expression or a list of them"
+    compiled = []
+    for expression in value if isinstance(value, list | tuple | set | frozenset) else [value]:
+        if isinstance(expression, re.Pattern) and isinstance(expression.pattern, str):
+            compiled.append(expression)
+        elif not isinstance(expression, str):
+            raise _refused(name, value, allowed)
+        else:
+            try:
+                compiled.append(re.compile(expression))
+            except re.error as error:
+                raise ConfigurationError(f"{name} holds {expression!r}; it must be {allowed}: {error}.") from None
+    return tuple(compiled)
 
 
 def _number(name: str, value: object, allowed: str) -> float:
@@ -223,6 +259,11 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "weighting": _core_allows("weighting", _text),
     "keep_per_cluster": lambda name, value: whole(name, value, 1),
     "default": yes_or_no,
+    "allow": patterns,
+    "deny": patterns,
+    "remember": yes_or_no,
+    "canonical": lambda name, value: one_of(name, value, CANONICAL),
+    "revisit": lambda name, value: one_of(name, value, REVISIT),
     "on_error": lambda name, value: one_of(name, value, ON_ERROR),
     "workers": lambda name, value: whole(name, value, 0),
 }

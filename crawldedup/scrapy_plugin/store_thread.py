@@ -25,10 +25,15 @@ T = TypeVar("T")
 
 
 class StoreThread:
-    """Calls a `Deduplicator` in one daemon thread, and leaves a store alone for a while that just failed."""
+    """Calls a `Deduplicator` in one daemon thread, and leaves a store alone for a while that just failed.
 
-    def __init__(self, deduplicator: Deduplicator, breaker: Breaker | None = None) -> None:
+    With `stays` False it leaves the index after each call. A crawler that stays, as in a shell that is open all
+    day, would make one crawl of those that come and go meanwhile: see `crawldedup.stores.base.Crawler`.
+    """
+
+    def __init__(self, deduplicator: Deduplicator, breaker: Breaker | None = None, *, stays: bool = True) -> None:
         self._deduplicator = deduplicator
+        self._stays = stays
         self._breaker = breaker or Breaker()
         self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -65,6 +70,9 @@ class StoreThread:
         except StoreUnavailableError:
             self._breaker.failed()
             raise
+        finally:
+            if not self._stays:
+                self._deduplicator.close()
         self._breaker.succeeded()
         return result
 

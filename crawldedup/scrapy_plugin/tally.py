@@ -27,19 +27,26 @@ class Tally:
 
     ``checked`` is the sum of ``new``, ``duplicate/near``, ``duplicate/exact``, ``revisit`` and ``thin``, and
     ``checked``, all ``skipped/<reason>`` and all ``error/<kind>`` together are the responses that came by.
+    ``changed`` and ``unchanged`` are revisits, the latter only those that are unwanted for it.
     """
 
     def __init__(self, stats: StatsCollector) -> None:
         self._stats = stats
         self._counts: Counter[str] = Counter()
+        self._dropped_duplicates = 0
         self._most_copied: dict[str, int] = {}
 
-    def checked(self, verdict: Verdict, *, dropped: bool) -> None:
-        """Count a judged page."""
+    def checked(self, verdict: Verdict, *, dropped: bool, unchanged: bool = False) -> None:
+        """Count a judged page; `unchanged` if it is unwanted since earlier crawls have seen the same of it."""
         self._add("checked")
         self._add(_KINDS[verdict.kind])
+        if verdict.changed:
+            self._add("changed")
+        if unchanged:
+            self._add("unchanged")
         if dropped:
             self._add("dropped")
+            self._dropped_duplicates += verdict.is_duplicate
         if verdict.is_duplicate and verdict.original is not None:
             self._most_copied[verdict.original] = verdict.copies
             if len(self._most_copied) > _SHOWN_ORIGINALS:
@@ -58,10 +65,11 @@ class Tally:
         """A few lines for the log."""
         counts = self._counts
         near, exact = counts["duplicate/near"], counts["duplicate/exact"]
+        news = [f"{counts[name]} {name}" for name in ("changed", "unchanged") if counts[name]]
+        revisits = f"{counts['revisit']} revisits" + (f" ({', '.join(news)})" if news else "")
         lines = [
             f"crawldedup checked {counts['checked']} pages: {counts['new']} new, {near} near and {exact} "
-            f"exact duplicates ({counts['dropped']} dropped), {counts['revisit']} revisits, "
-            f"{counts['thin']} thin"
+            f"exact duplicates ({self._dropped_duplicates} dropped), {revisits}, {counts['thin']} thin"
         ]
         for group, text in (("skipped", "not checked"), ("error", "passed unchecked after an error")):
             parts = {

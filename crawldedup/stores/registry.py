@@ -41,12 +41,19 @@ def _redis(url: str, layout: Layout) -> Store:
     return RedisStore(url, layout)
 
 
+def _redis_cluster(url: str, layout: Layout) -> Store:
+    from crawldedup.stores.redis_cluster import ClusterStore
+
+    return ClusterStore(url, layout)
+
+
 _OPENERS: Final[dict[str, Callable[[str, Layout], Store]]] = {
     "memory": _memory,
     "sqlite": _sqlite,
     "redis": _redis,
     "rediss": _redis,
     "unix": _redis,
+    "redis+cluster": _redis_cluster,
 }
 
 

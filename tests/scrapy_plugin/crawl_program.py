@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 warnings.simplefilter("error", ScrapyDeprecationWarning)
 TASK: dict[str, Any] = json.load(sys.stdin)
-REPORT: dict[str, Any] = {"passed": [], "failed": [], "signals": [], "items": []}
+REPORT: dict[str, Any] = {"passed": [], "failed": [], "signals": [], "duplicates": [], "items": []}
 
 
 class PageSpider(Spider):
@@ -56,6 +56,8 @@ class PageSpider(Spider):
         if "crawldedup" in " ".join(response.flags):
             REPORT.setdefault("flags", []).append([self.shown(response.url), response.flags])
         yield {"url": self.shown(response.url), "kind": verdict and verdict.kind}
+        if self.shown(response.url) in TASK.get("again", []) and "again" not in response.meta:
+            yield response.request.replace(dont_filter=True, meta={**response.meta, "again": True})
         if follow := TASK.get("follow", {}).get(self.shown(response.url)):
             yield response.follow(follow, errback=self.failed)
 
@@ -80,6 +82,10 @@ def on_page_judged(request: Request, verdict: Verdict, dropped: bool, spider: Sp
     REPORT["signals"].append([spider.shown(request.url), str(verdict.kind), dropped])
 
 
+def on_page_deduplicated(response: Response, verdict: Verdict, dropped: bool, spider: Spider) -> None:
+    REPORT["duplicates"].append([spider.shown(response.url), spider.shown(verdict.original), dropped])
+
+
 def run() -> None:
     settings = {
         "ADDONS": {"crawldedup.Addon": 500},
@@ -97,6 +103,7 @@ def run() -> None:
     process = CrawlerProcess(settings) if needs_reactor else AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(PageSpider)
     crawler.signals.connect(on_page_judged, signal=signals.page_judged)
+    crawler.signals.connect(on_page_deduplicated, signal=signals.page_deduplicated)
     process.crawl(crawler)
     process.start()
     assert crawler.stats is not None

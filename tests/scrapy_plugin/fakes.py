@@ -88,8 +88,11 @@ class FakeDeduplicator:
         self.judged.append({"url": url, **rules})
         urls = self._seen.setdefault(fingerprint.lower(), [])
         if url in urls:
-            return Verdict(Kind.REVISIT, url)
-        urls.append(url)
+            return Verdict(Kind.REVISIT, url, changed=fingerprint.startswith("changed"))
+        if rules.get("remember", True):
+            urls.append(url)
+        else:
+            urls = [*urls, url]
         if len(urls) == 1:
             return Verdict(Kind.NEW, url)
         return Verdict(Kind.NEAR_DUPLICATE, url, urls[0], 0.97, 2, copies=len(urls) - 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from crawldedup.scrapy_plugin.middleware import DedupMiddleware, deduplicator_fo
 from crawldedup.scrapy_plugin.pool import ReaderPool
 from crawldedup.scrapy_plugin.settings import DedupSettings
 from crawldedup.scrapy_plugin.store_thread import StoreThread
+from crawldedup.scrapy_plugin.visits import Visits
 from crawldedup.scrapy_plugin.workers import InlineWorker
 from crawldedup.verdict import Kind
 
@@ -35,6 +37,7 @@ from .test_tally import Stats
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from pathlib import Path
 
 DOWN = StoreUnavailableError("The store at cache:6379 refuses the connection.")
 
@@ -42,6 +45,7 @@ DOWN = StoreUnavailableError("The store at cache:6379 refuses the connection.")
 class FakeEngine:
     def __init__(self) -> None:
         self.closed: list[str] = []
+        self.spider: object | None = object()
 
     async def close_spider_async(self, *, reason: str) -> None:
         self.closed.append(reason)
@@ -62,15 +66,25 @@ class FakeCrawler:
 class Crawl:
     """A crawl whose pages are handed in one by one."""
 
-    def __init__(self, *, has_item_middleware: bool = False, **settings: Any) -> None:
+    def __init__(
+        self,
+        *,
+        has_item_middleware: bool = False,
+        visits: Visits | None = None,
+        inspects: bool = False,
+        **settings: Any,
+    ) -> None:
+        self.reason = "finished"
         self.store = FakeDeduplicator()
         self.crawler = FakeCrawler(has_item_middleware=has_item_middleware)
         self.now = 0.0
         self.middleware = DedupMiddleware(
             self.crawler,  # type: ignore[arg-type]
             DedupSettings(**settings),
-            StoreThread(self.store, Breaker(clock=lambda: self.now)),  # type: ignore[arg-type]
+            StoreThread(self.store, Breaker(clock=lambda: self.now), stays=not inspects),  # type: ignore[arg-type]
             ReaderPool(lambda: InlineWorker(self.store.reader), 1),  # type: ignore[arg-type]
+            visits=visits,
+            inspects=inspects,
         )
 
     def run(self, work: Callable[[Crawl], Awaitable[None]]) -> Crawl:
@@ -79,7 +93,7 @@ class Crawl:
             await self.middleware.engine_started()
             await work(self)
             await asyncio.sleep(0)  # lets a spider that is being closed get there
-            await self.middleware.spider_closed(self.crawler.spider)
+            await self.middleware.spider_closed(Spider("news"), self.reason)
 
         asyncio.run(whole())
         return self
@@ -176,7 +190,14 @@ def test_overrides_reach_the_store_and_the_decision() -> None:
         assert response.flags == ["crawldedup:near_duplicate"]
 
     first, second = Crawl().run(work).store.judged
-    assert first == {"url": "https://e.com/a", "identity": None, "scope_key": "news", "similarity": 0.8}
+    assert first == {
+        "url": "https://e.com/a",
+        "identity": None,
+        "scope_key": "news",
+        "similarity": 0.8,
+        "canonical": None,
+        "remember": True,
+    }
     assert str(second["identity"]).startswith("POST https://e.com/b ")
     assert (second["scope_key"], second["similarity"]) == ("", None)
 
@@ -207,6 +228,140 @@ def test_a_signal_reports_every_judged_page() -> None:
 
     assert Crawl().run(work).counts["skipped/no_callback"] == 1
     assert seen == [("https://e.com/a", "new", False), ("https://e.com/b", "near_duplicate", True)]
+
+
+def test_a_signal_of_their_own_reports_duplicates() -> None:
+    seen: list[tuple[str, str | None, bool]] = []
+
+    def listen(request: Request, response: Response, verdict: Any, dropped: bool, spider: Spider) -> None:
+        assert request.meta["crawldedup_verdict"] is verdict
+        seen.append((response.url, verdict.original, dropped))
+
+    async def work(crawl: Crawl) -> None:
+        crawl.crawler.signals.connect(listen, signal=signals.page_deduplicated)
+        for path, action in (("a", "drop"), ("b", "drop"), ("a", "drop"), ("c", "mark")):
+            await crawl.page(path, "text", meta={"crawldedup": {"action": action}})
+
+    Crawl().run(work)
+    assert seen == [("https://e.com/b", "https://e.com/a", True), ("https://e.com/c", "https://e.com/a", False)]
+
+
+def test_urls_that_are_denied_are_skipped_unless_the_request_asks_for_it() -> None:
+    async def work(crawl: Crawl) -> None:
+        for path in ("search?q=1", "search?q=2", "page"):
+            assert (await crawl.page(path, "text"))[1] is not None
+        assert (await crawl.page("search?q=3", "text", meta={"crawldedup": True}))[1] is None
+
+    counts = Crawl(deny=(re.compile(r"/search\?"),)).run(work).counts
+    assert counts == {"skipped/url": 2, "checked": 2, "new": 1, "duplicate/near": 1, "dropped": 1}
+
+
+def test_a_page_is_compared_with_the_one_it_names_if_that_is_wanted() -> None:
+    async def work(crawl: Crawl) -> None:
+        page = "<head><link rel=canonical href=/original></head>text"
+        await crawl.page("a", page)
+        await crawl.page("b", page, meta={"crawldedup": {"canonical": "compare"}})
+        await crawl.page("original", page, meta={"crawldedup": {"canonical": "compare"}})
+
+    judged = Crawl().run(work).store.judged
+    assert [call["canonical"] for call in judged] == [None, "https://e.com/original", None]
+
+
+def test_pages_that_are_only_looked_at_are_judged_and_dropped_alike() -> None:
+    async def work(crawl: Crawl) -> None:
+        look = {"meta": {"crawldedup": {"remember": False}}}
+        assert (await crawl.page("list", "text", **look))[1] is not None
+        assert (await crawl.page("a", "text"))[1] is not None
+        assert (await crawl.page("list", "text", **look))[1] is None
+
+    assert [call["remember"] for call in Crawl().run(work).store.judged] == [False, True, False]
+
+
+class Recrawl:
+    """Pages of earlier crawls, and a crawl that drops what is unchanged since then."""
+
+    def __init__(self, visits: Path | None = None, **settings: Any) -> None:
+        self.crawl = Crawl(visits=Visits(visits), revisit="drop", **settings)
+        self.crawl.store._seen["text"] = ["https://e.com/a"]
+        self.crawl.store._seen["changed text"] = ["https://e.com/b"]
+
+
+def test_what_is_unchanged_since_earlier_crawls_is_dropped() -> None:
+    async def work(crawl: Crawl) -> None:
+        request, response = await crawl.page("a", "text")
+        assert response is None
+        assert request.meta["crawldedup_verdict"].kind is Kind.REVISIT
+        with pytest.raises(DuplicatePageError, match=r"^known and unchanged$"):
+            await crawl.middleware.process_response(request, HtmlResponse(request.url, body=b"text"))
+        for path, text in (("b", "changed text"), ("c", "new text")):
+            assert (await crawl.page(path, text))[1] is not None
+        _, response = await crawl.page("a", "text", meta={"crawldedup": {"revisit": "keep"}})
+        assert response is not None
+
+    counts = Recrawl().crawl.run(work).counts
+    assert counts == {"checked": 5, "revisit": 4, "changed": 1, "unchanged": 2, "dropped": 2, "new": 1}
+
+
+@pytest.mark.parametrize("action", ["mark", "drop-items"])
+def test_what_is_unchanged_meets_the_action_that_is_set(action: str) -> None:
+    async def work(crawl: Crawl) -> None:
+        request, response = await crawl.page("a", "text")
+        assert response is not None
+        assert response.flags == (["crawldedup:unchanged"] if action == "mark" else [])
+        assert request.meta.get("_crawldedup_drop_items", False) is (action == "drop-items")
+
+    counts = Recrawl(action=action, has_item_middleware=True).crawl.run(work).counts
+    assert counts == {"checked": 1, "revisit": 1, "unchanged": 1}
+
+
+def test_what_this_crawl_let_pass_may_be_asked_for_again_even_after_a_pause(tmp_path: Path) -> None:
+    visits = tmp_path / "visits"
+
+    async def first(crawl: Crawl) -> None:
+        for _ in range(2):
+            assert (await crawl.page("c", "new text"))[1] is not None
+            assert (await crawl.page("b", "changed text"))[1] is not None
+        crawl.reason = "shutdown"
+
+    async def resumed(crawl: Crawl) -> None:
+        crawl.store._seen["new text"] = ["https://e.com/c"]
+        crawl.store._seen["unchanged since"] = ["https://e.com/b"]
+        assert (await crawl.page("c", "new text"))[1] is not None
+        assert (await crawl.page("b", "unchanged since"))[1] is not None
+        assert (await crawl.page("a", "text"))[1] is None
+
+    async def next_crawl(crawl: Crawl) -> None:
+        crawl.store._seen["new text"] = ["https://e.com/c"]
+        assert (await crawl.page("c", "new text"))[1] is None
+
+    Recrawl(visits).crawl.run(first)
+    Recrawl(visits).crawl.run(resumed)
+    assert not visits.exists()
+    Recrawl(visits).crawl.run(next_crawl)
+
+
+def test_under_inspection_nothing_is_remembered_dropped_or_closed(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def work(crawl: Crawl) -> None:
+        crawl.store._seen["text"] = ["https://e.com/a"]
+        drop = {"meta": {"crawldedup": {"action": "drop", "remember": True}}}
+        for path in ("b", "c"):
+            _, response = await crawl.page(path, "text", **drop)
+            assert response is not None
+            assert response.flags == ["crawldedup:near_duplicate"]
+        await crawl.page("d", "new text")
+        crawl.store.errors = [ProfileMismatchError("Namespace news", index_profile="old", own_profile="new")]
+        assert (await crawl.page("e", "other text"))[1] is not None
+
+    crawl = Crawl(inspects=True, remember=False, on_error="fail").run(work)
+    assert not any(call["remember"] for call in crawl.store.judged)
+    assert crawl.crawler.engine.closed == []
+    # After each look it leaves: a shell that stays would make one crawl of those that come and go meanwhile.
+    assert crawl.store.calls == ["judge", "close"] * 4 + ["close"]
+    assert "https://e.com/b is near duplicate (0.97) of https://e.com/a" in caplog.text
+    assert "https://e.com/d is new" in caplog.text
+    assert "Namespace news" in caplog.text
 
 
 def test_a_page_that_cannot_be_read_passes_and_is_counted_by_reason() -> None:

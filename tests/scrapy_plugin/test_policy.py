@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +12,8 @@ from scrapy.http.request import NO_CALLBACK
 from crawldedup.errors import ConfigurationError
 from crawldedup.scrapy_plugin.policy import (
     PagePolicy,
+    UrlPatterns,
+    canonical_of,
     identity_of,
     page_of,
     policy_for,
@@ -83,8 +87,46 @@ def test_requests_decide_whether_their_answers_are_judged(request_: Request, def
     assert reason_to_skip(request_, html(), judge_by_default=default) == reason
 
 
+@pytest.mark.parametrize(
+    ("allow", "deny", "admitted"),
+    [
+        ([], [], True),
+        (["example"], [], True),
+        (["^https://example", r"/page\?"], [], True),
+        (["/news/"], [], False),
+        ([], ["/news/", "a=1$"], False),
+        (["example"], ["page"], False),
+    ],
+)
+def test_urls_are_allowed_and_denied(allow: list[str], deny: list[str], admitted: bool) -> None:
+    urls = UrlPatterns(tuple(map(re.compile, allow)), tuple(map(re.compile, deny)))
+    reason = None if admitted else "url"
+    assert reason_to_skip(Request(URL), html(), judge_by_default=True, urls=urls) == reason
+    asked_for = Request(URL, meta={"crawldedup": {"action": "mark"}})
+    assert reason_to_skip(asked_for, html(), judge_by_default=True, urls=urls) is None
+
+
+def test_the_original_a_page_names_is_only_read_where_it_is_wanted() -> None:
+    compare = replace(USUAL, canonical="compare")
+    page = html(body=b"<head><link rel=canonical href=/other></head>")
+    assert canonical_of(USUAL, page) is None
+    assert canonical_of(compare, page) == "https://www.example.co.uk/other"
+    prose = TextResponse(
+        URL, body=page.body, headers={"Content-Type": "text/plain", "Link": ["</x>; rel=next", "</y>; rel=canonical"]}
+    )
+    assert canonical_of(compare, prose) == "https://www.example.co.uk/y"
+
+
 def test_overrides_apply_to_one_request() -> None:
-    given = {"action": "mark", "scope": "site", "keep_per_cluster": 3, "similarity": 0.8}
+    given = {
+        "action": "mark",
+        "scope": "site",
+        "keep_per_cluster": 3,
+        "similarity": 0.8,
+        "remember": False,
+        "canonical": "compare",
+        "revisit": "drop",
+    }
     assert policy_for(Request(URL, meta={"crawldedup": given}), USUAL) == PagePolicy(**given)
     for neutral in (None, True, {}):
         assert policy_for(Request(URL, meta={"crawldedup": neutral}), USUAL) is USUAL or not neutral
@@ -96,11 +138,14 @@ def test_overrides_apply_to_one_request() -> None:
     [
         (
             {"threshold": 0.8},
-            r"unknown key 'threshold'; allowed are action, keep_per_cluster, scope, similarity",
+            r"unknown key 'threshold'; allowed are action, canonical, keep_per_cluster, remember, revisit, scope, sim",
         ),
         ({"similarity": 0.2}, r'meta\["crawldedup"\]\["similarity"\] is 0.2; it must be a number above 0.5'),
         ({"keep_per_cluster": 0}, "whole number of at least 1"),
         ({"action": "delete"}, "'drop' or 'drop-items' or 'mark'"),
+        ({"remember": "maybe"}, "True or False"),
+        ({"canonical": True}, "'ignore' or 'compare'"),
+        ({"revisit": "skip"}, "'keep' or 'drop'"),
         ("yes", "must be True, False or a dict"),
         (1, "must be True, False or a dict"),
     ],

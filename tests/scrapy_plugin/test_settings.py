@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -49,6 +50,11 @@ def test_defaults() -> None:
         ("ACTION", "mark", "mark"),
         ("SCOPE", "site", "site"),
         ("ON_ERROR", "fail", "fail"),
+        ("REMEMBER", "False", False),
+        ("CANONICAL", "compare", "compare"),
+        ("REVISIT", "drop", "drop"),
+        ("ALLOW", r"/(a|b),\d{1,2}", (re.compile(r"/(a|b),\d{1,2}"),)),
+        ("DENY", ["x", re.compile("Y", re.IGNORECASE)], (re.compile("x"), re.compile("Y", re.IGNORECASE))),
     ],
 )
 def test_values_as_code_and_command_line_give_them(name: str, given: object, read_as: object) -> None:
@@ -76,6 +82,11 @@ def test_values_as_code_and_command_line_give_them(name: str, given: object, rea
         ("ACTION", ["drop"]),
         ("SCOPE", "page"),
         ("ON_ERROR", True),
+        ("REMEMBER", "seldom"),
+        ("CANONICAL", "obey"),
+        ("REVISIT", "skip"),
+        ("ALLOW", 7),
+        ("DENY", [b"bytes"]),
         ("STORE", ""),
         ("NAMESPACE", 7),
         ("TTL", 1.5),
@@ -90,6 +101,11 @@ def test_what_is_not_allowed_is_refused_by_name(name: str, given: object) -> Non
     with pytest.raises(ConfigurationError) as refused:
         read(**{f"CRAWLDEDUP_{name}": given})
     assert str(refused.value).startswith(f"CRAWLDEDUP_{name} is {given!r}; it must be ")
+
+
+def test_a_broken_expression_is_refused_with_what_is_wrong_in_it() -> None:
+    with pytest.raises(ConfigurationError, match=r"^CRAWLDEDUP_DENY holds '\(page'; .*unterminated subpattern"):
+        read(CRAWLDEDUP_DENY=["ok", "(page"])
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,16 @@ def near(original: str, copies: int) -> Verdict:
     return Verdict(Kind.NEAR_DUPLICATE, "https://e.com/x", original, 0.95, 3, copies=copies)
 
 
+def test_the_summary_tells_changed_pages_and_dropped_ones_that_are_no_duplicates() -> None:
+    tally = Tally(Stats())
+    tally.checked(near("u", 1), dropped=True)
+    tally.checked(Verdict(Kind.REVISIT, "u", changed=True), dropped=False)
+    for _ in range(2):
+        tally.checked(Verdict(Kind.REVISIT, "u"), dropped=True, unchanged=True)
+    tally.checked(Verdict(Kind.REVISIT, "u"), dropped=False)
+    assert "1 near and 0 exact duplicates (1 dropped), 4 revisits (1 changed, 2 unchanged), 0 thin" in tally.summary()
+
+
 def test_counts_go_into_stats_and_add_up() -> None:
     stats = Stats()
     tally = Tally(stats)

@@ -1,0 +1,78 @@
+"""Fetching single pages as a crawl of the project would, without starting its crawl.
+
+The project's downloader, its middlewares, user agent, cookies, proxies, cache and robots.txt policy are used;
+its spiders' code, its scheduler (whose queue belongs to real crawls), pipelines and feeds are not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy import Request, Spider
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from scrapy.crawler import CrawlerProcessBase
+    from scrapy.http import Response
+    from scrapy.settings import Settings
+
+_APART: Final[dict[str, Any]] = {
+    "CRAWLDEDUP_ENABLED": False,
+    "JOBDIR": "",
+    "SCHEDULER": "scrapy.core.scheduler.Scheduler",
+    "DUPEFILTER_CLASS": "scrapy.dupefilters.RFPDupeFilter",
+    "ITEM_PIPELINES": {},
+    "FEEDS": {},
+    "TELNETCONSOLE_ENABLED": False,
+    # They end crawls early, which this is not.
+    "CLOSESPIDER_PAGECOUNT": 0,
+    "CLOSESPIDER_TIMEOUT": 0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What came of a URL: the answer to a request, or else why there is none."""
+
+    url: str
+    request: Request
+    response: Response | None = None
+    error: str = ""
+
+
+def fetch(urls: Sequence[str], *, name: str, settings: Settings, process: CrawlerProcessBase) -> list[Fetched]:
+    """Fetch URLs one after the other, following redirects and trying again as the project does.
+
+    `name` is that of the spider to pass for, by which caches keep pages. Changes `settings`, which are the process's;
+    the process cannot be used again.
+    """
+    settings.setdict(_APART, priority="cmdline")
+    fetched: list[Fetched] = []
+    process.crawl(_Fetcher, name=name, urls=urls, fetched=fetched)
+    process.start()
+    known = {page.url for page in fetched}
+    missing = (url for url in urls if url not in known)
+    return fetched + [Fetched(url, Request(url), error="the crawl did not start; -L INFO shows why") for url in missing]
+
+
+class _Fetcher(Spider):
+    urls: Sequence[str]
+    fetched: list[Fetched]
+
+    async def start(self) -> AsyncIterator[Request]:
+        for url in self.urls:
+            self.fetched.append(await self._fetch(url))
+        return
+        yield  # which makes this the generator that Scrapy wants
+
+    async def _fetch(self, url: str) -> Fetched:
+        engine = self.crawler.engine
+        assert engine is not None
+        request = Request(url, dont_filter=True)
+        try:
+            response = await engine.download_async(request)
+        except Exception as error:
+            return Fetched(url, request, error=f"{type(error).__name__}: {error}")
+        return Fetched(url, response.request or request, response)

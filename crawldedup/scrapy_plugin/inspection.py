@@ -1,0 +1,44 @@
+"""Commands that show a page to a person: they must never change what crawls remember."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from scrapy.settings import SETTINGS_PRIORITIES
+
+from crawldedup.scrapy_plugin.settings import PREFIX
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from crawldedup.scrapy_plugin.settings import DedupSettings
+
+_COMMANDS = "scrapy.commands."
+
+
+def is_inspection(crawler: Crawler) -> bool:
+    """True in `scrapy shell`, `fetch`, `view`, `parse`, `check` and `bench`, once the crawler's engine is being built.
+
+    Scrapy tells nobody which command runs, and takes its name out of ``sys.argv``. But the shell builds the
+    engine before there is a spider, and the other commands put a `start` of their own into the spider's class.
+    """
+    if crawler.spider is None:
+        return True
+    return str(getattr(crawler.spider.start, "__module__", "")).startswith(_COMMANDS)
+
+
+def settings_for_inspection(settings: DedupSettings, crawler: Crawler) -> DedupSettings:
+    """The settings of a crawl, for such a command: nothing is remembered, unless the command line itself says so."""
+    priority = crawler.settings.getpriority(f"{PREFIX}REMEMBER")
+    if settings.remember and priority is not None and priority >= SETTINGS_PRIORITIES["cmdline"]:
+        return settings
+    return replace(settings, remember=False, store=settings.store if _exists(settings.store) else "memory://")
+
+
+def _exists(store: str) -> bool:
+    """False for a SQLite file that is not there: opening it would create it."""
+    scheme = "sqlite:///"
+    return not store.startswith(scheme) or Path(unquote(store.removeprefix(scheme))).exists()

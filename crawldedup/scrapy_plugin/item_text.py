@@ -1,0 +1,172 @@
+"""What of an item is compared, and what makes it the same item when it comes again: decisions without I/O."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from itemadapter import ItemAdapter
+from w3lib.url import canonicalize_url
+
+from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.scrapy_plugin.settings import PREFIX, one_of
+from crawldedup.scrapy_plugin.workers import Page
+from crawldedup.text.limits import DEFAULT_LIMITS
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+ITEM_ACTIONS: Final = ("drop", "mark")
+
+_ANY_CLASS: Final = ""
+# What prose about HTML seldom holds and fragments of pages hardly ever lack: an end tag, or an element that has none.
+_MARKUP: Final = re.compile(r"</[a-z][a-z0-9]*\s*>|<(?:br|p|hr|img)\b[^<>]*>", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemSettings:
+    """The settings of the item pipeline.
+
+    `fields` maps names of classes, short or dotted, to the fields whose text is compared; "" stands for every class.
+    `identity` is the field that makes an item itself.
+    """
+
+    fields: Mapping[str, tuple[str, ...]]
+    identity: str = "url"
+    action: str = "drop"
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> ItemSettings:
+        """Read Scrapy's settings. Raises `ConfigurationError`, which names the setting and what it allows."""
+        name = f"{PREFIX}ITEM_FIELDS"
+        given = settings.get(name)
+        if given is None:
+            raise ConfigurationError(
+                f'{name} is not set; name the fields whose text is compared, as in {name} = ["title", "body"].'
+            )
+        identity = settings.get(f"{PREFIX}ITEM_IDENTITY", "url")
+        if not isinstance(identity, str) or not identity.strip():
+            raise ConfigurationError(f"{PREFIX}ITEM_IDENTITY is {identity!r}; it must be the name of a field.")
+        action = settings.get(f"{PREFIX}ITEM_ACTION", "drop")
+        return cls(
+            fields=_fields(name, given),
+            identity=identity,
+            action=one_of(f"{PREFIX}ITEM_ACTION", action, ITEM_ACTIONS),
+        )
+
+    def fields_of(self, item: object) -> tuple[str, ...] | None:
+        """The fields that are compared of such an item; None if its class is not among those named."""
+        for cls in type(item).__mro__:
+            for name in (_dotted(cls), cls.__name__):
+                if name in self.fields:
+                    return self.fields[name]
+        return self.fields.get(_ANY_CLASS)
+
+
+def page_in(item: Any, settings: ItemSettings) -> Page:
+    """The text of an item's fields, for a worker to read; as HTML if one of them is.
+
+    All fields must be there: an item whose article could not be found by the spider would otherwise be compared by its
+    title alone. Raises PageError: `class`, `no_field`, `field_type` or `too_large`.
+    """
+    names = settings.fields_of(item)
+    if names is None:
+        raise PageError("class", f"{PREFIX}ITEM_FIELDS names no fields for {_dotted(type(item))}")
+    adapter = ItemAdapter(item)
+    texts = []
+    for name in names:
+        text = _text_of(name, adapter.get(name))
+        if not text.strip():
+            raise PageError("no_field", f"the field {name!r} is missing or empty")
+        texts.append(text)
+    is_html = any(map(_MARKUP.search, texts))
+    if is_html:
+        texts = [f"<div>{text if _MARKUP.search(text) else html.escape(text)}</div>" for text in texts]
+    body = "\n".join(texts).encode("utf-8", "replace")
+    if len(body) > DEFAULT_LIMITS.max_bytes:
+        raise PageError("too_large", f"the text has {len(body):,} bytes")
+    return Page(body, "utf-8", is_html)
+
+
+def identity_in(item: Any, settings: ItemSettings) -> tuple[str, str]:
+    """The URL (or other name) of an item, empty if it has none, and what makes it the same item when it comes again.
+
+    The fragment counts, for the posts of a thread differ in nothing else. An item without a name is never the same.
+    """
+    value = ItemAdapter(item).get(settings.identity)
+    if isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]  # as item loaders leave it
+    name = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    return (name, named_identity(name)) if name else ("", f"item {uuid.uuid4().hex}")
+
+
+def named_identity(name: str) -> str:
+    """The identity of the item with this URL or other name."""
+    try:
+        return f"item {canonicalize_url(name, keep_fragments=True)}"
+    except ValueError:
+        return f"item {name}"
+
+
+def _text_of(name: str, value: Any) -> str:
+    """Texts, numbers, and lists of them, as item loaders make; nothing for None."""
+    match value:
+        case None:
+            return ""
+        case str():
+            return value
+        case bool():
+            pass
+        case int() | float() | Decimal():
+            return str(value)
+        case list() | tuple():
+            return "\n".join(filter(None, (_text_of(name, part) for part in value)))
+    raise PageError("field_type", f"the field {name!r} holds a {type(value).__name__}, which is no text")
+
+
+def _fields(name: str, given: Any) -> dict[str, tuple[str, ...]]:
+    if isinstance(given, str) and given.lstrip().startswith("{"):
+        # Scrapy's command line knows texts only, and Scrapy's own settings read dicts from JSON there.
+        try:
+            given = json.loads(given)
+        except ValueError:
+            raise _refused(name, given) from None
+    if not isinstance(given, Mapping):
+        return {_ANY_CLASS: _names(name, given)}
+    if not given:
+        raise _refused(name, given)
+    return {_class_name(name, cls): _names(name, names) for cls, names in given.items()}
+
+
+def _names(setting: str, given: Any) -> tuple[str, ...]:
+    names = given.split(",") if isinstance(given, str) else given
+    # No sets: the order of the fields is the order of the text.
+    if not isinstance(names, list | tuple) or not names:
+        raise _refused(setting, given)
+    if not all(isinstance(name, str) and name.strip() for name in names):
+        raise _refused(setting, given)
+    return tuple(name.strip() for name in names)
+
+
+def _class_name(setting: str, given: object) -> str:
+    if isinstance(given, type):
+        return _dotted(given)
+    if not isinstance(given, str) or not given.strip():
+        raise _refused(setting, given)
+    return given.strip()
+
+
+def _dotted(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _refused(name: str, value: object) -> ConfigurationError:
+    return ConfigurationError(
+        f"{name} is {value!r}; it must be a list of names of fields, or a dict of classes of items and such lists."
+    )

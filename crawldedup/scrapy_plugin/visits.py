@@ -1,0 +1,68 @@
+"""The pages a crawl has let pass: what is unchanged since *earlier* crawls is told from what is asked for again."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING
+
+import mmh3
+
+from crawldedup.scope import canonical_url
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import BinaryIO
+
+FILE_NAME = "crawldedup.visits"
+_KEY_BYTES = 8
+
+
+def visit_key(url: str, identity: str | None, scope_key: str) -> int:
+    """64 bits that name a page; the arguments are those of `Deduplicator.judge`."""
+    name = f"{scope_key}\n{canonical_url(url) if identity is None else identity}"
+    return int(mmh3.hash64(name.encode("utf-8", "replace"), signed=False)[0])
+
+
+class Visits:
+    """A set of pages. With a file, the runs of one paused and resumed job share it.
+
+    Each page takes 8 bytes of the file, which is opened at the first question. Clocks are not asked: those of a
+    crawler and of a shared index may differ. Raises OSError if the file cannot be used.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._file: BinaryIO | None = None
+        self._keys: set[int] = set()
+
+    def __contains__(self, key: int) -> bool:
+        self._open()
+        return key in self._keys
+
+    def add(self, key: int) -> None:
+        """Note a page, in the file at once: a crawl may be killed."""
+        self._open()
+        if key not in self._keys:
+            if self._file is not None:
+                self._file.write(array("Q", [key]).tobytes())
+            self._keys.add(key)
+
+    def close(self, *, finished: bool) -> None:
+        """Close the file, and remove it if the job is done: the next one in its place is another crawl."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        if finished and self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+    def _open(self) -> None:
+        if self._path is None or self._file is not None:
+            return
+        # Without a buffer: what was noted is in the file when the process is killed.
+        file = self._path.open("ab", buffering=0)
+        content = self._path.read_bytes()
+        whole = len(content) // _KEY_BYTES * _KEY_BYTES
+        # A write that a crash has cut short would shift all that come after it.
+        file.truncate(whole)
+        self._keys.update(array("Q", content[:whole]))
+        self._file = file

@@ -1,0 +1,129 @@
+"""All partitions of an index on a cluster, one after the other: pruning, telling, removing and measuring them."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from crawldedup.stores.base import Pruned
+from crawldedup.stores.cluster_nodes import Call, script_call
+from crawldedup.stores.redis_wire import RECORDS_A_LIST, unpacked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from crawldedup.stores.base import Layout, Record, Retention
+    from crawldedup.stores.cluster_nodes import Nodes
+    from crawldedup.stores.cluster_spread import Spread
+
+_SAMPLE: Final = 64
+_PRUNED_AT_ONCE: Final = 256
+_REMOVED_AT_ONCE: Final = 1000
+_OF_AN_EPOCH: Final = re.compile(r"(crawldedup:\{[^}]*\}:(?:[hs]:)?)[0-9]+:")
+
+
+def prune(nodes: Nodes, spread: Spread, placed: Sequence[str], retention: Retention, now: int) -> Iterator[Pruned]:
+    """Free what has expired, then the oldest beyond the limit of each partition; `now` is 0 for the servers' clocks."""
+    spread.finish()
+    examined, freed = 0, 0
+    limits = (now or "", retention.ttl_seconds or 0, int(retention.refresh))
+    for home, prefix in [*((None, prefix) for prefix in placed), *enumerate(spread.homes)]:
+
+        def step(most: int, first: int, home: int | None = home, prefix: str = prefix) -> Any:
+            asked = (*limits, most, first, _PRUNED_AT_ONCE)
+            if home is None:
+                return nodes.run([script_call("prune", prefix, *asked)])[0]
+            return spread.prune(home, *asked)
+
+        first, following = 0, 1
+        while first < following:
+            removed, following, oldest, pages = step(0, first)
+            freed += removed
+            # Before the oldest page there is nothing to look at.
+            first = max(first + _PRUNED_AT_ONCE, oldest - oldest % _PRUNED_AT_ONCE)
+            yield Pruned(examined + min(first, following), freed)
+        examined += following
+        while retention.max_pages is not None and pages > retention.max_pages and oldest < following:
+            removed, following, oldest, pages = step(retention.max_pages, first)
+            freed += removed
+            yield Pruned(examined, freed)
+
+
+def records(nodes: Nodes, layout: Layout, prefixes: Sequence[str]) -> Iterator[list[Record]]:
+    """The pages of partitions that have these prefixes, some at a time."""
+    for prefix in prefixes:
+        number, following = 0, 1
+        while number * RECORDS_A_LIST < following:
+            head = f"{prefix}m"
+            (told,) = nodes.run([Call(head, ("HMGET", head, "epoch", "next"))])
+            epoch, following = (int(value or 0) for value in told)
+            name = f"{prefix}{epoch}:r:{number}"
+            (found,) = nodes.run([Call(name, ("LRANGE", name, 0, -1))])
+            if batch := [unpacked(record, layout) for record in found if record]:
+                yield batch
+            number += 1
+
+
+def remove_all_but(nodes: Nodes, kept: Mapping[str, str]) -> None:
+    """Remove what lies behind some prefixes, but not behind the longer ones that are given for them."""
+    namespace = next(iter(kept)).rpartition(".")[0]
+    for node in nodes.masters():
+        batch: list[Call] = []
+        for key in node.scan_iter(match=f"{namespace}.*", count=1000):
+            found = _OF_AN_EPOCH.match(key.decode("utf-8", "replace"))
+            if found and found[1] in kept and not found[0].startswith(kept[found[1]]):
+                batch.append(Call(found[0], ("UNLINK", key)))
+            if len(batch) == _REMOVED_AT_ONCE:
+                nodes.try_to_run(batch)
+                batch.clear()
+        nodes.try_to_run(batch)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Pages, and bytes: of all, and of the permuted tables."""
+
+    pages: int
+    bytes: int
+    table_bytes: int
+
+
+def measure(
+    nodes: Nodes, layout: Layout, placed: Sequence[str], homes: Sequence[str], tables: Sequence[str]
+) -> Figures:
+    """Figures of the parts of an index with these prefixes, projected from a sample of their keys."""
+    pages, in_tables, others = 0, 0, 0
+    for prefixes, has_tables, has_records in ((placed, True, True), (homes, False, True), (tables, True, False)):
+        told = nodes.run([Call(f"{prefix}m", ("HGETALL", f"{prefix}m")) for prefix in prefixes])
+        buckets: list[str] = []
+        filters: list[str] = []
+        records: list[str] = []
+        for prefix, flat in zip(prefixes, told, strict=True):
+            head = dict(zip(flat[::2], flat[1::2], strict=True))
+            part_pages, depth, split, following, oldest, epoch = (
+                int(head.get(name, 0)) for name in (b"pages", b"depth", b"split", b"next", b"oldest", b"epoch")
+            )
+            data = f"{prefix}{epoch}:"
+            names = [(1 << depth + 1) + number for number in range(2 * split)]
+            names += [(1 << depth) + number for number in range(split, 1 << depth)]
+            if has_tables:
+                numbers = range(len(layout.tables))
+                buckets += [f"{data}t{number}:{name}" for number in numbers for name in names]
+                filters += [f"{data}f{number}:{deep}" for number in numbers for deep in (depth, depth + 1)]
+            if has_records:
+                pages += part_pages
+                lists = range(oldest // RECORDS_A_LIST, -(-following // RECORDS_A_LIST))
+                records += [f"{data}r:{number}" for number in lists]
+                others += _sampled_bytes(nodes, [f"{data}u:{name}" for name in names])
+        in_tables += _sampled_bytes(nodes, buckets) + _sampled_bytes(nodes, filters)
+        others += _sampled_bytes(nodes, records)
+    return Figures(pages, in_tables + others, in_tables)
+
+
+def _sampled_bytes(nodes: Nodes, keys: Sequence[str]) -> int:
+    """Memory of keys, projected from at most _SAMPLE of them."""
+    sample = random.sample(keys, min(_SAMPLE, len(keys)))
+    sizes: list[Any] = nodes.run([Call(key, ("MEMORY", "USAGE", key, "SAMPLES", 0)) for key in sample])
+    return round(sum(size or 0 for size in sizes) / len(sizes) * len(keys)) if sizes else 0

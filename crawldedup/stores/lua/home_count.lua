@@ -1,0 +1,14 @@
+-- Count a page as a copy of one that it was compared with, if that is still so. KEYS: prefix. ARGV: profile, a question,
+-- ARGV[8]: number (4 bytes), ARGV[9]: 1 if the answer to the same call was lost.
+-- Answers {'counted', pages, record}, {'undecided', pages} or {'gone', pages}.
+
+local question = read_question()
+local page = number_at(ARGV[8], 1)
+local record = read_record(page)
+if not record or age_mark(record, question.refresh) < question.oldest or not judge(question, record) then
+  return {'gone', meta.pages}
+end
+if is_undecided(page, '') then return {'undecided', meta.pages} end
+local updated = counted(record, question.now, question.url_key, tonumber(ARGV[9]))
+note_record(page, updated)
+return {'counted', meta.pages, updated}

@@ -1,0 +1,91 @@
+"""The recipes of the example project, crawled for real."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from crawldedup.demo.folder import FolderSite
+from crawldedup.demo.server import serving
+from crawldedup.demo.site import DemoSite
+
+from .website import article
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EXAMPLE = Path(__file__).parents[2] / "example_project"
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[str]:
+    with serving(DemoSite()) as base_url:
+        yield base_url
+
+
+def crawl(spider: str, output: Path, *arguments: str) -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "scrapy", "crawl", spider, "-O", str(output), *arguments]
+    settings = ["-s", "CRAWLDEDUP_EXTRACTOR=resiliparse", "-s", "LOG_LEVEL=WARNING"]
+    done = subprocess.run([*command, *settings], cwd=EXAMPLE, check=True, capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+    return [json.loads(line) for line in output.read_text().splitlines()]
+
+
+def test_news_keeps_each_story_once(demo: str, tmp_path: Path) -> None:
+    items = crawl("news", tmp_path / "news.jsonl", "-a", f"start={demo}/partners/", "-s", "DEPTH_LIMIT=2")
+    entries = [entry for item in items if (entry := DemoSite().entry(item["url"])) is not None]
+    stories = [entry.cluster for entry in entries if entry.judged]
+    assert len(stories) == len(set(stories))
+    # The same stories are there with session ids, in print, on the mirror and at the partners.
+    syndicated = {entry.cluster for entry in DemoSite().manifest().values() if entry.kind == "syndicated"}
+    assert syndicated <= set(stories)
+
+
+def test_shop_keeps_every_product_once(tmp_path: Path) -> None:
+    shop = tmp_path / "site" / "shop"
+    shop.mkdir(parents=True)
+    names = ("Tide book", "Log book", "Sketch book")
+    for number, name in enumerate(names):
+        page = shop / f"{number}.html"
+        page.write_text(
+            f"<html><head><title>{name}</title></head><body><main><h1>{name}</h1>"
+            f"<p class=price>&pound; {12 + number}.00</p><p class=sku>Item NO-{number}</p><button>Add to basket"
+            "</button><p class=description>Bound by hand in our workshop behind the harbour, from paper that does not "
+            "mind being wet and thread that outlives its owners. Every copy is slightly different, which is not a "
+            "fault. We repair what we have made for as long as we are here, and send it back without a bill if the "
+            "damage was done by weather.</p></main></body></html>"
+        )
+        (shop / f"{number}-from-the-newsletter.html").write_text(page.read_text())
+    links = "".join(f"<li><a href={file.name}>{file.name}</a>" for file in sorted(shop.iterdir()))
+    (shop / "index.html").write_text(f"<html><body><h1>Books</h1><ul>{links}</ul></body></html>")
+    with serving(FolderSite(tmp_path / "site")) as base_url:
+        items = crawl("shop", tmp_path / "shop.jsonl", "-a", f"start={base_url}/shop/")
+    assert sorted(item["name"] for item in items) == sorted(names)
+
+
+def test_updates_yields_what_is_new_or_has_changed(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+
+    def write(**pages: bytes) -> None:
+        for name, page in pages.items():
+            (site / f"{name}.html").write_bytes(page)
+        links = "".join(f"<li><a href={file.name}>{file.name}</a>" for file in sorted(site.glob("[a-c].html")))
+        (site / "index.html").write_text(f"<html><body><ul>{links}</ul></body></html>")
+
+    def news(base_url: str) -> dict[str, str]:
+        options = ["-s", f"CRAWLDEDUP_STORE=sqlite:///{tmp_path}/seen.sqlite"]
+        items = crawl("updates", tmp_path / "updates.jsonl", "-a", f"start={base_url}/index.html", *options)
+        return {item["url"].rpartition("/")[2]: item["news"] for item in items}
+
+    write(a=article(1).body, b=article(2).body)
+    with serving(FolderSite(site)) as base_url:
+        assert news(base_url) == {"index.html": "thin", "a.html": "new", "b.html": "new"}
+        assert news(base_url) == {}
+        write(b=article(2, changed_words=40).body, c=article(3).body)
+        assert news(base_url) == {"index.html": "revisit", "b.html": "revisit", "c.html": "new"}

@@ -1,0 +1,402 @@
+"""The item pipeline: its decisions with stand-ins for the store, and real crawls on every kind of store."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Spider
+from scrapy.exceptions import DropItem, NotConfigured
+from scrapy.settings import Settings
+from scrapy.signalmanager import SignalManager
+
+from crawldedup import Deduplicator
+from crawldedup.errors import ProfileMismatchError, StoreFullError, StoreUnavailableError
+from crawldedup.scrapy_plugin.breaker import Breaker
+from crawldedup.scrapy_plugin.item_text import ItemSettings
+from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline, DuplicateItemError
+from crawldedup.scrapy_plugin.pool import ReaderPool
+from crawldedup.scrapy_plugin.settings import DedupSettings
+from crawldedup.scrapy_plugin.store_thread import StoreThread
+from crawldedup.scrapy_plugin.workers import InlineWorker
+
+from .fakes import FakeDeduplicator
+from .test_tally import Stats
+from .website import Site, article
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from tests.stores.backends import Backend
+
+PROGRAM = Path(__file__).with_name("item_program.py")
+DOWN = StoreUnavailableError("The store at cache:6379 refuses the connection.")
+PROSE = article(1).body.decode().split("<p>", 1)[1].split("</p></article>")[0].replace("</p><p>", "\n")
+NEAR = article(1, changed_words=2).body.decode().split("<p>", 1)[1].split("</p></article>")[0].replace("</p><p>", "\n")
+OTHER = article(2).body.decode().split("<p>", 1)[1].split("</p></article>")[0].replace("</p><p>", "\n")
+
+
+class FakeEngine:
+    def __init__(self, spider: Spider) -> None:
+        self.spider = spider
+        self.closed: list[str] = []
+
+    async def close_spider_async(self, *, reason: str) -> None:
+        self.closed.append(reason)
+
+
+class FakeCrawler:
+    def __init__(self, **settings: Any) -> None:
+        self.settings = Settings(settings)
+        self.stats = Stats()
+        self.signals = SignalManager(self)
+        self.spider = Spider("news")
+        self.engine = FakeEngine(self.spider)
+
+
+class Crawl:
+    """A crawl whose items are handed in one by one."""
+
+    def __init__(self, action: str = "drop", fields: tuple[str, ...] = ("body",), **settings: Any) -> None:
+        self.store = FakeDeduplicator()
+        self.crawler = FakeCrawler()
+        self.pipeline = DedupItemPipeline(
+            self.crawler,  # type: ignore[arg-type]
+            DedupSettings(**settings),
+            ItemSettings(fields={"": fields}, action=action),
+            StoreThread(self.store, Breaker(clock=lambda: 0.0, first_pause_seconds=0.0)),  # type: ignore[arg-type]
+            ReaderPool(lambda: InlineWorker(self.store.reader), 1),  # type: ignore[arg-type]
+        )
+
+    def run(self, work: Callable[[Crawl], Awaitable[None]]) -> Crawl:
+        async def whole() -> None:
+            await self.pipeline.open_spider()
+            await self.pipeline.engine_started()
+            await work(self)
+            await asyncio.sleep(0)  # lets a spider that is being closed get there
+            await self.pipeline.close_spider()
+
+        asyncio.run(whole())
+        return self
+
+    async def item(self, name: str, body: Any) -> dict[str, Any] | None:
+        """The item if it is kept."""
+        try:
+            kept: dict[str, Any] = await self.pipeline.process_item({"url": f"https://e.com/{name}", "body": body})
+        except DropItem:
+            return None
+        return kept
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {name.removeprefix("crawldedup/item/"): value for name, value in self.crawler.stats.get_stats().items()}
+
+
+def test_a_near_duplicate_is_dropped_and_says_of_what() -> None:
+    async def work(crawl: Crawl) -> None:
+        assert await crawl.item("a", "text") == {"url": "https://e.com/a", "body": "text"}
+        with pytest.raises(DuplicateItemError, match=r"^near duplicate \(0\.97\) of https://e\.com/a$") as dropped:
+            await crawl.pipeline.process_item({"url": "https://e.com/b", "body": "TEXT"})
+        assert dropped.value.verdict.original == "https://e.com/a"
+        assert dropped.value.log_level == "DEBUG"
+        assert await crawl.item("a", "text") is not None
+
+    crawl = Crawl().run(work)
+    assert crawl.counts == {"checked": 3, "new": 1, "duplicate/near": 1, "dropped": 1, "revisit": 1}
+    assert crawl.store.calls[0] == "open"
+    assert crawl.store.calls[-1] == "close"
+    assert len(crawl.store.threads) == 1
+
+
+def test_several_copies_can_be_kept() -> None:
+    async def work(crawl: Crawl) -> None:
+        kept = [await crawl.item(name, "text") is not None for name in "abcd"]
+        assert kept == [True, True, False, False]
+
+    Crawl(keep_per_cluster=2).run(work)
+
+
+def test_the_scope_and_whether_to_remember_are_handed_on() -> None:
+    async def work(crawl: Crawl) -> None:
+        await crawl.item("a", "text")
+
+    (judged,) = Crawl(scope="spider", remember=False).run(work).store.judged
+    assert (judged["scope_key"], judged["remember"]) == ("news", False)
+    (judged,) = Crawl(scope="site").run(work).store.judged
+    assert (judged["scope_key"], judged["remember"]) == (None, True)
+
+
+def test_marked_items_all_pass_with_their_verdicts() -> None:
+    async def work(crawl: Crawl) -> None:
+        items = [await crawl.item(name, text) for name, text in (("a", "text"), ("b", "Text"), ("c", None))]
+        assert [item and item["dedup_kind"] for item in items] == ["new", "near_duplicate", None]
+        assert [item and item["dedup_original"] for item in items] == [None, "https://e.com/a", None]
+
+    counts = Crawl(action="mark").run(work).counts
+    assert counts == {"checked": 2, "new": 1, "duplicate/near": 1, "skipped/no_field": 1}
+
+
+def test_an_item_that_has_no_room_for_its_verdict_passes_and_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    @dataclass
+    class Closed:
+        body: str = "text"
+        url: str = "https://e.com/a"
+
+    async def work(crawl: Crawl) -> None:
+        for _ in range(2):
+            assert await crawl.pipeline.process_item(Closed()) == Closed()
+
+    counts = Crawl(action="mark").run(work).counts
+    assert (counts["checked"], counts["error/mark"]) == (2, 2)
+    assert [record.getMessage().count("has no field 'dedup_kind'") for record in caplog.records].count(1) == 1
+
+
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [({"url": "u"}, "no_field"), ({"body": {"a": 1}}, "field_type"), ("no item", "not_an_item"), (None, "not_an_item")],
+)
+@pytest.mark.parametrize("action", ["drop", "mark"])
+def test_what_has_no_text_passes_and_is_counted(item: Any, reason: str, action: str) -> None:
+    async def work(crawl: Crawl) -> None:
+        assert await crawl.pipeline.process_item(item) is item
+
+    assert Crawl(action=action).run(work).counts == {f"skipped/{reason}": 1}
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [("page error: x", "skipped/too_deep"), ("unexpected: x", "error/internal")],
+)
+def test_a_text_that_cannot_be_read_passes_and_is_counted(body: str, reason: str) -> None:
+    async def work(crawl: Crawl) -> None:
+        assert await crawl.item("a", body) is not None
+        assert await crawl.item("b", "text") is not None
+
+    assert Crawl().run(work).counts == {reason: 1, "checked": 1, "new": 1}
+
+
+@pytest.mark.parametrize(
+    ("error", "count"), [(DOWN, "unavailable"), (StoreFullError("full"), "full"), (ZeroDivisionError(), "internal")]
+)
+def test_a_store_that_fails_costs_no_item(error: Exception, count: str) -> None:
+    async def work(crawl: Crawl) -> None:
+        crawl.store.errors = [error]
+        assert await crawl.item("a", "text") is not None
+        assert await crawl.item("b", "text") is not None
+        assert await crawl.item("c", "text") is None
+
+    crawl = Crawl().run(work)
+    assert crawl.counts == {f"error/{count}": 1, "checked": 2, "new": 1, "duplicate/near": 1, "dropped": 1}
+    assert crawl.crawler.engine.closed == []
+
+
+def test_a_store_that_fails_can_end_the_crawl() -> None:
+    async def work(crawl: Crawl) -> None:
+        crawl.store.errors = [DOWN]
+        assert await crawl.item("a", "text") is not None
+
+    assert Crawl(on_error="fail").run(work).crawler.engine.closed == ["crawldedup_error"]
+
+
+def test_an_index_that_can_never_be_used_ends_the_crawl_at_its_start() -> None:
+    async def work(crawl: Crawl) -> None:
+        assert crawl.crawler.engine.closed == ["crawldedup_error"]
+
+    crawl = Crawl()
+    crawl.store.errors = [ProfileMismatchError("x", index_profile="a", own_profile="b")]
+    crawl.run(work)
+
+
+def test_items_wait_beside_each_other_and_the_close_waits_for_all() -> None:
+    async def whole(crawl: Crawl) -> list[Any]:
+        await crawl.pipeline.open_spider()
+        # Created first, for the close to find them under way.
+        waiting = [asyncio.ensure_future(crawl.item(str(number), f"text {number}")) for number in range(50)]
+        await asyncio.sleep(0)
+        await crawl.pipeline.close_spider()
+        return await asyncio.gather(*waiting)
+
+    crawl = Crawl()
+    assert None not in asyncio.run(whole(crawl))
+    assert crawl.counts == {"checked": 50, "new": 50}
+
+
+def test_the_summary_counts_items(caplog: pytest.LogCaptureFixture) -> None:
+    async def work(crawl: Crawl) -> None:
+        for name in "abc":
+            await crawl.item(name, "text")
+
+    with caplog.at_level("INFO"):
+        Crawl().run(work)
+    (summary,) = [record.getMessage() for record in caplog.records if "checked" in record.getMessage()]
+    assert summary.startswith("crawldedup checked 3 items: 1 new, 2 near and 0 exact duplicates (2 dropped)")
+
+
+@pytest.mark.parametrize("settings", [{"CRAWLDEDUP_ENABLED": False}, {}, {"CRAWLDEDUP_ITEM_FIELDS": 5}])
+def test_it_is_not_there_where_it_is_off_or_set_wrongly(settings: dict[str, object]) -> None:
+    with pytest.raises(NotConfigured):
+        DedupItemPipeline.from_crawler(FakeCrawler(**settings))  # type: ignore[arg-type]
+
+
+def test_it_is_not_there_where_a_person_looks_at_items() -> None:
+    crawler = FakeCrawler(CRAWLDEDUP_ITEM_FIELDS="body")
+
+    async def start() -> None:
+        """What `scrapy parse` puts into the spider's class."""
+
+    start.__module__ = "scrapy.commands.parse"
+    crawler.spider.start = start  # type: ignore[method-assign,assignment]
+    with pytest.raises(NotConfigured):
+        DedupItemPipeline.from_crawler(crawler)  # type: ignore[arg-type]
+
+
+@dataclass
+class Outcome:
+    exit_status: int
+    log: str
+    kept: list[dict[str, Any]] = field(default_factory=list)
+    dropped: list[list[str]] = field(default_factory=list)
+    stats: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        prefix = "crawldedup/"
+        return {name.removeprefix(prefix): value for name, value in self.stats.items() if name.startswith(prefix)}
+
+
+def crawl(folder: Path, items: list[dict[str, Any]], *, pages: list[str] | None = None, **settings: Any) -> Outcome:
+    report = folder / "report.json"
+    task = {
+        "items": items,
+        "pages": pages or [],
+        "report": str(report),
+        "settings": {"CRAWLDEDUP_ITEM_FIELDS": ["body"], **settings},
+    }
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM)], cwd=folder, input=json.dumps(task), text=True, capture_output=True, timeout=60
+    )
+    return Outcome(done.returncode, done.stderr, **(json.loads(report.read_text()) if report.exists() else {}))
+
+
+def item(name: str, body: str | None = PROSE) -> dict[str, Any]:
+    return {"url": f"https://e.com/{name}", "body": body}
+
+
+ITEMS = [
+    item("empty", None),  # passes without waiting for the others
+    item("a"),
+    item("near", NEAR),
+    item("other", OTHER),
+    item("copy", f"<div><p>{PROSE}</p></div>"),
+    item("a"),
+]
+
+
+def test_a_crawl_drops_repeated_items_on_every_store(backend: Backend, tmp_path: Path) -> None:
+    outcome = crawl(tmp_path, ITEMS, CRAWLDEDUP_STORE=backend.url, CRAWLDEDUP_NAMESPACE="news", CRAWLDEDUP_TTL="1d")
+    assert outcome.exit_status == 0
+    assert [kept["url"].rpartition("/")[2] for kept in outcome.kept] == ["empty", "a", "other", "a"]
+    assert [url.rpartition("/")[2] for url, _ in outcome.dropped] == ["near", "copy"]
+    assert all(reason.endswith("of https://e.com/a") for _, reason in outcome.dropped)
+    assert outcome.counts["item/checked"] == 5
+    assert outcome.counts["item/dropped"] == 2
+    assert outcome.counts["item/revisit"] == 1
+    assert outcome.counts["item/skipped/no_field"] == 1
+    assert outcome.stats["item_dropped_count"] == 2
+    assert outcome.stats.get("log_count/WARNING", 0) == outcome.stats.get("log_count/ERROR", 0) == 0
+    if backend.name != "memory":
+        with Deduplicator(backend.url, namespace="news.items", extractor="text") as index:
+            assert index.info().pages == 2
+        with Deduplicator(backend.url, namespace="news") as pages:
+            assert pages.info().pages == 0
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        pytest.param({"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}, id="select"),
+        pytest.param({"TWISTED_REACTOR_ENABLED": False}, id="no reactor"),
+    ],
+)
+def test_every_reactor_mode_will_do(tmp_path: Path, mode: dict[str, Any]) -> None:
+    outcome = crawl(tmp_path, ITEMS, **mode)
+    assert [url.rpartition("/")[2] for url, _ in outcome.dropped] == ["near", "copy"]
+    assert outcome.stats.get("log_count/ERROR", 0) == 0
+
+
+def test_a_later_crawl_knows_the_items_of_an_earlier_one(tmp_path: Path) -> None:
+    settings = {"CRAWLDEDUP_STORE": f"sqlite:///{tmp_path}/index.sqlite"}
+    assert crawl(tmp_path, [item("a")], **settings).dropped == []
+    assert len(crawl(tmp_path, [item("b")], **settings).dropped) == 1
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    # Pages that differ by far more than their articles do.
+    head = "<meta name=description content='{}'>"
+    with Site(
+        {
+            "/a": article(1, head=head.format("one")),
+            "/b": article(1, head=head.format("other"), changed_words=2),
+            "/c": article(3),
+        }
+    ) as running:
+        yield running
+
+
+def test_pages_and_items_are_judged_beside_each_other_and_never_meet(site: Site, tmp_path: Path) -> None:
+    pages = [site.url + path for path in ("/a", "/b", "/c")]
+    outcome = crawl(
+        tmp_path,
+        [item("c", OTHER)],
+        pages=pages,
+        ADDONS={"crawldedup.Addon": 500},
+        CRAWLDEDUP_EXTRACTOR="text",
+        CRAWLDEDUP_ACTION="mark",
+        CRAWLDEDUP_STORE=f"sqlite:///{tmp_path}/index.sqlite",
+    )
+    # The page passes, its item does not.
+    assert [kept["url"] for kept in outcome.kept] == ["https://e.com/c", pages[0], pages[2]]
+    assert [url for url, _ in outcome.dropped] == [pages[1]]
+    assert outcome.counts == {
+        "skipped/content_type": 1,
+        "checked": 3,
+        "new": 2,
+        "duplicate/near": 1,
+        "item/checked": 4,
+        "item/new": 3,
+        "item/duplicate/near": 1,
+        "item/dropped": 1,
+    }
+
+
+def test_a_wrong_setting_ends_the_crawl_with_one_line(tmp_path: Path) -> None:
+    outcome = crawl(tmp_path, [item("a")], CRAWLDEDUP_ITEM_ACTION="marc")
+    assert "Traceback" not in outcome.log
+    (line,) = [line for line in outcome.log.splitlines() if " ERROR: " in line]
+    assert "CRAWLDEDUP_ITEM_ACTION is 'marc'; it must be 'drop' or 'mark'." in line
+
+
+def test_an_index_of_another_profile_ends_the_crawl_with_one_line(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/index.sqlite"
+    with Deduplicator(store, namespace="default.items", extractor="text", distinguish="nothing") as other:
+        other.check("https://e.com/", text=PROSE)
+    outcome = crawl(tmp_path, [item("a")], CRAWLDEDUP_STORE=store)
+    assert outcome.stats["finish_reason"] == "crawldedup_error"
+    assert "Traceback" not in outcome.log
+    (line,) = [line for line in outcome.log.splitlines() if " ERROR: " in line]
+    assert "text2.nothing" in line
+
+
+def test_a_dropped_item_is_logged_safely_and_not_as_a_warning(tmp_path: Path) -> None:
+    items = [{"url": "https://e.com/\x1b[2Ja", "body": PROSE}, item("b")]
+    outcome = crawl(tmp_path, items)
+    (line,) = [line for line in outcome.log.splitlines() if "Dropped: " in line]
+    assert " DEBUG: " in line
+    assert r"exact duplicate of https://e.com/\x1b[2Ja" in line

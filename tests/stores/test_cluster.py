@@ -1,0 +1,394 @@
+"""The store on a real cluster of three masters with a replica each."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from redis.crc import key_slot
+
+from crawldedup.errors import StoreFullError, StoreUnavailableError
+from crawldedup.stores import cluster_spread
+from crawldedup.stores.base import Answer, Retention, Status
+from crawldedup.stores.cluster_spread import Spread
+from crawldedup.stores.cluster_wire import PARTITIONS, prefixes
+from crawldedup.stores.redis_cluster import ClusterStore
+from crawldedup.stores.registry import make_store
+from crawldedup.verdict import Kind
+from tests.servers import ClusterSetup, wait_until
+
+from .backends import Clock
+from .pages import LAYOUT, query, random_page
+from .racing import (
+    Content,
+    Racers,
+    Resemblance,
+    by_content,
+    chained_contents,
+    edited_contents,
+    explains,
+    offers_of,
+    parts_of,
+)
+from .test_racing import assert_index_holds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from crawldedup.stores.base import Query
+
+# A busy machine may take its time to find a master dead.
+PATIENCE_SECONDS = 30.0
+
+
+def page_number(number: int) -> Any:
+    return random_page(np.random.default_rng(number))
+
+
+def url(number: object) -> str:
+    return f"https://example.com/{number}"
+
+
+def ask(number: int, name: object = None, *, place: int | None = None, **options: Any) -> Query:
+    return replace(query(page_number(number), url(number if name is None else name), **options), place=place)
+
+
+@pytest.fixture
+def store(cluster: ClusterSetup) -> Iterator[ClusterStore]:
+    made = make_store(cluster.url, LAYOUT)
+    assert isinstance(made, ClusterStore)
+    assert made.open() == 0
+    yield made
+    made.close()
+
+
+def members(cluster: ClusterSetup) -> int:
+    """Of all permuted tables."""
+    return sum(
+        master.client.zcard(key)
+        for master in cluster.masters
+        for key in master.client.scan_iter("crawldedup:{test.*}:s:*:t*")
+    )
+
+
+def replicated(cluster: ClusterSetup) -> bool:
+    states: list[Any] = [master.client.info("replication") for master in cluster.masters]
+    return all(state["slave0"]["offset"] == state["master_repl_offset"] for state in states)
+
+
+def assert_known(store: ClusterStore, numbers: Sequence[int]) -> None:
+    """Under another URL each is a copy of what it was."""
+    for number in numbers:
+        answer = store.check_and_add(ask(number, f"copy/{number}"))
+        assert answer.record is not None
+        assert (answer.status, answer.record.url) == (Status.EXACT, url(number))
+
+
+class TestPartitions:
+    @pytest.mark.parametrize("namespace", ["test", "a", "x.y:z-1", "n" * 100])
+    def test_slots_are_spread_evenly_and_no_two_namespaces_share_a_key(self, namespace: str) -> None:
+        slots = [key_slot(prefix.encode()) for prefix in prefixes(namespace)]
+        assert [slot * PARTITIONS // 16384 for slot in slots] == list(range(PARTITIONS))
+        assert all(
+            slot == key_slot(f"{prefix}h:m".encode()) for slot, prefix in zip(slots, prefixes(namespace), strict=True)
+        )
+        assert not set(prefixes(namespace)) & set(prefixes(f"{namespace}.0"))
+
+    def test_masters_share_the_pages(self, cluster: ClusterSetup, store: ClusterStore) -> None:
+        for number in range(300):
+            store.check_and_add(ask(number))
+        for kind in ("h:*:r:", "s:*:t"):
+            shares = []
+            for master in cluster.masters:
+                keys = master.client.scan_iter(f"crawldedup:{{test.*}}:{kind}*")
+                sizes = [master.client.llen(key) if ":r:" in kind else master.client.zcard(key) for key in keys]
+                shares.append(sum(sizes))
+            assert sum(shares) == (300 if ":r:" in kind else 600)
+            assert min(shares) > sum(shares) / 6
+
+    def test_pages_with_places_and_pages_without_know_nothing_of_each_other(self, store: ClusterStore) -> None:
+        places = (None, 0, 5, 21 + 16 * 10**15)
+        for place in places[:3]:
+            assert store.check_and_add(ask(1, place=place)).status is Status.NEW
+        assert store.check_and_add(ask(1, "copy", place=places[3])).status is Status.EXACT
+        assert store.info().pages == 3
+        assert store.forget(ask(1).entry.url_key)
+        assert store.info().pages == 0
+
+    def test_a_check_takes_few_calls(self, store: ClusterStore) -> None:
+        def cost(questions: list[Query]) -> tuple[float, float]:
+            """Calls and rounds a check."""
+            calls, rounds = store.fanout.calls, store.fanout.rounds
+            for question in questions:
+                store.check_and_add(question)
+            return (store.fanout.calls - calls) / len(questions), (store.fanout.rounds - rounds) / len(questions)
+
+        strangers = [ask(number, pages=10**6) for number in range(300)]
+        # The nodes learn the scripts, which takes rounds of its own.
+        for place in (None, *range(PARTITIONS)):
+            cost([replace(question, place=place) for question in strangers[:50]])
+        copies = [ask(number, f"copy/{number}", pages=10**6) for number in range(50)]
+        cost(copies[:30])
+        assert cost([replace(question, place=1) for question in strangers[:50]]) == (1, 1)
+        calls, rounds = cost(strangers[:50])
+        assert calls < 6
+        assert rounds == 1
+        calls, rounds = cost(copies[30:])
+        assert calls < 8
+        assert rounds == 3
+        calls, rounds = cost(strangers[50:])
+        assert calls < 15
+        assert rounds < 7
+
+    def test_a_batch_with_places_takes_one_round(self, store: ClusterStore) -> None:
+        questions = [ask(number, place=number % 40) for number in range(80)]
+        before = store.fanout.rounds
+        # A script that a node does not know yet takes another.
+        assert [answer.status for answer in store.check_many(questions)] == [Status.NEW] * 80
+        assert store.fanout.rounds - before <= 2
+
+    def test_finding_leaves_the_masters_alone_if_replicas_are_to_be_read(self, cluster: ClusterSetup) -> None:
+        store = ClusterStore(f"{cluster.url}?replicas=true", LAYOUT)
+        store.open()
+        questions = [ask(1), ask(2, place=3)]
+        for question in questions:
+            store.check_and_add(question)
+        wait_until(lambda: replicated(cluster))
+        for master in cluster.masters:
+            master.client.config_resetstat()
+        for question in questions:
+            assert [record.url for record in store.find(question)] == [question.entry.url]
+        for master in cluster.masters:
+            assert "cmdstat_evalsha" not in master.client.info("commandstats")
+        store.close()
+
+
+@pytest.fixture(scope="module")
+def racers() -> Iterator[Racers]:
+    with Racers() as racers:
+        yield racers
+
+
+class TestRaces:
+    """Eight processes at once."""
+
+    @pytest.mark.parametrize(
+        ("contents", "pages"),
+        [(edited_contents(60, random.Random(1)), 10), (chained_contents(30, random.Random(2)), 16)],
+        ids=["edited", "chained"],
+    )
+    def test_answers_are_those_of_one_process(
+        self, cluster: ClusterSetup, racers: Racers, contents: list[Content], pages: int
+    ) -> None:
+        resemblance = Resemblance(contents)
+        calls = racers.race(cluster.url, offers_of(contents, pages), random.Random(3))
+        admitted = [call.url for call in calls if call.kind is Kind.NEW]
+        # One of each text at the most, and nothing is dropped for what was dropped.
+        texts = [parts_of(admitted_url)[:2] for admitted_url in admitted]
+        assert len(set(texts)) == len(texts)
+        assert {call.original for call in calls if call.is_duplicate} <= set(admitted)
+        assert_index_holds(cluster.url, calls, contents)
+        # Three pages that wait for each other in a circle are the exception.
+        wrong = [
+            number for number, own in by_content(calls).items() if not explains(own, partial(resemblance.finds, number))
+        ]
+        assert len(wrong) <= len(contents) // 15
+
+
+class TestTrouble:
+    def test_a_master_that_is_killed_under_load_takes_nothing_with_it(
+        self, cluster: ClusterSetup, store: ClusterStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("crawldedup.stores.redis_client.FAILOVER_SECONDS", PATIENCE_SECONDS)
+        answered: list[tuple[float, Status]] = []
+        enough = threading.Event()
+
+        def load() -> None:
+            while not enough.is_set():
+                status = store.check_and_add(ask(len(answered))).status
+                answered.append((time.monotonic(), status))
+
+        thread = threading.Thread(target=load)
+        thread.start()
+        wait_until(lambda: len(answered) > 100)
+        cluster.masters[0].stop()
+        killed = time.monotonic()
+        wait_until(lambda: answered[-1][0] > killed and len(answered) > 300, PATIENCE_SECONDS)
+        enough.set()
+        thread.join()
+        assert {status for _, status in answered} == {Status.NEW}
+        # What the replica has not heard of in time is lost.
+        assert_known(store, [number for number, (at, _) in enumerate(answered) if not -0.5 < at - killed < 0])
+
+    @pytest.mark.parametrize("place", [None, 7])
+    def test_a_slot_that_moves_is_waited_for(
+        self, cluster: ClusterSetup, store: ClusterStore, monkeypatch: pytest.MonkeyPatch, place: int | None
+    ) -> None:
+        monkeypatch.setattr("crawldedup.stores.redis_client.FAILOVER_SECONDS", PATIENCE_SECONDS)
+        before = [ask(number, place=place) for number in range(50)]
+        after = [ask(number, f"copy/{number}", place=place) for number in range(50)]
+        for question in before:
+            store.check_and_add(question)
+        key = prefixes("test")[7]
+        source = cluster.master_of(key)
+        target = next(master for master in cluster.masters if master is not source)
+        answers: list[Answer] = []
+        thread = threading.Thread(target=lambda: answers.extend(map(store.check_and_add, after)))
+        with cluster.moving(key, target):
+            # A part of the keys has arrived already.
+            some = source.client.keys(f"{key}*")[:3]
+            source.client.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *some)
+            thread.start()
+            time.sleep(0.3)
+            assert len(answers) < 50
+        thread.join()
+        assert cluster.master_of(key) is target
+        assert [answer.record.url for answer in answers if answer.record] == [question.entry.url for question in before]
+        assert store.info().pages == 50
+
+    def test_a_slot_that_moves_for_too_long_is_unavailable(
+        self, cluster: ClusterSetup, store: ClusterStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("crawldedup.stores.redis_client.FAILOVER_SECONDS", 2.2)
+        key = prefixes("test")[7]
+        target = next(master for master in cluster.masters if master is not cluster.master_of(key))
+        with cluster.moving(key, target), pytest.raises(StoreUnavailableError):
+            store.check_and_add(ask(1, place=7))
+        assert store.check_and_add(ask(1, place=7)).status is Status.NEW
+
+    def test_a_node_that_forgot_its_scripts_is_told_them_again(
+        self, cluster: ClusterSetup, store: ClusterStore
+    ) -> None:
+        for place in (None, 1):
+            store.check_and_add(ask(1, place=place))
+            for master in cluster.masters:
+                master.client.script_flush()
+                assert store.check_and_add(ask(1, place=place)).status is Status.REVISIT
+            assert store.find(ask(1, place=place))
+
+    def test_killed_connections_are_replaced(self, cluster: ClusterSetup, store: ClusterStore) -> None:
+        for number in range(20):
+            cluster.masters[number % 3].client.client_kill_filter(_type="normal", skipme=True)
+            assert store.check_and_add(ask(number)).status is Status.NEW
+            assert store.check_and_add(ask(number, place=number)).status is Status.NEW
+        assert_known(store, range(20))
+
+    @pytest.mark.parametrize("lost", ["h:m", "s:m", "m"])
+    def test_parts_that_were_lost_begin_anew(self, cluster: ClusterSetup, store: ClusterStore, lost: str) -> None:
+        for number in range(20):
+            store.check_and_add(ask(number))
+        for prefix in prefixes("test"):
+            cluster.master_of(prefix).client.delete(prefix + lost)
+        for number in range(100, 120):
+            assert store.check_and_add(ask(number)).status is Status.NEW
+            assert store.check_and_add(ask(number, place=number)).status is Status.NEW
+        assert_known(store, range(100, 120))
+
+    def test_what_a_crawler_that_died_has_not_filed_is_filed_by_the_next(
+        self, store: ClusterStore, cluster: ClusterSetup, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(Spread, "file", interrupted)
+            for number in range(10):
+                with pytest.raises(KeyboardInterrupt):
+                    store.check_and_add(ask(number))
+        assert members(cluster) == 0
+        other = ClusterStore(cluster.url, LAYOUT)
+        other.open()
+        assert members(cluster) == 0
+        monkeypatch.setattr(cluster_spread, "LEFT_SECONDS", 0)
+        other.heartbeat()
+        assert members(cluster) == 20
+        assert_known(other, range(10))
+        assert not any(master.client.keys("*:p") for master in cluster.masters)
+        other.close()
+
+    def test_a_page_that_nobody_confirms_is_waited_for_and_then_taken_for_decided(
+        self, store: ClusterStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(Spread, "confirm", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                store.check_and_add(ask(1))
+        began = time.monotonic()
+        assert_known(store, [1])
+        assert time.monotonic() - began > 1
+        assert store.check_and_add(ask(1)).status is Status.REVISIT
+
+    def test_members_whose_record_is_gone_are_taken_out_when_they_are_met(
+        self, store: ClusterStore, cluster: ClusterSetup
+    ) -> None:
+        for number in range(20):
+            store.check_and_add(ask(number))
+        for master in cluster.masters:
+            for key in master.client.scan_iter("*:h:*:r:*"):
+                master.client.delete(key)
+        assert members(cluster) == 40
+        for number in range(20):
+            assert store.check_and_add(ask(number, f"again/{number}")).status is Status.NEW
+        # Where no range of a page leads, nothing is met.
+        assert members(cluster) < 45
+
+    def test_a_full_node_leaves_pages_that_are_finished_later(
+        self, store: ClusterStore, cluster: ClusterSetup, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        refused = []
+        with cluster.masters[0].configured(maxmemory=1):
+            for number in range(40):
+                try:
+                    store.check_and_add(ask(number))
+                except StoreFullError:
+                    refused.append(number)
+        assert 0 < len(refused) < 40
+        monkeypatch.setattr(cluster_spread, "LEFT_SECONDS", 0)
+        store.heartbeat()
+        for number in range(40):
+            store.check_and_add(ask(number))
+        assert store.info().pages == 40
+        assert members(cluster) == 80
+
+
+def interrupted(*args: object, **options: object) -> None:
+    raise KeyboardInterrupt
+
+
+class TestRetention:
+    def test_each_partition_has_its_share_of_the_limit(self, store: ClusterStore, cluster: ClusterSetup) -> None:
+        limit = Retention(max_pages=64)
+        for number in range(400):
+            store.check_and_add(ask(number, retention=limit))
+        assert 48 <= store.info().pages <= 64
+        assert members(cluster) == 2 * store.info().pages
+
+    def test_what_has_expired_is_freed_everywhere(self, cluster: ClusterSetup) -> None:
+        clock = Clock()
+        store = ClusterStore(cluster.url, LAYOUT, clock=clock)
+        store.open()
+        day = Retention(ttl_seconds=100)
+        for number in range(100):
+            store.check_and_add(ask(number, retention=day))
+        clock.wait(101)
+        store.check_and_add(ask(0, "again", retention=day))
+        # It was met, so it is gone.
+        assert store.info().pages == 100
+        *_, last = store.prune(day)
+        assert (last.freed, store.info().pages, members(cluster)) == (99, 1, 2)
+        store.close()
+
+    def test_an_index_that_pages_come_to_all_the_time_stays_small(self, cluster: ClusterSetup) -> None:
+        clock = Clock()
+        store = ClusterStore(cluster.url, LAYOUT, clock=clock)
+        store.open()
+        pages = []
+        for number in range(800):
+            clock.wait(1)
+            pages.append(store.check_and_add(ask(number, retention=Retention(ttl_seconds=100))).pages)
+        assert max(pages) < 600
+        assert members(cluster) == 2 * pages[-1]
+        store.close()

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+
+from crawldedup.text.canonical import canonical_claim
+
+URL = "https://e.com/page?b=2&a=1"
+
+
+def claim(head: str, *link_headers: str, encoding: str | None = None) -> str | None:
+    body = f"<!DOCTYPE html><html><head><title>t</title>{head}</head><body>text</body></html>".encode()
+    return canonical_claim(URL, body, encoding, link_headers=link_headers)
+
+
+@pytest.mark.parametrize(
+    ("head", "claimed"),
+    [
+        ("", None),
+        ("<link rel=canonical href=/a>", "https://e.com/a"),
+        ("<LINK HREF='//o.org/a#top' REL='alternate Canonical'/>", "https://o.org/a#top"),
+        ("<link rel=canonical href=' https://e.com/a '>", "https://e.com/a"),
+        ("<base href=/folder/><link rel=canonical href=a>", "https://e.com/folder/a"),
+        ("<link rel=canonical href=/ä>", "https://e.com/ä"),
+        ("<link rel=canonical href=/a><link rel=canonical href=/a#x>", "https://e.com/a#x"),
+        ("<link rel=canonical href=/a><link rel=canonical href=/b>", None),
+        ("<link rel=canonical href='?a=1&amp;b=2#top'>", None),  # itself
+        ("<link rel=canonical href=''>", None),
+        ("<link rel=canonical>", None),
+        ("<link rel=canonical href='javascript:alert(1)'>", None),
+        ("<link rel=canonical href='ftp://e.com/a'>", None),
+        ("<link rel=canonical href='http://[e.com/'>", None),
+        (f"<link rel=canonical href='/{'a' * 3000}'>", None),
+        ("<link rel=alternate href=/a><link rel=canonicals href=/b>", None),
+        ("<!-- <link rel=canonical href=/a> -->", None),
+        ("<script>s = '<link rel=canonical href=/a>'</script>", None),
+    ],
+)
+def test_the_link_in_the_head_is_read(head: str, claimed: str | None) -> None:
+    assert claim(head, encoding="utf-8") == claimed
+
+
+def test_what_visitors_may_have_written_is_no_claim_of_the_page() -> None:
+    body = b"<html><head></head><body><div><link rel=canonical href=/a></div></body></html>"
+    assert canonical_claim(URL, body) is None
+    assert canonical_claim(URL, b"<p>text<link rel=canonical href=/a>") is None
+
+
+@pytest.mark.parametrize(
+    ("header", "claimed"),
+    [
+        ('<https://e.com/a>; rel="canonical"', "https://e.com/a"),
+        ("</a>;REL=Canonical", "https://e.com/a"),
+        ('<x>; rel=next, </a>; title="y; <z>; rel=next"; rel="x canonical"', "https://e.com/a"),
+        ('<x>; rel=preload; title="<y>; rel=canonical"', None),
+        ("</a>", None),
+        ("nonsense; rel=canonical", None),
+        ("<" * 9000, None),
+    ],
+)
+def test_the_link_header_is_read(header: str, claimed: str | None) -> None:
+    assert claim("", header) == claimed
+
+
+def test_a_page_that_contradicts_its_header_names_nothing() -> None:
+    assert claim("<link rel=canonical href=/a>", "</b>; rel=canonical") is None
+    assert claim("<link rel=canonical href=/a>", "</a>; rel=canonical") == "https://e.com/a"
+
+
+@pytest.mark.parametrize("encoding", ["no such encoding", "cp1252", None])
+def test_no_encoding_is_too_strange(encoding: str | None) -> None:
+    assert claim("<link rel=canonical href=/a>", encoding=encoding) == "https://e.com/a"
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"canonical", b"\0canonical\0", b"canonical" + b"<" * 400_000, "canonical <head>".encode("utf-16")]
+)
+def test_what_is_no_page_names_nothing(body: bytes) -> None:
+    assert canonical_claim(URL, body) is None
