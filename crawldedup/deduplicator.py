@@ -339,7 +339,7 @@ class Deduplicator:
         pages = added = 0
         for records in batches:
             pages += len(records)
-            added += self._store.load(records)
+            added += self._store.load([self._queries.placed(record) for record in records])
         self._pages += added
         return Moved(pages, added)
 

@@ -15,7 +15,7 @@ from crawldedup.scope import canonical_url, check_scope, salt_of, site_of, xored
 from crawldedup.search.crowding import Crowding
 from crawldedup.search.decision import identity_rule
 from crawldedup.search.plan import single_plan
-from crawldedup.stores.base import DIGEST_MASK, Answer, Entry, Query, Retention, Status
+from crawldedup.stores.base import DIGEST_MASK, UNKNOWN_PLACE, Answer, Entry, Query, Retention, Status
 from crawldedup.verdict import Kind, Match, Verdict
 
 if TYPE_CHECKING:
@@ -113,6 +113,15 @@ class QueryMaker:
         if scope_key is not None:
             return scope_key
         return site_of(url) if self.scope == "site" else ""
+
+    def placed(self, record: Record) -> Record:
+        """A record from elsewhere, with its place in an index of this scope."""
+        if self.scope == "global":
+            return record
+        if self.scope == "site" and record.url:
+            salt = salt_of(site_of(record.url), self.method.signature_bytes)
+            return replace(record, place=salt.number)
+        return replace(record, place=UNKNOWN_PLACE)
 
     def lowered(self, similarity: float | None) -> float:
         """The similarity that is enough for a page that names its original."""

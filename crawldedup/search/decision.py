@@ -92,9 +92,9 @@ _KEY_SCALE: Final = 8
 def key_rule(weights: Floats, similarity: float, kept: NDArray[np.float64]) -> KeyRule:
     """The rule for keys of pages of this similarity to a page with these search weights.
 
-    A bit costs minus the log odds of its flip, in eighths. The limit lies so many standard deviations above the mean cost
-    of a near duplicate that next to none is lost. `kept` is 1 where a table's keys hold a bit, shape (tables, 64). Of
-    keys that lie in a page's ranges by chance, 7 in 100 pass.
+    A bit costs minus the log odds of its flip, in eighths. The limit lies so many standard deviations above the mean
+    cost of a near duplicate that next to none is lost. `kept` is 1 where a table's keys hold a bit, shape
+    (tables, 64). Of keys that lie in a page's ranges by chance, 7 in 100 pass.
     """
     rows = grid_rows(np.abs(weights), steepness(similarity))
     moments = _key_moments()

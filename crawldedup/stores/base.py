@@ -54,6 +54,7 @@ MAX_SWEPT: Final = 4
 """For a page that is added so many others are looked at, going round and round, and freed if they have expired."""
 
 DIGEST_MASK: Final = 0xFFFF_FFFF
+UNKNOWN_PLACE: Final = -1
 
 ID_BITS: Final = 64 - STORED_BITS
 """Embedded stores pack a key's leading bits and a page number into one 64-bit integer."""
@@ -131,7 +132,11 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A remembered page. Times are in seconds since 1970 (UTC)."""
+    """A remembered page. Times are in seconds since 1970 (UTC).
+
+    `place` is as in `Query`, told by whoever loads the page; UNKNOWN_PLACE if it has one that cannot be told. Stores
+    do not keep it.
+    """
 
     url: str
     url_key: int
@@ -141,6 +146,7 @@ class Record:
     added_at: int
     seen_at: int
     copies: int
+    place: int | None = None
 
 
 class Status(StrEnum):
@@ -266,7 +272,8 @@ class Store(Protocol):
     def load(self, records: Sequence[Record]) -> int:
         """Add pages as they are, with their times and copies, without looking for duplicates; how many were added.
 
-        Pages whose URL key is known already are left out. For some thousand records at most.
+        Pages whose URL key is known already are left out. For some thousand records at most. A store that is spread
+        over servers raises StoreError for pages of unknown place.
         """
 
     def info(self) -> StoreInfo:

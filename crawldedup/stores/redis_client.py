@@ -30,7 +30,7 @@ FAILOVER_SECONDS: Final = 5.0
 
 ACL_RULES: Final = (
     "~crawldedup:*",
-    *("+select", "+evalsha", "+script|load", "+scan", "+memory|usage", "+time", "+unlink"),
+    *("+select", "+evalsha", "+script|load", "+scan", "+memory|usage", "+time", "+exists", "+unlink"),
     *("+hget", "+hgetall", "+hmget", "+hset", "+hincrby", "+hdel"),
     *("+zadd", "+zcard", "+zrange", "+zrangebylex", "+zrevrangebylex", "+zrem", "+zremrangebyscore"),
     *("+lindex", "+llen", "+lrange", "+lset", "+rpush"),
@@ -41,7 +41,7 @@ ACL_RULES: Final = (
 With `+config|get` beside it, the store warns of a configuration that spoils the index.
 """
 
-CLUSTER_ACL_RULES: Final = ("+cluster|slots", "+command", "+readonly")
+CLUSTER_ACL_RULES: Final = ("+cluster|slots", "+command", "+readonly", "+ltrim")
 """What that user needs beside it on the nodes of a cluster."""
 
 SENTINEL_ACL_RULES: Final = ("+sentinel|masters", "+sentinel|slaves")

@@ -22,8 +22,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import redis
 from redis.exceptions import RedisClusterException
 
-from crawldedup.errors import ProfileMismatchError, StoreUnavailableError
-from crawldedup.stores.base import LEASE_SECONDS, Answer, Crawler, Pruned, Status, StoreInfo, shown_url
+from crawldedup.errors import ProfileMismatchError, StoreError, StoreUnavailableError
+from crawldedup.stores.base import (
+    LEASE_SECONDS,
+    UNKNOWN_PLACE,
+    Answer,
+    Crawler,
+    Pruned,
+    Status,
+    StoreInfo,
+    shown_url,
+)
 from crawldedup.stores.cluster_check import Check
 from crawldedup.stores.cluster_nodes import Call, Nodes, script_call
 from crawldedup.stores.cluster_spread import ForeignPartError, LostPartError, Spread, new_token, sound
@@ -32,7 +41,7 @@ from crawldedup.stores.cluster_wire import PARTITIONS, prefixes, split
 from crawldedup.stores.process import is_gone, own_process
 from crawldedup.stores.redis_errors import store_errors
 from crawldedup.stores.redis_health import layout_warnings
-from crawldedup.stores.redis_wire import bytes8, crawl, packed_order, question, unpacked
+from crawldedup.stores.redis_wire import bytes8, crawl, loaded, packed_order, question, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -219,13 +228,27 @@ class ClusterStore:
             yield from records(self._nodes, self._layout, (*self._prefixes, *self._spread.homes))
 
     def load(self, records: Sequence[Record]) -> int:
-        """See `Store`. A record does not tell its place, so they are loaded to be compared with all others."""
+        """See `Store`. Some hundred pages a script call, so that a crawl can go on beside it."""
+        if any(record.place == UNKNOWN_PLACE for record in records):
+            raise StoreError(
+                "a cluster keeps pages by their sites or spiders, and these pages do not tell theirs: load them into one "
+                "server, or with the scope site and URLs"
+            )
+        spread = [record for record in records if record.place is None]
+        placed: dict[int, list[Record]] = {}
+        for record in records:
+            if record.place is not None:
+                placed.setdefault(record.place % PARTITIONS, []).append(record)
         with self._errors():
             try:
-                return sum(
-                    self._spread.load(records[first : first + _LOADED_AT_ONCE])
-                    for first in range(0, len(records), _LOADED_AT_ONCE)
-                )
+                added = sum(self._spread.load(part) for part in _parts(spread))
+                for partition, mine in placed.items():
+                    for part in _parts(mine):
+                        profile, tables = self._layout.profile, len(self._layout.tables)
+                        packed = loaded(part, self._layout)
+                        (answer,) = self._asked(script_call("load", self._prefixes[partition], profile, tables, packed))
+                        added += int(answer[1])
+                return added
             except LostPartError:
                 raise StoreUnavailableError(f"the index in {self._url} is gone") from None
 
@@ -291,3 +314,7 @@ def _share(retention: Retention) -> Retention:
     """What of a limit is one partition's."""
     most = retention.max_pages
     return retention if most is None else replace(retention, max_pages=-(-most // PARTITIONS))
+
+
+def _parts(records: Sequence[Record]) -> list[Sequence[Record]]:
+    return [records[first : first + _LOADED_AT_ONCE] for first in range(0, len(records), _LOADED_AT_ONCE)]

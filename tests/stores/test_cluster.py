@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from redis.crc import key_slot
 
-from crawldedup.errors import StoreFullError, StoreUnavailableError
+from crawldedup.deduplicator import Deduplicator
+from crawldedup.errors import StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.stores import cluster_spread
 from crawldedup.stores.base import Answer, Retention, Status
 from crawldedup.stores.cluster_spread import Spread
@@ -40,6 +41,7 @@ from .test_racing import assert_index_holds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from crawldedup.stores.base import Query
 
@@ -392,3 +394,25 @@ class TestRetention:
         assert max(pages) < 600
         assert members(cluster) == 2 * pages[-1]
         store.close()
+
+
+def test_pages_of_sites_are_moved_to_where_they_are_looked_for(cluster: ClusterSetup, tmp_path: Path) -> None:
+    texts = {f"https://{site}.example/{name}": f"{site} {name} " * 20 for site in "abcdefgh" for name in ("one", "two")}
+    file = tmp_path / "index"
+    with Deduplicator(scope="site") as memory:
+        for address, text in texts.items():
+            memory.check(address, text=text)
+        memory.export_to(file)
+    with Deduplicator(cluster.url, scope="site") as dedup:
+        assert dedup.import_from(file).added == len(texts)
+        assert dedup.import_from(file).added == 0
+        for address, text in texts.items():
+            verdict = dedup.check(f"{address}?copy", text=text)
+            assert (verdict.kind, verdict.original) == (Kind.EXACT_DUPLICATE, address)
+        moved = tmp_path / "moved"
+        assert dedup.export_to(moved) == len(texts)
+    with (
+        Deduplicator(cluster.url, scope="spider", namespace="spiders") as dedup,
+        pytest.raises(StoreError, match="do not tell"),
+    ):
+        dedup.import_from(file)
