@@ -231,7 +231,7 @@ class ClusterStore:
         """See `Store`. Some hundred pages a script call, so that a crawl can go on beside it."""
         if any(record.place == UNKNOWN_PLACE for record in records):
             raise StoreError(
-                "a cluster keeps pages by their sites or spiders, and these pages do not tell theirs: load them into one "
+                "a cluster keeps pages by their sites or spiders, and these do not tell theirs: load them into one "
                 "server, or with the scope site and URLs"
             )
         spread = [record for record in records if record.place is None]
