@@ -264,7 +264,7 @@ class Store(Protocol):
         """Free the pages that have expired and the oldest beyond the limit, some at a time, saying how far it is."""
 
     def records(self) -> Iterator[list[Record]]:
-        """Every page of the index, expired or not, in the order of adding, some at a time.
+        """Every page of the index, expired or not, about in the order of adding, some at a time.
 
         Pages that are added, removed or changed meanwhile may or may not be among them.
         """

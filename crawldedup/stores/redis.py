@@ -76,7 +76,8 @@ class RedisStore:
         answer = self._run("join", self._layout.profile, self._order, self._now() or "", LEASE_SECONDS, own)
         self._check_profile(answer)
         self._crawler = Crawler(int(answer[1]), int(answer[2]))
-        self._client.hset(self._prefix + "w", str(self._crawler.number), own_process())
+        with contextlib.suppress(redis.OutOfMemoryError):
+            self._client.hset(self._prefix + "w", str(self._crawler.number), own_process())
         self._warn_once()
         return int(answer[3])
 

@@ -53,6 +53,7 @@ _OPENERS: Final[dict[str, Callable[[str, Layout], Store]]] = {
     "redis": _redis,
     "rediss": _redis,
     "unix": _redis,
+    "redis+sentinel": _redis,
     "redis+cluster": _redis_cluster,
 }
 

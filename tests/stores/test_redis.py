@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
-from crawldedup.stores.base import Status
+from crawldedup.stores.base import Retention, Status
 from crawldedup.stores.redis import RedisStore
 from tests.servers import RedisServer
 
@@ -273,9 +273,8 @@ class TestMaxMemory:
             for question in (query(page_number(100), url(100)), query(page_number(100), url(0))):
                 with pytest.raises(StoreFullError, match=r"full \(maxmemory reached\)"):
                     store.check_and_add(question)
-            for layout in (LAYOUT, OTHER_NAMESPACE):
-                with pytest.raises(StoreFullError):
-                    RedisStore(redis_server.url, layout).open()
+            with pytest.raises(StoreFullError):
+                RedisStore(redis_server.url, OTHER_NAMESPACE).open()
             assert redis_contents(redis_server.client) == before
             assert_holds(store, range(100))
             # What is known is still told, though nobody can count it.
@@ -340,3 +339,31 @@ class TestAccess:
     def test_a_database_that_does_not_exist_is_a_configuration_error(self, redis_server: RedisServer) -> None:
         with pytest.raises(ConfigurationError, match="names a database the server does not have"):
             RedisStore(redis_server.url.replace("/0", "/99"), LAYOUT).open()
+
+
+def test_a_full_server_is_joined_and_can_be_looked_into_pruned_and_cleared(redis_server: RedisServer) -> None:
+    before = RedisStore(redis_server.url, LAYOUT)
+    before.open()
+    for number in range(50):
+        check(before, number)
+    redis_server.client.config_set("maxmemory", 1)
+    try:
+        store = RedisStore(redis_server.url, LAYOUT)
+        assert store.open() == 50
+        store.heartbeat()
+        copy = store.check_and_add(query(page_number(3), "https://example.com/copy"))
+        assert copy.status is Status.EXACT
+        with pytest.raises(StoreFullError):
+            check(store, 100)
+        assert store.info().pages == 50
+        assert store.forget(query(page_number(7), url(7)).entry.url_key)
+        assert list(store.prune(Retention(max_pages=20)))[-1].freed == 29
+        with pytest.raises(StoreFullError):
+            # The index is gone, and there is no room to begin another.
+            store.clear()
+        left = {key for key in redis_server.client.scan_iter() if b":t" in key or b":r:" in key}
+        assert left == set()
+    finally:
+        redis_server.client.config_set("maxmemory", 0)
+    assert store.open() == 0
+    assert check(store, 0) is Status.NEW

@@ -89,6 +89,8 @@ class TestAccess:
         client = redis_server.client
         client.execute_command("ACL SETUSER", "crawler", "reset", "on", ">s3cret", *ACL_RULES)
         client.execute_command("ACL LOG RESET")
+        # Other tests of this server may have left the scripts there.
+        client.script_flush()
         client.config_resetstat()
         yield redis_server
         client.acl_deluser("crawler")

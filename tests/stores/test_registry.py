@@ -94,3 +94,17 @@ def test_a_wrong_url_is_refused_at_once_and_shows_no_password(url: str, said: st
 )
 def test_passwords_are_not_shown(url: str, shown: str) -> None:
     assert shown_url(url) == shown
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://localhost",
+        "rediss://localhost",
+        "unix:///tmp/redis.sock",
+        "redis+sentinel://localhost/mymaster",
+        "redis+cluster://localhost",
+    ],
+)
+def test_every_documented_scheme_names_a_store(url: str) -> None:
+    make_store(url, LAYOUT).close()

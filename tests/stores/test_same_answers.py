@@ -258,7 +258,8 @@ def test_a_growing_index_gives_the_same_answers_everywhere_and_finds_every_page_
             *_, pruned = store.prune(retention)
             assert (pruned.freed > 0) == (retention.ttl_seconds is not None)
         kept = alike(
-            {name: [record for batch in store.records() for record in batch] for name, store in stores.items()}
+            # Redis moves pages of sparse lists to the end.
+            {name: sorted(all_records(store), key=lambda record: record.url_key) for name, store in stores.items()}
         )
         assert alike({name: store.info().pages for name, store in stores.items()}) == len(kept) > 500
         assert retention != FOR_EVER or {record.url_key for record in kept} == set(seen)

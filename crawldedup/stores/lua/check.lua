@@ -10,10 +10,11 @@ local question = read_question()
 local max_pages, crawler, first_crawler, again = struct.unpack('>I4I4I4B', ARGV[8])
 local keys, now, url_key = question.keys, question.now, question.url_key
 
--- Writes start here: a server without room refuses the first of them, and nothing was half done.
+-- Writes start here: a server without room refuses the first that matters, and nothing was half done.
 if crawler > meta.crawlers then
-  -- The index was lost and another crawler began it again before us: no third one may be given our number.
-  call('HSET', META, 'crawlers', crawler)
+  -- The index was lost and another crawler began it again before us, or the server was full when we joined: nobody else may be
+  -- given our number.
+  redis.pcall('HSET', META, 'crawlers', crawler)
 end
 
 local own_page, own = page_with_url(url_key)

@@ -1,4 +1,6 @@
--- Renew a crawler's lease. KEYS: prefix. ARGV: now, lease, number.
+-- Renew a crawler's lease. KEYS: prefix. ARGV: now, lease, number. A full server is not told: it would refuse.
 
 local now = tonumber(ARGV[1]) or tonumber(call('TIME')[1])
-return call('ZADD', PREFIX .. 'c', now + tonumber(ARGV[2]), ARGV[3])
+local answer = redis.pcall('ZADD', PREFIX .. 'c', now + tonumber(ARGV[2]), ARGV[3])
+if type(answer) == 'table' and not string.find(answer.err, 'OOM') then return answer end
+return 1

@@ -1,20 +1,29 @@
 -- Check the profile and join the crawl. KEYS: prefix. ARGV: profile, order, now, lease, own number or 0.
 -- Answers {'joined', number, first, pages} or {'profile', the index's profile}.
+--
+-- A full server is joined unannounced: it still answers what it knows, and pages can be removed from it.
 
 local profile, order = ARGV[1], ARGV[2]
 local now, lease = tonumber(ARGV[3]) or tonumber(call('TIME')[1]), tonumber(ARGV[4])
 if meta.profile and meta.profile ~= profile then return {'profile', meta.profile} end
 
+local function write(...)
+  local answer = redis.pcall(...)
+  if type(answer) == 'table' and answer.err and not (meta.profile and string.find(answer.err, 'OOM')) then
+    return answer
+  end
+end
+
 local number = tonumber(ARGV[5])
 -- Numbers grow with the clock, so that none comes twice when the index was lost and its counter with it.
 if number == 0 then number = max(meta.crawlers + 1, now) end
-call('HSET', META, 'profile', profile, 'order', order, 'crawlers', max(meta.crawlers, number))
+local refusal = write('HSET', META, 'profile', profile, 'order', order, 'crawlers', max(meta.crawlers, number))
+if refusal then return refusal end
 -- Keys may be left of an index that lost its head: by the clock, this one is another.
 if not meta.epoch then call('HSET', META, 'epoch', now) end
 call('ZREMRANGEBYSCORE', PREFIX .. 'c', '-inf', now)
 call('ZREM', PREFIX .. 'c', number)
 local first = number
 if call('ZCARD', PREFIX .. 'c') > 0 then first = meta.first end
-call('HSET', META, 'first', first)
-call('ZADD', PREFIX .. 'c', now + lease, number)
-return {'joined', number, first, meta.pages}
+refusal = write('HSET', META, 'first', first) or write('ZADD', PREFIX .. 'c', now + lease, number)
+return refusal or {'joined', number, first, meta.pages}
