@@ -279,6 +279,15 @@ def test_export_and_import(pages: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert (copy["kind"], copy["original"]) == ("near_duplicate", (pages / "a.html").as_uri())
 
 
+def test_an_empty_index_does_not_replace_an_exported_one(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "check", str(pages))
+    run(capsys, "export", "index.gz")
+    before = Path("index.gz").read_bytes()
+    status, _, err = run(capsys, "export", "index.gz", "--namespace", "defautl")
+    assert (status, Path("index.gz").read_bytes()) == (2, before)
+    assert "'defautl' holds no page" in err
+
+
 def test_export_and_import_through_a_pipe(
     pages: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
