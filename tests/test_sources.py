@@ -60,7 +60,11 @@ def test_lines_that_are_no_pages(tmp_path: Path, line: str, message: str) -> Non
         read(path)
 
 
-@pytest.mark.parametrize("content", [b"not compressed", gzip.compress(b'{"url": "x", "text": "y"}' * 99)[:-20]])
+@pytest.mark.parametrize(
+    "content",
+    [b"not compressed", gzip.compress(b'{"url": "x", "text": "y"}' * 99, mtime=0)[:-20]],
+    ids=["plain", "cut"],
+)
 def test_compressed_lines_that_are_not(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "pages.jsonl.gz"
     path.write_bytes(content)
