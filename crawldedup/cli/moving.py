@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import closing
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -43,7 +44,7 @@ def export(options: Namespace, out: Console, err: Console) -> int:
     if options.file == _STANDARD and sys.stdout.isatty():
         raise ConfigurationError("an exported index is not for terminals: name a file, or redirect the output")
     with make_deduplicator(options) as dedup, progress_bar(err, "exporting") as progress:
-        if not dedup.info().pages:
+        if Path(options.file).is_file() and not dedup.info().pages:
             # Or a misspelt namespace would replace the last good file by an empty one.
             raise ConfigurationError(f"the namespace {options.namespace!r} holds no page: nothing was exported")
         file = sys.stdout.buffer if options.file == _STANDARD else options.file
