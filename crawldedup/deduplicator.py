@@ -60,8 +60,9 @@ class _Unreadable:
 class Deduplicator:
     """Recognises pages that were seen before, in whatever store its URL names.
 
-    Nothing is opened before the first use. Verdicts come in the order of the calls; one instance may be
-    shared by threads. Raises ConfigurationError for arguments that are out of range.
+    Nothing is opened before the first use, and only what may add pages begins an index or joins a crawl. Verdicts come
+    in the order of the calls; one instance may be shared by threads. Raises ConfigurationError for arguments that are
+    out of range.
 
     `store`: memory://, sqlite:///path, redis://host:port/db, rediss://, unix://.
     `namespace`: the name of the index within the store.
@@ -114,7 +115,7 @@ class Deduplicator:
         self._place = f"the namespace {namespace!r} of {shown_url(store)}"
         self._pages = 0
         self._is_open = False
-        self._next_heartbeat = 0.0
+        self._next_heartbeat = self._next_look = 0.0
 
     def __enter__(self) -> Self:
         self.open()
@@ -138,10 +139,17 @@ class Deduplicator:
             self._is_open = True
             self._next_heartbeat = time.monotonic() + HEARTBEAT_SECONDS
 
+    def _look(self) -> None:
+        """Connect as far as it takes to look at the index: crawls go on without us, and nothing is begun."""
+        if not self._is_open and time.monotonic() >= self._next_look:
+            self._pages = self._store.look()
+            self._next_look = time.monotonic() + HEARTBEAT_SECONDS
+
     def close(self) -> None:
         """Leave the crawl and disconnect. Harmless when repeated."""
         self._store.close()
         self._is_open = False
+        self._next_look = 0.0
 
     def check(
         self,
@@ -179,8 +187,11 @@ class Deduplicator:
         that lower similarity. `remember` False changes nothing in the index, so a page is known as itself only while
         its text resembles what is remembered of it. Raises StoreError.
         """
-        self.open()
-        self._beat_if_due()
+        if remember:
+            self.open()
+            self._beat_if_due()
+        else:
+            self._look()
         query = self._query(url, page, identity, scope_key, similarity)
         if canonical is not None:
             lenient = self._query(url, page, identity, scope_key, self._queries.lowered(similarity))
@@ -261,7 +272,7 @@ class Deduplicator:
     ) -> list[Match]:
         """Remembered pages that resemble this one, best first; changes nothing. `url` gives a site scope its site."""
         page = self.read(html, text, encoding)
-        self.open()
+        self._look()
         query = self._queries.query(url, page, pages=self._pages, scope_key=scope_key, similarity=similarity)
         matches = [self._queries.match(page, query, record) for record in self._store.find(query)]
         return sorted(matches, key=lambda match: -match.similarity)
@@ -271,7 +282,7 @@ class Deduplicator:
 
         A page that was checked with an `identity` of its own is known by that instead of its URL.
         """
-        self.open()
+        self._look()
         if isinstance(page, str):
             return int(self._store.forget(self._queries.url_key(page, identity=identity, scope_key=scope_key)))
         query = self._queries.query("", page, pages=self._pages, scope_key=scope_key)
@@ -291,7 +302,7 @@ class Deduplicator:
         """
         if self._retention.ttl_seconds is None and self._retention.max_pages is None:
             raise ConfigurationError("there is nothing to prune by: give ttl or max_pages")
-        self.open()
+        self._look()
         freed = 0
         for step in self._store.prune(self._retention):
             freed = step.freed
@@ -307,7 +318,7 @@ class Deduplicator:
         meanwhile; what they change may or may not be in the file. `progress` is called with the pages written and
         the pages there are, about. Raises OSError for a file that cannot be written.
         """
-        self.open()
+        self._look()
         batches = _counted(self._store.records(), self._pages, progress)
         return export_index(file, self._layout, batches, pages=self._pages)
 
@@ -331,7 +342,7 @@ class Deduplicator:
             raise ProfileMismatchError(
                 self._place, index_profile=self._layout.profile, own_profile=other._layout.profile
             )
-        self.open()
+        self._look()
         return other._load(_counted(self._store.records(), self._pages, progress))
 
     def _load(self, batches: Iterable[Records]) -> Moved:
@@ -345,7 +356,7 @@ class Deduplicator:
 
     def info(self) -> StoreInfo:
         """Pages, bytes, tables, profile and namespace of the index."""
-        self.open()
+        self._look()
         return self._store.info()
 
     def heartbeat(self) -> None:

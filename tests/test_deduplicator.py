@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import re
 import subprocess
@@ -534,6 +535,23 @@ class TestLife:
         monkeypatch.chdir(tmp_path)
         Deduplicator(url).close()
         assert list(tmp_path.iterdir()) == []
+
+    def test_looking_begins_no_index_and_joins_no_crawl(self, shared_backend: Backend, tmp_path: Path) -> None:
+        def look() -> tuple[list[str], Kind, int]:
+            with contextlib.closing(Deduplicator(shared_backend.url, ttl="1d")) as dedup:
+                page = dedup.read(None, TEXT, None)
+                verdict = dedup.judge(A, page, remember=False)
+                dedup.prune()
+                return [match.url for match in dedup.find(text=TEXT)], verdict.kind, dedup.export_to(tmp_path / "pages")
+
+        before = shared_backend.contents()
+        assert look() == ([], Kind.NEW, 0)
+        assert shared_backend.contents() == before
+        with Deduplicator(shared_backend.url) as dedup:
+            dedup.check(A, text=TEXT)
+        before = shared_backend.contents()
+        assert look() == ([A], Kind.REVISIT, 1)
+        assert shared_backend.contents() == before
 
     def test_closing_may_be_repeated_and_a_closed_one_opens_again(self, store_url: str) -> None:
         dedup = Deduplicator(store_url)

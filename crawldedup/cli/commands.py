@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,7 @@ def find(options: Namespace, out: Console, _: Console) -> int:
     """Remembered pages that resemble a page."""
     source = single_source(options.source)
     refuse_missing(options.store)
-    with make_deduplicator(options) as dedup:
+    with closing(make_deduplicator(options)) as dedup:
         matches = dedup.find(html=source.html, text=source.text, encoding=source.encoding, url=source.url)
     if options.json:
         print_json(out, [match.as_dict() for match in matches])
@@ -126,7 +127,7 @@ def scan(options: Namespace, out: Console, err: Console) -> int:
 def forget(options: Namespace, out: Console, _: Console) -> int:
     """Remove pages by URL."""
     refuse_missing(options.store)
-    with make_deduplicator(options) as dedup:
+    with closing(make_deduplicator(options)) as dedup:
         removed = sum(dedup.forget(url) for url in options.urls)
     if options.json:
         print_json(out, {"forgotten": removed})
@@ -142,7 +143,8 @@ def clear(options: Namespace, out: Console, _: Console) -> int:
             f"this removes every page of the namespace {options.namespace!r}; add --yes if that is what you want"
         )
     refuse_missing(options.store)
-    make_deduplicator(options).clear()
+    with closing(make_deduplicator(options)) as dedup:
+        dedup.clear()
     out.print(f"the namespace {options.namespace} is empty now")
     return 0
 
@@ -150,7 +152,7 @@ def clear(options: Namespace, out: Console, _: Console) -> int:
 def info(options: Namespace, out: Console, _: Console) -> int:
     """Figures of an index."""
     refuse_missing(options.store)
-    with make_deduplicator(options) as dedup:
+    with closing(make_deduplicator(options)) as dedup:
         figures = asdict(dedup.info())
     for name in ("bytes", "table_bytes"):
         figures[f"{name}_a_page"] = round(figures[name] / figures["pages"], 1) if figures["pages"] else None

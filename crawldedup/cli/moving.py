@@ -28,7 +28,7 @@ _STANDARD = "-"
 def prune(options: Namespace, out: Console, err: Console) -> int:
     """Free the pages that the time to live and the limit let go."""
     refuse_missing(options.store)
-    with make_deduplicator(options) as dedup, progress_bar(err, "pruning") as progress:
+    with closing(make_deduplicator(options)) as dedup, progress_bar(err, "pruning") as progress:
         freed = dedup.prune(progress=progress)
         pages = dedup.info().pages
     if options.json:
@@ -43,7 +43,7 @@ def export(options: Namespace, out: Console, err: Console) -> int:
     refuse_missing(options.store)
     if options.file == _STANDARD and sys.stdout.isatty():
         raise ConfigurationError("an exported index is not for terminals: name a file, or redirect the output")
-    with make_deduplicator(options) as dedup, progress_bar(err, "exporting") as progress:
+    with closing(make_deduplicator(options)) as dedup, progress_bar(err, "exporting") as progress:
         if Path(options.file).is_file() and not dedup.info().pages:
             # Or a misspelt namespace would replace the last good file by an empty one.
             raise ConfigurationError(f"the namespace {options.namespace!r} holds no page: nothing was exported")
@@ -76,7 +76,7 @@ def migrate(options: Namespace, out: Console, err: Console) -> int:
         raise ConfigurationError("an index cannot be copied to itself; give --to-store or --to-namespace")
     refuse_missing(options.store)
     target = make_deduplicator(options, store=store, namespace=namespace)
-    with make_deduplicator(options) as source, target, progress_bar(err, "copying") as progress:
+    with closing(make_deduplicator(options)) as source, target, progress_bar(err, "copying") as progress:
         moved = source.copy_to(target, progress=progress)
     return _print_moved(options, out, moved)
 

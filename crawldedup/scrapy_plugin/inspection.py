@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from scrapy.settings import SETTINGS_PRIORITIES
 
@@ -35,10 +33,4 @@ def settings_for_inspection(settings: DedupSettings, crawler: Crawler) -> DedupS
     priority = crawler.settings.getpriority(f"{PREFIX}REMEMBER")
     if settings.remember and priority is not None and priority >= SETTINGS_PRIORITIES["cmdline"]:
         return settings
-    return replace(settings, remember=False, store=settings.store if _exists(settings.store) else "memory://")
-
-
-def _exists(store: str) -> bool:
-    """False for a SQLite file that is not there: opening it would create it."""
-    scheme = "sqlite:///"
-    return not store.startswith(scheme) or Path(unquote(store.removeprefix(scheme))).exists()
+    return replace(settings, remember=False)

@@ -241,6 +241,13 @@ class Store(Protocol):
         Raises StoreUnavailableError, or ProfileMismatchError for an index with other fingerprints.
         """
 
+    def look(self) -> int:
+        """Connect and check the profile, as `open` does, without joining: the number of pages in the index.
+
+        Nothing is written. An index that is not there holds no page and stays absent. Then come methods that neither
+        add pages nor renew the lease; `open` may follow.
+        """
+
     def check_and_add(self, query: Query) -> Answer:
         """Decide about a page and remember it, atomically."""
 

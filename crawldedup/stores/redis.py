@@ -95,6 +95,13 @@ class RedisStore:
             for warning in layout_warnings(self._client):
                 _log.warning("%s: %s", self._url, warning)
 
+    def look(self) -> int:
+        """See `Store`."""
+        with self._errors():
+            answer = self._ask("look", self._layout.profile)
+            self._check_profile(answer)
+            return int(answer[1])
+
     def check_and_add(self, query: Query) -> Answer:
         """See `Store`."""
         return next(self.check_many((query,)))

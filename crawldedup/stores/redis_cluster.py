@@ -96,12 +96,24 @@ class ClusterStore:
                 *(script_call("spread_begin", prefix, profile, order, now, number) for prefix, order in parts)
             )
             self._nodes.run([Call(f"{leading}w", ("HSET", f"{leading}w", number, own_process()))])
-            for partition in range(PARTITIONS):
-                self._placed_pages[partition] = begun[partition][1]
-                self._spread.note_pages(partition, begun[PARTITIONS + partition][1])
+            self._note_pages(begun)
             self._spread.finish()
             self._warn_once()
             return self._pages()
+
+    def look(self) -> int:
+        """See `Store`."""
+        with self._errors():
+            profile = self._layout.profile
+            heads = (*self._prefixes, *self._spread.homes, *self._spread.tables)
+            self._note_pages(self._asked(*(script_call("look", head, profile) for head in heads)))
+            return self._pages()
+
+    def _note_pages(self, answers: Sequence[Any]) -> None:
+        """What the parts say of themselves: first those of placed pages, then the homes of the others."""
+        for partition in range(PARTITIONS):
+            self._placed_pages[partition] = answers[partition][1]
+            self._spread.note_pages(partition, answers[PARTITIONS + partition][1])
 
     def _asked(self, *calls: Call) -> list[Any]:
         return [sound(answer) for answer in self._nodes.run(calls)]
@@ -219,7 +231,7 @@ class ClusterStore:
 
     def prune(self, retention: Retention) -> Iterator[Pruned]:
         """See `Store`. One partition after the other."""
-        with self._errors():
+        with self._errors(), contextlib.suppress(LostPartError):
             yield from prune(self._nodes, self._spread, self._prefixes, _share(retention), self._now())
 
     def records(self) -> Iterator[list[Record]]:

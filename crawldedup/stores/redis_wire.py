@@ -49,6 +49,7 @@ _PARTS_OF: Final = {
     "prune": ("layout", "records", "writing", "retention"),
     "clear": ("layout",),
     "join": ("layout",),
+    "look": ("layout",),
     "heartbeat": ("layout",),
 }
 SCRIPTS: Final = tuple(_PARTS_OF)

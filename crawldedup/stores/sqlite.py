@@ -9,6 +9,7 @@ import contextlib
 import sqlite3
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import ProfileMismatchError, StoreError, StoreFullError, StoreUnavailableError
@@ -25,7 +26,7 @@ from crawldedup.stores.base import (
     accepted,
 )
 from crawldedup.stores.sqlite_crawlers import count_crawlers, join_crawl, leave_crawl, renew_lease
-from crawldedup.stores.sqlite_file import connect, errors_of, transaction
+from crawldedup.stores.sqlite_file import IN_MEMORY, connect, errors_of, transaction
 from crawldedup.stores.sqlite_index import BYTES_A_KEY, SqliteIndex, drop_tables
 
 if TYPE_CHECKING:
@@ -47,17 +48,41 @@ class SqliteStore:
         self._clock = clock
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self._is_absent = False
         self._crawler = Crawler(0, 0)
         self._index = SqliteIndex(0, layout)
 
     def open(self) -> int:
         """See `Store`."""
         with self._lock, errors_of(self._path):
+            if self._is_absent:
+                self._disconnect()
             with transaction(self._connect()) as db:
                 crawler = self._join(db)
                 pages = self._head(db).pages
             self._crawler = crawler
             return pages
+
+    def look(self) -> int:
+        """See `Store`. An index that is not there is looked at as an empty one in memory."""
+        with self._lock, errors_of(self._path):
+            if self._is_absent:
+                self._disconnect()
+            if not self._index.number and not self._is_there():
+                self._disconnect()
+                self._connection, self._is_absent = connect(IN_MEMORY), True
+                with transaction(self._connection) as db:
+                    self._attach(db, begin=True)
+            with transaction(self._open_connection(), "DEFERRED") as db:
+                return self._head(db).pages
+
+    def _is_there(self) -> bool:
+        """True if the file holds the index, and is connected now."""
+        path = Path(self._path)
+        if not path.exists() or not path.stat().st_size:
+            return False
+        with transaction(self._connect(), "DEFERRED") as db:
+            return self._attach(db, begin=False)
 
     def check_and_add(self, query: Query) -> Answer:
         """See `Store`."""
@@ -251,13 +276,17 @@ class SqliteStore:
     def close(self) -> None:
         """See `Store`."""
         with self._lock:
-            if self._connection is None:
-                return
-            with contextlib.suppress(sqlite3.Error):
-                leave_crawl(self._connection, self._index.number, self._crawler.number)
-            self._crawler = Crawler(0, 0)
+            if self._connection is not None and self._crawler.number:
+                with contextlib.suppress(sqlite3.Error):
+                    leave_crawl(self._connection, self._index.number, self._crawler.number)
+                self._crawler = Crawler(0, 0)
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
             self._connection.close()
-            self._connection = None
+        self._connection, self._is_absent = None, False
+        self._index = SqliteIndex(0, self._layout)
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -289,9 +318,16 @@ class SqliteStore:
 
     def _join(self, db: sqlite3.Connection) -> Crawler:
         """Check the profile, make what is missing, and join the crawl."""
+        self._attach(db, begin=True)
+        return join_crawl(db, self._index.number, self._crawler.number, int(self._clock()))
+
+    def _attach(self, db: sqlite3.Connection, *, begin: bool) -> bool:
+        """Check the profile of the index, which is begun if that is wanted; False if it is not there."""
         layout = self._layout
         row = db.execute("SELECT number, profile FROM indexes WHERE namespace = ?", (layout.namespace,)).fetchone()
         if row is None:
+            if not begin:
+                return False
             cursor = db.execute(
                 "INSERT INTO indexes (namespace, profile, tables) VALUES (?, ?, ?)",
                 (layout.namespace, layout.profile, len(layout.tables)),
@@ -300,8 +336,9 @@ class SqliteStore:
         number, profile = row
         self._check_profile(profile)
         self._index = SqliteIndex(number, layout)
-        self._index.create(db)
-        return join_crawl(db, number, self._crawler.number, int(self._clock()))
+        if begin:
+            self._index.create(db)
+        return True
 
     def _head(self, db: sqlite3.Connection) -> Head:
         """Raises ProfileMismatchError if another process began the index anew for other settings."""

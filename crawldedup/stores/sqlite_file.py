@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BUSY_SECONDS: Final = 5.0
+IN_MEMORY: Final = ":memory:"
 _BUSY_PAUSE_SECONDS: Final = 0.01
 _CACHE_KIB: Final = 64 * 1024
 _MAP_BYTES: Final = 1 << 30
@@ -42,7 +43,7 @@ _SCHEMA: Final = (
 
 def connect(path: str) -> sqlite3.Connection:
     """Open the file, make a new one ours, refuse another program's."""
-    if path != ":memory:":
+    if path != IN_MEMORY:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
     db = sqlite3.connect(
         path,

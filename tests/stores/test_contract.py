@@ -13,7 +13,7 @@ from crawldedup.errors import ProfileMismatchError
 from crawldedup.methods.two_stage import TABLES
 from crawldedup.search.decision import KeyRule
 from crawldedup.search.plan import ProbePlan
-from crawldedup.stores.base import DIGEST_MASK, LEASE_SECONDS, Record, Status
+from crawldedup.stores.base import DIGEST_MASK, LEASE_SECONDS, Record, Retention, Status
 
 from .backends import Backend, Clock
 from .pages import (
@@ -187,6 +187,55 @@ def test_info_tells_pages_bytes_tables_profile_and_namespace(store: Store, rng: 
     assert full.pages == 2000
     assert 2000 * 100 < full.bytes < 2000 * 1000 + 100_000
     assert 2000 * 8 < full.table_bytes < full.bytes / 2
+
+
+def test_who_looks_at_an_index_that_is_not_there_finds_it_empty_and_does_not_begin_it(
+    shared_backend: Backend, clock: Clock, page: Page
+) -> None:
+    store = shared_backend.store(LAYOUT, clock)
+    before = shared_backend.contents()
+    assert store.look() == 0
+    assert store.find(query(page, A)) == []
+    assert not store.forget(query(page, A).entry.url_key)
+    assert list(store.records()) == []
+    assert [step.freed for step in store.prune(Retention(ttl_seconds=60, max_pages=1))][-1:] in ([], [0])
+    assert store.info().pages == 0
+    store.close()
+    assert shared_backend.contents() == before
+    # Whoever looked first may remember afterwards.
+    assert store.look() == store.open() == 0
+    assert store.check_and_add(query(page, A)).status is Status.NEW
+    assert store.look() == 1
+    store.close()
+
+
+def test_who_only_looks_is_no_fellow_of_a_crawl(shared_backend: Backend, clock: Clock, page: Page, other: Page) -> None:
+    looker, first, second = (shared_backend.store(LAYOUT, clock) for _ in range(3))
+    first.open()
+    first.check_and_add(query(page, A))
+    before = shared_backend.contents()
+    assert looker.look() == 1
+    assert [record.url for record in looker.find(query(page, B))] == [A]
+    assert shared_backend.contents() == before
+    first.close()
+    # With nobody at work this is another crawl, to which the page is a revisit and no fellow's.
+    second.open()
+    assert second.check_and_add(query(page, A)).status is Status.REVISIT
+    assert looker.forget(query(page, A).entry.url_key)
+    assert second.check_and_add(query(page, A)).status is Status.NEW
+    looker.close()
+    second.close()
+
+
+def test_who_looks_at_an_index_of_another_profile_is_told_so(shared_backend: Backend, clock: Clock) -> None:
+    owner = shared_backend.store(LAYOUT, clock)
+    owner.open()
+    looker = shared_backend.store(OTHER_PROFILE, clock)
+    for _ in range(2):
+        with pytest.raises(ProfileMismatchError):
+            looker.look()
+    looker.close()
+    owner.close()
 
 
 def test_a_closed_store_can_be_opened_again_and_closed_twice(store: Store, page: Page) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +143,7 @@ def _check(job: Job) -> int:
     if not job.remember:
         refuse_missing(job.settings.store)
     found = _Found(job)
-    with deduplicator_for(job.settings) as dedup:
+    with closing(deduplicator_for(job.settings)) as dedup:
         for named in found:
             url = named.source.url
             with found.counted(url):
@@ -177,7 +177,7 @@ def _explain(job: Job) -> int:
 
 def _forget(job: Job) -> int:
     refuse_missing(job.settings.store)
-    with deduplicator_for(job.settings) as dedup:
+    with closing(deduplicator_for(job.settings)) as dedup:
         removed = sum(
             dedup.forget(url, identity=named_identity(url) if job.items else None, scope_key=job.scope_key(url))
             for url in job.pages
