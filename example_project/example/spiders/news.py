@@ -5,26 +5,19 @@ taken out of them. Titles are left out: every editor writes another.
 """
 
 import scrapy
-from scrapy.linkextractors import LinkExtractor
+
+from example.site_spider import SiteSpider
 
 STORY = "article > p, .story-body > p, td > p, body > p"
 
 
-class NewsSpider(scrapy.Spider):
+class NewsSpider(SiteSpider):
     name = "news"
     custom_settings = {
         "CRAWLDEDUP_DEFAULT": False,
         "ITEM_PIPELINES": {"crawldedup.scrapy_plugin.pipeline.DedupItemPipeline": 100},
         "CRAWLDEDUP_ITEM_FIELDS": ["body"],
     }
-    links = LinkExtractor()
-
-    def __init__(self, start=None, **kwargs):
-        super().__init__(**kwargs)
-        self.start_url = start
-
-    async def start(self):
-        yield scrapy.Request(self.start_url or self.settings["START_URL"])
 
     def parse(self, response):
         if not isinstance(response, scrapy.http.HtmlResponse):
@@ -33,5 +26,4 @@ class NewsSpider(scrapy.Spider):
         # Stories are long. What lists, forms and notices hold is none.
         if len(" ".join(body)) > 500:
             yield {"url": response.url, "title": response.css("h1::text, h2::text").get("").strip(), "body": body}
-        for link in self.links.extract_links(response):
-            yield scrapy.Request(link.url)
+        yield from self.requests_to_links(response)

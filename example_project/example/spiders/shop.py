@@ -4,24 +4,19 @@ Products are told apart by name, price and specification, however alike their pa
 again, at a URL with a campaign or a sort order in it, yields no item; its links are followed all the same.
 """
 
-import scrapy
 from scrapy.linkextractors import LinkExtractor
 
+from example.site_spider import SiteSpider
 
-class ShopSpider(scrapy.Spider):
+
+class ShopSpider(SiteSpider):
     name = "shop"
     custom_settings = {
         "CRAWLDEDUP_ACTION": "drop-items",
         "CRAWLDEDUP_DISTINGUISH": "products",
     }
+    first_path = "shop/"
     links = LinkExtractor(allow=r"/shop/")
-
-    def __init__(self, start=None, **kwargs):
-        super().__init__(**kwargs)
-        self.start_url = start
-
-    async def start(self):
-        yield scrapy.Request(self.start_url or self.settings["START_URL"] + "shop/")
 
     def parse(self, response):
         if response.css(".sku"):
@@ -31,5 +26,4 @@ class ShopSpider(scrapy.Spider):
                 "price": response.css(".price::text").get("").strip(),
                 "sku": response.css(".sku::text").get("").strip(),
             }
-        for link in self.links.extract_links(response):
-            yield scrapy.Request(link.url)
+        yield from self.requests_to_links(response)

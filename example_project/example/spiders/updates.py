@@ -4,12 +4,12 @@ The index outlives the crawl. Unchanged pages are fetched, and their links are f
 """
 
 import scrapy
-from scrapy.linkextractors import LinkExtractor
 
 from crawldedup.scrapy_plugin.items import add_verdict
+from example.site_spider import SiteSpider
 
 
-class UpdatesSpider(scrapy.Spider):
+class UpdatesSpider(SiteSpider):
     name = "updates"
     custom_settings = {
         "CRAWLDEDUP_STORE": "sqlite:///.scrapy/updates.sqlite",
@@ -18,14 +18,6 @@ class UpdatesSpider(scrapy.Spider):
         # Pages that were not seen for so long are gone; if they come back, they are news.
         "CRAWLDEDUP_TTL": "90d",
     }
-    links = LinkExtractor()
-
-    def __init__(self, start=None, **kwargs):
-        super().__init__(**kwargs)
-        self.start_url = start
-
-    async def start(self):
-        yield scrapy.Request(self.start_url or self.settings["START_URL"])
 
     def parse(self, response):
         if not isinstance(response, scrapy.http.HtmlResponse):
@@ -33,5 +25,4 @@ class UpdatesSpider(scrapy.Spider):
         item = {"url": response.url, "title": response.css("title::text").get("").strip()}
         # "new", or "revisit" for a page that has changed.
         yield add_verdict(item, response, {"kind": "news"})
-        for link in self.links.extract_links(response):
-            yield scrapy.Request(link.url)
+        yield from self.requests_to_links(response)
