@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from crawldedup.lazy import lazy
 
 if TYPE_CHECKING:
     from crawldedup.async_deduplicator import AsyncDeduplicator
@@ -63,9 +64,6 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    # Imported on first use: every command of Scrapy imports this package to learn that there is `scrapy dedup`, and
-    # must not wait for numpy; and Scrapy is only needed by those who name its parts.
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Every command of Scrapy imports this package to learn that there is `scrapy dedup`, and must not wait for numpy; and
+# Scrapy is only needed by those who name its parts.
+__getattr__ = lazy(__name__, _HOMES)

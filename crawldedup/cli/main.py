@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,35 +20,17 @@ from crawldedup.cli.options import (
     add_scope_option,
     add_ttl_options,
 )
-from crawldedup.cli.output import print_error
-from crawldedup.errors import CrawlDedupError
+from crawldedup.cli.output import status_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status.
-
-    0: done. 1: done, but for sources that could not be read. 2: not possible as asked. 130: interrupted.
-    """
+    """Run one command; the exit status, as `status_of` tells."""
     options = _parser().parse_args(arguments)
     out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
-    try:
-        status: int = options.run(options, out, err)
-    except CrawlDedupError as error:
-        print_error(err, error)
-        return 2
-    except BrokenPipeError:
-        # The reader of our output has left (`| head`); what is still buffered has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except (OSError, UnicodeError) as error:
-        print_error(err, error)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    return status
+    return status_of(lambda: options.run(options, out, err), err)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from crawldedup.errors import CrawlDedupError
 from crawldedup.printable import printable
 
 if TYPE_CHECKING:
@@ -28,6 +31,27 @@ def print_json(out: Console, value: Any) -> None:
 def print_error(err: Console, error: Exception) -> None:
     """One line, whatever the error quotes."""
     err.print(Text(f"crawldedup: {safe_message(str(error))}"))
+
+
+def status_of(action: Callable[[], int], err: Console) -> int:
+    """The exit status of an action; what it raises is printed in one line.
+
+    0: done. 1: done, but for sources that could not be read. 2: not possible as asked. 130: interrupted.
+    """
+    try:
+        status = action()
+        # Now, while a reader that has left is still noticed.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of our output has left (`| head`); what is still buffered has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (CrawlDedupError, OSError, UnicodeError) as error:
+        print_error(err, error)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return status
 
 
 def safe_message(message: str) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -15,8 +13,8 @@ from w3lib.url import is_url
 
 from crawldedup.cli import commands, moving
 from crawldedup.cli.options import refuse_missing
-from crawldedup.cli.output import print_error, print_json
-from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError
+from crawldedup.cli.output import print_error, print_json, status_of
+from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.hashing.fingerprint import MIN_WORDS
 from crawldedup.printable import printable
 from crawldedup.scope import site_of
@@ -83,7 +81,8 @@ def run_action(
 ) -> int:
     """Run an action; the exit status, as of the ``crawldedup`` program."""
     out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
-    try:
+
+    def act() -> int:
         if opts.spider:
             _take_settings_of(opts.spider, settings, process)
         dedup_settings = DedupSettings.from_settings(settings)
@@ -103,20 +102,9 @@ def run_action(
             out=out,
             err=err,
         )
-        status = _ACTIONS[action](job)
-        # Now, while a reader that has left is still noticed.
-        sys.stdout.flush()
-        return status
-    except CrawlDedupError as error:
-        print_error(err, error)
-        return 2
-    except BrokenPipeError:
-        # The reader of our output has left (`| head`).
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except (OSError, UnicodeError) as error:
-        print_error(err, error)
-        return 2
+        return _ACTIONS[action](job)
+
+    return status_of(act, err)
 
 
 def _take_settings_of(spider: str, settings: Settings, process: CrawlerProcessBase) -> None:
