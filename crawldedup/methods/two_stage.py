@@ -13,7 +13,8 @@ from crawldedup.search.decision import estimate_similarity, key_rule, likelihood
 from crawldedup.search.model import accept_threshold, search_similarity
 from crawldedup.search.plan import ProbePlan, kept_bits, page_plan
 from crawldedup.search.tables import rotated_tables
-from crawldedup.stores.base import MAX_CANDIDATES, MAX_KEYS, MAX_PAGES
+from crawldedup.stores.base import MAX_CANDIDATES, MAX_KEYS
+from crawldedup.stores.packed_keys import MAX_PAGES
 
 if TYPE_CHECKING:
     from crawldedup.hashing.features import SearchFeatures

@@ -18,23 +18,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 from typing import TYPE_CHECKING, Final, Protocol
-
-import numpy as np
-
-from crawldedup.search.plan import STORED_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from crawldedup.search.decision import CostRule, KeyRule
     from crawldedup.search.plan import ProbePlan
     from crawldedup.search.tables import Order
-
-    Keys = NDArray[np.uint64]
 
 LEASE_SECONDS: Final = 120
 """A crawler that is not heard of for this long has left the crawl; see `Crawler`."""
@@ -55,12 +46,6 @@ MAX_SWEPT: Final = 4
 
 DIGEST_MASK: Final = 0xFFFF_FFFF
 UNKNOWN_PLACE: Final = -1
-
-ID_BITS: Final = 64 - STORED_BITS
-"""Embedded stores pack a key's leading bits and a page number into one 64-bit integer."""
-MAX_PAGES: Final = 1 << ID_BITS
-_ID_MASK: Final = MAX_PAGES - 1
-_KEY_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF ^ _ID_MASK
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,82 +285,3 @@ def shown_url(url: str) -> str:
     credentials, at, place = ("", "", rest) if rest.startswith("/") else rest.rpartition("@")
     user, colon, _ = credentials.partition(":")
     return f"{scheme}{separator}{user if colon else ''}{colon}{'***@' if at else ''}{place}"
-
-
-def accepted(query: Query, signatures: Sequence[bytes], digests: Sequence[int]) -> list[tuple[int, int]]:
-    """Which candidates the query accepts: (cost, position) pairs in the order of the candidates."""
-    if not signatures:
-        return []
-    own = query.entry.signature
-    packed = np.frombuffer(b"".join(signatures), np.uint8).reshape(len(signatures), len(own))
-    costs = query.rule.costs_of(own, packed).tolist()
-    return [
-        (cost, position)
-        for position, cost in enumerate(costs)
-        if cost <= query.rule.limit and (not query.exact_only or digests[position] == query.entry.digest)
-    ]
-
-
-def middles(query: Query) -> Keys:
-    """The key that is looked for in each range, packed: the page's own, with the range's bits flipped; (probes,)."""
-    plan = query.plan
-    own = np.array(query.entry.keys, np.uint64)
-    return (plan.lows | own.take(plan.tables) & (plan.lows ^ plan.highs)) & np.uint64(_KEY_MASK)
-
-
-def key_costs(rule: KeyRule, layout: Layout) -> NDArray[np.uint8]:
-    """The rule's costs in the order of each table's keys, shape (tables, STORED_BITS)."""
-    return np.frombuffer(rule.costs, np.uint8).take(_key_bits(layout.tables))
-
-
-@cache
-def _key_bits(tables: tuple[Order, ...]) -> NDArray[np.intp]:
-    return np.stack([table.order[:STORED_BITS] for table in tables])
-
-
-def choose_pages(query: Query, layout: Layout, tables: NDArray[np.intp], packed: Keys) -> list[int]:
-    """The pages to compare, of all whose keys were found: tables and packed keys, shape (keys,), best ranges first.
-
-    Only pages with a key that the key rule accepts, if there is a rule. If there are more than may be compared, those
-    whose keys differ least from the page's own; the first found among equals.
-    """
-    if not len(packed):
-        return []
-    if query.key_rule is None:
-        return list(dict.fromkeys(map(page_of, packed.tolist())))[: query.max_candidates]
-    differing = packed ^ np.array(query.entry.keys, np.uint64).take(tables)
-    bits = np.unpackbits(differing.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1, count=STORED_BITS)
-    costs = (bits * key_costs(query.key_rule, layout).take(tables, axis=0)).sum(axis=1, dtype=np.int64)
-    accepted = np.flatnonzero(costs <= query.key_rule.limit)
-    best: dict[int, int] = {}
-    for key, cost in zip(packed[accepted].tolist(), costs[accepted].tolist(), strict=True):
-        page = page_of(key)
-        best[page] = min(cost, best.get(page, cost))
-    if len(best) <= query.max_candidates:
-        return list(best)
-    return sorted(best, key=best.__getitem__)[: query.max_candidates]
-
-
-def pack_key(key: int, page: int) -> int:
-    """A table key and a page number in one 64-bit integer that sorts by key."""
-    return key & _KEY_MASK | page
-
-
-def page_of(packed: int) -> int:
-    """The page number in a packed key."""
-    return packed & _ID_MASK
-
-
-def renumbered(packed: Keys, numbers: Keys) -> Keys:
-    """Packed keys, shape (keys,), with the number of page i replaced by `numbers[i]`."""
-    return packed & np.uint64(_KEY_MASK) | numbers.take((packed & np.uint64(_ID_MASK)).astype(np.intp))
-
-
-def packed_range(low: int, high: int) -> tuple[int, int]:
-    """First and last packed key of a range of keys, both included."""
-    return low & _KEY_MASK, high | _ID_MASK
-
-
-def packed_ranges(plan: ProbePlan) -> tuple[Keys, Keys]:
-    """The same for all ranges of a plan, two arrays of shape (probes,)."""
-    return plan.lows & np.uint64(_KEY_MASK), plan.highs | np.uint64(_ID_MASK)

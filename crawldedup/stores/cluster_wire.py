@@ -15,7 +15,8 @@ import numpy as np
 from redis.crc import key_slot
 
 from crawldedup.search.tables import KEY_BITS
-from crawldedup.stores.base import choose_pages, pack_key
+from crawldedup.stores.candidates import choose_pages
+from crawldedup.stores.packed_keys import pack_key
 from crawldedup.stores.redis_wire import EVERY_PART, KEY_BYTES, question, record_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from crawldedup.errors import StoreFullError
 from crawldedup.stores.base import (
     MAX_EVICTED,
     MAX_FREED,
-    MAX_PAGES,
     MAX_SWEPT,
     Answer,
     Layout,
@@ -24,15 +23,9 @@ from crawldedup.stores.base import (
     Record,
     Status,
     StoreInfo,
-    accepted,
-    choose_pages,
-    middles,
-    pack_key,
-    packed_range,
-    packed_ranges,
-    page_of,
-    renumbered,
 )
+from crawldedup.stores.candidates import accepted, choose_pages
+from crawldedup.stores.packed_keys import MAX_PAGES, middles, pack_key, packed_range, packed_ranges, page_of, renumbered
 from crawldedup.stores.sorted_keys import SortedKeys
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ import numpy as np
 
 from crawldedup.search.plan import STORED_BITS
 from crawldedup.search.tables import KEY_BITS
-from crawldedup.stores.base import Record, key_costs
+from crawldedup.stores.base import Record
+from crawldedup.stores.candidates import key_costs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

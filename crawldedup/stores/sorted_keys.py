@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from crawldedup.stores.base import Keys
+    from crawldedup.stores.packed_keys import Keys
 
     Numbers = NDArray[np.intp]
 

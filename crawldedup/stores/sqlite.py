@@ -13,18 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import ProfileMismatchError, StoreError, StoreFullError, StoreUnavailableError
-from crawldedup.stores.base import (
-    MAX_EVICTED,
-    MAX_FREED,
-    MAX_PAGES,
-    MAX_SWEPT,
-    Answer,
-    Crawler,
-    Pruned,
-    Status,
-    StoreInfo,
-    accepted,
-)
+from crawldedup.stores.base import MAX_EVICTED, MAX_FREED, MAX_SWEPT, Answer, Crawler, Pruned, Status, StoreInfo
+from crawldedup.stores.candidates import accepted
+from crawldedup.stores.packed_keys import MAX_PAGES
 from crawldedup.stores.sqlite_crawlers import count_crawlers, join_crawl, leave_crawl, renew_lease
 from crawldedup.stores.sqlite_file import IN_MEMORY, connect, errors_of, transaction
 from crawldedup.stores.sqlite_index import BYTES_A_KEY, SqliteIndex, drop_tables

@@ -13,15 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from crawldedup.stores.base import (
-    MAX_PAGES,
-    Record,
-    choose_pages,
-    middles,
-    pack_key,
-    packed_range,
-    packed_ranges,
-)
+from crawldedup.stores.base import Record
+from crawldedup.stores.candidates import choose_pages
+from crawldedup.stores.packed_keys import MAX_PAGES, middles, pack_key, packed_range, packed_ranges
 
 if TYPE_CHECKING:
     import sqlite3
@@ -29,7 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from crawldedup.stores.base import Entry, Keys, Layout, Query, Retention
+    from crawldedup.stores.base import Entry, Layout, Query, Retention
+    from crawldedup.stores.packed_keys import Keys
 
 BYTES_A_KEY: Final = 16
 """Bytes of a file for one row id, inserted in random order: 15.4 at a million of them."""

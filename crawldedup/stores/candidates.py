@@ -1,0 +1,68 @@
+"""Which of the pages that were found by their keys are compared, and which of those are accepted."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawldedup.search.plan import STORED_BITS
+from crawldedup.stores.packed_keys import page_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from crawldedup.search.decision import KeyRule
+    from crawldedup.search.tables import Order
+    from crawldedup.stores.base import Layout, Query
+    from crawldedup.stores.packed_keys import Keys
+
+
+def choose_pages(query: Query, layout: Layout, tables: NDArray[np.intp], packed: Keys) -> list[int]:
+    """The pages to compare, of all whose keys were found: tables and packed keys, shape (keys,), best ranges first.
+
+    Only pages with a key that the key rule accepts, if there is a rule. If there are more than may be compared, those
+    whose keys differ least from the page's own; the first found among equals.
+    """
+    if not len(packed):
+        return []
+    if query.key_rule is None:
+        return list(dict.fromkeys(map(page_of, packed.tolist())))[: query.max_candidates]
+    differing = packed ^ np.array(query.entry.keys, np.uint64).take(tables)
+    bits = np.unpackbits(differing.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1, count=STORED_BITS)
+    costs = (bits * key_costs(query.key_rule, layout).take(tables, axis=0)).sum(axis=1, dtype=np.int64)
+    accepted = np.flatnonzero(costs <= query.key_rule.limit)
+    best: dict[int, int] = {}
+    for key, cost in zip(packed[accepted].tolist(), costs[accepted].tolist(), strict=True):
+        page = page_of(key)
+        best[page] = min(cost, best.get(page, cost))
+    if len(best) <= query.max_candidates:
+        return list(best)
+    return sorted(best, key=best.__getitem__)[: query.max_candidates]
+
+
+def key_costs(rule: KeyRule, layout: Layout) -> NDArray[np.uint8]:
+    """The rule's costs in the order of each table's keys, shape (tables, STORED_BITS)."""
+    return np.frombuffer(rule.costs, np.uint8).take(_key_bits(layout.tables))
+
+
+@cache
+def _key_bits(tables: tuple[Order, ...]) -> NDArray[np.intp]:
+    return np.stack([table.order[:STORED_BITS] for table in tables])
+
+
+def accepted(query: Query, signatures: Sequence[bytes], digests: Sequence[int]) -> list[tuple[int, int]]:
+    """Which candidates the query accepts: (cost, position) pairs in the order of the candidates."""
+    if not signatures:
+        return []
+    own = query.entry.signature
+    packed = np.frombuffer(b"".join(signatures), np.uint8).reshape(len(signatures), len(own))
+    costs = query.rule.costs_of(own, packed).tolist()
+    return [
+        (cost, position)
+        for position, cost in enumerate(costs)
+        if cost <= query.rule.limit and (not query.exact_only or digests[position] == query.entry.digest)
+    ]

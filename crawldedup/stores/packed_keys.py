@@ -1,0 +1,54 @@
+"""Keys as embedded stores keep them: a key's leading bits and a page number, packed into one 64-bit integer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from crawldedup.search.plan import STORED_BITS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from crawldedup.search.plan import ProbePlan
+    from crawldedup.stores.base import Query
+
+    Keys = NDArray[np.uint64]
+
+ID_BITS: Final = 64 - STORED_BITS
+MAX_PAGES: Final = 1 << ID_BITS
+_ID_MASK: Final = MAX_PAGES - 1
+_KEY_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF ^ _ID_MASK
+
+
+def pack_key(key: int, page: int) -> int:
+    """A table key and a page number in one 64-bit integer that sorts by key."""
+    return key & _KEY_MASK | page
+
+
+def page_of(packed: int) -> int:
+    """The page number in a packed key."""
+    return packed & _ID_MASK
+
+
+def renumbered(packed: Keys, numbers: Keys) -> Keys:
+    """Packed keys, shape (keys,), with the number of page i replaced by `numbers[i]`."""
+    return packed & np.uint64(_KEY_MASK) | numbers.take((packed & np.uint64(_ID_MASK)).astype(np.intp))
+
+
+def packed_range(low: int, high: int) -> tuple[int, int]:
+    """First and last packed key of a range of keys, both included."""
+    return low & _KEY_MASK, high | _ID_MASK
+
+
+def packed_ranges(plan: ProbePlan) -> tuple[Keys, Keys]:
+    """The same for all ranges of a plan, two arrays of shape (probes,)."""
+    return plan.lows & np.uint64(_KEY_MASK), plan.highs | np.uint64(_ID_MASK)
+
+
+def middles(query: Query) -> Keys:
+    """The key that is looked for in each range, packed: the page's own, with the range's bits flipped; (probes,)."""
+    plan = query.plan
+    own = np.array(query.entry.keys, np.uint64)
+    return (plan.lows | own.take(plan.tables) & (plan.lows ^ plan.highs)) & np.uint64(_KEY_MASK)
