@@ -11,6 +11,7 @@ LOWEST_SIMILARITY: Final = 0.5
 LOWEST_RECALL: Final = 0.5
 LARGEST_INDEX: Final = 10**12
 _TTL_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_LONGEST_TTL: Final = 100 * 365 * 86400
 
 
 def parse_ttl(ttl: str | float | None) -> int | None:
@@ -19,10 +20,10 @@ def parse_ttl(ttl: str | float | None) -> int | None:
         return None
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw]?)\s*", str(ttl))
     seconds = float(match[1]) * _TTL_UNITS[match[2] or "s"] if match else 0
-    if seconds < 1:
+    if not 1 <= seconds <= _LONGEST_TTL:
         raise ConfigurationError(
             f"ttl is {ttl!r}; it must be a number of seconds from 1, or a number with one of the units "
-            f"{', '.join(_TTL_UNITS)}, as in '30d'"
+            f"{', '.join(_TTL_UNITS)}, as in '30d', and at most 100 years"
         )
     return int(seconds)
 

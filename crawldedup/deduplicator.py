@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
 from crawldedup.arguments import check_max_pages, check_namespace, parse_ttl
-from crawldedup.errors import ConfigurationError, PageError, ProfileMismatchError
+from crawldedup.errors import ConfigurationError, PageError, ProfileMismatchError, StoreError
 from crawldedup.hashing.features import DEFAULT_WEIGHTING
 from crawldedup.hashing.fingerprint import MIN_WORDS, Fingerprint
 from crawldedup.methods.spec import DEFAULT_METHOD
@@ -143,7 +144,8 @@ class Deduplicator:
         """Connect as far as it takes to look at the index: crawls go on without us, and nothing is begun."""
         if not self._is_open and time.monotonic() >= self._next_look:
             self._pages = self._store.look()
-            self._next_look = time.monotonic() + HEARTBEAT_SECONDS
+            # An index that is not there yet may be there at any moment.
+            self._next_look = time.monotonic() + (HEARTBEAT_SECONDS if self._pages else 0)
 
     def close(self) -> None:
         """Leave the crawl and disconnect. Harmless when repeated."""
@@ -229,6 +231,9 @@ class Deduplicator:
             answers = self._store.check_many([item.query for item in asked]) if asked else iter(())
             for item in taken:
                 if isinstance(item, _Question):
+                    with suppress(StoreError):
+                        # Whoever takes verdicts slowly is at work, too. The verdict is there, whatever becomes of this.
+                        self._beat_if_due()
                     yield self._verdict(item.page.url, item.fingerprint, item.query, next(answers))
                 elif on_unreadable is not None:
                     on_unreadable(item.page, item.error)
@@ -280,7 +285,8 @@ class Deduplicator:
     def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
         """Remove a page by its URL, or every page with the text of a fingerprint; how many were removed.
 
-        A page that was checked with an `identity` of its own is known by that instead of its URL.
+        A page that was checked with an `identity` of its own is known by that instead of its URL. A fingerprint does
+        not tell its site or spider: where these are compared apart, it needs the `scope_key`.
         """
         self._look()
         if isinstance(page, str):
@@ -360,13 +366,21 @@ class Deduplicator:
         return self._store.info()
 
     def heartbeat(self) -> None:
-        """Say that this crawler is still at work. `judge` does so by itself; call this while idle for long."""
-        self.open()
-        self._store.heartbeat()
-        self._next_heartbeat = time.monotonic() + HEARTBEAT_SECONDS
+        """Say that this crawler is still at work. `judge` does so by itself; call this while idle for long.
+
+        One that has only looked is at no work, and says nothing.
+        """
+        if self._is_open:
+            self._store.heartbeat()
+            self._next_heartbeat = time.monotonic() + HEARTBEAT_SECONDS
+
+    @property
+    def heartbeat_is_due(self) -> bool:
+        """True if the crawl was joined, and has not heard of this crawler for a while."""
+        return self._is_open and time.monotonic() >= self._next_heartbeat
 
     def _beat_if_due(self) -> None:
-        if time.monotonic() >= self._next_heartbeat:
+        if self.heartbeat_is_due:
             self.heartbeat()
 
     def _query(

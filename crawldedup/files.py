@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import stat
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 if TYPE_CHECKING:
@@ -48,19 +50,24 @@ def opened_for_writing(target: FileName) -> Iterator[BinaryIO]:
     if not isinstance(target, str | os.PathLike):
         yield target
         return
-    path = Path(target).resolve()
+    path = Path(target)
     if path.exists() and not path.is_file():
         # A device or a named pipe must not be replaced by a file.
         with path.open("wb") as stream, _compressed(stream, path) as written:
             yield written
         return
-    unfinished = path.with_name(path.name + ".part")
+    # What a link leads to is replaced, not the link.
+    path = path.resolve()
+    # A name of its own, for two may write the same file at once.
+    unfinished = path.with_name(f"{path.name}.{token_hex(4)}.part")
     try:
-        with unfinished.open("wb") as stream:
+        with unfinished.open("xb") as stream:
             with _compressed(stream, path) as written:
                 yield written
             stream.flush()
             os.fsync(stream.fileno())
+        if path.exists():
+            unfinished.chmod(stat.S_IMODE(path.stat().st_mode))
         unfinished.replace(path)
     except BaseException:
         unfinished.unlink(missing_ok=True)

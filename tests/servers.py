@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import TracebackType
 
-_PATIENCE_SECONDS = 15.0
+_PATIENCE_SECONDS = 60.0
 _SERVICE = "crawl"
 _SLOTS = 16384
 # Above the port of a node of a cluster by as much is the one its fellows talk to.

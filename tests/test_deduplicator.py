@@ -580,6 +580,18 @@ class TestLife:
             with Deduplicator(shared_backend.url) as two:
                 assert two.check(A, text=TEXT).kind is Kind.EXACT_DUPLICATE
 
+    def test_one_who_takes_many_verdicts_slowly_is_at_work_too(
+        self, shared_backend: Backend, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("crawldedup.deduplicator.HEARTBEAT_SECONDS", 0)
+        with Deduplicator(shared_backend.url) as one, Deduplicator(shared_backend.url) as two:
+            verdicts = one.check_many(PageInput(url, text=text) for url, text in ((A, TEXT), (B, OTHER)))
+            next(verdicts)
+            two.close()
+            self.end_all_leases(shared_backend)
+            next(verdicts)
+            assert two.check(A, text=TEXT).kind is Kind.EXACT_DUPLICATE
+
     def end_all_leases(self, backend: Backend) -> None:
         if backend.server is not None:
             backend.server.client.delete("crawldedup:{default}:c")
@@ -595,6 +607,8 @@ class TestLife:
     ("arguments", "said"),
     [
         ({"store": "postgres://localhost"}, "store URL 'postgres://localhost' is not known"),
+        ({"ttl": "8000w"}, "at most 100 years"),
+        ({"ttl": 10**400}, "at most 100 years"),
         ({"namespace": ""}, "namespace is ''"),
         ({"namespace": "a b"}, "namespace is 'a b'"),
         ({"namespace": "{a}"}, "namespace is '{a}'"),

@@ -318,6 +318,32 @@ class TestFiles:
         assert (tmp_path / "real").read_bytes() == b"new"
         assert not Path(os.devnull).is_file()
 
+    def test_a_pipe_without_a_name_is_written_to(self, tmp_path: Path) -> None:
+        reader, writer = os.pipe()
+        with opened_for_writing(f"/dev/fd/{writer}") as stream:
+            stream.write(self.DATA[:1000])
+        os.close(writer)
+        with os.fdopen(reader, "rb") as pipe:
+            assert pipe.read() == self.DATA[:1000]
+
+    def test_of_two_who_write_one_file_at_once_neither_spoils_it(self, tmp_path: Path) -> None:
+        target = tmp_path / "a.index"
+        (tmp_path / "a.index.part").write_bytes(b"somebody's own")
+        with opened_for_writing(target) as slow:
+            slow.write(b"slow")
+            with opened_for_writing(target) as quick:
+                quick.write(b"quick")
+            assert target.read_bytes() == b"quick"
+        assert target.read_bytes() == b"slow"
+        assert {path.name for path in tmp_path.iterdir()} == {"a.index", "a.index.part"}
+
+    def test_a_file_that_is_replaced_stays_as_secret_as_it_was(self, tmp_path: Path) -> None:
+        (tmp_path / "a").write_bytes(b"")
+        (tmp_path / "a").chmod(0o600)
+        with opened_for_writing(tmp_path / "a") as stream:
+            stream.write(b"new")
+        assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600
+
     @pytest.mark.parametrize("cut", [2, 3, 40, 200, -1, -9])
     def test_a_compressed_file_that_ends_early(self, tmp_path: Path, cut: int) -> None:
         path = tmp_path / "a.gz"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from crawldedup.cli.options import make_deduplicator, refuse_missing
-from crawldedup.cli.output import print_json, progress_bar
-from crawldedup.errors import ConfigurationError
+from crawldedup.cli.output import give_up_output, print_json, progress_bar
+from crawldedup.errors import ConfigurationError, PortableFileError
 from crawldedup.printable import printable
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from crawldedup.deduplicator import Moved
+    from crawldedup.deduplicator import Deduplicator, Moved
 
 _STANDARD = "-"
 
@@ -44,12 +44,16 @@ def export(options: Namespace, out: Console, err: Console) -> int:
     if options.file == _STANDARD and sys.stdout.isatty():
         raise ConfigurationError("an exported index is not for terminals: name a file, or redirect the output")
     with closing(make_deduplicator(options)) as dedup, progress_bar(err, "exporting") as progress:
-        if Path(options.file).is_file() and not dedup.info().pages:
+        if Path(options.file).is_file():
             # Or a misspelt namespace would replace the last good file by an empty one.
-            raise ConfigurationError(f"the namespace {options.namespace!r} holds no page: nothing was exported")
+            _require_pages(dedup, options)
         file = sys.stdout.buffer if options.file == _STANDARD else options.file
-        pages = dedup.export_to(file, progress=progress)
-        sys.stdout.flush()
+        try:
+            pages = dedup.export_to(file, progress=progress)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            give_up_output()
+            raise PortableFileError("the reader left before the index was written whole") from None
     # Standard output is the file.
     said, name = (err, "standard output") if options.file == _STANDARD else (out, printable(options.file))
     if options.json:
@@ -75,10 +79,17 @@ def migrate(options: Namespace, out: Console, err: Console) -> int:
     if (store, namespace) == (options.store, options.namespace):
         raise ConfigurationError("an index cannot be copied to itself; give --to-store or --to-namespace")
     refuse_missing(options.store)
-    target = make_deduplicator(options, store=store, namespace=namespace)
-    with closing(make_deduplicator(options)) as source, target, progress_bar(err, "copying") as progress:
-        moved = source.copy_to(target, progress=progress)
+    # Not opened yet: a source that is refused must not leave an empty index behind.
+    target = closing(make_deduplicator(options, store=store, namespace=namespace))
+    with closing(make_deduplicator(options)) as source, target as copy, progress_bar(err, "copying") as progress:
+        _require_pages(source, options)
+        moved = source.copy_to(copy, progress=progress)
     return _print_moved(options, out, moved)
+
+
+def _require_pages(dedup: Deduplicator, options: Namespace) -> None:
+    if not dedup.info().pages:
+        raise ConfigurationError(f"the namespace {options.namespace!r} holds no page: there is nothing to copy")
 
 
 def _print_moved(options: Namespace, out: Console, moved: Moved) -> int:

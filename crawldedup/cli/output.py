@@ -43,8 +43,8 @@ def status_of(action: Callable[[], int], err: Console) -> int:
         # Now, while a reader that has left is still noticed.
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output has left (`| head`); what is still buffered has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of our output has left (`| head`).
+        give_up_output()
         return 0
     except (CrawlDedupError, OSError, UnicodeError) as error:
         print_error(err, error)
@@ -52,6 +52,11 @@ def status_of(action: Callable[[], int], err: Console) -> int:
     except KeyboardInterrupt:
         return 130
     return status
+
+
+def give_up_output() -> None:
+    """Nobody reads standard output any more: what is still buffered has nowhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def safe_message(message: str) -> str:
@@ -62,7 +67,11 @@ def safe_message(message: str) -> str:
 @contextmanager
 def progress_bar(err: Console, doing: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on a terminal's last line; what it yields is to be called with what is done, and what there is about."""
+    # Up to rich 14.2 even a bar that is disabled leaves an empty line behind.
+    if not err.is_terminal:
+        yield lambda _done, _total: None
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+    with Progress(*columns, console=err, transient=True) as progress:
         task = progress.add_task(doing, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=max(done, total))

@@ -250,7 +250,10 @@ class Store(Protocol):
         """Remove the page with this URL key; False if there was none."""
 
     def clear(self) -> None:
-        """Remove every page and the profile."""
+        """Remove every page and the profile, whatever it was. Crawlers at work go on in the empty index.
+
+        Who has not joined leaves no index behind: the next to join begins it with a profile of his own.
+        """
 
     def prune(self, retention: Retention) -> Iterator[Pruned]:
         """Free the pages that have expired and the oldest beyond the limit, some at a time, saying how far it is."""

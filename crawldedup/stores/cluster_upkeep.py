@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import random
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.stores.base import Pruned
 from crawldedup.stores.cluster_nodes import Call, script_call
+from crawldedup.stores.redis_keys import Names, bucket_names, sample
 from crawldedup.stores.redis_wire import RECORDS_A_LIST, unpacked
 
 if TYPE_CHECKING:
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from crawldedup.stores.cluster_nodes import Nodes
     from crawldedup.stores.cluster_spread import Spread
 
-_SAMPLE: Final = 64
 _PRUNED_AT_ONCE: Final = 256
 _REMOVED_AT_ONCE: Final = 1000
-_OF_AN_EPOCH: Final = re.compile(r"(crawldedup:\{[^}]*\}:(?:[hs]:)?)[0-9]+:")
+_OF_AN_EPOCH: Final = re.compile(r"(crawldedup:\{[^}]*\}:(?:[hs]:)?)([0-9]+):")
 
 
 def prune(nodes: Nodes, spread: Spread, placed: Sequence[str], retention: Retention, now: int) -> Iterator[Pruned]:
@@ -66,19 +65,22 @@ def records(nodes: Nodes, layout: Layout, prefixes: Sequence[str]) -> Iterator[l
             number += 1
 
 
-def remove_all_but(nodes: Nodes, kept: Mapping[str, str]) -> None:
-    """Remove what lies behind some prefixes, but not behind the longer ones that are given for them."""
-    namespace = next(iter(kept)).rpartition(".")[0]
+def remove_epochs(nodes: Nodes, over: Mapping[str, int]) -> None:
+    """Remove the keys behind each of some prefixes that are of the epoch given for it, or an earlier one.
+
+    Later ones are in use, for others may have cleared since.
+    """
+    namespace = next(iter(over)).rpartition(".")[0]
     for node in nodes.masters():
         batch: list[Call] = []
         for key in node.scan_iter(match=f"{namespace}.*", count=1000):
             found = _OF_AN_EPOCH.match(key.decode("utf-8", "replace"))
-            if found and found[1] in kept and not found[0].startswith(kept[found[1]]):
+            if found and int(found[2]) <= over.get(found[1], -1):
                 batch.append(Call(found[0], ("UNLINK", key)))
             if len(batch) == _REMOVED_AT_ONCE:
-                nodes.try_to_run(batch)
+                nodes.run(batch)
                 batch.clear()
-        nodes.try_to_run(batch)
+        nodes.run(batch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,33 +99,31 @@ def measure(
     pages, in_tables, others = 0, 0, 0
     for prefixes, has_tables, has_records in ((placed, True, True), (homes, False, True), (tables, True, False)):
         told = nodes.run([Call(f"{prefix}m", ("HGETALL", f"{prefix}m")) for prefix in prefixes])
-        buckets: list[str] = []
-        filters: list[str] = []
-        records: list[str] = []
+        buckets: list[Names] = []
+        filters: list[Names] = []
+        records: list[Names] = []
         for prefix, flat in zip(prefixes, told, strict=True):
             head = dict(zip(flat[::2], flat[1::2], strict=True))
             part_pages, depth, split, following, oldest, epoch = (
                 int(head.get(name, 0)) for name in (b"pages", b"depth", b"split", b"next", b"oldest", b"epoch")
             )
             data = f"{prefix}{epoch}:"
-            names = [(1 << depth + 1) + number for number in range(2 * split)]
-            names += [(1 << depth) + number for number in range(split, 1 << depth)]
             if has_tables:
-                numbers = range(len(layout.tables))
-                buckets += [f"{data}t{number}:{name}" for number in numbers for name in names]
-                filters += [f"{data}f{number}:{deep}" for number in numbers for deep in (depth, depth + 1)]
+                for table in range(len(layout.tables)):
+                    buckets += bucket_names(f"{data}t{table}:", depth, split)
+                    filters.append(Names(f"{data}f{table}:", range(depth, depth + 2)))
             if has_records:
                 pages += part_pages
                 lists = range(oldest // RECORDS_A_LIST, -(-following // RECORDS_A_LIST))
-                records += [f"{data}r:{number}" for number in lists]
-                others += _sampled_bytes(nodes, [f"{data}u:{name}" for name in names])
+                records.append(Names(f"{data}r:", lists))
+                others += _sampled_bytes(nodes, bucket_names(f"{data}u:", depth, split))
         in_tables += _sampled_bytes(nodes, buckets) + _sampled_bytes(nodes, filters)
         others += _sampled_bytes(nodes, records)
     return Figures(pages, in_tables + others, in_tables)
 
 
-def _sampled_bytes(nodes: Nodes, keys: Sequence[str]) -> int:
-    """Memory of keys, projected from at most _SAMPLE of them."""
-    sample = random.sample(keys, min(_SAMPLE, len(keys)))
-    sizes: list[Any] = nodes.run([Call(key, ("MEMORY", "USAGE", key, "SAMPLES", 0)) for key in sample])
-    return round(sum(size or 0 for size in sizes) / len(sizes) * len(keys)) if sizes else 0
+def _sampled_bytes(nodes: Nodes, names: Sequence[Names]) -> int:
+    """Memory of keys, projected from a sample."""
+    chosen, keys = sample(names)
+    sizes: list[Any] = nodes.run([Call(key, ("MEMORY", "USAGE", key, "SAMPLES", 0)) for key in chosen])
+    return round(sum(size or 0 for size in sizes) / len(sizes) * keys) if sizes else 0

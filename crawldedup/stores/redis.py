@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import random
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,8 +17,9 @@ from crawldedup.errors import ProfileMismatchError, StoreUnavailableError
 from crawldedup.stores.base import LEASE_SECONDS, Answer, Crawler, Pruned, Status, StoreInfo, shown_url
 from crawldedup.stores.process import is_gone, own_process
 from crawldedup.stores.redis_client import connect, once_more
-from crawldedup.stores.redis_errors import store_errors
+from crawldedup.stores.redis_errors import may_pass, store_errors
 from crawldedup.stores.redis_health import layout_warnings
+from crawldedup.stores.redis_keys import Names, bucket_names, sample
 from crawldedup.stores.redis_wire import (
     RECORDS_A_LIST,
     SCRIPTS,
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 KEY_PREFIX: Final = "crawldedup"
 
-_SAMPLE: Final = 64
 _PRUNED_AT_ONCE: Final = 256
 _LOADED_AT_ONCE: Final = 200
 
@@ -131,8 +130,13 @@ class RedisStore:
 
     def _pipelined(self, queries: Sequence[Query], again: bool) -> list[Any]:
         pipeline = self._client.pipeline(transaction=False)
+        asked: set[int] = set()
         for query in queries:
-            pipeline.evalsha(self._scripts["check"].sha, 1, self._prefix, *self._arguments(query, again))
+            # What comes twice in a batch is a revisit the second time, whether or not an answer was lost.
+            first_time = query.entry.url_key not in asked
+            asked.add(query.entry.url_key)
+            arguments = self._arguments(query, again and first_time)
+            pipeline.evalsha(self._scripts["check"].sha, 1, self._prefix, *arguments)
         return pipeline.execute(raise_on_error=False)
 
     def _arguments(self, query: Query, again: bool) -> tuple[bytes | str, ...]:
@@ -172,15 +176,15 @@ class RedisStore:
     def clear(self) -> None:
         """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
         with self._errors():
-            epoch = self._ask("clear")
-            self._remove_keys(except_of=f"{self._prefix}{epoch}:".encode())
-        self.open()
+            self._remove_keys(int(self._ask("clear")))
+        if self._crawler.number:
+            self.open()
 
-    def _remove_keys(self, except_of: bytes) -> None:
-        pattern = self._prefix.translate(_GLOB_ESCAPES) + "[0-9]*"
+    def _remove_keys(self, newest: int) -> None:
+        """Remove the keys of epochs up to this one. Later ones are in use, for others may have cleared since."""
         batch: list[bytes] = []
-        for key in self._client.scan_iter(match=pattern, count=1000):
-            if not key.startswith(except_of):
+        for key in self._client.scan_iter(match=f"{self._prefix}[0-9]*", count=1000):
+            if int(key[len(self._prefix) :].partition(b":")[0]) <= newest:
                 batch.append(key)
             if len(batch) == 1000:
                 self._client.unlink(*batch)
@@ -255,15 +259,13 @@ class RedisStore:
             int(meta.get(name, 0)) for name in (b"pages", b"depth", b"split", b"next", b"oldest", b"epoch")
         )
         data = f"{self._prefix}{epoch}:"
-        buckets = [(1 << depth + 1) + number for number in range(2 * split)]
-        buckets += [(1 << depth) + number for number in range(split, 1 << depth)]
-        tables = range(len(self._layout.tables))
-        filters = [f"{data}f{table}:{deep}" for table in tables for deep in (depth, depth + 1)]
-        in_tables = sum(self._sampled_bytes([f"{data}t{table}:{bucket}" for bucket in buckets]) for table in tables)
-        in_tables += sum(self._sampled_bytes([name]) for name in filters)
+        in_tables = 0
+        for table in range(len(self._layout.tables)):
+            in_tables += self._sampled_bytes(bucket_names(f"{data}t{table}:", depth, split))
+            in_tables += self._sampled_bytes([Names(f"{data}f{table}:", range(depth, depth + 2))])
         lists = range(oldest // RECORDS_A_LIST, -(-following // RECORDS_A_LIST))
-        rest = self._sampled_bytes([f"{data}u:{bucket}" for bucket in buckets])
-        rest += self._sampled_bytes([f"{data}r:{number}" for number in lists])
+        rest = self._sampled_bytes(bucket_names(f"{data}u:", depth, split))
+        rest += self._sampled_bytes([Names(f"{data}r:", lists)])
         warnings = layout_warnings(self._client)
         return StoreInfo(
             pages=pages,
@@ -276,14 +278,14 @@ class RedisStore:
             warnings=warnings,
         )
 
-    def _sampled_bytes(self, keys: Sequence[str]) -> int:
-        """Memory of keys, projected from at most _SAMPLE of them."""
-        sample = random.sample(keys, min(_SAMPLE, len(keys)))
+    def _sampled_bytes(self, names: Sequence[Names]) -> int:
+        """Memory of keys, projected from a sample."""
+        chosen, keys = sample(names)
         pipeline = self._client.pipeline(transaction=False)
-        for key in sample:
+        for key in chosen:
             pipeline.memory_usage(key, samples=0)
         sizes = [size or 0 for size in pipeline.execute()]
-        return round(sum(sizes) / len(sizes) * len(keys)) if sizes else 0
+        return round(sum(sizes) / len(sizes) * keys) if sizes else 0
 
     def heartbeat(self) -> None:
         """See `Store`."""
@@ -293,18 +295,22 @@ class RedisStore:
     def close(self) -> None:
         """See `Store`."""
         with self._joining, contextlib.suppress(redis.RedisError, OSError):
-            if self._crawler.number:
-                self._client.zrem(self._prefix + "c", self._crawler.number)
-                self._client.hdel(self._prefix + "w", str(self._crawler.number))
-                self._crawler = Crawler(0, 0)
-            self._connection.close()
+            number, self._crawler = self._crawler.number, Crawler(0, 0)
+            try:
+                if number:
+                    self._client.zrem(self._prefix + "c", number)
+                    self._client.hdel(self._prefix + "w", str(number))
+            finally:
+                self._connection.close()
 
     def _read_only(self, script: str, *arguments: bytes | str | float) -> Any:
         """Run a script that only reads on the replica, if there is one and it works."""
         if self._connection.reader is not self._client:
             try:
                 return self._run(script, *arguments, client=self._connection.reader)
-            except (redis.ConnectionError, redis.TimeoutError) as error:
+            except redis.RedisError as error:
+                if not may_pass(error):
+                    raise
                 _log.debug("%s: the replica cannot be used: %s", self._url, error)
         return self._ask(script, *arguments)
 
@@ -329,6 +335,3 @@ class RedisStore:
     def _now(self) -> int:
         """Seconds since 1970; 0 for the server's clock."""
         return 0 if self._clock is None else int(self._clock())
-
-
-_GLOB_ESCAPES: Final = str.maketrans({character: f"\\{character}" for character in "*?[]\\"})

@@ -32,7 +32,7 @@ ACL_RULES: Final = (
     "~crawldedup:*",
     *("+select", "+evalsha", "+script|load", "+scan", "+memory|usage", "+time", "+exists", "+unlink"),
     *("+hget", "+hgetall", "+hmget", "+hset", "+hincrby", "+hdel"),
-    *("+zadd", "+zcard", "+zrange", "+zrangebylex", "+zrevrangebylex", "+zrem", "+zremrangebyscore"),
+    *("+zadd", "+zcard", "+zrange", "+zrangebylex", "+zrevrangebylex", "+zrem"),
     *("+lindex", "+llen", "+lrange", "+lset", "+rpush"),
     *("+bitfield_ro", "+setbit", "+setrange"),
 )

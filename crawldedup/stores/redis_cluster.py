@@ -36,7 +36,7 @@ from crawldedup.stores.base import (
 from crawldedup.stores.cluster_check import Check
 from crawldedup.stores.cluster_nodes import Call, Nodes, script_call
 from crawldedup.stores.cluster_spread import ForeignPartError, LostPartError, Spread, new_token, sound
-from crawldedup.stores.cluster_upkeep import measure, prune, records, remove_all_but
+from crawldedup.stores.cluster_upkeep import measure, prune, records, remove_epochs
 from crawldedup.stores.cluster_wire import PARTITIONS, prefixes, split
 from crawldedup.stores.process import is_gone, own_process
 from crawldedup.stores.redis_errors import store_errors
@@ -95,7 +95,8 @@ class ClusterStore:
             begun = self._asked(
                 *(script_call("spread_begin", prefix, profile, order, now, number) for prefix, order in parts)
             )
-            self._nodes.run([Call(f"{leading}w", ("HSET", f"{leading}w", number, own_process()))])
+            with contextlib.suppress(redis.OutOfMemoryError):
+                self._nodes.run([Call(f"{leading}w", ("HSET", f"{leading}w", number, own_process()))])
             self._note_pages(begun)
             self._spread.finish()
             self._warn_once()
@@ -225,9 +226,10 @@ class ClusterStore:
         """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
         with self._errors():
             heads = (*self._prefixes, *self._spread.homes, *self._spread.tables)
-            epochs = self._nodes.run([script_call("clear", head) for head in heads])
-            remove_all_but(self._nodes, {head: f"{head}{epoch}:" for head, epoch in zip(heads, epochs, strict=True)})
-        self.open()
+            over = self._nodes.run([script_call("clear", head) for head in heads])
+            remove_epochs(self._nodes, dict(zip(heads, over, strict=True)))
+        if self._crawler.number:
+            self.open()
 
     def prune(self, retention: Retention) -> Iterator[Pruned]:
         """See `Store`. One partition after the other."""

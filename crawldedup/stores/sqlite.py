@@ -18,7 +18,7 @@ from crawldedup.stores.candidates import accepted
 from crawldedup.stores.packed_keys import MAX_PAGES
 from crawldedup.stores.sqlite_crawlers import count_crawlers, join_crawl, leave_crawl, renew_lease
 from crawldedup.stores.sqlite_file import IN_MEMORY, connect, errors_of, transaction
-from crawldedup.stores.sqlite_index import BYTES_A_KEY, SqliteIndex, drop_tables
+from crawldedup.stores.sqlite_index import BYTES_A_KEY, CLEARED, SqliteIndex, create_tables, drop_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -69,15 +69,19 @@ class SqliteStore:
 
     def _is_there(self) -> bool:
         """True if the file holds the index, and is connected now."""
-        path = Path(self._path)
-        if not path.exists() or not path.stat().st_size:
+        if not self._is_file():
             return False
         with transaction(self._connect(), "DEFERRED") as db:
             return self._attach(db, begin=False)
 
+    def _is_file(self) -> bool:
+        path = Path(self._path)
+        return path.exists() and path.stat().st_size > 0
+
     def check_and_add(self, query: Query) -> Answer:
         """See `Store`."""
         with self._turn() as db:
+            self._begin_if_cleared(db)
             return self._check(db, query)
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
@@ -86,6 +90,7 @@ class SqliteStore:
             batch = queries[start : start + _CHECKS_A_TRANSACTION]
             try:
                 with self._turn_of_many() as db:
+                    self._begin_if_cleared(db)
                     answers = [self._check(db, query) for query in batch]
             except StoreUnavailableError:
                 raise
@@ -167,6 +172,11 @@ class SqliteStore:
     def clear(self) -> None:
         """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
         with self._lock, errors_of(self._path):
+            if self._is_absent:
+                self._disconnect()
+            if self._connection is None and not self._is_file():
+                return
+            crawler = self._crawler
             with transaction(self._connect()) as db:
                 row = db.execute(
                     "SELECT number, tables FROM indexes WHERE namespace = ?", (self._layout.namespace,)
@@ -174,13 +184,14 @@ class SqliteStore:
                 if row is not None:
                     number, tables = row
                     drop_tables(db, number, tables)
+                    create_tables(db, number, tables)
                     # The index keeps its number, for crawlers at work go on with it.
                     db.execute(
-                        "UPDATE indexes SET profile = ?, tables = ?, freed = 0, newest_freed = 0, swept = 0 "
-                        "WHERE number = ?",
-                        (self._layout.profile, len(self._layout.tables), number),
+                        "UPDATE indexes SET profile = ?, freed = 0, newest_freed = 0, swept = 0 WHERE number = ?",
+                        (CLEARED, number),
                     )
-                crawler = self._join(db)
+                if crawler.number:
+                    crawler = self._join(db)
             self._crawler = crawler
 
     def prune(self, retention: Retention) -> Iterator[Pruned]:
@@ -221,6 +232,7 @@ class SqliteStore:
         added = 0
         for start in range(0, len(records), _PAGES_A_TRANSACTION):
             with self._turn_of_many() as db:
+                self._begin_if_cleared(db)
                 before = newest = self._head(db).newest
                 for record in records[start : start + _PAGES_A_TRANSACTION]:
                     if self._index.page_with(db, record.url_key) is None:
@@ -315,26 +327,41 @@ class SqliteStore:
     def _attach(self, db: sqlite3.Connection, *, begin: bool) -> bool:
         """Check the profile of the index, which is begun if that is wanted; False if it is not there."""
         layout = self._layout
-        row = db.execute("SELECT number, profile FROM indexes WHERE namespace = ?", (layout.namespace,)).fetchone()
+        row = db.execute(
+            "SELECT number, profile, tables FROM indexes WHERE namespace = ?", (layout.namespace,)
+        ).fetchone()
+        if not begin and (row is None or row[1] == CLEARED):
+            return False
         if row is None:
-            if not begin:
-                return False
             cursor = db.execute(
                 "INSERT INTO indexes (namespace, profile, tables) VALUES (?, ?, ?)",
                 (layout.namespace, layout.profile, len(layout.tables)),
             )
-            row = (cursor.lastrowid, layout.profile)
-        number, profile = row
-        self._check_profile(profile)
+            row = (cursor.lastrowid, layout.profile, len(layout.tables))
+        number, profile, tables = row
+        if profile == CLEARED:
+            drop_tables(db, number, tables)
+            db.execute(
+                "UPDATE indexes SET profile = ?, tables = ? WHERE number = ?",
+                (layout.profile, len(layout.tables), number),
+            )
+        else:
+            self._check_profile(profile)
         self._index = SqliteIndex(number, layout)
         if begin:
-            self._index.create(db)
+            create_tables(db, number, len(layout.tables))
         return True
+
+    def _begin_if_cleared(self, db: sqlite3.Connection) -> None:
+        """Begin the index again that somebody has cleared who is no crawler."""
+        if self._index.head(db).profile == CLEARED:
+            self._attach(db, begin=True)
 
     def _head(self, db: sqlite3.Connection) -> Head:
         """Raises ProfileMismatchError if another process began the index anew for other settings."""
         head = self._index.head(db)
-        self._check_profile(head.profile)
+        if head.profile != CLEARED:
+            self._check_profile(head.profile)
         return head
 
     def _check_profile(self, profile: str) -> None:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 BYTES_A_KEY: Final = 16
 """Bytes of a file for one row id, inserted in random order: 15.4 at a million of them."""
+CLEARED: Final = ""
+"""In the place of a profile: who joins next gives the index his own."""
 _SIGN: Final = 1 << 63
 
 
@@ -90,9 +92,7 @@ class SqliteIndex:
     def __init__(self, number: int, layout: Layout) -> None:
         self.number = number
         self._layout = layout
-        self._pages = f"pages_{number}"
-        self._urls = f"urls_{number}"
-        self._keys = [f"keys_{number}_{table}" for table in range(len(layout.tables))]
+        self._pages, self._urls, *self._keys = _names(number, len(layout.tables))
         page = ", ".join(Page._fields)
         values = ", ".join("?" * len(Page._fields))
         newest = f"ifnull((SELECT number FROM {self._pages} ORDER BY number DESC LIMIT 1), 0)"
@@ -109,17 +109,6 @@ class SqliteIndex:
             f"SELECT {', '.join(Candidate._fields)} FROM {self._pages} WHERE number IN (SELECT value FROM json_each(?))"
         )
         self._insert_sql = f"INSERT INTO {self._pages} ({page}) VALUES ({values})"
-
-    def create(self, db: sqlite3.Connection) -> None:
-        """Make the tables that are not there."""
-        db.execute(
-            f"CREATE TABLE IF NOT EXISTS {self._pages} (number INTEGER PRIMARY KEY, url TEXT NOT NULL, "
-            "url_key INTEGER NOT NULL, search INTEGER NOT NULL, signature BLOB NOT NULL, "
-            "digest INTEGER NOT NULL, added_at INTEGER NOT NULL, seen_at INTEGER NOT NULL, "
-            "copies INTEGER NOT NULL, crawler INTEGER NOT NULL)"
-        )
-        for name in (*self._keys, self._urls):
-            db.execute(f"CREATE TABLE IF NOT EXISTS {name} (k INTEGER PRIMARY KEY)")
 
     def head(self, db: sqlite3.Connection) -> Head:
         """The index as a whole."""
@@ -258,10 +247,28 @@ class SqliteIndex:
             db.executemany(f"DELETE FROM {name} WHERE k = ?", packed)
 
 
+def create_tables(db: sqlite3.Connection, number: int, tables: int) -> None:
+    """Make those of an index with so many permuted tables that are not there."""
+    pages, *sorted_tables = _names(number, tables)
+    db.execute(
+        f"CREATE TABLE IF NOT EXISTS {pages} (number INTEGER PRIMARY KEY, url TEXT NOT NULL, "
+        "url_key INTEGER NOT NULL, search INTEGER NOT NULL, signature BLOB NOT NULL, "
+        "digest INTEGER NOT NULL, added_at INTEGER NOT NULL, seen_at INTEGER NOT NULL, "
+        "copies INTEGER NOT NULL, crawler INTEGER NOT NULL)"
+    )
+    for name in sorted_tables:
+        db.execute(f"CREATE TABLE IF NOT EXISTS {name} (k INTEGER PRIMARY KEY)")
+
+
 def drop_tables(db: sqlite3.Connection, number: int, tables: int) -> None:
     """Drop the tables of an index, which may be one of other settings with so many permuted tables."""
-    for name in (f"pages_{number}", f"urls_{number}", *(f"keys_{number}_{table}" for table in range(tables))):
+    for name in _names(number, tables):
         db.execute(f"DROP TABLE IF EXISTS {name}")
+
+
+def _names(number: int, tables: int) -> tuple[str, ...]:
+    """Of the tables of an index: its pages, its URL keys, its permuted tables."""
+    return (f"pages_{number}", f"urls_{number}", *(f"keys_{number}_{table}" for table in range(tables)))
 
 
 @cache

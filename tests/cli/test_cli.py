@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -286,6 +288,34 @@ def test_an_empty_index_does_not_replace_an_exported_one(pages: Path, capsys: py
     status, _, err = run(capsys, "export", "index.gz", "--namespace", "defautl")
     assert (status, Path("index.gz").read_bytes()) == (2, before)
     assert "'defautl' holds no page" in err
+
+
+def test_a_cleared_index_takes_the_settings_of_whoever_comes_next(
+    pages: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "check", str(pages))
+    assert run(capsys, "check", str(pages), "--extractor", "text")[0] == 2
+    assert run(capsys, "clear", "--yes")[0] == 0
+    assert run(capsys, "check", str(pages), "--extractor", "text")[0] == 0
+
+
+def test_an_index_of_sites_is_copied_as_one(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "check", str(pages), "--scope", "site")
+    status, _, err = run(capsys, "migrate", "--to-namespace", "other", "--scope", "site", "--namespace", "defautl")
+    assert status == 2
+    assert "'defautl' holds no page" in err
+    assert run(capsys, "migrate", "--to-namespace", "other", "--scope", "site")[0] == 0
+    assert run_json(capsys, "info", "--namespace", "other")[0]["pages"] == 2
+
+
+def test_a_reader_that_leaves_too_early_is_an_error_of_export(pages: Path) -> None:
+    assert main(["check", str(pages)]) == 0
+    reader, writer = os.pipe()
+    os.close(reader)
+    program = Path(sys.executable).with_name("crawldedup")
+    done = subprocess.run([program, "export", "-"], stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (2, "crawldedup: the reader left before the index was written whole\n")
 
 
 def test_export_and_import_through_a_pipe(

@@ -481,6 +481,39 @@ class TestOneIndexForMany:
         assert shared_backend.contents() == before
         assert store.check_and_add(query(page, A)).status is Status.REVISIT
 
+    def test_who_clears_without_joining_leaves_no_index_and_crawlers_at_work_go_on(
+        self, shared_backend: Backend, clock: Clock, page: Page
+    ) -> None:
+        before = shared_backend.contents()
+        shared_backend.store(OTHER_NAMESPACE, clock).clear()
+        assert shared_backend.contents() == before
+
+        worker, keeper, foreign = (shared_backend.store(layout, clock) for layout in (LAYOUT, LAYOUT, OTHER_PROFILE))
+        worker.open()
+        worker.check_and_add(query(page, A))
+        keeper.clear()
+        assert worker.find(query(page, B)) == []
+        assert worker.check_and_add(query(page, B)).status is Status.NEW
+        worker.close()
+        keeper.clear()
+        keeper.close()
+        # Now it is nobody's: whoever comes first makes it his.
+        assert foreign.open() == 0
+        with pytest.raises(ProfileMismatchError):
+            worker.open()
+        foreign.close()
+
+    def test_what_others_added_since_is_cleared_too(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
+        looker, worker = (shared_backend.store(LAYOUT, clock) for _ in range(2))
+        assert looker.look() == 0
+        worker.open()
+        worker.check_and_add(query(page, A))
+        looker.clear()
+        assert worker.info().pages == 0
+        assert worker.check_and_add(query(page, B)).status is Status.NEW
+        worker.close()
+        looker.close()
+
     def test_clear_is_the_way_out_of_another_profile(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
         store, foreign = shared_backend.store(LAYOUT, clock), shared_backend.store(OTHER_PROFILE, clock)
         store.open()

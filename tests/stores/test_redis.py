@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+import redis
 
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.stores.base import Retention, Status
@@ -16,7 +17,9 @@ from .backends import redis_contents
 from .pages import LAYOUT, OTHER_NAMESPACE, near_page, query, random_page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from crawldedup.stores.base import Query
 
     from .pages import Page
 
@@ -198,6 +201,37 @@ class TestServerTrouble:
             assert copy.record is not None
             assert (copy.status, copy.record.url) == (Status.EXACT, url(number))
             assert store.forget(query(page_number(number), url(number)).entry.url_key)
+
+    def test_of_two_who_clear_at_once_neither_removes_what_came_after(
+        self, redis_server: RedisServer, store: RedisStore, page: Page, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        other = RedisStore(redis_server.url, LAYOUT)
+        remove = other._remove_keys
+
+        def be_slow(newest: int) -> None:
+            store.clear()
+            store.check_and_add(query(page, "https://example.com/a"))
+            remove(newest)
+
+        monkeypatch.setattr(other, "_remove_keys", be_slow)
+        other.clear()
+        other.close()
+        assert store.check_and_add(query(page, "https://example.com/b")).status is Status.EXACT
+
+    def test_what_comes_twice_in_a_batch_whose_answer_was_lost_is_a_revisit(
+        self, store: RedisStore, page: Page, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ask, losses = store._pipelined, iter([True])
+
+        def lose_the_first_answer(queries: Sequence[Query], again: bool) -> list[Any]:
+            answers = ask(queries, again)
+            if next(losses, False):
+                raise redis.ConnectionError("cut")
+            return answers
+
+        monkeypatch.setattr(store, "_pipelined", lose_the_first_answer)
+        pages = [query(page, f"https://example.com/{name}") for name in "aba"]
+        assert [answer.status for answer in store.check_many(pages)] == [Status.NEW, Status.EXACT, Status.REVISIT]
 
     def test_flushed_scripts_are_loaded_again(self, redis_server: RedisServer, store: RedisStore) -> None:
         check(store, 0)

@@ -1,12 +1,14 @@
--- Begin the index again, empty. KEYS: prefix. Answers the epoch from now on, or 0 if the server is too full to note one: then
--- the next to join begins one by the clock. Who is at work stays known, for crawlers go on in the empty index; the keys
--- of earlier epochs are left to be removed.
+-- Forget every page, whatever profile they were of. KEYS: prefix. Answers the epoch that is over, whose keys and those of
+-- earlier ones are left to be removed.
+--
+-- Who is at work stays known, for crawlers go on in the empty index; whoever joins next begins it. A server that is too full to
+-- note another epoch forgets this one: then the next begins by the clock.
 
-local epoch = redis.pcall('HINCRBY', META, 'epoch', 1)
-if type(epoch) == 'table' then
-  if not string.find(epoch.err, 'OOM') then return epoch end
+if not meta.epoch then return -1 end
+local answer = redis.pcall('HINCRBY', META, 'epoch', 1)
+if type(answer) == 'table' then
+  if not string.find(answer.err, 'OOM') then return answer end
   call('HDEL', META, 'epoch')
-  epoch = 0
 end
 call('HDEL', META, 'profile', 'order', 'pages', 'next', 'depth', 'split', 'oldest', 'sweep')
-return epoch
+return meta.epoch
