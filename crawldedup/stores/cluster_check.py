@@ -6,23 +6,27 @@ It is several script calls, each atomic within one partition:
 2. At the homes of what was found: which of these does the rule accept? All at once.
 3. The nearest is counted at its home. If there is none, the page is admitted at its own, for now undecided.
 4. File the page's keys in the partitions they belong to, all at once.
-5. In the partitions that its ranges name: which pages came since step 1? All at once. If another one is accepted and
-   stays, it is counted, and the own page is taken back.
-6. Confirm the page.
+5. In the partitions that its ranges name: which pages came since it last looked? All at once. If another one is
+   accepted and stays, it is counted, and the own page is taken back.
+6. Confirm the page. If others went ahead of it, wait until these are decided, and go back to step 5.
 
-Nobody counts as a copy of an undecided page: who meets one waits until it is confirmed or gone. Of two undecided
-pages at least one meets the other in step 5, for each files before it looks again. It tells the other, and then both
-know: if both find each other, the one with the lower number goes on; one that is not found by the other goes on too.
+Nobody counts as a copy of an undecided page: who finds one waits until it is confirmed or gone. But of undecided pages
+that find each other one must go on. In step 5 a page waits for those of lower numbers that it finds, and goes ahead of
+those of higher numbers: the home of such a page notes it, in one step with seeing that the page is undecided yet, and
+does not confirm that page before its check has waited and looked again. So pages wait for lower numbers only, never in
+a circle.
 
 What is promised while others write:
 
 - However many copies or near duplicates race, the answers are those that they would get one after the other in some
-  order. There are two exceptions, in which near duplicates may be admitted beside each other, after CIRCLE_SECONDS:
-  three or more that find each other in a circle, but not the other way round; and a crawler that is held up for so
-  long between steps 3 and 6.
-- A page that another was dropped for stays. If a crawler dies between steps 3 and 6, its page is remembered; who
-  meets it waits for three seconds at most, and `Spread.finish` files it later. If a crawler is held up for three
-  seconds between these steps, a copy of its page may have been counted meanwhile: then it stays, whatever it met.
+  order that respects their times. A new page has its place in it where it last began to look, a copy where it was
+  counted. For let A and B be new, and A find B. B was not filed when A looked in step 1, nor confirmed when A met it
+  in step 5, or A were a copy. If A met it undecided, A went ahead, and B looked again after A was confirmed. If A never
+  met it, B was filed after A last began to look, and looked later still. So A always comes before B.
+- This holds as long as no page stays undecided for two to three seconds. If one does, because its crawler, or that of
+  a page it waits for, is held up or dead, it counts as decided, and near duplicates may be admitted beside each other.
+  Even then a page that another was dropped for stays, whatever it met; and what a crawler that died has left unfiled
+  is remembered, and `Spread.finish` files it.
 - A call whose answer was lost is repeated. No page is admitted twice by that, but a copy may be counted twice.
 """
 
@@ -41,7 +45,9 @@ from crawldedup.stores.cluster_wire import (
     found_pages,
     home_of,
     number_of,
+    packed_id,
     page_id,
+    unpacked_ids,
 )
 from crawldedup.stores.redis_wire import unpacked
 
@@ -52,9 +58,6 @@ if TYPE_CHECKING:
     from crawldedup.stores.cluster_nodes import Call
     from crawldedup.stores.cluster_spread import Spread
     from crawldedup.stores.cluster_wire import SplitQuestion
-
-CIRCLE_SECONDS: Final = 2.0
-"""So long an undecided page waits for another one."""
 
 _PAUSE_SECONDS: Final = 0.001
 _PATIENCE_SECONDS: Final = 10.0
@@ -72,6 +75,7 @@ class Check:
         self._home = spread.home_of_url(query.entry.url_key)
         self._deadline = time.monotonic() + _PATIENCE_SECONDS
         self._filings: dict[int, int] = {}
+        self._page: int | None = None
         self._gone: set[int] = set()
         self._expired: list[int] = []
         self._compared = 0
@@ -115,7 +119,8 @@ class Check:
 
     def _count_best(self, pages: list[int]) -> Answer | None:
         """Count the page as a copy of the nearest of these that the rule accepts, if there is one."""
-        compared = self._spread.compare(self._question, pages)
+        # A check that goes on after an error has filed its page before.
+        compared = self._spread.compare(self._question, [page for page in pages if page != self._page])
         self._compared += compared.count
         self._gone.update(compared.gone)
         self._expired += compared.expired
@@ -126,14 +131,14 @@ class Check:
 
     def _settled_count(self, page: int) -> Any:
         """What the page's home says to a copy of it, as soon as it is decided."""
-        while (counted := self._count(page)[0])[0] == b"undecided":
+        count = self._counting(page)
+        while (counted := self._spread.run(count)[0])[0] == b"undecided":
             self._wait()
         return counted
 
-    def _count(self, page: int, *beside: Call) -> list[Any]:
-        """What the page's home says to a copy of it, and the answers to other calls beside."""
+    def _counting(self, page: int) -> Call:
         asked = (*self._question.to_home(), number_of(page))
-        return self._spread.run(self._spread.to_home(home_of(page), "home_count", *asked, 0, last_again=1), *beside)
+        return self._spread.to_home(home_of(page), "home_count", *asked, 0, last_again=1)
 
     def _heal(self, found: dict[int, bytes]) -> None:
         """Take out of the tables what leads to no page: a crawler died before it was done."""
@@ -145,7 +150,7 @@ class Check:
             self._gone.clear()
 
     def _admit(self) -> Answer | None:
-        """Steps 3 to 5; None if the page's URL came to be known meanwhile."""
+        """Steps 3 to 6; None if the page's URL came to be known meanwhile."""
         spread = self._spread
         (admitted,) = spread.run(spread.to_home(self._home, "home_admit", *self._to_home))
         if admitted[0] == b"counted":
@@ -154,20 +159,33 @@ class Check:
             raise StoreFullError(FULL)
         if admitted[0] != b"admitted":
             return None
-        page = page_id(self._home, admitted[2])
+        page = self._page = page_id(self._home, admitted[2])
         keys = self._query.entry.keys
         spread.file([(page, keys)])
-        answer = self._look_again(page)
-        if answer is not None and self._retract(page):
+        answer = self._decide(page)
+        if answer is not None:
             spread.unfile([(page, keys)])
             return answer
-        spread.confirm([page], self._token)
         spread.unfile_removed({self._home: admitted[3:]})
         spread.free(self._question, self._expired[:MAX_FREED])
         return self._answer(Status.NEW)
 
-    def _look_again(self, page: int) -> Answer | None:
-        """Step 5: an answer if another page came first."""
+    def _decide(self, page: int) -> Answer | None:
+        """Steps 5 and 6: None if the page stays, confirmed; an answer if another came first, and it was taken back."""
+        ahead = b""
+        while True:
+            answer = self._come_to_terms(page, self._others_since(page))
+            if answer is not None:
+                return answer if self._retract(page) else None
+            confirmed = self._confirm(page, ahead)
+            if confirmed[0] != b"behind":
+                return None
+            ahead = confirmed[2]
+            while self._spread.undecided(unpacked_ids(ahead)):
+                self._wait()
+
+    def _others_since(self, page: int) -> list[int]:
+        """The pages that were filed where the ranges are since it was last looked there."""
         spread, question = self._spread, self._question
         looks = spread.run(
             *(
@@ -175,14 +193,13 @@ class Check:
                 for partition in question.parts
             )
         )
-        others = dict.fromkeys(other for look in looks for other in found_pages(look[2]) if other != page)
-        return self._come_to_terms(page, others)
+        self._filings = {partition: look[1] for partition, look in zip(question.parts, looks, strict=True)}
+        others = dict.fromkeys(other for look in looks for other in found_pages(look[2]))
+        return [other for other in others if other != page]
 
     def _accepted_of(self, pages: Iterable[int]) -> list[int]:
         """Those of some new pages that are accepted and that the ranges would have found, nearest first."""
         chosen = list(islice(pages, self._query.max_candidates))
-        if not chosen:
-            return []
         compared = self._spread.compare(self._question, chosen, with_records=True)
         self._compared += compared.count
         layout = self._spread.layout
@@ -196,29 +213,22 @@ class Check:
     def _come_to_terms(self, page: int, others: Iterable[int]) -> Answer | None:
         """An answer if one of the others stays in place of the own page, which is undecided, like some of them."""
         spread = self._spread
-        known: set[int] = set()
-        waiting_for: list[int] = []
-        deadline = time.monotonic() + CIRCLE_SECONDS
-        while time.monotonic() < deadline:
-            if new := [other for other in others if other not in known]:
-                known.update(new)
-                found = self._accepted_of(new)
-                spread.meet(page, found, finds=True)
-                spread.meet(page, [other for other in new if other not in found], finds=False)
-                waiting_for += found
-            if not waiting_for:
-                return None
-            told = spread.to_home(self._home, "home_others", number_of(page))
-            counted, (_, _, *flat) = self._count(waiting_for[0], told)
-            if counted[0] == b"counted":
-                return self._copy(counted)
-            finds_us = {int.from_bytes(flat[at], "big"): flat[at + 1] == b"1" for at in range(0, len(flat), 2)}
-            others, other = finds_us, waiting_for[0]
-            if counted[0] == b"gone" or (other in finds_us and (page < other or not finds_us[other])):
-                del waiting_for[0]
-            else:
+        for other in self._accepted_of(others):
+            calls = [self._counting(other)]
+            if page < other:
+                calls.append(spread.to_home(home_of(other), "home_meet", packed_id(page), number_of(other)))
+            while True:
+                counted, *met = spread.run(*calls)
+                if counted[0] == b"counted":
+                    return self._copy(counted)
+                if counted[0] == b"gone" or (met and met[0][0] == b"ahead"):
+                    break
                 self._wait()
         return None
+
+    def _confirm(self, page: int, ahead: bytes) -> Any:
+        spread = self._spread
+        return spread.run(spread.to_home(self._home, "home_confirm", number_of(page), self._token, ahead))[0]
 
     def _retract(self, page: int) -> bool:
         spread = self._spread

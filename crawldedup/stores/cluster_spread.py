@@ -175,9 +175,9 @@ class Spread:
         self.file([(page, new)])
 
     def confirm(self, pages: Iterable[int], token: bytes) -> None:
-        """Note that pages are filed everywhere; without a token, whoever began it."""
+        """Note that pages are filed everywhere of which none was met; without a token, whoever began it."""
         numbers = by_home(pages)
-        self.run(*(self.to_home(home, "home_confirm", packed, token) for home, packed in numbers.items()))
+        self.run(*(self.to_home(home, "home_confirm", packed, token, b"") for home, packed in numbers.items()))
 
     def free(self, question: SplitQuestion, pages: Iterable[int]) -> None:
         """Free pages that have expired."""
@@ -202,12 +202,11 @@ class Spread:
         """Take the keys of pages out."""
         self.run(*(self.to_tables(partition, "spread_unfile", part) for partition, part in entries(pages).items()))
 
-    def meet(self, page: int, others: Iterable[int], *, finds: bool) -> None:
-        """Tell other pages, as far as they are undecided, that a page has met them, and if it finds them."""
-        numbers = by_home(others)
-        self.run(
-            *(self.to_home(home, "home_meet", packed_id(page), int(finds), packed) for home, packed in numbers.items())
-        )
+    def undecided(self, pages: Iterable[int]) -> list[int]:
+        """Those of some pages that are not decided yet."""
+        numbers = by_home(pages)
+        answers = self.run(*(self.to_home(home, "home_others", packed) for home, packed in numbers.items()))
+        return [page_id(home, number) for home, told in zip(numbers, answers, strict=True) for number in told[2:]]
 
     def forget(self, url_key: int) -> bool:
         """Remove the page with this URL key; False if there was none."""

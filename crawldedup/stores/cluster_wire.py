@@ -71,6 +71,11 @@ def packed_id(page: int) -> bytes:
     return page.to_bytes(4, "big")
 
 
+def unpacked_ids(packed: bytes) -> list[int]:
+    """Pages that are told as the tables have them."""
+    return [int.from_bytes(packed[place : place + 4], "big") for place in range(0, len(packed), 4)]
+
+
 def page_id(home: int, number: bytes | int) -> int:
     """What the tables call the page that its home calls `number`."""
     local = number if isinstance(number, int) else int.from_bytes(number, "big")

@@ -17,7 +17,7 @@ while place <= #data do
   else
     page = add('', record)
     call('HSET', META, 'pages', meta.pages, 'next', meta.next)
-    expect_filing(page, ADMITTED, ARGV[2])
+    expect_filing(page, LOADED, ARGV[2])
     grow(0, 2)
     added = added + 1
     numbers[#numbers + 1] = pack_number(page)

@@ -1,8 +1,10 @@
--- Note which undecided page has met those of here, if these are undecided too. KEYS: prefix. ARGV: profile, the page that
--- has met them (4 bytes), 1 if it finds them or else 0, their numbers (4 bytes each). Answers {'met', pages}.
+-- Let an undecided page go ahead of one of here that it has met, if that is being admitted and undecided too: that one is
+-- not confirmed now before its check has waited for the other page and looked again. KEYS: prefix. ARGV: profile, the page
+-- that goes ahead (4 bytes), number (4 bytes) of the one of here.
+-- Answers {'ahead', pages}, or {'decided', pages} if it was too late or the one of here is no page that is being admitted.
 
-for place = 1, #ARGV[4], 4 do
-  local page = number_at(ARGV[4], place)
-  if is_undecided(page, '') then call('HSET', others_of(page), ARGV[2], ARGV[3]) end
-end
-return {'met', meta.pages}
+local page = number_at(ARGV[3], 1)
+local reason = filing_of(page)
+if reason ~= ADMITTED or not is_undecided(page, '') then return {'decided', meta.pages} end
+call('HSET', PENDING, ARGV[3], call('HGET', PENDING, ARGV[3]) .. ARGV[2])
+return {'ahead', meta.pages}

@@ -1,4 +1,8 @@
--- Which undecided pages have met the undecided one of here? KEYS: prefix. ARGV: profile, its number (4 bytes).
--- Answers {'others', pages, page (4 bytes) and 1 if it finds the one here or else 0, of each..}.
+-- Which of some pages are still undecided? KEYS: prefix. ARGV: profile, their numbers (4 bytes each).
+-- Answers {'others', pages, number (4 bytes) of each..}.
 
-return {'others', meta.pages, unpack(call('HGETALL', others_of(number_at(ARGV[2], 1))))}
+local answer = {'others', meta.pages}
+for place = 1, #ARGV[2], 4 do
+  if is_undecided(number_at(ARGV[2], place), '') then answer[#answer + 1] = sub(ARGV[2], place, place + 3) end
+end
+return answer

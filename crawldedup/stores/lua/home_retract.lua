@@ -5,6 +5,9 @@ local page = number_at(ARGV[2], 1)
 local record = read_record(page)
 if not record then return {'retracted', meta.pages} end
 local _, _, token = filing_of(page)
-if token ~= ARGV[3] or copies_of(record) > 0 then return {'stays', meta.pages} end
+if token ~= ARGV[3] or copies_of(record) > 0 then
+  if token == ARGV[3] then end_filing(page) end
+  return {'stays', meta.pages}
+end
 remove_page(page, record)
 return {'retracted', meta.pages}
