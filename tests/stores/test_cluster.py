@@ -555,6 +555,21 @@ class TestTrouble:
         assert members(cluster) == 80
 
 
+    def test_a_full_cluster_is_joined_and_tells_what_it_knows(self, store: ClusterStore, cluster: ClusterSetup) -> None:
+        for number in range(20):
+            store.check_and_add(ask(number))
+        late = ClusterStore(cluster.url, LAYOUT)
+        with contextlib.ExitStack() as full:
+            for master in cluster.masters:
+                full.enter_context(master.configured(maxmemory=1))
+            assert late.open() == 20
+            assert [late.check_and_add(ask(number, "copy")).status for number in range(3)] == [Status.EXACT] * 3
+            with pytest.raises(StoreFullError):
+                late.check_and_add(ask(20))
+        assert late.check_and_add(ask(20)).status is Status.NEW
+        late.close()
+
+
 def interrupted(*args: object, **options: object) -> None:
     raise KeyboardInterrupt
 
