@@ -1,12 +1,18 @@
 """Probe plans: the recall they predict beside the recall seen, and what a wanted recall costs as an index grows.
 
     python benchmarks/probe_plan.py recall CORPUS.pages.jsonl [...]     # predicted and seen, real near duplicates
+    python benchmarks/probe_plan.py edits CORPUS.pages.jsonl [...]      # single words changed, or the text moved on
     python benchmarks/probe_plan.py cost --plot cost.svg                # probes, candidates and time by pages
 
 `recall` takes pairs of (about) a similarity J, plans for the exact J of each pair as for an index of 1, 10 and 100
 million pages, and looks whether the other page lies in one of the ranges. Each pair is tried both ways and under
 several hash functions; `own` is the one that crawldedup uses, which sees every family of copies once. See `corpus`
 for the files.
+
+`edits` makes near duplicates in two ways that lead to the same J: single words replaced all over a text of 300 words,
+or the window moved on, so that one run of words goes in front and another comes behind. It does so with real texts, in
+which the commonest words are everywhere, and with words drawn evenly from 3,000. A found page lies in a range and
+passes the key rule and the decision, at the default similarity and recall.
 
 `cost` needs no corpus: weights are drawn from the normal distribution, the index is the memory store filled with random
 fingerprints. It plans as many probes as each page needs for a recall, and with prefixes longer or shorter than
@@ -33,13 +39,19 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.corpus import Corpus, number, pairs_file, read_corpus, search_draws
-from crawldedup.hashing.fingerprint import SEARCH_BITS, VERIFY_BITS
-from crawldedup.methods.two_stage import KEPT, TABLES
+from crawldedup import evaluation
+from crawldedup.errors import CrawlDedupError
+from crawldedup.evaluation.exact import jaccard, words
+from crawldedup.hashing.fingerprint import SEARCH_BITS, VERIFY_BITS, fingerprint
+from crawldedup.methods.two_stage import KEPT, TABLES, TwoStage
+from crawldedup.queries import QueryMaker
 from crawldedup.search.decision import key_rule, likelihood_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import PROBE_BUDGET, ProbePlan, prefix_bits, volatile_plan
-from crawldedup.stores.base import DIGEST_MASK, Entry, Layout, Query, pack_key
+from crawldedup.stores.base import DIGEST_MASK, FOR_EVER, Entry, Layout, Query
+from crawldedup.stores.candidates import choose_pages
 from crawldedup.stores.memory import MemoryStore
+from crawldedup.stores.packed_keys import pack_key
 from crawldedup.stores.sorted_keys import SortedKeys
 
 if TYPE_CHECKING:
@@ -49,6 +61,10 @@ SIZES = (10**6, 10**7, 10**8)
 PROBES = (16, 32, 64, 128)
 SIMILARITIES = (0.7, 0.8, 0.9, 0.95)
 WITHIN = 0.0125
+EDIT_SIZES = (10**4, 10**6, 10**7)
+EDIT_SIMILARITIES = (0.95, 0.92, 0.9)
+EDIT_WORDS = 300
+VOCABULARY = 3000
 COST_SIZES = (10**6, 3 * 10**6, 10**7, 3 * 10**7, 10**8, 10**9)
 WANTED = (0.9, 0.95, 0.98)
 SHORTER = (0, 1, 2)
@@ -161,6 +177,123 @@ def show_recall(rows: Sequence[RecallRow]) -> None:
                 f"J {similarity:g}: largest difference from {PROBE_BUDGET} probes on {worst.error * 100:+.1f} points "
                 f"({worst.corpus}, {worst.pages:,} pages, {worst.probes} probes)"
             )
+
+
+@dataclass
+class EditRow:
+    kind: str
+    """Of the texts."""
+    edit: str
+    similarity: float
+    """Exact, mean over the texts."""
+    words_changed: int
+    """Of EDIT_WORDS."""
+    texts: int
+    pages: int
+    found: float
+
+
+def edit_rows(kind: str, texts: Sequence[list[str]]) -> list[EditRow]:
+    """Look for edited texts, both ways round, in indexes of all sizes: by the queries alone, without other pages."""
+    maker = QueryMaker(TwoStage(), "global", PLANNED_SIMILARITY, 0.98, FOR_EVER)
+    rows = []
+    for similarity in EDIT_SIMILARITIES:
+        shift = shift_for(similarity)
+        # A replaced word takes three shingles, a moved window takes one for each word.
+        for edit, changed in (("scattered", round(shift / 3)), ("window", shift)):
+            rng = np.random.default_rng(7)
+            found = dict.fromkeys(EDIT_SIZES, 0)
+            exact = []
+            for place, text in enumerate(texts):
+                one = text[:EDIT_WORDS]
+                if edit == "window":
+                    other = text[shift : shift + EDIT_WORDS]
+                else:
+                    other = with_words_of(texts[place - 1], one, changed, rng)
+                first, second = " ".join(one), " ".join(other)
+                exact.append(jaccard(first, second))
+                for asking, asked in (map(fingerprint, pair) for pair in ((first, second), (second, first))):
+                    for pages in EDIT_SIZES:
+                        query = maker.query("", asking, pages=pages)
+                        found[pages] += meets(query, asked.search, asked.verify)
+            rows += [
+                EditRow(kind, edit, float(np.mean(exact)), changed, len(texts), pages, found[pages] / len(texts) / 2)
+                for pages in EDIT_SIZES
+            ]
+    return rows
+
+
+def shift_for(similarity: float) -> int:
+    """By how many words a window of EDIT_WORDS moves for this Jaccard similarity of 3-shingles."""
+    return round((EDIT_WORDS - 2) * (1 - similarity) / (1 + similarity))
+
+
+def real_texts(paths: Sequence[Path], limit: int) -> list[list[str]]:
+    """The words of texts that are long enough and do not begin alike, drawn at random."""
+    least = longest_text()
+    texts: dict[tuple[str, ...], list[str]] = {}
+    for path in paths:
+        try:
+            documents = evaluation.read_corpus(str(path)).documents
+        except (CrawlDedupError, OSError) as error:
+            sys.exit(f"{path}: {error}")
+        for document in documents:
+            text = words(document.text)
+            if len(text) >= least:
+                texts.setdefault(tuple(text[:50]), text)
+    if len(texts) < 2:
+        sys.exit(f"there are no texts of {least} words or more")
+    drawn = list(texts.values())
+    return [drawn[place] for place in np.random.default_rng(1).permutation(len(drawn))[:limit]]
+
+
+def random_texts(count: int) -> list[list[str]]:
+    """Texts of words that are all as common."""
+    rows = np.random.default_rng(3).integers(VOCABULARY, size=(count, longest_text()))
+    return [[f"w{word}" for word in row] for row in rows.tolist()]
+
+
+def longest_text() -> int:
+    """Words that are needed to move the window as far as it is moved."""
+    return EDIT_WORDS + shift_for(min(EDIT_SIMILARITIES))
+
+
+def with_words_of(source: Sequence[str], text: Sequence[str], changed: int, rng: np.random.Generator) -> list[str]:
+    """The text with so many words, here and there, replaced by words of another."""
+    edited = list(text)
+    for place in rng.choice(len(text), changed, replace=False).tolist():
+        edited[place] = source[int(rng.integers(len(source)))]
+    return edited
+
+
+def meets(query: Query, search: int, signature: bytes) -> bool:
+    """True if a page with these bits lies in the ranges of the query and is accepted, all other pages aside."""
+    plan, keys = query.plan, np.array(LAYOUT.keys(search, signature), np.uint64)
+    own = keys.take(plan.tables)
+    hit = (plan.lows <= own) & (own <= plan.highs)
+    packed = np.array([pack_key(key, 0) for key in own[hit].tolist()], np.uint64)
+    return bool(choose_pages(query, LAYOUT, plan.tables[hit], packed)) and (
+        query.rule.cost(query.entry.signature, signature) <= query.rule.limit
+    )
+
+
+def show_edits(rows: Sequence[EditRow]) -> None:
+    console = Console(markup=False, width=160)
+    table = Table(title=f"per cent of edited texts of {EDIT_WORDS} words that are found, by pages in the index")
+    for heading in ("texts", "number", "edit", "J, mean", "words changed", *(f"{pages:,}" for pages in EDIT_SIZES)):
+        table.add_column(heading, justify="left" if heading in ("texts", "edit") else "right")
+    for start in range(0, len(rows), len(EDIT_SIZES)):
+        group = rows[start : start + len(EDIT_SIZES)]
+        first = group[0]
+        table.add_row(
+            first.kind,
+            f"{first.texts:,}",
+            first.edit,
+            f"{first.similarity:.3f}",
+            str(first.words_changed),
+            *(f"{row.found * 100:.1f}" for row in group),
+        )
+    console.print(table)
 
 
 @dataclass
@@ -346,6 +479,9 @@ def main() -> None:
     recall.add_argument("pages", type=Path, nargs="+", metavar="CORPUS.pages.jsonl")
     recall.add_argument("--limit", type=int, default=200, help="pairs of a similarity, at most (200)")
     recall.add_argument("--draws", type=int, default=6, help="hash functions, crawldedup's own included (6)")
+    edits = what.add_parser("edits", help="single words changed, or the text moved on")
+    edits.add_argument("pages", type=Path, nargs="+", metavar="CORPUS.pages.jsonl")
+    edits.add_argument("--limit", type=int, default=1000, help="texts, at most (1000)")
     cost = what.add_parser("cost", help="probes, candidates and time")
     cost.add_argument("--sample", type=int, default=60, help="pages to plan for (60)")
     cost.add_argument("--stores", default="1000000,10000000", help="pages of the stores to time, with commas")
@@ -363,6 +499,16 @@ def main() -> None:
             print(json.dumps([asdict(row) for row in rows]))
         else:
             show_recall(rows)
+        return
+    if arguments.what == "edits":
+        edited = [
+            *edit_rows("real", real_texts(arguments.pages, arguments.limit)),
+            *edit_rows("random words", random_texts(arguments.limit)),
+        ]
+        if arguments.json:
+            print(json.dumps([asdict(row) for row in edited]))
+        else:
+            show_edits(edited)
         return
     costs = cost_rows(arguments.sample)
     times = time_rows([int(size) for size in arguments.stores.split(",") if size], arguments.checks)

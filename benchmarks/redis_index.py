@@ -14,8 +14,8 @@ the least script time.
 `time` asks new pages, as `Deduplicator` would, the dearest case: random ones, and real ones against the random
 index. Of each corpus those pages count that are new beside its other pages (`real`); `real, copies too` asks all
 of them. The queries are prepared before the clock starts. `scale` counts how many planted pages are
-found: near duplicates made by the flip model, and exact copies. Rows for more pages than were written are computed
-from the curve, and marked so.
+found: near duplicates made by the flip model, and exact copies. For more pages than were written, memory is computed
+from the curve, recall from the ranges of the queries, and both are marked so; time is not computed.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from rich.console import Console
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.peers import how_to_install, load
+from benchmarks.probe_plan import meets
 from benchmarks.redis_filling import (
     LAYOUT,
     MOST_PAGES,
@@ -54,7 +55,7 @@ from crawldedup.evaluation import read_corpus
 from crawldedup.hashing.fingerprint import Fingerprint, fingerprint
 from crawldedup.methods.two_stage import TwoStage
 from crawldedup.queries import QueryMaker
-from crawldedup.stores.base import FOR_EVER, Query, Status, choose_pages, pack_key
+from crawldedup.stores.base import FOR_EVER, Query, Status
 from crawldedup.stores.memory import MemoryStore
 from crawldedup.stores.registry import make_store
 from tests.stores.pages import similar_page
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
 
     from benchmarks.redis_filling import Index
     from crawldedup.stores.base import Store
-    from tests.stores.pages import Page
 
 METHOD = TwoStage()
 PLANTED_SIMILARITIES = (0.9, 0.93, 0.97)
@@ -133,22 +133,11 @@ def recall_rows(store: Store | None, queries: Queries, pages: int) -> list[Recal
         for number, plant in enumerate(planted):
             page = plant if similarity == 1 else similar_page(plant, similarity, rng)
             query = queries.about(page, number, pages)
-            computed += meets(query, plant)
+            computed += meets(query, plant.search, plant.signature)
             if store is not None:
                 seen += any(record.url_key == plant.digest for record in store.find(query))
         rows.append(RecallRow(pages, similarity, PLANTS, None if store is None else seen / PLANTS, computed / PLANTS))
     return rows
-
-
-def meets(query: Query, plant: Page) -> bool:
-    """True if the planted page lies in the ranges and is accepted, all other pages aside."""
-    plan, keys = query.plan, np.array(LAYOUT.keys(plant.search, plant.signature), np.uint64)
-    own = keys.take(plan.tables)
-    hit = (plan.lows <= own) & (own <= plan.highs)
-    packed = np.array([pack_key(key, 0) for key in own[hit].tolist()], np.uint64)
-    return bool(choose_pages(query, LAYOUT, plan.tables[hit], packed)) and (
-        query.rule.cost(query.entry.signature, plant.signature) <= query.rule.limit
-    )
 
 
 # --- commands -------------------------------------------------------------------------------------------------------
@@ -228,7 +217,7 @@ def own_rows(
 
 
 def scale(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
-    """Memory, time and recall as the index grows, and what follows for a thousand million pages."""
+    """Memory, time and recall as the index grows; memory and recall of a thousand million pages are computed."""
     memories: list[Memory] = []
     times: list[TimeRow] = []
     recalls: list[RecallRow] = []
@@ -245,16 +234,12 @@ def scale(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
     computed = computed_memory(memories) if len(memories) > 1 else None
     show_memory(console, version, memories, computed)
     show_time(console, f"{version}: check-and-add of random pages", times)
-    computed_us = computed_time(times)
-    if computed_us is not None:
-        console.print(f"{COMPUTED_PAGES:,} pages: {computed_us:.0f} script us a check (computed)")
     show_recall(console, recalls)
     return {
         "server": version,
         "memory": [asdict(row) for row in memories],
         "computed_memory": computed and asdict(computed),
         "time": [asdict(row) for row in times],
-        "computed_script_microseconds": computed_us,
         "recall": [asdict(row) for row in recalls],
     }
 
@@ -304,13 +289,6 @@ def computed_memory(memories: Sequence[Memory]) -> Memory:
     used = round(sum(part.whole for part in parts))
     resident = round(used * memories[-1].resident / memories[-1].used)
     return Memory(COMPUTED_PAGES, memories[-1].url_bytes, parts, used, resident)
-
-
-def computed_time(rows: Sequence[TimeRow]) -> float | None:
-    single = [row for row in rows if row.batch == 1 and row.clients == 1]
-    if len(single) < 2:
-        return None
-    return on_the_curve([row.pages for row in single], [row.script_microseconds for row in single], COMPUTED_PAGES)
 
 
 # --- more tables ------------------------------------------------------------------------------------------------------

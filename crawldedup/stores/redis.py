@@ -20,6 +20,7 @@ from crawldedup.stores.redis_client import connect, once_more
 from crawldedup.stores.redis_errors import may_pass, store_errors
 from crawldedup.stores.redis_health import layout_warnings
 from crawldedup.stores.redis_keys import Names, bucket_names, sample
+from crawldedup.stores.redis_naming import name_key
 from crawldedup.stores.redis_wire import (
     RECORDS_A_LIST,
     SCRIPTS,
@@ -110,6 +111,7 @@ class RedisStore:
         for query, answer in zip(queries, self._asked(queries), strict=True):
             with self._errors():
                 if isinstance(answer, Exception):
+                    self._name_key(answer, "check", *self._arguments(query, again=True))
                     raise answer
                 yield self._answer(query, answer)
 
@@ -319,10 +321,17 @@ class RedisStore:
         return once_more(lambda _: self._run(script, *arguments))
 
     def _run(self, script: str, *arguments: bytes | str | float, client: redis.Redis | None = None) -> Any:
-        return self._scripts[script](keys=[self._prefix], args=arguments, client=client)
+        try:
+            return self._scripts[script](keys=[self._prefix], args=arguments, client=client)
+        except redis.ResponseError as error:
+            self._name_key(error, script, *arguments)
+            raise
+
+    def _name_key(self, error: Exception, script: str, *arguments: bytes | str | float) -> None:
+        name_key(error, self._client, script, self._prefix, arguments)
 
     def _errors(self) -> contextlib.AbstractContextManager[None]:
-        return store_errors(self._url, lambda: self._crawler.number > 0)
+        return store_errors(self._url, lambda: self._crawler.number > 0, self._layout.namespace)
 
     def _check_profile(self, answer: Any) -> None:
         if answer[0] == b"profile":

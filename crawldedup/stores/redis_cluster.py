@@ -304,7 +304,7 @@ class ClusterStore:
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
-        with store_errors(self._url, lambda: self._crawler.number > 0):
+        with store_errors(self._url, lambda: self._crawler.number > 0, self._layout.namespace):
             try:
                 yield
             except ForeignPartError as error:

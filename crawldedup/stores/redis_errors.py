@@ -35,8 +35,8 @@ class UnknownServiceError(MasterNotFoundError):
 
 
 @contextlib.contextmanager
-def store_errors(shown_url: str, was_in: Callable[[], bool]) -> Iterator[None]:
-    """The client's errors as ours. `shown_url` is the store's without its password.
+def store_errors(shown_url: str, was_in: Callable[[], bool], namespace: str | None = None) -> Iterator[None]:
+    """The client's errors as ours. `shown_url` is the store's without its password; the namespace is for messages.
 
     What only a change of the settings can mend is a ConfigurationError, unless the server has let us in before
     (`was_in`): then it is being reconfigured, and no crawl must end for that.
@@ -44,14 +44,17 @@ def store_errors(shown_url: str, was_in: Callable[[], bool]) -> Iterator[None]:
     try:
         yield
     except (redis.RedisError, RedisClusterException, OSError) as error:
-        raise _as_ours(error, shown_url, was_in()) from error
+        raise _as_ours(error, shown_url, was_in(), namespace) from error
 
 
-def _as_ours(error: Exception, store: str, was_in: bool) -> CrawlDedupError:
+def _as_ours(error: Exception, store: str, was_in: bool, namespace: str | None) -> CrawlDedupError:
     text = str(error)
     if refusal := refusal_of(error) or _wrong_kind(error, store):
         message = f"{store} {refusal}: {text}"
         return StoreUnavailableError(message) if was_in else ConfigurationError(message)
+    # Before the codes below: a name of a key may look like one.
+    if _NOT_OURS.search(text):
+        return StoreError(f"{store}: {_foreign_key(text, namespace)}: {text}")
     # Redis 6.2 hides the code of an error inside a script in the middle of the message.
     if isinstance(error, redis.OutOfMemoryError) or re.search(r"\bOOM\b", text):
         return StoreFullError(f"{store} is full (maxmemory reached): {text}")
@@ -60,6 +63,20 @@ def _as_ours(error: Exception, store: str, was_in: bool) -> CrawlDedupError:
     if "DB index" in text:
         return ConfigurationError(f"{store} names a database the server does not have: {text}")
     return StoreError(f"{store}: {text}")
+
+
+def _foreign_key(text: str, namespace: str | None) -> str:
+    """What is wrong with a key that is none of ours, and what to do. The scripts name it, where they know it."""
+    found = _KEY.search(text)
+    if found is not None:
+        what, which = f"the key {found[0]!r} holds", "it"
+    else:
+        index = "the index" if namespace is None else f"the namespace {namespace!r}"
+        what, which = f"a key of {index} holds", "that key"
+    return (
+        f"{what} what crawldedup did not write there; remove {which} if nobody needs it, or use another namespace "
+        f"or database"
+    )
 
 
 def refusal_of(error: BaseException) -> str | None:
@@ -101,6 +118,8 @@ _UNAVAILABLE_KINDS: Final = (
 _UNAVAILABLE: Final = re.compile(
     r"\b(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|READONLY|BUSY|NOREPLICAS|MISCONF)\b|access a non local key"
 )
+_NOT_OURS: Final = re.compile(r"\bWRONGTYPE (Operation|at)\b|\bFOREIGN hash at\b")
+_KEY: Final = re.compile(r"\bcrawldedup:\{.*\}:[0-9a-z:]+")
 _TLS_TROUBLE: Final = re.compile(r"CERTIFICATE_VERIFY_FAILED|ALERT_CERTIFICATE_REQUIRED")
 
 

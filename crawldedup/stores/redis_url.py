@@ -118,7 +118,7 @@ def _read(scheme: str, rest: str) -> Target:
         # A name without a certificate cannot be checked, which older clients do not know.
         options.setdefault("ssl_check_hostname", False)
     if not tls and (lone := [name for name in options if name.startswith("ssl_")]):
-        raise _UrlError(f"an option is wrong: {lone[0]} needs {'ssl=true' if '+' in scheme else 'rediss://'}")
+        raise _UrlError(f"an option is wrong: {lone[0]} needs ssl=true")
     options |= {name: unquote(value) for name, value in (("username", user), ("password", password)) if value}
     service = ""
     if scheme == "unix":
@@ -151,14 +151,16 @@ def _options(scheme: str, query: str) -> dict[str, Any]:
     allowed = _OPTIONS[scheme]
     options = {}
     for name, value in parse_qsl(query, keep_blank_values=True):
+        if scheme == "redis" and name in _TLS_OPTIONS:
+            raise _UrlError(f"an option is wrong: {name} needs rediss://")
         if name not in allowed:
             # What looks like no name may be the end of a password that holds a question mark.
             shown = name if name.isidentifier() else "what follows the question mark"
             raise _UrlError(f"an option is wrong: {shown} is not known; allowed are {', '.join(allowed)}")
         try:
             options[name] = allowed[name](value)
-        except ValueError:
-            raise _UrlError(f"an option is wrong: {name} has a value that is not allowed") from None
+        except ValueError as error:
+            raise _UrlError(f"an option is wrong: {name} has a value that is not allowed; write {error}") from None
     return options
 
 
@@ -182,44 +184,53 @@ def _try_out(target: Target) -> None:
     except OSError as error:
         raise _UrlError(f"a file that an ssl_ option names cannot be used: {error}") from None
     except UnicodeError:
-        raise _UrlError("a name of a host is no such name") from None
+        raise _UrlError("a name of a host has an empty part, or one of more than 63 letters") from None
     except (TypeError, ValueError, redis.RedisError) as error:
         raise _UrlError(f"an option is wrong: {error}") from None
 
 
+# What reads a value raises ValueError with what is allowed instead, as it goes on after "write".
+
+
 def _host_and_port(text: str, default_port: int) -> tuple[str, int]:
-    """Raises ValueError."""
     found = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\[\]:,\s/@]+))(?::([0-9]{1,5}))?", text)
     if found is None or not 0 < int(found[3] or default_port) < 65536:
-        raise ValueError
+        raise ValueError("host:port")
     return unquote(found[1] or found[2]), int(found[3] or default_port)
 
 
 def _boolean(text: str) -> bool:
-    """Raises ValueError."""
-    words = ("false", "no", "0", "true", "yes", "1")
-    return words.index(text.lower()) > 2
+    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    if text.lower() not in words:
+        raise ValueError("true or false")
+    return words[text.lower()]
+
+
+def _whole_number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise ValueError("a whole number")
+    return int(text)
 
 
 def _seconds(text: str) -> float:
-    """Raises ValueError."""
-    if not 0 < float(text) < float("inf"):
-        raise ValueError
+    if not (re.fullmatch(r"[0-9]*\.?[0-9]+", text) and 0 < float(text) < float("inf")):
+        raise ValueError("seconds, more than 0")
     return float(text)
 
 
 def _certificate_need(text: str) -> str:
-    """Raises ValueError."""
-    words = ("none", "optional", "required")
-    return words[words.index(text.lower().removeprefix("cert_"))]
+    need = text.lower().removeprefix("cert_")
+    if need not in ("none", "optional", "required"):
+        raise ValueError("none, optional or required")
+    return need
 
 
 _ANY_OPTIONS: Final[dict[str, Callable[[str], Any]]] = {
     "username": str,
     "password": str,
     "client_name": str,
-    "protocol": int,
-    "max_connections": int,
+    "protocol": _whole_number,
+    "max_connections": _whole_number,
     "socket_timeout": _seconds,
     "socket_connect_timeout": _seconds,
     "socket_keepalive": _boolean,
@@ -235,7 +246,7 @@ _TLS_OPTIONS: Final[dict[str, Callable[[str], Any]]] = {
 }
 _OF_ONE_SERVER: Final[dict[str, Callable[[str], Any]]] = {
     **_ANY_OPTIONS,
-    "db": int,
+    "db": _whole_number,
     "replica": lambda text: _host_and_port(text, _SERVER_PORT),
 }
 _OF_SEVERAL: Final[dict[str, Callable[[str], Any]]] = {
@@ -245,9 +256,9 @@ _OF_SEVERAL: Final[dict[str, Callable[[str], Any]]] = {
     "replicas": _boolean,
 }
 _OPTIONS: Final[dict[str, dict[str, Callable[[str], Any]]]] = {
-    "redis": {**_OF_ONE_SERVER, **_TLS_OPTIONS},
+    "redis": _OF_ONE_SERVER,
     "rediss": {**_OF_ONE_SERVER, **_TLS_OPTIONS},
-    "unix": {**_ANY_OPTIONS, "db": int},
-    "redis+sentinel": {**_OF_SEVERAL, "db": int, "sentinel_username": str, "sentinel_password": str},
+    "unix": {**_ANY_OPTIONS, "db": _whole_number},
+    "redis+sentinel": {**_OF_SEVERAL, "db": _whole_number, "sentinel_username": str, "sentinel_password": str},
     "redis+cluster": _OF_SEVERAL,
 }

@@ -83,10 +83,15 @@ _PARTS_ON_CLUSTERS: Final = {
 
 @cache
 def script_text(name: str) -> str:
-    """A script with the parts it builds on in front."""
+    """A script with the parts it builds on in front.
+
+    All but the first is a function in a function: Lua finds what a function takes from around it in a list of all such
+    things of the same level, one after the other, and a script makes some fifty functions each time it runs.
+    """
     folder = resources.files(__package__).joinpath("lua")
     parts = _PARTS_OF.get(name) or _PARTS_ON_CLUSTERS[name]
-    return "\n".join(folder.joinpath(f"{part}.lua").read_text("utf-8") for part in (*parts, name))
+    first, *others = (folder.joinpath(f"{part}.lua").read_text("utf-8") for part in (*parts, name))
+    return "\n".join((first, "return (function()", *others, "end)()"))
 
 
 def bytes8(value: int) -> bytes:

@@ -64,7 +64,7 @@ def make_store(url: str, layout: Layout) -> Store:
     opener = _OPENERS.get(scheme.lower())
     if opener is None or not separator:
         close = difflib.get_close_matches(scheme.lower(), _OPENERS, n=1)
-        hint = f"; did you mean {close[0]}://?" if close else ""
+        hint = f"; did you mean {close[0]}://?" if close else "."
         allowed = ", ".join(f"{name}://" for name in _OPENERS)
         raise ConfigurationError(f"the store URL {shown_url(url)!r} is not known{hint} Stores: {allowed}")
     return opener(url, layout)

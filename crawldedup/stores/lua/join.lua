@@ -21,7 +21,11 @@ local refusal = write('HSET', META, 'profile', profile, 'order', order, 'crawler
 if refusal then return refusal end
 -- Keys may be left of an index that lost its head: by the clock, this one is another.
 if not meta.epoch then call('HSET', META, 'epoch', now) end
-call('ZREMRANGEBYSCORE', PREFIX .. 'c', '-inf', now)
+local gone = call('ZRANGE', PREFIX .. 'c', '-inf', now, 'BYSCORE')
+for i = 1, #gone do
+  call('ZREM', PREFIX .. 'c', gone[i])
+  call('HDEL', PREFIX .. 'w', gone[i])
+end
 call('ZREM', PREFIX .. 'c', number)
 local first = number
 if call('ZCARD', PREFIX .. 'c') > 0 then first = meta.first end

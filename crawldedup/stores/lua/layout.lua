@@ -29,20 +29,30 @@ local HEAD = 36           -- bytes of a record before the signature: see records
 local byte, sub, floor, char, concat = string.byte, string.sub, math.floor, string.char, table.concat
 local call, min, max, format = redis.call, math.min, math.max, string.format
 
-local meta = {}
+local meta
 do
   local found = call('HMGET', META, 'profile', 'pages', 'next', 'depth', 'split', 'crawlers', 'first', 'oldest',
     'sweep', 'epoch')
-  meta.profile = found[1]
-  meta.pages = tonumber(found[2]) or 0
-  meta.next = tonumber(found[3]) or 0
-  meta.depth = tonumber(found[4]) or 0
-  meta.split = tonumber(found[5]) or 0
-  meta.crawlers = tonumber(found[6]) or 0
-  meta.first = tonumber(found[7]) or 0
-  meta.oldest = tonumber(found[8]) or 0  -- no page before this one is left
-  meta.sweep = tonumber(found[9]) or 0   -- the page at which the search for expired ones goes on
-  meta.epoch = tonumber(found[10])
+  meta = {
+    profile = found[1],
+    pages = tonumber(found[2]) or 0,
+    next = tonumber(found[3]) or 0,
+    depth = tonumber(found[4]) or 0,
+    split = tonumber(found[5]) or 0,
+    crawlers = tonumber(found[6]) or 0,
+    first = tonumber(found[7]) or 0,
+    oldest = tonumber(found[8]) or 0, -- no page before this one is left
+    sweep = tonumber(found[9]) or 0,  -- the page at which the search for expired ones goes on
+    epoch = tonumber(found[10]),
+  }
+end
+if not meta.profile then
+  -- All that is left of a head when the index is cleared, and of one that was lost while crawlers were at work.
+  local kept = {epoch = true, crawlers = true, first = true}
+  local fields = call('HGETALL', META)
+  for i = 1, #fields, 2 do
+    if not kept[fields[i]] then return redis.error_reply('FOREIGN hash at ' .. META) end
+  end
 end
 local DATA = PREFIX .. (meta.epoch or 0) .. ':'
 
@@ -88,11 +98,11 @@ local function members_between(table_name, low, high, limit)
   local first = '[' .. low
   local value, final = leading(low), leading(high)
   local number, _, width = bucket_of(value)
-  local members = call('ZRANGEBYLEX', stem .. number, first, last, 'LIMIT', 0, limit)
+  local members = call('ZRANGEBYLEX', stem .. number, first, last, 'LIMIT', '0', limit)
   value = (floor(value / width) + 1) * width
   while value <= final do
     number, _, width = bucket_of(value)
-    local more = call('ZRANGEBYLEX', stem .. number, first, last, 'LIMIT', 0, limit)
+    local more = call('ZRANGEBYLEX', stem .. number, first, last, 'LIMIT', '0', limit)
     for i = 1, #more do members[#members + 1] = more[i] end
     value = value + width
   end

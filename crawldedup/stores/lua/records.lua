@@ -49,9 +49,13 @@ local function age_mark(record, refresh)
   return number_at(record, refresh == 1 and 5 or 1)
 end
 
+-- Of all the pages that an index can hold no ten share 40 bits of their URL keys by chance, but URLs can be made that do: only
+-- the first of such a crowd are known again, or each would cost a look at all of them.
+local URL_CROWD = '16'
+
 local function page_with_url(url_key)
   local head = sub(url_key, 1, 5)
-  local members = members_between('u', head, head, -1)
+  local members = members_between('u', head, head, URL_CROWD)
   for i = 1, #members do
     local page = page_of(members[i])
     local record = read_record(page)

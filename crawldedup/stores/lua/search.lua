@@ -2,56 +2,75 @@
 
 -- What `crawldedup.stores.redis_wire.question` packs into ARGV[2] to ARGV[7].
 local function read_question()
-  local question = {keys = ARGV[3], body = ARGV[4], probes = ARGV[5], costs = ARGV[6], key_costs = ARGV[7]}
-  local now, ttl, signature_bytes
-  now, ttl, question.refresh, question.exact_only, question.limit, question.max_candidates, question.max_keys,
-    question.key_limit, signature_bytes = struct.unpack('>I4I4BBI4I4I4I4I2', ARGV[2])
-  question.now = now > 0 and now or tonumber(call('TIME')[1])
-  question.oldest = ttl > 0 and question.now - ttl or 0
-  question.digest = sub(question.body, 9, 12)
-  question.url_key = sub(question.body, 13, 20)
-  question.signature = sub(question.body, 21, 20 + signature_bytes)
-  return question
+  local now, ttl, refresh, exact_only, limit, max_candidates, max_keys, key_limit, signature_bytes =
+    struct.unpack('>I4I4BBI4I4I4I4I2', ARGV[2])
+  if now == 0 then now = tonumber(call('TIME')[1]) end
+  local body = ARGV[4]
+  return {
+    now = now,
+    oldest = ttl > 0 and now - ttl or 0,
+    refresh = refresh,
+    exact_only = exact_only,
+    limit = limit,
+    max_candidates = max_candidates,
+    max_keys = max_keys,
+    key_limit = key_limit,
+    keys = ARGV[3],
+    body = body,
+    digest = sub(body, 9, 12),
+    url_key = sub(body, 13, 20),
+    signature = sub(body, 21, 20 + signature_bytes),
+    probes = ARGV[5],
+    costs = ARGV[6],
+    key_costs = ARGV[7],
+  }
 end
 
 local UNSIGNED = {[0] = 'u1', 'u2', 'u4', 'u8', 'u16', 'u32'}
 
--- Whether the filter's bits for a range, 2^width of them, name a part of it that is wanted: the bits of the mask stand for
--- the eight parts of the range.
-local function wanted(bits, width, mask)
-  if mask == 255 then return true end
-  local parts = 2 ^ min(width, 3)
-  local bits_each, mask_each = 2 ^ (2 ^ width / parts), 2 ^ (8 / parts)
-  for _ = 1, parts do
-    if bits % bits_each > 0 and mask % mask_each > 0 then return true end
-    bits, mask = floor(bits / bits_each), floor(mask / mask_each)
+-- By the width of a range in the filter (it has 2^width bits there) and the value of these bits, in which eighths of the range a
+-- key may be, as a mask of eight bits. Three bits' width needs no translation.
+local EIGHTHS = {
+  [0] = {255},
+  {15, 240, 255},
+  {3, 12, 15, 48, 51, 60, 63, 192, 195, 204, 207, 240, 243, 252, 255},
+}
+
+local function eighths(bits, width)
+  if width < 3 then return EIGHTHS[width][bits] end
+  if width == 3 then return bits end
+  local bits_each = 2 ^ (2 ^ width / 8)
+  local mask = 0
+  for part = 0, 7 do
+    if bits % bits_each > 0 then mask = mask + 2 ^ part end
+    bits = floor(bits / bits_each)
   end
-  return false
+  return mask
 end
 
 -- The numbers of the probes that are worth a look, as the filter tells, in their order. A probe is 8 bytes: table, 5
--- bytes of the lowest key, number of leading bits that its keys share, mask.
+-- bytes of the lowest key, number of leading bits that its keys share, mask of the eighths that are wanted.
 local function promising(probes)
   local count = #probes / 8
   local shallow, deep = meta.depth, meta.depth + 1
   local cut_below = meta.split * 2 ^ (40 - shallow)
   local bits_shallow, bits_deep = filtered_bits(shallow), filtered_bits(deep)
   local part_shallow, part_deep = 2 ^ (40 - bits_shallow), 2 ^ (40 - bits_deep)
-  local look, requests = {}, {}
+  local requests, by_filter, of_probe = {}, {}, {}
   for i = 1, count do
     local number, a, b, c, d, e, prefix = byte(probes, i * 8 - 7, i * 8 - 1)
     local value = (((a * 256 + b) * 256 + c) * 256 + d) * 256 + e
-    local depth, bits, part, name = shallow, bits_shallow, part_shallow, number * 2
-    if value < cut_below then depth, bits, part, name = deep, bits_deep, part_deep, name + 1 end
+    local depth, bits, part, filter = shallow, bits_shallow, part_shallow, number * 2
+    if value < cut_below then depth, bits, part, filter = deep, bits_deep, part_deep, filter + 1 end
     local width = bits - prefix
     if width > 5 or prefix < depth then
-      look[i] = true
+      of_probe[i] = false
     else
-      local request = requests[name]
-      if not request then
-        request = {arguments = {'BITFIELD_RO', DATA .. 'f' .. number .. ':' .. depth}, size = 2, places = {}, count = 0,
-          bits = bits}
-        requests[name] = request
+      local request = by_filter[filter]
+      if not request or request.size > 3000 then
+        request = {arguments = {'BITFIELD_RO', format('%sf%d:%d', DATA, number, depth)}, size = 2, bits = bits, taken = 0}
+        by_filter[filter] = request
+        requests[#requests + 1] = request
       end
       local arguments, size = request.arguments, request.size
       arguments[size + 1] = 'GET'
@@ -59,31 +78,27 @@ local function promising(probes)
       -- As text: the server would write a number as a fraction first, which is slow.
       arguments[size + 3] = format('%d', value / part)
       request.size = size + 3
-      request.count = request.count + 1
-      request.places[request.count] = i
+      of_probe[i] = request
     end
   end
-  for _, request in pairs(requests) do
-    local arguments, places = request.arguments, request.places
-    for first = 0, request.count - 1, 1000 do
-      local found
-      if request.count <= 1000 then
-        found = call(unpack(arguments))
-      else
-        found = call(arguments[1], arguments[2], unpack(arguments, 3 + 3 * first, min(2 + 3 * (first + 1000), #arguments)))
-      end
-      for i = 1, #found do
-        if found[i] > 0 then
-          local place = places[first + i]
-          local prefix, mask = byte(probes, place * 8 - 1, place * 8)
-          look[place] = wanted(found[i], max(request.bits - prefix, 0), mask)
-        end
-      end
-    end
-  end
-  local numbers = {}
+  for i = 1, #requests do requests[i].found = call(unpack(requests[i].arguments)) end
+  local numbers, found = {}, 0
   for i = 1, count do
-    if look[i] then numbers[#numbers + 1] = i end
+    local request = of_probe[i]
+    local look = not request
+    if request then
+      local taken = request.taken + 1
+      request.taken = taken
+      local bits = request.found[taken]
+      if bits > 0 then
+        local prefix, mask = byte(probes, i * 8 - 1, i * 8)
+        look = bit.band(eighths(bits, max(request.bits - prefix, 0)), mask) > 0
+      end
+    end
+    if look then
+      found = found + 1
+      numbers[found] = i
+    end
   end
   return numbers
 end
@@ -103,18 +118,22 @@ end
 local function members_near(number, own, low, prefix, limit)
   local a, b, c, d, e = byte(low, 1, 5)
   local value = ((a * 256 + b) * 256 + c) * 256 + d
-  local highest = value * 256 + e + 2 ^ (40 - prefix) - 1
-  local leading_bits = floor(highest / 256)
-  local upper, lower = floor(leading_bits / 65536), leading_bits % 65536
-  local high = char(floor(upper / 256), upper % 256, floor(lower / 256), lower % 256, highest % 256)
+  local high = struct.pack('>I5', value * 256 + e + 2 ^ (40 - prefix) - 1)
   local members
   if prefix > meta.depth then
-    members = call('ZRANGEBYLEX', format('%st%d:%d', DATA, number, (bucket_of(value))), '[' .. low,
-      '[' .. high .. '\255\255\255\255', 'LIMIT', 0, limit)
+    local bucket, _, width = bucket_of(value)
+    local key, first, last = format('%st%d:%d', DATA, number, bucket), '[' .. low, '[' .. high .. '\255\255\255\255'
+    if value % width * 2 < width then
+      members = call('ZRANGEBYLEX', key, first, last, 'LIMIT', '0', limit)
+    else
+      -- The server looks through a packed bucket from the end where it is told to begin.
+      members = call('ZREVRANGEBYLEX', key, last, first, 'LIMIT', '0', limit)
+      for i = 1, #members / 2 do members[i], members[#members + 1 - i] = members[#members + 1 - i], members[i] end
+    end
   else
     members = members_between('t' .. number, low, high, limit)
   end
-  if #members < limit then return members end
+  if #members < tonumber(limit) then return members end
   local middle = middle_of(own, low, high)
   local key = bucket_key('t' .. number, middle)
   local below = call('ZREVRANGEBYLEX', key, '(' .. middle, '[' .. low, 'LIMIT', 0, limit)
@@ -147,7 +166,7 @@ end
 -- says of them, and by page the number of the probe that found it.
 local function pages_in_ranges(question)
   local probes, max_keys = question.probes, question.max_keys
-  local limit = max(1, floor(max_keys / 8))
+  local limit = format('%d', max(1, max_keys / 8))
   local by_rule = #question.key_costs > 0
   local pages, costs, finders, keys_read = {}, {}, {}, 0
   local numbers = promising(probes)

@@ -36,50 +36,54 @@ end
 local function add(keys, record)
   local page, url_key = next_page(), url_key_of(record)
   file_all(keys, page)
-  call('ZADD', bucket_key('u', url_key), 0, member_of(url_key, page))
+  call('ZADD', bucket_key('u', url_key), '0', member_of(url_key, page))
   call('RPUSH', list_of(page), record)
   meta.pages, meta.next = meta.pages + 1, page + 1
   return page
 end
 
--- The filter of one bucket, 2^FILTER_BITS bits (or what is left of them) as a string.
-local function filter_of(members, depth)
+-- The filter of the bucket that holds members first .. last, in their order: 2^FILTER_BITS bits (or what is left of them) as a
+-- string.
+local function filter_of(members, first, last, depth)
   local bits = filtered_bits(depth)
-  local parts = {}
-  for i = 0, 2 ^ (bits - depth) / 8 - 1 do parts[i] = 0 end
-  for i = 1, #members do
-    local value = leading(members[i]) * 256 + byte(members[i], 5)
-    local part = floor(value / 2 ^ (40 - bits)) % 2 ^ (bits - depth)
-    local place, mask = floor(part / 8), 2 ^ (7 - part % 8)
-    if floor(parts[place] / mask) % 2 == 0 then parts[place] = parts[place] + mask end
+  local span, count = 2 ^ (40 - bits), 2 ^ (bits - depth)
+  local bytes, latest = {}, -1
+  for i = 0, count / 8 - 1 do bytes[i] = 0 end
+  for i = first, last do
+    local a, b, c, d, e = byte(members[i], 1, 5)
+    local part = floor(((((a * 256 + b) * 256 + c) * 256 + d) * 256 + e) / span) % count
+    if part > latest then
+      local place = floor(part / 8)
+      bytes[place] = bytes[place] + 2 ^ (7 - part % 8)
+      latest = part
+    end
   end
-  return char(unpack(parts, 0))
+  return char(unpack(bytes, 0))
 end
 
 -- Cut the next bucket of a table in two, but for removing it.
 local function cut(table_name, filter_name)
-  local members = call('ZRANGE', DATA .. table_name .. ':' .. (2 ^ meta.depth + meta.split), 0, -1)
-  local middle = (2 * meta.split + 1) * 2 ^ (31 - meta.depth)
-  local halves = {{}, {}}
-  for i = 1, #members do
-    local half = halves[leading(members[i]) < middle and 1 or 2]
-    half[#half + 1] = members[i]
-  end
-  for side = 1, 2 do
-    local half, arguments = halves[side], {}
-    local number = 2 * meta.split + side - 1
-    local to = DATA .. table_name .. ':' .. (2 ^ (meta.depth + 1) + number)
-    for i = 1, #half do
-      arguments[#arguments + 1] = 0
-      arguments[#arguments + 1] = half[i]
-      if #arguments == 1000 or i == #half then
-        call('ZADD', to, unpack(arguments))
-        arguments = {}
+  local stem, depth = DATA .. table_name .. ':', meta.depth + 1
+  local members = call('ZRANGE', stem .. (2 ^ meta.depth + meta.split), '0', '-1')
+  local middle = (2 * meta.split + 1) * 2 ^ (32 - depth)
+  local below = 0
+  while members[below + 1] and leading(members[below + 1]) < middle do below = below + 1 end
+  for side = 0, 1 do
+    local number = 2 * meta.split + side
+    local first, last = side * below + 1, side == 0 and below or #members
+    -- The last ones first: the server looks for a member's place from the first on.
+    local arguments, size = {}, 0
+    for i = last, first, -1 do
+      arguments[size + 1], arguments[size + 2] = '0', members[i]
+      size = size + 2
+      if size == 1000 or i == first then
+        call('ZADD', stem .. (2 ^ depth + number), unpack(arguments, 1, size))
+        size = 0
       end
     end
-    if filter_name and #half > 0 then
-      local bytes = filter_of(half, meta.depth + 1)
-      call('SETRANGE', DATA .. filter_name .. ':' .. (meta.depth + 1), number * #bytes, bytes)
+    if filter_name and first <= last then
+      local bytes = filter_of(members, first, last, depth)
+      call('SETRANGE', DATA .. filter_name .. ':' .. depth, number * #bytes, bytes)
     end
   end
 end
