@@ -7,11 +7,12 @@ import time
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from crawldedup.deduplicator import BATCH, BATCH_SECONDS, Deduplicator
-from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.errors import ConfigurationError, PageError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,8 +64,7 @@ class AsyncDeduplicator:
         scope_key: str | None = None,
     ) -> Verdict:
         """See `Deduplicator.check`."""
-        loop = asyncio.get_running_loop()
-        page = await loop.run_in_executor(self._readers, self._dedup.read, html, text, encoding)
+        page = await self.read(html, text, encoding)
         return await self._ask(lambda: self._dedup.judge(url, page, identity=identity, scope_key=scope_key))
 
     async def check_many(
@@ -93,6 +93,9 @@ class AsyncDeduplicator:
                 if not isinstance(read, PageError):
                     if not verdicts:
                         break
+                    if self._dedup.heartbeat_is_due:
+                        with suppress(StoreError):
+                            await self.heartbeat()
                     yield verdicts.popleft()
                 elif on_unreadable is not None:
                     on_unreadable(page, read)
@@ -129,8 +132,7 @@ class AsyncDeduplicator:
     async def _fingerprint_of(self, page: PageInput) -> Fingerprint:
         if page.fingerprint is not None:
             return page.fingerprint
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._readers, self._dedup.read, page.html, page.text, page.encoding)
+        return await self.read(page.html, page.text, page.encoding)
 
     async def _judge_all(self, pages: list[PageInput]) -> tuple[deque[Verdict], Exception | None]:
         """The verdicts up to the first error, and that."""
@@ -145,9 +147,22 @@ class AsyncDeduplicator:
 
         return verdicts, await self._ask(judge)
 
-    async def find(self, **arguments: object) -> list[Match]:
+    async def find(
+        self,
+        *,
+        html: bytes | str | None = None,
+        text: str | None = None,
+        encoding: str | None = None,
+        url: str = "",
+        scope_key: str | None = None,
+        similarity: float | None = None,
+    ) -> list[Match]:
         """See `Deduplicator.find`."""
-        return await self._ask(lambda: self._dedup.find(**arguments))  # type: ignore[arg-type]
+        return await self._ask(
+            lambda: self._dedup.find(
+                html=html, text=text, encoding=encoding, url=url, scope_key=scope_key, similarity=similarity
+            )
+        )
 
     async def forget(
         self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None
@@ -171,6 +186,13 @@ class AsyncDeduplicator:
         """See `Deduplicator.copy_to`; other questions wait until it is done."""
         return await self._ask(lambda: self._dedup.copy_to(other._dedup, progress=progress))
 
+    async def read(
+        self, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None
+    ) -> Fingerprint:
+        """See `Deduplicator.read`."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._readers, self._dedup.read, html, text, encoding)
+
     async def judge(
         self,
         url: str,
@@ -179,15 +201,29 @@ class AsyncDeduplicator:
         identity: str | None = None,
         scope_key: str | None = None,
         similarity: float | None = None,
+        canonical: str | None = None,
+        remember: bool = True,
     ) -> Verdict:
         """See `Deduplicator.judge`."""
         return await self._ask(
-            lambda: self._dedup.judge(url, page, identity=identity, scope_key=scope_key, similarity=similarity)
+            lambda: self._dedup.judge(
+                url,
+                page,
+                identity=identity,
+                scope_key=scope_key,
+                similarity=similarity,
+                canonical=canonical,
+                remember=remember,
+            )
         )
 
     async def clear(self) -> None:
         """See `Deduplicator.clear`."""
         await self._ask(self._dedup.clear)
+
+    async def look(self) -> None:
+        """See `Deduplicator.look`."""
+        await self._ask(self._dedup.look)
 
     async def heartbeat(self) -> None:
         """See `Deduplicator.heartbeat`."""

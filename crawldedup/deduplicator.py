@@ -140,8 +140,11 @@ class Deduplicator:
             self._is_open = True
             self._next_heartbeat = time.monotonic() + HEARTBEAT_SECONDS
 
-    def _look(self) -> None:
-        """Connect as far as it takes to look at the index: crawls go on without us, and nothing is begun."""
+    def look(self) -> None:
+        """Connect as far as it takes to look at the index: no crawl is joined, and nothing is begun.
+
+        Raises as `open` does. `judge(remember=False)`, `find` and the like do so by themselves.
+        """
         if not self._is_open and time.monotonic() >= self._next_look:
             self._pages = self._store.look()
             # An index that is not there yet may be there at any moment.
@@ -193,7 +196,7 @@ class Deduplicator:
             self.open()
             self._beat_if_due()
         else:
-            self._look()
+            self.look()
         query = self._query(url, page, identity, scope_key, similarity)
         if canonical is not None:
             lenient = self._query(url, page, identity, scope_key, self._queries.lowered(similarity))
@@ -277,7 +280,7 @@ class Deduplicator:
     ) -> list[Match]:
         """Remembered pages that resemble this one, best first; changes nothing. `url` gives a site scope its site."""
         page = self.read(html, text, encoding)
-        self._look()
+        self.look()
         query = self._queries.query(url, page, pages=self._pages, scope_key=scope_key, similarity=similarity)
         matches = [self._queries.match(page, query, record) for record in self._store.find(query)]
         return sorted(matches, key=lambda match: -match.similarity)
@@ -288,7 +291,7 @@ class Deduplicator:
         A page that was checked with an `identity` of its own is known by that instead of its URL. A fingerprint does
         not tell its site or spider: where these are compared apart, it needs the `scope_key`.
         """
-        self._look()
+        self.look()
         if isinstance(page, str):
             return int(self._store.forget(self._queries.url_key(page, identity=identity, scope_key=scope_key)))
         query = self._queries.query("", page, pages=self._pages, scope_key=scope_key)
@@ -308,7 +311,7 @@ class Deduplicator:
         """
         if self._retention.ttl_seconds is None and self._retention.max_pages is None:
             raise ConfigurationError("there is nothing to prune by: give ttl or max_pages")
-        self._look()
+        self.look()
         freed = 0
         for step in self._store.prune(self._retention):
             freed = step.freed
@@ -324,7 +327,7 @@ class Deduplicator:
         meanwhile; what they change may or may not be in the file. `progress` is called with the pages written and
         the pages there are, about. Raises OSError for a file that cannot be written.
         """
-        self._look()
+        self.look()
         batches = _counted(self._store.records(), self._pages, progress)
         return export_index(file, self._layout, batches, pages=self._pages)
 
@@ -348,7 +351,7 @@ class Deduplicator:
             raise ProfileMismatchError(
                 self._place, index_profile=self._layout.profile, own_profile=other._layout.profile
             )
-        self._look()
+        self.look()
         return other._load(_counted(self._store.records(), self._pages, progress))
 
     def _load(self, batches: Iterable[Records]) -> Moved:
@@ -362,7 +365,7 @@ class Deduplicator:
 
     def info(self) -> StoreInfo:
         """Pages, bytes, tables, profile and namespace of the index."""
-        self._look()
+        self.look()
         return self._store.info()
 
     def heartbeat(self) -> None:
@@ -394,7 +397,9 @@ class Deduplicator:
         self._pages = answer.pages
         return self._queries.verdict(url, page, query, answer)
 
-    def read(self, html: bytes | str | None, text: str | None, encoding: str | None) -> Fingerprint:
+    def read(
+        self, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None
+    ) -> Fingerprint:
         """The first half of `check`: the page's fingerprint, from either `html` or `text`. Raises PageError."""
         if (html is None) == (text is None):
             raise ConfigurationError("give either html or text")

@@ -8,10 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-import mmh3
-
 from crawldedup.arguments import LOWEST_SIMILARITY, check_expected_pages, check_recall, check_similarity
-from crawldedup.scope import canonical_url, check_scope, salt_of, site_of, xored
+from crawldedup.scope import check_scope, page_key, salt_of, site_of, xored
 from crawldedup.search.crowding import Crowding
 from crawldedup.search.decision import identity_rule
 from crawldedup.search.plan import single_plan
@@ -105,8 +103,7 @@ class QueryMaker:
 
     def url_key(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> int:
         """64 bits by which a page is recognised as itself within its scope."""
-        name = f"{self.scope_key_of(url, scope_key)}\n{canonical_url(url) if identity is None else identity}"
-        return int(mmh3.hash64(name.encode("utf-8", "replace"), signed=False)[0])
+        return page_key(self.scope_key_of(url, scope_key), url, identity)
 
     def scope_key_of(self, url: str, scope_key: str | None) -> str:
         """Names whose pages a page is compared with: as given, else as the scope says of its URL."""
@@ -118,7 +115,7 @@ class QueryMaker:
         """A record from elsewhere, with its place in an index of this scope."""
         if self.scope == "global":
             return record
-        if self.scope == "site" and record.url:
+        if self.scope == "site" and site_of(record.url):
             salt = salt_of(site_of(record.url), self.method.signature_bytes)
             return replace(record, place=salt.number)
         return replace(record, place=UNKNOWN_PLACE)

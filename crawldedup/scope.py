@@ -74,3 +74,9 @@ def canonical_url(url: str) -> str:
         return str(canonicalize_url(url))
     except ValueError:
         return url
+
+
+def page_key(scope_key: str, url: str, identity: str | None) -> int:
+    """64 bits by which a page is recognised as itself within its scope: by its identity, else its canonical URL."""
+    name = f"{scope_key}\n{canonical_url(url) if identity is None else identity}"
+    return int(mmh3.hash64(name.encode("utf-8", "replace"), signed=False)[0])

@@ -499,6 +499,9 @@ NO_PRODUCT = {
         )
         for more in (0, 9)
     ),
+    "the date of an article": tuple(
+        sold(f"<h1>Pump Aqua</h1><div>{day}</div>{LONG}") for day in ("Fr 24.12", "Fr 31.12")
+    ),
     **{
         f"offers of a {kind}": (offered(kind), offered(kind, "59"))
         for kind in ("NewsArticle", "Organization", "WebSite")

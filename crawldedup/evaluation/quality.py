@@ -96,13 +96,17 @@ def measure_quality(
 @contextmanager
 def _progress_bars(err: Console) -> Iterator[Bars]:
     """What makes a bar from a name and a total; the bar is advanced by calling it."""
+    # Up to rich 14.2 even a bar that is disabled leaves an empty line behind.
+    if not err.is_terminal:
+        yield lambda _name, _total: lambda: None
+        return
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+    with Progress(*columns, console=err, transient=True) as progress:
 
         def bar(name: str, total: int | None) -> Callable[[], None]:
             task = progress.add_task(name, total=total)

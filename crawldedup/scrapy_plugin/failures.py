@@ -1,4 +1,4 @@
-"""What happens when a page cannot be judged: it passes, it is counted, and the log says so once."""
+"""What happens when a page or an item cannot be judged: it passes, it is counted, and the log says so once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Failures:
     A crawl that runs without its index for a while is worth more than one that stops, so everything here lets
     the page pass, unless ``CRAWLDEDUP_ON_ERROR`` is "fail". An index or an extractor that can never be used
     ends the crawl in any case: nothing would be judged. `may_close` False is for pages that a person looks at:
-    whatever happens to them, nothing is closed.
+    whatever happens to them, nothing is closed. `noun` is what is judged, for the log: page or item.
     """
 
     def __init__(
@@ -46,12 +46,14 @@ class Failures:
         *,
         close_on_error: bool,
         may_close: bool = True,
+        noun: str = "page",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._crawler = crawler
         self._tally = tally
         self._close_on_error = close_on_error
         self._may_close = may_close
+        self._noun = noun
         self._explained: set[str] = set()
         self._store_is_down = False
         self._outage_was_said = False
@@ -67,28 +69,28 @@ class Failures:
         if self._close_on_error or (isinstance(error, CrawlDedupError) and not isinstance(error, StoreError)):
             self.fatal = str(error)
         elif not isinstance(error, StoreError):
-            self._explain("internal", "could not open its store; pages pass until it can", error)
+            self._explain("internal", f"could not open its store; {self._noun}s pass until it can", error)
 
     def of_page(self, error: Exception) -> None:
-        """A page was not judged."""
+        """A page, or an item, was not judged."""
         if isinstance(error, StoreError):
             self._tally.error(error.reason)
             self._store_failed(error)
         elif isinstance(error, OverrideError):
             self._tally.error("meta")
-            self._explain("meta", f"{error} The page passes")
+            self._explain("meta", f"{error} The {self._noun} passes")
         elif isinstance(error, WorkerError):
             self._tally.error("worker")
-            self._explain(str(error), f"{error} The page it was to read passes")
+            self._explain(str(error), f"{error} The {self._noun} it was to read passes")
         elif isinstance(error, ProfileMismatchError | ConfigurationError):
             self._tally.error("profile" if isinstance(error, ProfileMismatchError) else "configuration")
             self.close_spider(str(error))
         elif isinstance(error, UnexpectedReadError):
             self._tally.error("internal")
-            self._explain(error.kind, f"reading a page failed, the page passes: {error.kind}", error)
+            self._explain(error.kind, f"reading failed, the {self._noun} passes: {error.kind}", error)
         else:
             self._tally.error("internal")
-            self._explain(type(error).__name__, "unexpected error, the page passes", error)
+            self._explain(type(error).__name__, f"unexpected error, the {self._noun} passes", error)
         if self._close_on_error:
             self.close_spider(f"{error} CRAWLDEDUP_ON_ERROR is 'fail'.")
 
@@ -97,7 +99,7 @@ class Failures:
         if self._store_is_down:
             self._store_is_down = False
             if self._outage_was_said:
-                self._log(logging.WARNING, "the store answers again, pages are judged")
+                self._log(logging.WARNING, f"the store answers again, {self._noun}s are judged")
 
     def close_spider(self, message: str) -> None:
         """Close the spider in the background: waiting for it would wait for the page at hand too."""
@@ -122,7 +124,7 @@ class Failures:
             self._outage_was_said = self._clock() >= self._silent_until
             if self._outage_was_said:
                 self._silent_until = self._clock() + SILENT_SECONDS
-                self._log(logging.WARNING, f"{error} Pages pass unjudged until the store answers")
+                self._log(logging.WARNING, f"{error} {self._noun.title()}s pass unjudged until the store answers")
 
     def _explain(self, kind: str, message: str, error: Exception | None = None) -> None:
         if kind not in self._explained:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
@@ -15,18 +14,22 @@ from itemadapter import ItemAdapter
 from w3lib.url import canonicalize_url
 
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.scrapy_plugin.settings import PREFIX, one_of
+from crawldedup.scope import site_of
+from crawldedup.scrapy_plugin.settings import PREFIX, item_action, item_identity
 from crawldedup.scrapy_plugin.workers import Page
 from crawldedup.text.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-ITEM_ACTIONS: Final = ("drop", "mark")
+FIELD_SEPARATOR: Final = "\x1e"
+"""Stands between the fields of an item that holds markup. ASCII made it for this; in the fields it is taken out."""
 
 _ANY_CLASS: Final = ""
 # What prose about HTML seldom holds and fragments of pages hardly ever lack: an end tag, or an element that has none.
 _MARKUP: Final = re.compile(r"</[a-z][a-z0-9]*\s*>|<(?:br|p|hr|img)\b[^<>]*>", re.IGNORECASE)
+_WEB_URL: Final = re.compile(r"https?://", re.IGNORECASE)
+_URL_FIELD: Final = "url"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,15 +53,7 @@ class ItemSettings:
             raise ConfigurationError(
                 f'{name} is not set; name the fields whose text is compared, as in {name} = ["title", "body"].'
             )
-        identity = settings.get(f"{PREFIX}ITEM_IDENTITY", "url")
-        if not isinstance(identity, str) or not identity.strip():
-            raise ConfigurationError(f"{PREFIX}ITEM_IDENTITY is {identity!r}; it must be the name of a field.")
-        action = settings.get(f"{PREFIX}ITEM_ACTION", "drop")
-        return cls(
-            fields=_fields(name, given),
-            identity=identity,
-            action=one_of(f"{PREFIX}ITEM_ACTION", action, ITEM_ACTIONS),
-        )
+        return cls(fields=_fields(name, given), identity=item_identity(settings), action=item_action(settings))
 
     def fields_of(self, item: object) -> tuple[str, ...] | None:
         """The fields that are compared of such an item; None if its class is not among those named."""
@@ -70,7 +65,7 @@ class ItemSettings:
 
 
 def page_in(item: Any, settings: ItemSettings) -> Page:
-    """The text of an item's fields, for a worker to read; as HTML if one of them is.
+    """The text of an item's fields, for `ItemReader`; as HTML, field by field, if one of them is.
 
     All fields must be there: an item whose article could not be found by the spider would otherwise be compared by its
     title alone. Raises PageError: `class`, `no_field`, `field_type` or `too_large`.
@@ -78,20 +73,32 @@ def page_in(item: Any, settings: ItemSettings) -> Page:
     names = settings.fields_of(item)
     if names is None:
         raise PageError("class", f"{PREFIX}ITEM_FIELDS names no fields for {_dotted(type(item))}")
-    adapter = ItemAdapter(item)
     texts = []
     for name in names:
-        text = _text_of(name, adapter.get(name))
+        text = _text_of(name, value_in(item, name))
         if not text.strip():
             raise PageError("no_field", f"the field {name!r} is missing or empty")
         texts.append(text)
-    is_html = any(map(_MARKUP.search, texts))
+    is_html = any(map(is_marked_up, texts))
     if is_html:
-        texts = [f"<div>{text if _MARKUP.search(text) else html.escape(text)}</div>" for text in texts]
-    body = "\n".join(texts).encode("utf-8", "replace")
+        texts = [text.replace(FIELD_SEPARATOR, " ") for text in texts]
+    body = (FIELD_SEPARATOR if is_html else "\n").join(texts).encode("utf-8", "replace")
     if len(body) > DEFAULT_LIMITS.max_bytes:
         raise PageError("too_large", f"the text has {len(body):,} bytes")
     return Page(body, "utf-8", is_html)
+
+
+def value_in(item: Any, field: str, default: object = None) -> Any:
+    """The value of an item's field; `default` if it has none, as a dataclass may have attributes not set yet."""
+    try:
+        return ItemAdapter(item)[field]
+    except (KeyError, AttributeError):
+        return default
+
+
+def is_marked_up(text: str) -> bool:
+    """Whether a text is a piece of HTML."""
+    return _MARKUP.search(text) is not None
 
 
 def identity_in(item: Any, settings: ItemSettings) -> tuple[str, str]:
@@ -99,19 +106,42 @@ def identity_in(item: Any, settings: ItemSettings) -> tuple[str, str]:
 
     The fragment counts, for the posts of a thread differ in nothing else. An item without a name is never the same.
     """
-    value = ItemAdapter(item).get(settings.identity)
-    if isinstance(value, list | tuple) and len(value) == 1:
-        value = value[0]  # as item loaders leave it
-    name = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    name = _name_in(item, settings.identity)
     return (name, named_identity(name)) if name else ("", f"item {uuid.uuid4().hex}")
 
 
 def named_identity(name: str) -> str:
-    """The identity of the item with this URL or other name."""
+    """The identity of the item with this URL or other name. Names that are no URLs count as they are spelled."""
     try:
-        return f"item {canonicalize_url(name, keep_fragments=True)}"
+        return f"item {canonicalize_url(name, keep_fragments=True) if _WEB_URL.match(name) else name}"
     except ValueError:
         return f"item {name}"
+
+
+def site_in(item: Any, name: str) -> str | None:
+    """The site of an item, by its field "url" if its name is none; None if its name tells the site by itself.
+
+    Raises PageError, `no_site`, where no site can be told: such items of all sites would be compared with each other.
+    """
+    if _WEB_URL.match(name) and site_of(name):
+        return None
+    if site := site_of(_name_in(item, _URL_FIELD)):
+        return site
+    raise PageError("no_site", f"{PREFIX}SCOPE is 'site', and no field {_URL_FIELD!r} tells the site of the item")
+
+
+def _name_in(item: Any, field: str) -> str:
+    """The text of a field that names something, be it a number or a URL's object; empty if it is no name."""
+    value = value_in(item, field)
+    if isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]  # as item loaders leave it
+    if isinstance(value, str):
+        return value.strip()
+    if value is None or isinstance(value, bool | float | Container) or ItemAdapter.is_item(value):
+        return ""
+    name = str(value).strip()
+    # Python's own text of an object is its address, which is another one each time.
+    return "" if name == object.__repr__(value) else name
 
 
 def _text_of(name: str, value: Any) -> str:
@@ -131,8 +161,8 @@ def _text_of(name: str, value: Any) -> str:
 
 
 def _fields(name: str, given: Any) -> dict[str, tuple[str, ...]]:
-    if isinstance(given, str) and given.lstrip().startswith("{"):
-        # Scrapy's command line knows texts only, and Scrapy's own settings read dicts from JSON there.
+    if isinstance(given, str) and given.lstrip().startswith(("{", "[")):
+        # Scrapy's command line knows texts only, and Scrapy's own settings read dicts and lists from JSON there.
         try:
             given = json.loads(given)
         except ValueError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, MutableMapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -9,12 +10,11 @@ from itemadapter import ItemAdapter
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from crawldedup.errors import ConfigurationError
+from crawldedup.scrapy_plugin.item_text import value_in
 from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY
 from crawldedup.verdict import Kind, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from scrapy.http import Response
 
 Item = TypeVar("Item")
@@ -25,6 +25,7 @@ VERDICT_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
 """What `add_verdict` writes by default: part of the verdict, and the field it goes into."""
 
 _PARTS: Final = tuple(Verdict(Kind.NEW, "").as_dict())
+_ABSENT: Final = object()
 
 
 class DropItemsMiddleware(BaseSpiderMiddleware):
@@ -44,8 +45,8 @@ def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[s
     `source` is the response whose page was judged, or the verdict itself. `fields` maps parts of the verdict (the keys
     of `Verdict.as_dict`) to names of fields. For a page that was not judged all of them are None, so that every
     item of an export has the same columns.
-    Raises ConfigurationError for a part that no verdict has, and for a field that the item's class does not declare;
-    the item is unchanged then.
+    Raises ConfigurationError for a part that no verdict has, for a field that the item's class does not declare, and
+    for one that does not take the value (frozen classes, validators); the item is unchanged then.
     """
     if unknown := [part for part in fields if part not in _PARTS]:
         raise ConfigurationError(f"a verdict has no part {unknown[0]!r}; it has {', '.join(_PARTS)}")
@@ -59,9 +60,33 @@ def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[s
         )
     verdict = source if isinstance(source, Verdict) or source is None else _verdict_of(source)
     parts = {} if verdict is None else verdict.as_dict()
-    for part, field in fields.items():
-        adapter[field] = parts.get(part)
+    before = {field: value_in(item, field, _ABSENT) for field in fields.values()}
+    try:
+        for part, field in fields.items():
+            adapter[field] = parts.get(part)
+    # The classes are the user's: what their validators raise may be anything.
+    except Exception as error:
+        for field, value in before.items():
+            if value_in(item, field, _ABSENT) is not value:
+                _put_back(item, field, value)
+        raise ConfigurationError(
+            f"{type(item).__qualname__} does not take its verdict ({type(error).__name__}: {error}); let its fields "
+            f"{', '.join(fields.values())} be written and hold None, or name other fields"
+        ) from error
     return item
+
+
+def _put_back(item: object, field: str, value: object) -> None:
+    if isinstance(item, MutableMapping):
+        if value is _ABSENT:
+            del item[field]
+        else:
+            item[field] = value
+    # Past the validators: a default need not be a value that they allow.
+    elif value is _ABSENT:
+        object.__delattr__(item, field)
+    else:
+        object.__setattr__(item, field, value)
 
 
 def _verdict_of(response: Response) -> Verdict | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,10 @@ from scrapy.utils.job import job_dir
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.printable import printable
+from crawldedup.scope import page_key
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.bridge import result_of
+from crawldedup.scrapy_plugin.browser import close_browser_page
 from crawldedup.scrapy_plugin.exceptions import DuplicatePageError
 from crawldedup.scrapy_plugin.failures import Failures, OverrideError
 from crawldedup.scrapy_plugin.inspection import is_inspection, settings_for_inspection
@@ -34,11 +37,12 @@ from crawldedup.scrapy_plugin.policy import (
     scope_key_of,
 )
 from crawldedup.scrapy_plugin.pool import ReaderPool
+from crawldedup.scrapy_plugin.read_once import ReadOnce
 from crawldedup.scrapy_plugin.refusal import refuse
 from crawldedup.scrapy_plugin.settings import DedupSettings, is_enabled
 from crawldedup.scrapy_plugin.store_thread import StoreThread
 from crawldedup.scrapy_plugin.tally import Tally
-from crawldedup.scrapy_plugin.visits import FILE_NAME, Visits, visit_key
+from crawldedup.scrapy_plugin.visits import FILE_NAME, Visits
 from crawldedup.scrapy_plugin.workers import InlineWorker, PageWorker, ProcessWorker
 from crawldedup.verdict import Kind
 
@@ -82,6 +86,7 @@ class DedupMiddleware:
         self._settings = settings
         self._store = store
         self._readers = readers
+        self._pages = ReadOnce(readers)
         self._visits = visits or Visits(None)
         self._inspects = inspects
         self._urls = UrlPatterns(settings.allow, settings.deny)
@@ -120,7 +125,8 @@ class DedupMiddleware:
         store = StoreThread(deduplicator, stays=not inspects)
         visits = Visits(Path(directory, FILE_NAME) if directory else None)
         middleware = cls(crawler, settings, store, readers, visits=visits, inspects=inspects)
-        for handler in (middleware.spider_opened, middleware.engine_started, middleware.spider_closed):
+        own = middleware
+        for handler in (own.spider_opened, own.engine_started, own.spider_error, own.spider_closed):
             crawler.signals.connect(handler, signal=getattr(scrapy_signals, handler.__name__))
         return middleware
 
@@ -132,7 +138,7 @@ class DedupMiddleware:
             return
         try:
             self._require_what(self._usual)
-            await result_of(self._store.open())
+            await result_of(self._store.open(to_look=not self._usual.remember))
         except Exception as error:
             self._failures.of_start(error)
         self._every(HEARTBEAT_SECONDS, self._store.heartbeat)
@@ -203,7 +209,7 @@ class DedupMiddleware:
         spider = self._crawler.spider
         assert spider is not None  # responses come to open spiders only
         identity, scope_key = identity_of(request, response), scope_key_of(policy, response, spider)
-        fingerprint = await result_of(self._readers.read(page_of(response)))
+        fingerprint = await result_of(self._pages.read(page_of(response)))
         verdict = await result_of(
             self._store.judge(
                 response.url,
@@ -211,18 +217,34 @@ class DedupMiddleware:
                 identity=identity,
                 scope_key=scope_key,
                 similarity=policy.similarity,
-                canonical=canonical_of(policy, response),
+                canonical=partial(canonical_of, policy, response),
                 remember=policy.remember,
             )
         )
-        if policy.revisit == "keep" or verdict.is_duplicate:
+        if verdict.is_duplicate or (policy.revisit == "keep" and self._usual.revisit == "keep"):
             return verdict, False
-        key = visit_key(response.url, identity, scope_key)
-        if verdict.kind is Kind.REVISIT and not verdict.changed and key not in self._visits:
+        key = page_key(scope_key, response.url, identity)
+        if (
+            policy.revisit == "drop"
+            and verdict.kind is Kind.REVISIT
+            and not verdict.changed
+            and key not in self._visits
+        ):
             return verdict, True
         if policy.remember:
             self._visits.add(key)
         return verdict, False
+
+    def spider_error(self, response: Response) -> None:
+        """Forget a page whose callback failed, where the next crawl would not see it again for being unchanged."""
+        request, spider = response.request, self._crawler.spider
+        if request is None or spider is None or VERDICT_KEY not in request.meta:
+            return
+        policy = self._policy_for(request)
+        if policy.revisit == "drop" and policy.remember:
+            identity, scope_key = identity_of(request, response), scope_key_of(policy, response, spider)
+            # Nobody waits for it. If the store fails now, the page stays as it is.
+            self._store.forget(response.url, identity=identity, scope_key=scope_key)
 
     async def _act(
         self, request: Request, response: Response, verdict: Verdict, policy: PagePolicy, *, unchanged: bool
@@ -239,6 +261,7 @@ class DedupMiddleware:
         if dropped:
             reason = explanation(verdict)
             self._log(logging.DEBUG, "dropped %s: %s", response.url, reason)
+            await close_browser_page(request)
             raise DuplicatePageError(reason, verdict)
         if refused and policy.action == "drop-items":
             self._log(logging.DEBUG, "drops the items of %s: %s", response.url, explanation(verdict))

@@ -1,14 +1,14 @@
 """The item pipeline: drops or marks items whose text repeats that of an earlier item, whatever their pages look like.
 
-``ITEM_PIPELINES = {"crawldedup.scrapy_plugin.pipeline.DedupItemPipeline": 50}`` and ``CRAWLDEDUP_ITEM_FIELDS``
-are all it needs. It works with and without the middleware, on an index of its own beside the one of the pages.
+``ITEM_PIPELINES = {"crawldedup.DedupItemPipeline": 400}`` and ``CRAWLDEDUP_ITEM_FIELDS`` are all it needs. It works
+with and without the middleware, on an index of its own beside the one of the pages.
 """
 
 from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from itemadapter import ItemAdapter
 from scrapy import signals as scrapy_signals
@@ -20,11 +20,12 @@ from crawldedup.printable import printable
 from crawldedup.scrapy_plugin.bridge import result_of
 from crawldedup.scrapy_plugin.failures import Failures
 from crawldedup.scrapy_plugin.inspection import is_inspection
-from crawldedup.scrapy_plugin.item_text import ItemSettings, identity_in, page_in
+from crawldedup.scrapy_plugin.item_reader import ItemReader
+from crawldedup.scrapy_plugin.item_text import ItemSettings, identity_in, page_in, site_in
 from crawldedup.scrapy_plugin.items import add_verdict
 from crawldedup.scrapy_plugin.middleware import HEARTBEAT_SECONDS, deduplicator_for, explanation
 from crawldedup.scrapy_plugin.pool import ReaderPool
-from crawldedup.scrapy_plugin.refusal import refuse
+from crawldedup.scrapy_plugin.refusal import LONGEST_MESSAGE, refuse
 from crawldedup.scrapy_plugin.settings import DedupSettings, is_enabled
 from crawldedup.scrapy_plugin.store_thread import StoreThread
 from crawldedup.scrapy_plugin.tally import Tally
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from crawldedup.page import PageReader
     from crawldedup.verdict import Verdict
 
 logger = logging.getLogger(__name__)
@@ -71,7 +73,7 @@ class DedupItemPipeline:
         self._store = store
         self._readers = readers
         self._tally = ItemTally(crawler.stats)
-        self._failures = Failures(crawler, self._tally, close_on_error=settings.on_error == "fail")
+        self._failures = Failures(crawler, self._tally, close_on_error=settings.on_error == "fail", noun="item")
         self._loops: list[Any] = []
         self._unmarkable: set[type] = set()
 
@@ -90,7 +92,9 @@ class DedupItemPipeline:
         except ConfigurationError as error:
             raise refuse(crawler, error) from None
         # Texts of items are short work beside the extraction of a page: one thread reads them.
-        readers = ReaderPool(lambda: InlineWorker(deduplicator.reader), 1)
+        # It stands in for a page reader: a worker asks for no more than what both can do.
+        reader = cast("PageReader", ItemReader(deduplicator.reader))
+        readers = ReaderPool(lambda: InlineWorker(reader), 1)
         pipeline = cls(crawler, settings, item_settings, StoreThread(deduplicator), readers)
         crawler.signals.connect(pipeline.engine_started, signal=scrapy_signals.engine_started)
         return pipeline
@@ -99,7 +103,7 @@ class DedupItemPipeline:
         """Start reading, and open the store."""
         self._readers.start()
         try:
-            await result_of(self._store.open())
+            await result_of(self._store.open(to_look=not self._settings.remember))
         except Exception as error:
             self._failures.of_start(error)
         self._every(HEARTBEAT_SECONDS, self._store.heartbeat)
@@ -144,13 +148,16 @@ class DedupItemPipeline:
                 raise PageError("not_an_item", f"{type(item)} is no kind of item that Scrapy knows")
             page = page_in(item, self._item_settings)
             url, identity = identity_in(item, self._item_settings)
+            scope_key = spider.name if self._settings.scope == "spider" else None
+            if self._settings.scope == "site":
+                scope_key = site_in(item, url)
             fingerprint = await result_of(self._readers.read(page))
             verdict = await result_of(
                 self._store.judge(
                     url,
                     fingerprint,
                     identity=identity,
-                    scope_key=spider.name if self._settings.scope == "spider" else None,
+                    scope_key=scope_key,
                     remember=self._settings.remember,
                 )
             )
@@ -168,11 +175,14 @@ class DedupItemPipeline:
         try:
             if ItemAdapter.is_item(item):
                 add_verdict(item, verdict)
-        except ConfigurationError as error:
+        # What raises here, be it the code of an item's class, costs no item.
+        except Exception as error:
             self._tally.error("mark")
             if type(item) not in self._unmarkable:
                 self._unmarkable.add(type(item))
-                logger.error("crawldedup: %s", printable(str(error)), extra={"spider": self._crawler.spider})
+                message = str(error) if isinstance(error, ConfigurationError) else f"cannot mark an item: {error!r}"
+                extra = {"spider": self._crawler.spider}
+                logger.error("crawldedup: %s", printable(message, LONGEST_MESSAGE), extra=extra)
 
     def _every(self, seconds: float, call: Callable[[], object]) -> None:
         loop = create_looping_call(call)

@@ -6,6 +6,7 @@ import math
 import queue
 import threading
 import time
+from collections import deque
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
@@ -76,7 +77,8 @@ class ReaderPool:
         return everyone
 
 
-_Queue = queue.SimpleQueue["tuple[Page, Future[Fingerprint]] | None"]
+_Job = tuple[Page, "Future[Fingerprint]"]
+_Queue = queue.SimpleQueue["_Job | None"]
 
 
 class _Lane:
@@ -87,9 +89,11 @@ class _Lane:
         self._queue = pages
         self._clock = clock
         self._lock = threading.Lock()
-        self._current: Future[Fingerprint] | None = None
+        # The first is being read, the others were sent ahead.
+        self._jobs: deque[_Job] = deque()
         self._busy_since = math.inf
         self._abandoned = False
+        self._ending = False
         self.thread = threading.Thread(target=self._run, name="crawldedup-read", daemon=True)
         self.thread.start()
 
@@ -99,32 +103,55 @@ class _Lane:
             if self._busy_since > moment or self._abandoned:
                 return False
             self._abandoned = True
-        assert self._current is not None
-        self._current.set_exception(PageError("too_slow", "Reading the page took too long."))
+        (_, slow), *behind = self._jobs
+        for job in behind:
+            self._queue.put(job)
+        slow.set_exception(PageError("too_slow", "Reading the page took too long."))
         self._worker.kill()
         return True
 
     def _run(self) -> None:
         self._worker.start()
-        while not self._abandoned and (job := self._queue.get()) is not None:
-            page, future = job
-            if future.set_running_or_notify_cancel():
-                self._work(page, future)
+        while not self._abandoned and self._fill():
+            self._receive()
         self._worker.close()
 
-    def _work(self, page: Page, future: Future[Fingerprint]) -> None:
+    def _fill(self) -> bool:
+        """Send what is queued, as far as the worker takes it; wait if it has nothing. False at the end."""
+        while not (self._ending or self._abandoned) and len(self._jobs) <= self._worker.ahead:
+            try:
+                job = self._queue.get(block=not self._jobs)
+            except queue.Empty:
+                break
+            if job is None:
+                self._ending = True
+            # One that an abandoned lane had sent ahead is running already.
+            elif job[1].running() or job[1].set_running_or_notify_cancel():
+                self._send(job)
+        return bool(self._jobs)
+
+    def _send(self, job: _Job) -> None:
         with self._lock:
-            self._current, self._busy_since = future, self._clock()
+            if self._abandoned:
+                self._queue.put(job)
+                return
+            if not self._jobs:
+                self._busy_since = self._clock()
+            self._jobs.append(job)
+        self._worker.send(job[0])
+
+    def _receive(self) -> None:
         fingerprint: Fingerprint | None = None
         error: BaseException | None = None
         try:
-            fingerprint = self._worker.read(page)
+            fingerprint = self._worker.receive()
         except BaseException as raised:
             error = raised
         with self._lock:
-            self._busy_since = math.inf
             if self._abandoned:
                 return
+            _, future = self._jobs.popleft()
+            self._busy_since = self._clock() if self._jobs else math.inf
         if fingerprint is not None:
             future.set_result(fingerprint)
         else:

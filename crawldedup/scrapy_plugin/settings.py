@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from scrapy.utils.job import job_dir
-
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
 from crawldedup.hashing.features import DEFAULT_WEIGHTING
@@ -28,6 +26,7 @@ ACTIONS = ("drop", "drop-items", "mark")
 ON_ERROR = ("pass", "fail")
 CANONICAL = ("ignore", "compare")
 REVISIT = ("keep", "drop")
+ITEM_ACTIONS = ("drop", "mark")
 DEFAULT_EXTRACTOR = "trafilatura"
 
 # Learns while it reads, so that one worker must read all pages.
@@ -109,6 +108,9 @@ class DedupSettings:
     def from_settings(cls, settings: BaseSettings) -> DedupSettings:
         """Read Scrapy's settings. Raises `ConfigurationError`, which names the setting and what it allows."""
         _refuse_unknown(settings)
+        # Both are the item pipeline's, which is not there where no fields are named: misspelt they would pass unsaid.
+        item_action(settings)
+        item_identity(settings)
         given = {
             name.lower(): value
             for name in _KNOWN
@@ -133,6 +135,20 @@ class DedupSettings:
 def is_enabled(settings: BaseSettings) -> bool:
     """Read ``CRAWLDEDUP_ENABLED`` alone: a plugin that is switched off does not check its other settings."""
     return yes_or_no(PREFIX + "ENABLED", settings.get(PREFIX + "ENABLED", True))
+
+
+def item_action(settings: BaseSettings) -> str:
+    """Read ``CRAWLDEDUP_ITEM_ACTION``: one of ITEM_ACTIONS. Raises `ConfigurationError`."""
+    return one_of(f"{PREFIX}ITEM_ACTION", settings.get(f"{PREFIX}ITEM_ACTION", ITEM_ACTIONS[0]), ITEM_ACTIONS)
+
+
+def item_identity(settings: BaseSettings) -> str:
+    """Read ``CRAWLDEDUP_ITEM_IDENTITY``: the name of a field. Raises `ConfigurationError`."""
+    name = f"{PREFIX}ITEM_IDENTITY"
+    identity = settings.get(name, "url")
+    if not isinstance(identity, str) or not identity.strip():
+        raise _refused(name, identity, "the name of a field")
+    return identity
 
 
 def default_workers(extractor: str) -> int:
@@ -181,15 +197,18 @@ def patterns(name: str, value: object) -> tuple[re.Pattern[str], ...]:
     allowed = "a regular expression or a list of them"
     compiled = []
     for expression in value if isinstance(value, list | tuple | set | frozenset) else [value]:
-        if isinstance(expression, re.Pattern) and isinstance(expression.pattern, str):
-            compiled.append(expression)
-        elif not isinstance(expression, str):
-            raise _refused(name, value, allowed)
-        else:
+        if isinstance(expression, str):
             try:
-                compiled.append(re.compile(expression))
+                pattern = re.compile(expression)
             except re.error as error:
                 raise ConfigurationError(f"{name} holds {expression!r}; it must be {allowed}: {error}.") from None
+        elif isinstance(expression, re.Pattern) and isinstance(expression.pattern, str):
+            pattern = expression
+        else:
+            raise _refused(name, value, allowed)
+        if not pattern.pattern:
+            raise _refused(name, value, f"{allowed}, none of them empty: an empty one is found in every URL")
+        compiled.append(pattern)
     return tuple(compiled)
 
 
@@ -283,7 +302,8 @@ def _refuse_unknown(settings: BaseSettings) -> None:
 def _default_store(settings: BaseSettings) -> str:
     if redis_url := settings.get("REDIS_URL"):
         return str(_CHECKS["store"]("REDIS_URL", redis_url))
-    if directory := job_dir(settings):
+    # Not by Scrapy's job_dir, which makes the directory: who only looks at an index leaves no trace.
+    if directory := settings.get("JOBDIR"):
         return f"sqlite:///{quote(directory)}/crawldedup.sqlite"
     return "memory://"
 

@@ -38,13 +38,25 @@ class StoreThread:
         self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def open(self) -> Future[None]:
-        """Connect. May fail with `StoreUnavailableError` or `ProfileMismatchError`; `judge` tries again."""
-        return self._submit(self._deduplicator.open)
+    def open(self, *, to_look: bool = False) -> Future[None]:
+        """Connect, and join the crawl unless it is `to_look` only.
 
-    def judge(self, url: str, fingerprint: Fingerprint, **rules: Any) -> Future[Verdict]:
-        """Look and remember; `rules` are the keyword arguments of `Deduplicator.judge`."""
-        return self._submit(lambda: self._deduplicator.judge(url, fingerprint, **rules))
+        May fail with `StoreUnavailableError` or `ProfileMismatchError`; `judge` tries again.
+        """
+        return self._submit(self._deduplicator.look if to_look else self._deduplicator.open)
+
+    def judge(
+        self, url: str, fingerprint: Fingerprint, *, canonical: Callable[[], str | None] = lambda: None, **rules: Any
+    ) -> Future[Verdict]:
+        """Look and remember; `rules` are the keyword arguments of `Deduplicator.judge`.
+
+        `canonical` is asked in the store's thread, for it may have to parse the page's head.
+        """
+        return self._submit(lambda: self._deduplicator.judge(url, fingerprint, canonical=canonical(), **rules))
+
+    def forget(self, url: str, *, identity: str | None, scope_key: str) -> Future[int]:
+        """See `Deduplicator.forget`."""
+        return self._submit(lambda: self._deduplicator.forget(url, identity=identity, scope_key=scope_key))
 
     def heartbeat(self) -> Future[None]:
         """Keep this crawler's lease alive."""

@@ -5,10 +5,6 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING
 
-import mmh3
-
-from crawldedup.scope import canonical_url
-
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
@@ -17,14 +13,8 @@ FILE_NAME = "crawldedup.visits"
 _KEY_BYTES = 8
 
 
-def visit_key(url: str, identity: str | None, scope_key: str) -> int:
-    """64 bits that name a page; the arguments are those of `Deduplicator.judge`."""
-    name = f"{scope_key}\n{canonical_url(url) if identity is None else identity}"
-    return int(mmh3.hash64(name.encode("utf-8", "replace"), signed=False)[0])
-
-
 class Visits:
-    """A set of pages. With a file, the runs of one paused and resumed job share it.
+    """A set of pages, named by their `page_key`. With a file, the runs of one paused and resumed job share it.
 
     Each page takes 8 bytes of the file, which is opened at the first question. Clocks are not asked: those of a
     crawler and of a shared index may differ. Raises OSError if the file cannot be used.

@@ -12,6 +12,7 @@ import contextlib
 import pickle
 import subprocess
 import sys
+from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError
@@ -57,16 +58,25 @@ class Page(NamedTuple):
 
 
 class PageWorker(Protocol):
-    """Reads one page at a time, for one thread. Only `kill` may be called from another thread."""
+    """Reads pages in the order in which they are sent, for one thread. Only `kill` may be called from another."""
+
+    ahead: int
+    """So many pages are worth sending before the one that is being read is done."""
 
     def start(self) -> None:
         """Get ready ahead of the first page; errors may wait until then."""
 
-    def read(self, page: Page) -> Fingerprint:
-        """Read a page. Raises `PageError`, `WorkerError`, `UnexpectedReadError` or `ConfigurationError`."""
+    def send(self, page: Page) -> None:
+        """Hand a page over; what goes wrong is told when it is received."""
+
+    def receive(self) -> Fingerprint:
+        """Wait for the page that was sent first of those not received yet.
+
+        Raises `PageError`, `WorkerError`, `UnexpectedReadError` or `ConfigurationError`, which concern that page only.
+        """
 
     def kill(self) -> None:
-        """Make a running `read` end, if that is possible; the worker is not used again."""
+        """Make a running `receive` end, if that is possible; the worker is not used again."""
 
     def close(self) -> None:
         """End in good order."""
@@ -75,15 +85,22 @@ class PageWorker(Protocol):
 class InlineWorker:
     """Reads in the thread that asks."""
 
+    ahead = 0
+
     def __init__(self, reader: PageReader) -> None:
         self._reader = reader
+        self._pages: deque[Page] = deque()
 
     def start(self) -> None:
         """Nothing to do."""
 
-    def read(self, page: Page) -> Fingerprint:
-        """Read a page."""
-        return _fingerprint_in(answer_to(self._reader, tuple(page)))
+    def send(self, page: Page) -> None:
+        """Nothing is read yet."""
+        self._pages.append(page)
+
+    def receive(self) -> Fingerprint:
+        """Read the page."""
+        return _fingerprint_in(answer_to(self._reader, tuple(self._pages.popleft())))
 
     def kill(self) -> None:
         """Nothing can end a thread; it is left behind."""
@@ -93,12 +110,19 @@ class InlineWorker:
 
 
 class ProcessWorker:
-    """Reads in a process of its own, which is started again after it died."""
+    """Reads in a process of its own, which is started again after it died.
+
+    A page is sent ahead, so that the process has the next one at hand while its answer is on the way: to wait for the
+    interpreter lock beside a busy event loop takes as long as a quick extractor needs for a page.
+    """
+
+    ahead = 1
 
     def __init__(self, reader: PageReader, limit_seconds: float = PAGE_LIMIT_SECONDS) -> None:
         self._reader = reader
         self._limit_seconds = limit_seconds
         self._process: subprocess.Popen[bytes] | None = None
+        self._pages: deque[Page] = deque()
         self._is_ready = False
         self._killed = False
         # A program that dies while it starts will do so again: do not spend the machine on trying.
@@ -109,22 +133,26 @@ class ProcessWorker:
         with contextlib.suppress(WorkerError):
             self._running_process()
 
-    def read(self, page: Page) -> Fingerprint:
-        """Send a page over and wait for its fingerprint."""
-        process = self._running_process()
+    def send(self, page: Page) -> None:
+        """Send a page over, or keep it until there is a process that is ready."""
+        self._pages.append(page)
+        if self._is_ready:
+            # That a process has died is noticed by `receive`, which knows the page that it died of.
+            with contextlib.suppress(OSError):
+                self._send(self._running_process(), tuple(page))
+
+    def receive(self) -> Fingerprint:
+        """Wait for the fingerprint of the first page that was sent.
+
+        Of the pages of a process that died only this one fails; those behind it are sent to the next process.
+        """
         try:
-            if not self._is_ready:
-                self._receive(process)
-                self._is_ready = True
-                self._starting.succeeded()
-            self._send(process, tuple(page))
-            answer = self._receive(process)
-        except (OSError, EOFError, pickle.UnpicklingError) as error:
-            raise self._died(process) from error
-        return _fingerprint_in(answer)
+            return _fingerprint_in(self._answer())
+        finally:
+            self._pages.popleft()
 
     def kill(self) -> None:
-        """End the process at once; a `read` in another thread then fails."""
+        """End the process at once; a `receive` in another thread then fails."""
         self._killed = True
         if (process := self._process) is not None:
             process.kill()
@@ -133,7 +161,7 @@ class ProcessWorker:
         """Let the process end by itself, and make sure that it does."""
         if (process := self._process) is None:
             return
-        self._process = None
+        self._process, self._is_ready = None, False
         with contextlib.suppress(OSError):
             assert process.stdin is not None
             process.stdin.close()
@@ -145,12 +173,25 @@ class ProcessWorker:
         assert process.stdout is not None
         process.stdout.close()
 
+    def _answer(self) -> tuple[str, Any]:
+        process = self._running_process()
+        try:
+            if not self._is_ready:
+                self._receive(process)
+                self._is_ready = True
+                self._starting.succeeded()
+                for page in self._pages:
+                    self._send(process, tuple(page))
+            answer: tuple[str, Any] = self._receive(process)
+        except (OSError, EOFError, pickle.UnpicklingError) as error:
+            raise self._died(process) from error
+        return answer
+
     def _running_process(self) -> subprocess.Popen[bytes]:
         if self._process is not None:
             return self._process
         if self._killed or not self._starting.allows():
             raise WorkerError("The worker process did not start; see the messages above.")
-        self._is_ready = False
         try:
             self._process = subprocess.Popen(
                 [sys.executable or "", "-P", "-c", _BOOT],

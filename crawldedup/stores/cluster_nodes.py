@@ -22,7 +22,7 @@ from crawldedup.stores.redis_wire import script_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from redis.cluster import ClusterNode, RedisCluster
+    from redis.cluster import RedisCluster
 
     Argument = bytes | str | int | float
 
@@ -168,31 +168,31 @@ class Nodes:
             for node, places in unknown.items():
                 with contextlib.suppress(*_ANY_ERROR):
                     for script in {calls[place].script for place in places}:
-                        self._cluster().get_redis_connection(node).script_load(script_text(script))
+                        node.script_load(script_text(script))
             self._ask(calls, unknown, answers)
 
     def _by_node(
         self, calls: Sequence[Call], waiting: Sequence[int], masters_only: bool
-    ) -> dict[ClusterNode, list[int]]:
+    ) -> dict[redis.Redis, list[int]]:
+        """Which calls go to which node; its client stands for the node."""
         client = self._cluster()
         from_replicas = not masters_only and client.load_balancing_strategy is not None
-        places: dict[ClusterNode, list[int]] = {}
+        places: dict[redis.Redis, list[int]] = {}
         for place in waiting:
             key = calls[place].key
             node = client.get_node_from_key(key, replica=True) if from_replicas else None  # type: ignore[no-untyped-call]
             node = node or client.get_node_from_key(key)  # type: ignore[no-untyped-call]
-            places.setdefault(node, []).append(place)
+            places.setdefault(client.get_redis_connection(node), []).append(place)
         return places
 
-    def _ask(self, calls: Sequence[Call], places_by_node: dict[ClusterNode, list[int]], answers: list[Any]) -> None:
+    def _ask(self, calls: Sequence[Call], places_by_node: dict[redis.Redis, list[int]], answers: list[Any]) -> None:
         """Send all that every node is asked, then read what they say: they work at the same time."""
         self.fanout.rounds += 1
         self.fanout.calls += sum(map(len, places_by_node.values()))
-        client = self._cluster()
         with contextlib.ExitStack() as stack:
             asked = []
             for node, places in places_by_node.items():
-                pool = client.get_redis_connection(node).connection_pool
+                pool = node.connection_pool
                 try:
                     connection = pool.get_connection()
                     stack.callback(pool.release, connection)

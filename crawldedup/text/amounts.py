@@ -57,6 +57,8 @@ _NUMERAL: Final = re.compile(
 _BY_ITSELF: Final = re.compile(
     rf"s?fr\.?\s?(?P<chf>{_NUMERAL.pattern})(?:[.,]?\s?[-–—]+)?|(?P<huf>{_NUMERAL.pattern})(?<=\d\d\d)\s?ft\.?"
 )
+# A Friday: "Fr 24.12", "Fr. 7.1". With nothing to say that it is a price, it is taken for one only as in "Fr. 9.10.–".
+_FRIDAY: Final = re.compile(r"fr\.?\s?(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])(?:\s?[-–—]+)?")
 # 49,- and 49,–: a price without a currency.
 _DASHED: Final = re.compile(r"(?<![\w.,:/-])(\d{1,3}(?:[ .']\d{3}){0,3}|\d{1,7})(?:,[-–—]{1,2}|\.(?:--|[–—]))(?![\w-])")
 # The start tag of an element that is called a price.
@@ -105,7 +107,7 @@ def plain(text: str) -> str:
 def prices(text: str, *, bare: bool = False) -> list[Price]:
     """The prices of a short `plain` text; with `bare`, every number is one if none has a currency."""
     found = [price for price, _, _ in _prices(text)]
-    if not found and (price := _by_itself(text)):
+    if not found and (price := _by_itself(text)) and (bare or not _FRIDAY.fullmatch(text.strip())):
         found = [price]
     if not found:
         found = [Price(_amount(match[1]), "") for match in _DASHED.finditer(text)]
@@ -165,8 +167,8 @@ def _is_currency(name: str, beside: str, *, behind: bool = False) -> bool:
 def may_hold_a_price(html: str) -> bool:
     """Whether a number in a short text, beside a currency, can be found in the source of a page.
 
-    A page with so many short numbers that they are not all looked at may hold one. So does a number in an
-    element that is called a price.
+    A page with so many short numbers that they are not all looked at may hold one, and so may one with a Friday.
+    So does a number in an element that is called a price.
     """
     for count, match in enumerate(_SHORT_NUMBER.finditer(html)):
         if count == _MAX_LOOKED_AT:

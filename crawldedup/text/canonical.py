@@ -23,7 +23,7 @@ _MAX_HEADER: Final = 8 * 1024
 _MAX_URL: Final = 2048
 _MAX_CLAIMS: Final = 10
 _END_OF_HEAD: Final = re.compile(rb"</head", re.IGNORECASE)
-_PARAMETER: Final = r';\s*([\w*-]+)\s*(?:=\s*(?:"([^"]*)"|([^\s",;]*)))?\s*'
+_PARAMETER: Final = r';\s*([\w*-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",;]*)))?\s*'
 _PARAMETERS: Final = re.compile(_PARAMETER)
 _LINK: Final = re.compile(rf"<([^<>]*)>\s*((?:{_PARAMETER})*)")
 
@@ -48,9 +48,12 @@ def canonical_claim(
 def _in_headers(headers: Iterable[str]) -> Iterator[str]:
     for header in headers:
         for link in _LINK.finditer(header[:_MAX_HEADER]):
+            parameters: dict[str, str] = {}
             for name, quoted, plain in _PARAMETERS.findall(link[2]):
-                if name.lower() == "rel" and "canonical" in (quoted or plain).lower().split():
-                    yield link[1]
+                parameters.setdefault(name.lower(), quoted or plain)
+            # With an anchor, it is said of another page.
+            if "canonical" in parameters.get("rel", "").lower().split() and "anchor" not in parameters:
+                yield link[1]
 
 
 def _in_head(url: str, body: bytes, encoding: str | None) -> Iterator[str]:

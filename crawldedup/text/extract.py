@@ -75,7 +75,7 @@ FALLBACK_WORDS: Final = 50
 NAMED_WORDS: Final = 100
 """A main text of so many words goes without the page's name: in it, a name too short for a headline changes nothing."""
 
-TEXT_PROFILE: Final = "text2"
+TEXT_PROFILE: Final = "text3"
 """Names the rules of this package. Whoever changes what text comes out of a page changes this, for fingerprints of
 different texts must not meet in one index."""
 

@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.text.amounts import may_hold_a_price, numbers, numbers_in_words, plain
+from crawldedup.text.buttons import buy_controls, may_be_for_sale
 from crawldedup.text.declared import declarations
-from crawldedup.text.lines import Line, buy_controls, may_be_for_sale, page_lines
+from crawldedup.text.lines import Line, page_lines
 from crawldedup.text.product_view import ProductView, ReadLine, spelled, without_site, words_of
 from crawldedup.text.visible import parse
 
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
-    from crawldedup.text.declared import Declarations, Product
+    from crawldedup.text.declared import Declarations
+    from crawldedup.text.schema_org import Product
 
 DISTINGUISH: Final = ("nothing", "products", "numbers")
 DEFAULT_DISTINGUISH: Final = "products"

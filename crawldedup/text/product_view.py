@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawldedup.text.amounts import Price
-    from crawldedup.text.declared import Product
     from crawldedup.text.lines import Line
+    from crawldedup.text.schema_org import Product
 
 _NEAR_LINES: Final = 15
 _BESIDE_WORDS: Final = 8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html as html_entities
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from lxml import etree
@@ -19,7 +20,7 @@ from crawldedup.text.tags import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from lxml.html import HtmlElement
 
@@ -112,6 +113,17 @@ def headline(html: str) -> str:
     if not name and (title := _TITLE.search(html)):
         name = _one_line(title["text"])
     return name
+
+
+def first_texts(element: HtmlElement, most: int) -> Iterator[str]:
+    """The texts in an element, in order, as far as they are beside its first `most` edges of elements.
+
+    An element may hold a hundred thousand empty ones, and be one of many around them.
+    """
+    for event, part in islice(etree.iterwalk(element, events=("start", "end")), most):
+        text = part.text if event == "start" else part.tail if part is not element else None
+        if text:
+            yield text
 
 
 def _one_line(source: str) -> str:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 
 def deadly(html: str) -> str:
-    """Kills its process where a page says so."""
+    """Kills its process where a page says so, or never comes to an end."""
     text = re.sub("<[^>]*>", " ", html)
+    while "endless" in text:
+        time.sleep(0.02)
     if "deadly" in text:
         os.kill(os.getpid(), signal.SIGKILL)
     return text
@@ -23,4 +25,12 @@ def waiting(html: str) -> str:
         Path("reading").write_text(str(os.getpid()))
         while not Path("go on").exists():
             time.sleep(0.02)
+    return re.sub("<[^>]*>", " ", html)
+
+
+def counting(html: str) -> str:
+    """Writes down that it was asked for a page of the site."""
+    if "Article" in html:
+        with Path("reads").open("a") as reads:
+            reads.write("page\n")
     return re.sub("<[^>]*>", " ", html)

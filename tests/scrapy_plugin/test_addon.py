@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
-from crawldedup.scrapy_plugin import Addon, DedupMiddleware
+from crawldedup.scrapy_plugin import Addon, DedupItemPipeline, DedupMiddleware
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
 
 PATH = "crawldedup.scrapy_plugin.DedupMiddleware"
@@ -29,6 +31,21 @@ def test_the_addon_respects_what_the_project_says(key: object, order: int | None
     settings = Settings({"DOWNLOADER_MIDDLEWARES": {key: order}})
     Addon().update_settings(settings)
     assert placed(settings) == {DedupMiddleware: order}
+
+
+@pytest.mark.parametrize("fields", [["body"], "body", {"Article": ["body"]}, [], {}, "", 0])
+def test_the_pipeline_is_there_where_fields_are_named_or_named_wrongly(fields: object) -> None:
+    settings = Settings({"CRAWLDEDUP_ITEM_FIELDS": fields})
+    Addon().update_settings(settings)
+    pipelines = settings.getdict("ITEM_PIPELINES")
+    assert {load_object(key): order for key, order in pipelines.items()} == {DedupItemPipeline: 400}
+
+
+@pytest.mark.parametrize("settings", [{}, {"CRAWLDEDUP_ITEM_FIELDS": None}])
+def test_the_pipeline_is_not_there_where_nobody_asked_for_it(settings: dict[str, Any]) -> None:
+    crawl = Settings(settings)
+    Addon().update_settings(crawl)
+    assert crawl.getdict("ITEM_PIPELINES") == {}
 
 
 def test_the_addon_is_a_public_name() -> None:

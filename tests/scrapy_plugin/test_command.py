@@ -18,6 +18,8 @@ from crawldedup.scrapy_plugin.commands.actions import run_action
 from crawldedup.scrapy_plugin.commands.dedup import Command
 from crawldedup.scrapy_plugin.item_text import ItemSettings, identity_in
 
+from .conftest import store_url
+from .crawling import ALL_MODES
 from .website import Answer, Site, article
 
 if TYPE_CHECKING:
@@ -340,16 +342,13 @@ def scrapy(folder: Path, *arguments: str, **settings: Any) -> subprocess.Complet
     )
 
 
-@pytest.mark.parametrize(
-    "mode",
-    [
-        pytest.param({}, id="asyncio"),
-        pytest.param({"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}, id="select"),
-        pytest.param({"TWISTED_REACTOR_ENABLED": False}, id="no reactor"),
-    ],
-)
-def test_pages_are_fetched_as_a_crawl_would(site: Site, tmp_path: Path, mode: dict[str, Any]) -> None:
-    with Deduplicator(sqlite(tmp_path), extractor="text") as crawled:
+# The mode decides how a page comes, the store who is asked: they do not touch each other.
+@pytest.mark.parametrize(("mode", "kind"), list(zip(ALL_MODES, ["sqlite", "redis", "sqlite"], strict=False)))
+def test_pages_are_fetched_as_a_crawl_would(
+    site: Site, tmp_path: Path, request: pytest.FixtureRequest, mode: str, kind: str
+) -> None:
+    store = store_url(kind, request, tmp_path)
+    with Deduplicator(store, extractor="text") as crawled:
         crawled.check(site.url + "/a", html=A)
     names = ["/a", "/moved", "/missing", "/private", "/notes.txt"]
     done = scrapy(
@@ -357,11 +356,11 @@ def test_pages_are_fetched_as_a_crawl_would(site: Site, tmp_path: Path, mode: di
         "check",
         "--json",
         *(site.url + name for name in names),
-        CRAWLDEDUP_STORE=sqlite(tmp_path),
+        CRAWLDEDUP_STORE=store,
         CRAWLDEDUP_EXTRACTOR="text",
         ROBOTSTXT_OBEY=True,
         USER_AGENT="somebody",
-        **mode,
+        **ALL_MODES[mode],
     )
     assert done.returncode == 1
     lines = [json.loads(line) for line in done.stdout.splitlines()]

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawldedup import Deduplicator
-from tests.servers import RedisServer
 
+from .conftest import store_url
+from .crawling import MODES
 from .website import Site, article
 
 if TYPE_CHECKING:
@@ -88,32 +89,41 @@ class Project:
         return done.stdout.replace(self.site.url, "")
 
 
+# The mode decides how a page comes, the store who is asked: they do not touch each other.
+@pytest.mark.parametrize(("mode", "kind"), list(zip(MODES, ["sqlite", "redis"], strict=False)))
 @pytest.mark.parametrize(
     ("command", "shown"),
     [
         (["fetch", "{url}/near", "-s", "CRAWLDEDUP_ACTION=drop"], "/near is near duplicate (0.99) of /a"),
         (["parse", "--spider=pages", "{url}/near", "--nocolour"], "[{'kind': 'near_duplicate'}]"),
         (["shell", "{url}/near", "-c", "response.flags"], "\n['crawldedup:near_duplicate']"),
-        (["shell", "{url}/b", "-c", "[fetch('{url}/near'), response]", "-s", "TWISTED_REACTOR="], "/near is near"),
+        (["shell", "{url}/b", "-c", "[fetch('{url}/near'), response]"], "/near is near"),
         (["check", "pages"], "OK"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
 def test_a_page_is_shown_with_its_verdict_and_not_remembered(
-    site: Site, tmp_path: Path, command: list[str], shown: str
+    site: Site,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    mode: str,
+    kind: str,
+    command: list[str],
+    shown: str,
 ) -> None:
-    project = Project(tmp_path, site, f"sqlite:///{tmp_path}/index.sqlite")
+    project = Project(tmp_path, site, store_url(kind, request, tmp_path))
     project.remember("/a")
-    assert shown in project.scrapy(*command)
+    settings = [f"{name}={value}" for name, value in MODES[mode].items()]
+    options = [part for setting in settings for part in ("-s", setting)]
+    assert shown in project.scrapy(*command, *options)
     assert project.pages() == 1
 
 
-def test_a_page_is_looked_for_in_a_shared_index(site: Site, tmp_path: Path) -> None:
-    with RedisServer() as redis:
-        project = Project(tmp_path, site, redis.url)
-        project.remember("/a")
-        assert "/b is new" in project.scrapy("fetch", "{url}/b")
-        assert project.pages() == 1
+def test_the_shell_shows_pages_on_any_reactor(site: Site, tmp_path: Path) -> None:
+    project = Project(tmp_path, site, f"sqlite:///{tmp_path}/index.sqlite")
+    project.remember("/a")
+    command = ["shell", "{url}/b", "-c", "[fetch('{url}/near'), response]", "-s", "TWISTED_REACTOR="]
+    assert "/near is near" in project.scrapy(*command)
 
 
 def test_an_index_that_is_not_there_is_not_begun(site: Site, tmp_path: Path) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import uuid
+from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import attrs
+import pydantic
 import pytest
 import scrapy
 from scrapy.settings import Settings
 
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.page import PageReader
-from crawldedup.scrapy_plugin.item_text import ItemSettings, identity_in, page_in
+from crawldedup.scrapy_plugin.item_text import ItemSettings, identity_in, page_in, site_in
 
 PROSE = "The ferry leaves the island at seven in the morning and comes back long after dark every day of the year. " * 2
 
@@ -88,6 +90,18 @@ def test_an_item_without_its_text_is_not_judged_by_the_rest(item: dict[str, obje
     assert error.value.reason == reason
 
 
+def test_an_attribute_that_is_not_set_yet_is_a_field_that_is_missing() -> None:
+    @dataclass
+    class Unfinished:
+        body: str = field(init=False)
+        url: str = field(init=False)
+
+    with pytest.raises(PageError) as error:
+        page_in(Unfinished(), settings(["body"]))
+    assert error.value.reason == "no_field"
+    assert identity_in(Unfinished(), settings())[0] == ""
+
+
 @pytest.mark.parametrize(
     "name", [Article, "Article", f"{Article.__module__}.Article"], ids=["class", "short", "dotted"]
 )
@@ -103,20 +117,7 @@ def test_each_class_can_have_fields_of_its_own_which_its_subclasses_inherit(name
 
 def test_the_command_line_can_name_classes_too() -> None:
     assert settings('{"Article": ["title", "body"]}') == settings({"Article": ("title", "body")})
-    assert settings("title, body") == settings(["title", "body"])
-
-
-@pytest.mark.parametrize("plain_title", ["Fish & chips < 5", "Plain"])
-def test_markup_in_a_field_does_not_count_and_signs_in_the_others_do(plain_title: str) -> None:
-    reader = PageReader("text")
-    marked = {"title": plain_title, "body": f"<div class='x'><p>{PROSE}</p><script>track(17)</script></div>"}
-    bare = {"title": plain_title, "body": PROSE}
-    pages = [page_in(item, settings()) for item in (marked, bare)]
-    assert [page.is_html for page in pages] == [True, False]
-    with_markup = reader.read(pages[0].body, pages[0].encoding)
-    without = reader.read_text(pages[1].body.decode())
-    assert with_markup.verify == without.verify
-    assert with_markup.words == without.words
+    assert settings("title, body") == settings(["title", "body"]) == settings(' ["title", "body"]')
 
 
 @pytest.mark.parametrize("text", ["if a < b and c > d: e", "1 <2> 3", "a <- b, b -> c", "mail <someone@example.com>"])
@@ -139,7 +140,60 @@ def test_an_item_is_itself_by_its_url_with_the_fragment() -> None:
     assert identity("http://[broken")[0] == "http://[broken"
 
 
-@pytest.mark.parametrize("value", [None, "", "  ", True, ["a", "b"], 1.5])
+class Handle:
+    """Has no text but its address."""
+
+
+@pytest.mark.parametrize("name", ["SKU:1", "a b", "A?c=1&b=2", "e.com/t?c=1&b=2", "//e.com/t"])
+def test_a_name_that_is_no_url_counts_as_it_is_spelled(name: str) -> None:
+    assert identity_in({"url": name}, settings()) == (name, f"item {name}")
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (uuid.UUID(int=7), "00000000-0000-0000-0000-000000000007"),
+        (Decimal("7.50"), "7.50"),
+        (Path("a/b"), "a/b"),
+        (7, "7"),
+        ([uuid.UUID(int=7)], "00000000-0000-0000-0000-000000000007"),
+    ],
+)
+def test_what_has_a_text_is_a_name(value: object, name: str) -> None:
+    assert identity_in({"url": value}, settings())[0] == name
+
+
+def test_the_url_of_a_pydantic_item_is_its_identity() -> None:
+    item = pydantic.create_model("Item", url=(pydantic.HttpUrl, ...))(url="https://e.com/t?b=1&a=2")
+    assert identity_in(item, settings()) == identity_in({"url": "https://e.com/t?b=1&a=2"}, settings())
+
+
+@pytest.mark.parametrize(
+    ("item", "site"),
+    [
+        ({"url": "https://shop.e.co.uk/a"}, None),
+        ({"url": "https://shop.e.co.uk/a", "sku": "https://e.org/7"}, None),
+        ({"url": "https://shop.e.co.uk/a", "sku": "7"}, "e.co.uk"),
+        ({"url": ["https://shop.e.co.uk/a"], "sku": "//e.org/7"}, "e.co.uk"),
+        ({"url": "ftp://e.com/a"}, "e.com"),
+    ],
+)
+def test_the_site_of_an_item_is_that_of_its_url_whatever_its_name(item: dict[str, object], site: str | None) -> None:
+    name = str(item.get("sku", item["url"]))
+    assert site_in(item, name) == site
+
+
+@pytest.mark.parametrize("url", [None, "", "/a", "7", "https://", "http://[broken", True, Handle()])
+def test_the_site_of_an_item_without_a_whole_url_is_not_known(url: object) -> None:
+    item = {"url": url, "sku": "7"}
+    for identity in ("url", "sku"):
+        name, _ = identity_in(item, settings(CRAWLDEDUP_ITEM_IDENTITY=identity))
+        with pytest.raises(PageError) as error:
+            site_in(item, name)
+        assert error.value.reason == "no_site"
+
+
+@pytest.mark.parametrize("value", [None, "", "  ", True, ["a", "b"], 1.5, {"a": 1}, b"a", Article(), Handle()])
 def test_an_item_without_a_name_is_never_the_same_again(value: object) -> None:
     item = {"url": value}
     first, second = identity_in(item, settings()), identity_in(item, settings())
@@ -160,6 +214,8 @@ def test_an_item_without_a_name_is_never_the_same_again(value: object) -> None:
         ({"CRAWLDEDUP_ITEM_FIELDS": {5: ["body"]}}, "or a dict of classes"),
         ({"CRAWLDEDUP_ITEM_FIELDS": {"Article": {}}}, "it must be a list"),
         ({"CRAWLDEDUP_ITEM_FIELDS": '{"Article"'}, "or a dict of classes"),
+        ({"CRAWLDEDUP_ITEM_FIELDS": '["body"'}, "it must be a list"),
+        ({"CRAWLDEDUP_ITEM_FIELDS": "[]"}, "it must be a list"),
         (
             {"CRAWLDEDUP_ITEM_FIELDS": "body", "CRAWLDEDUP_ITEM_ACTION": "drop-items"},
             "CRAWLDEDUP_ITEM_ACTION is 'drop-items'; it must be 'drop' or 'mark'",

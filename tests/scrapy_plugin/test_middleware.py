@@ -145,6 +145,27 @@ def test_a_verdict_handed_on_in_meta_does_not_stick_to_a_page_that_is_not_judged
     assert Crawl().run(work).counts == {"checked": 1, "new": 1, "skipped/empty": 1}
 
 
+def test_the_browsers_tab_of_a_dropped_page_is_closed_and_that_of_a_kept_one_is_not() -> None:
+    closed = []
+
+    class Tab:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        async def close(self) -> None:
+            closed.append(self.name)
+
+    async def work(crawl: Crawl) -> None:
+        for name in "ab":
+            await crawl.page(name, "text", meta={"playwright_page": Tab(name)})
+
+    Crawl().run(work)
+    assert closed == ["b"]
+    closed.clear()
+    Crawl(action="mark").run(work)
+    assert closed == []
+
+
 def test_mark_lets_duplicates_pass_with_a_flag() -> None:
     async def work(crawl: Crawl) -> None:
         flags = [(await crawl.page(path, "text"))[1].flags for path in ("a", "b", "a")]  # type: ignore[union-attr]

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
-import sys
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,17 +21,19 @@ from crawldedup.scrapy_plugin.pool import ReaderPool
 from crawldedup.scrapy_plugin.settings import DedupSettings
 from crawldedup.scrapy_plugin.store_thread import StoreThread
 from crawldedup.scrapy_plugin.workers import InlineWorker
+from crawldedup.text.extract import TEXT_PROFILE
 
+from .crawling import ALL_MODES, crawl_apart
 from .fakes import FakeDeduplicator
 from .test_tally import Stats
 from .website import Site, article
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
+    from pathlib import Path
 
-    from tests.stores.backends import Backend
+    from .conftest import Crawler
 
-PROGRAM = Path(__file__).with_name("item_program.py")
 DOWN = StoreUnavailableError("The store at cache:6379 refuses the connection.")
 PROSE = article(1).body.decode().split("<p>", 1)[1].split("</p></article>")[0].replace("</p><p>", "\n")
 NEAR = article(1, changed_words=2).body.decode().split("<p>", 1)[1].split("</p></article>")[0].replace("</p><p>", "\n")
@@ -256,34 +254,6 @@ def test_it_is_not_there_where_a_person_looks_at_items() -> None:
         DedupItemPipeline.from_crawler(crawler)  # type: ignore[arg-type]
 
 
-@dataclass
-class Outcome:
-    exit_status: int
-    log: str
-    kept: list[dict[str, Any]] = field(default_factory=list)
-    dropped: list[list[str]] = field(default_factory=list)
-    stats: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        prefix = "crawldedup/"
-        return {name.removeprefix(prefix): value for name, value in self.stats.items() if name.startswith(prefix)}
-
-
-def crawl(folder: Path, items: list[dict[str, Any]], *, pages: list[str] | None = None, **settings: Any) -> Outcome:
-    report = folder / "report.json"
-    task = {
-        "items": items,
-        "pages": pages or [],
-        "report": str(report),
-        "settings": {"CRAWLDEDUP_ITEM_FIELDS": ["body"], **settings},
-    }
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM)], cwd=folder, input=json.dumps(task), text=True, capture_output=True, timeout=60
-    )
-    return Outcome(done.returncode, done.stderr, **(json.loads(report.read_text()) if report.exists() else {}))
-
-
 def item(name: str, body: str | None = PROSE) -> dict[str, Any]:
     return {"url": f"https://e.com/{name}", "body": body}
 
@@ -298,42 +268,7 @@ ITEMS = [
 ]
 
 
-def test_a_crawl_drops_repeated_items_on_every_store(backend: Backend, tmp_path: Path) -> None:
-    outcome = crawl(tmp_path, ITEMS, CRAWLDEDUP_STORE=backend.url, CRAWLDEDUP_NAMESPACE="news", CRAWLDEDUP_TTL="1d")
-    assert outcome.exit_status == 0
-    assert [kept["url"].rpartition("/")[2] for kept in outcome.kept] == ["empty", "a", "other", "a"]
-    assert [url.rpartition("/")[2] for url, _ in outcome.dropped] == ["near", "copy"]
-    assert all(reason.endswith("of https://e.com/a") for _, reason in outcome.dropped)
-    assert outcome.counts["item/checked"] == 5
-    assert outcome.counts["item/dropped"] == 2
-    assert outcome.counts["item/revisit"] == 1
-    assert outcome.counts["item/skipped/no_field"] == 1
-    assert outcome.stats["item_dropped_count"] == 2
-    assert outcome.stats.get("log_count/WARNING", 0) == outcome.stats.get("log_count/ERROR", 0) == 0
-    if backend.name != "memory":
-        with Deduplicator(backend.url, namespace="news.items", extractor="text") as index:
-            assert index.info().pages == 2
-        with Deduplicator(backend.url, namespace="news") as pages:
-            assert pages.info().pages == 0
-
-
-@pytest.mark.parametrize(
-    "mode",
-    [
-        pytest.param({"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}, id="select"),
-        pytest.param({"TWISTED_REACTOR_ENABLED": False}, id="no reactor"),
-    ],
-)
-def test_every_reactor_mode_will_do(tmp_path: Path, mode: dict[str, Any]) -> None:
-    outcome = crawl(tmp_path, ITEMS, **mode)
-    assert [url.rpartition("/")[2] for url, _ in outcome.dropped] == ["near", "copy"]
-    assert outcome.stats.get("log_count/ERROR", 0) == 0
-
-
-def test_a_later_crawl_knows_the_items_of_an_earlier_one(tmp_path: Path) -> None:
-    settings = {"CRAWLDEDUP_STORE": f"sqlite:///{tmp_path}/index.sqlite"}
-    assert crawl(tmp_path, [item("a")], **settings).dropped == []
-    assert len(crawl(tmp_path, [item("b")], **settings).dropped) == 1
+WITH_ITEMS: dict[str, Any] = {"CRAWLDEDUP_ITEM_FIELDS": ["body"]}
 
 
 @pytest.fixture(scope="module")
@@ -350,20 +285,87 @@ def site() -> Iterator[Site]:
         yield running
 
 
-def test_pages_and_items_are_judged_beside_each_other_and_never_meet(site: Site, tmp_path: Path) -> None:
-    pages = [site.url + path for path in ("/a", "/b", "/c")]
+def test_a_crawl_drops_repeated_items(site: Site, crawl: Crawler, store: str) -> None:
+    # Without the add-on, which judges pages.
+    pipelines = {"crawldedup.scrapy_plugin.pipeline.DedupItemPipeline": 100}
     outcome = crawl(
-        tmp_path,
-        [item("c", OTHER)],
-        pages=pages,
-        ADDONS={"crawldedup.Addon": 500},
-        CRAWLDEDUP_EXTRACTOR="text",
+        site,
+        [],
+        items=ITEMS,
+        ADDONS={},
+        ITEM_PIPELINES=pipelines,
+        CRAWLDEDUP_STORE=store,
+        CRAWLDEDUP_NAMESPACE="news",
+        CRAWLDEDUP_TTL="1d",
+        **WITH_ITEMS,
+    )
+    kept, dropped = outcome.report["kept"], outcome.report["refused"]
+    assert [item["url"].rpartition("/")[2] for item in kept] == ["empty", "a", "other", "a"]
+    assert [url.rpartition("/")[2] for url, _ in dropped] == ["near", "copy"]
+    assert all(reason.endswith("of https://e.com/a") for _, reason in dropped)
+    assert outcome.counts == {
+        "item/checked": 5,
+        "item/new": 2,
+        "item/duplicate/near": 1,
+        "item/duplicate/exact": 1,
+        "item/revisit": 1,
+        "item/dropped": 2,
+        "item/skipped/no_field": 1,
+    }
+    assert outcome.report["stats"]["item_dropped_count"] == 2
+    assert outcome.errors == []
+    if store != "memory://":
+        with Deduplicator(store, namespace="news.items", extractor="text") as index:
+            assert index.info().pages == 2
+        with Deduplicator(store, namespace="news") as pages:
+            assert pages.info().pages == 0
+
+
+def test_so_does_one_on_another_reactor(site: Site, tmp_path: Path) -> None:
+    outcome = crawl_apart(site, tmp_path, [], items=ITEMS, **WITH_ITEMS, **ALL_MODES["select"])
+    assert [url.rpartition("/")[2] for url, _ in outcome.report["refused"]] == ["near", "copy"]
+    assert outcome.report["stats"].get("log_count/ERROR", 0) == 0
+
+
+@pytest.mark.parametrize("item_class", ["Item", "dataclass", "attrs", "pydantic"])
+@pytest.mark.parametrize("action", ["drop", "mark"])
+def test_items_may_be_of_any_class_that_scrapy_knows(site: Site, crawl: Crawler, item_class: str, action: str) -> None:
+    outcome = crawl(site, [], items=ITEMS, item_class=item_class, CRAWLDEDUP_ITEM_ACTION=action, **WITH_ITEMS)
+    kept = {item["url"].rpartition("/")[2]: item for item in outcome.report["kept"]}
+    if action == "drop":
+        assert list(kept) == ["empty", "a", "other"]
+        assert [url.rpartition("/")[2] for url, _ in outcome.report["refused"]] == ["near", "copy"]
+    else:
+        assert list(kept) == ["empty", "a", "near", "other", "copy"]
+        assert [item["dedup_kind"] for item in kept.values()] == [
+            None,
+            "revisit",  # it came twice
+            "near_duplicate",
+            "new",
+            "exact_duplicate",
+        ]
+        assert kept["near"]["dedup_original"] == "https://e.com/a"
+    assert outcome.errors == []
+
+
+def test_a_later_crawl_knows_the_items_of_an_earlier_one(site: Site, crawl: Crawler, lasting_store: str) -> None:
+    settings = {"CRAWLDEDUP_STORE": lasting_store, **WITH_ITEMS}
+    assert crawl(site, [], items=[item("a")], **settings).report["refused"] == []
+    assert len(crawl(site, [], items=[item("b")], **settings).report["refused"]) == 1
+
+
+def test_pages_and_items_are_judged_beside_each_other_and_never_meet(site: Site, crawl: Crawler, store: str) -> None:
+    outcome = crawl(
+        site,
+        ["/a", "/b", "/c"],
+        items=[item("c", OTHER)],
         CRAWLDEDUP_ACTION="mark",
-        CRAWLDEDUP_STORE=f"sqlite:///{tmp_path}/index.sqlite",
+        CRAWLDEDUP_STORE=store,
+        **WITH_ITEMS,
     )
     # The page passes, its item does not.
-    assert [kept["url"] for kept in outcome.kept] == ["https://e.com/c", pages[0], pages[2]]
-    assert [url for url, _ in outcome.dropped] == [pages[1]]
+    assert [kept["url"] for kept in outcome.report["kept"]] == ["https://e.com/c", "/a", "/c"]
+    assert [url for url, _ in outcome.report["refused"]] == ["/b"]
     assert outcome.counts == {
         "skipped/content_type": 1,
         "checked": 3,
@@ -376,27 +378,28 @@ def test_pages_and_items_are_judged_beside_each_other_and_never_meet(site: Site,
     }
 
 
-def test_a_wrong_setting_ends_the_crawl_with_one_line(tmp_path: Path) -> None:
-    outcome = crawl(tmp_path, [item("a")], CRAWLDEDUP_ITEM_ACTION="marc")
+def test_a_wrong_setting_ends_the_crawl_with_one_line(site: Site, crawl: Crawler) -> None:
+    outcome = crawl(site, [], items=[item("a")], CRAWLDEDUP_ITEM_ACTION="marc", **WITH_ITEMS)
     assert "Traceback" not in outcome.log
     (line,) = [line for line in outcome.log.splitlines() if " ERROR: " in line]
     assert "CRAWLDEDUP_ITEM_ACTION is 'marc'; it must be 'drop' or 'mark'." in line
 
 
-def test_an_index_of_another_profile_ends_the_crawl_with_one_line(tmp_path: Path) -> None:
-    store = f"sqlite:///{tmp_path}/index.sqlite"
-    with Deduplicator(store, namespace="default.items", extractor="text", distinguish="nothing") as other:
+def test_an_index_of_another_profile_ends_the_crawl_with_one_line(
+    site: Site, crawl: Crawler, lasting_store: str
+) -> None:
+    with Deduplicator(lasting_store, namespace="default.items", extractor="text", distinguish="nothing") as other:
         other.check("https://e.com/", text=PROSE)
-    outcome = crawl(tmp_path, [item("a")], CRAWLDEDUP_STORE=store)
-    assert outcome.stats["finish_reason"] == "crawldedup_error"
+    outcome = crawl(site, [], items=[item("a")], CRAWLDEDUP_STORE=lasting_store, **WITH_ITEMS)
+    assert outcome.report["stats"]["finish_reason"] == "crawldedup_error"
     assert "Traceback" not in outcome.log
     (line,) = [line for line in outcome.log.splitlines() if " ERROR: " in line]
-    assert "text2.nothing" in line
+    assert f"{TEXT_PROFILE}.nothing" in line
 
 
-def test_a_dropped_item_is_logged_safely_and_not_as_a_warning(tmp_path: Path) -> None:
+def test_a_dropped_item_is_logged_safely_and_not_as_a_warning(site: Site, crawl: Crawler) -> None:
     items = [{"url": "https://e.com/\x1b[2Ja", "body": PROSE}, item("b")]
-    outcome = crawl(tmp_path, items)
+    outcome = crawl(site, [], items=items, **WITH_ITEMS)
     (line,) = [line for line in outcome.log.splitlines() if "Dropped: " in line]
     assert " DEBUG: " in line
     assert r"exact duplicate of https://e.com/\x1b[2Ja" in line

@@ -55,8 +55,9 @@ def test_a_process_with_a_page_that_never_ends_is_killed() -> None:
     pool = ReaderPool(make_worker, 1, limit_seconds=60, clock=clock)
     pool.start()
     assert pool.read(page("first")).result(30) == "first"
-    stuck = pool.read(page("forever"))
-    while not stuck.running():
+    stuck, behind = pool.read(page("forever")), pool.read(page("behind"))
+    # A page that was sent ahead is running, too.
+    while not behind.running():
         time.sleep(0.01)
     while not stuck.done():
         time.sleep(0.01)
@@ -66,6 +67,7 @@ def test_a_process_with_a_page_that_never_ends_is_killed() -> None:
         stuck.result(10)
     process = workers[0]._process
     assert process is None or process.wait(10) == -9
+    assert behind.result(30) == "behind"
     assert pool.read(page("next")).result(30) == "next"
     pool.close().result(10)
 
@@ -73,11 +75,12 @@ def test_a_process_with_a_page_that_never_ends_is_killed() -> None:
 def test_a_dying_worker_fails_its_page_only() -> None:
     pool = ReaderPool(lambda: ProcessWorker(FakeReader()), 1)  # type: ignore[arg-type]
     pool.start()
-    results = [pool.read(page(text)) for text in ("one", "crash", "two")]
+    results = [pool.read(page(text)) for text in ("one", "crash", "two", "three")]
     assert results[0].result(30) == "one"
     with pytest.raises(WorkerError):
         results[1].result(30)
     assert results[2].result(30) == "two"
+    assert results[3].result(30) == "three"
     pool.close().result(10)
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from scrapy.settings import Settings
@@ -9,9 +9,6 @@ from scrapy.settings import Settings
 from crawldedup.errors import ConfigurationError
 from crawldedup.scrapy_plugin.middleware import deduplicator_for
 from crawldedup.scrapy_plugin.settings import DedupSettings, default_workers, is_enabled
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def read(**given: object) -> DedupSettings:
@@ -54,6 +51,7 @@ def test_defaults() -> None:
         ("CANONICAL", "compare", "compare"),
         ("REVISIT", "drop", "drop"),
         ("ALLOW", r"/(a|b),\d{1,2}", (re.compile(r"/(a|b),\d{1,2}"),)),
+        ("ALLOW", [], ()),
         ("DENY", ["x", re.compile("Y", re.IGNORECASE)], (re.compile("x"), re.compile("Y", re.IGNORECASE))),
     ],
 )
@@ -87,6 +85,13 @@ def test_values_as_code_and_command_line_give_them(name: str, given: object, rea
         ("REVISIT", "skip"),
         ("ALLOW", 7),
         ("DENY", [b"bytes"]),
+        ("DENY", ""),
+        ("ALLOW", ["/news/", ""]),
+        ("DENY", re.compile("")),
+        ("ITEM_ACTION", "marc"),
+        ("ITEM_ACTION", ""),
+        ("ITEM_IDENTITY", " "),
+        ("ITEM_IDENTITY", ["sku"]),
         ("STORE", ""),
         ("NAMESPACE", 7),
         ("TTL", 1.5),
@@ -129,6 +134,7 @@ def test_the_store_falls_back_to_redis_then_to_the_job_directory(tmp_path: Path)
     job = str(tmp_path / "job")
     assert read(JOBDIR=job).store == f"sqlite:///{job}/crawldedup.sqlite"
     assert read(JOBDIR=job, REDIS_URL="redis://cache").store == "redis://cache"
+    assert not Path(job).exists(), "who only looks at an index leaves no trace"
     own = read(JOBDIR=job, REDIS_URL="redis://cache", CRAWLDEDUP_STORE="redis://own")
     assert own.store == "redis://own"
 

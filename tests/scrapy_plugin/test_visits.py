@@ -2,19 +2,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawldedup.scrapy_plugin.visits import Visits, visit_key
+from crawldedup.scope import page_key
+from crawldedup.scrapy_plugin.visits import Visits
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def test_a_visit_is_known_by_url_request_and_scope() -> None:
-    usual = visit_key("https://e.com/?a=1&b=2", None, "")
-    assert visit_key("https://e.com/?b=2&a=1#top", None, "") == usual
+    usual = page_key("", "https://e.com/?a=1&b=2", None)
+    assert page_key("", "https://e.com/?b=2&a=1#top", None) == usual
     others = {
-        visit_key("https://e.com/?a=1", None, ""),
-        visit_key("https://e.com/?a=1&b=2", "POST", ""),
-        visit_key("https://e.com/?a=1&b=2", None, "news"),
+        page_key("", "https://e.com/?a=1", None),
+        page_key("", "https://e.com/?a=1&b=2", "POST"),
+        page_key("news", "https://e.com/?a=1&b=2", None),
     }
     assert len(others) == 3
     assert usual not in others

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -38,13 +39,19 @@ def worker(request: pytest.FixtureRequest) -> PageWorker:
 
 
 def read(worker: PageWorker, text: str, **how: Any) -> object:
-    return worker.read(Page(text.encode("utf-8"), how.pop("encoding", "utf-8"), **how))
+    worker.send(page(text, **how))
+    return worker.receive()
+
+
+def page(text: str, **how: Any) -> Page:
+    return Page(text.encode("utf-8"), how.pop("encoding", "utf-8"), **how)
 
 
 def test_pages_are_read(worker: PageWorker) -> None:
     assert read(worker, "Grüße") == "Grüße"
     assert read(worker, "plain", is_html=False) == "plain"
-    assert worker.read(Page("Grüße".encode("latin-1"), "utf-8", is_html=False)) == "Gr\ufffd\ufffde"
+    worker.send(Page("Grüße".encode("latin-1"), "utf-8", is_html=False))
+    assert worker.receive() == "Gr\ufffd\ufffde"
     assert len(str(read(worker, "x" * 3_000_000))) == 3_000_000
 
 
@@ -62,6 +69,15 @@ def test_errors_of_a_page_arrive_and_the_worker_goes_on(worker: PageWorker) -> N
     assert read(worker, "next") == "next"
 
 
+def test_pages_are_received_in_the_order_in_which_they_were_sent(worker: PageWorker) -> None:
+    for text in ("one", "page error", "three"):
+        worker.send(page(text))
+    assert worker.receive() == "one"
+    with pytest.raises(PageError):
+        worker.receive()
+    assert worker.receive() == "three"
+
+
 def test_output_of_a_library_does_not_break_the_protocol(process: ProcessWorker) -> None:
     assert read(process, "print") == "print"
     assert read(process, "next") == "next"
@@ -76,6 +92,24 @@ def test_a_page_that_kills_its_process_costs_itself_only(process: ProcessWorker)
     with pytest.raises(WorkerError, match="killed by signal 9"):
         read(process, "crash")
     assert read(process, "next") == "next"
+
+
+def test_pages_behind_one_that_kills_its_process_are_read_by_the_next(process: ProcessWorker) -> None:
+    for text in ("before", "crash", "behind", "pid"):
+        process.send(page(text))
+    assert process.receive() == "before"
+    with pytest.raises(WorkerError, match="killed by signal 9"):
+        process.receive()
+    assert process.receive() == "behind"
+    assert int(str(process.receive())) != os.getpid()
+    assert read(process, "next") == "next"
+
+
+def test_a_process_that_died_while_idle_fails_the_page_that_finds_out(process: ProcessWorker) -> None:
+    os.kill(int(str(read(process, "pid"))), signal.SIGKILL)
+    with pytest.raises(WorkerError, match="killed by signal 9"):
+        read(process, "one")
+    assert read(process, "two") == "two"
 
 
 def test_a_process_that_cannot_start_is_not_started_for_every_page() -> None:
@@ -110,7 +144,8 @@ def test_a_script_without_a_main_guard_is_not_run_again() -> None:
         "from scrapy_plugin_fakes import FakeReader\n"
         "print('the script runs')\n"
         "worker = ProcessWorker(FakeReader())\n"
-        "print(worker.read(Page(b'hello', None)))\n"
+        "worker.send(Page(b'hello', None))\n"
+        "print(worker.receive())\n"
     ).replace("scrapy_plugin_fakes", FakeReader.__module__)
     run = subprocess.run(
         [sys.executable, "-"],

@@ -26,6 +26,7 @@ class Answer(NamedTuple):
     status: int = 200
     content_type: str = "text/html; charset=utf-8"
     headers: Mapping[str, str] = {}
+    missing_bytes: int = 0  # that are promised, before the connection ends
 
 
 def article(seed: int, *, changed_words: int = 0, words: int = 300, head: str = "") -> Answer:
@@ -73,7 +74,8 @@ class Site:
                 for name, value in answer.headers.items():
                     self.send_header(name, value)
                 self.send_header("Content-Type", answer.content_type)
-                self.send_header("Content-Length", str(len(answer.body)))
+                self.send_header("Content-Length", str(len(answer.body) + answer.missing_bytes))
+                self.close_connection = answer.missing_bytes > 0
                 self.end_headers()
                 if self.command != "HEAD":
                     self.wfile.write(answer.body)

@@ -554,7 +554,6 @@ class TestTrouble:
         assert store.info().pages == 40
         assert members(cluster) == 80
 
-
     def test_a_full_cluster_is_joined_and_tells_what_it_knows(self, store: ClusterStore, cluster: ClusterSetup) -> None:
         for number in range(20):
             store.check_and_add(ask(number))

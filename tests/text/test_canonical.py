@@ -54,6 +54,13 @@ def test_what_visitors_may_have_written_is_no_claim_of_the_page() -> None:
         ('<x>; rel=preload; title="<y>; rel=canonical"', None),
         ("</a>", None),
         ("nonsense; rel=canonical", None),
+        ("</a>; rel=next; rel=canonical", None),
+        (r'</a>; title="\"; rel=canonical; x=\""', None),
+        (r'</a>; title="an \"a\""; rel=canonical', "https://e.com/a"),
+        ("</a>; rel=canonical; rel=next", "https://e.com/a"),
+        ("</a>; rel=canonical; anchor=/other", None),
+        ('</a>; Anchor="https://e.com/other"; rel=canonical', None),
+        ("</a>; rel=canonical; anchor=/other, </b>; rel=canonical", "https://e.com/b"),
         ("<" * 9000, None),
     ],
 )

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from lxml.html import fromstring
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.text.amounts import numbers, plain, prices
+from crawldedup.text.buttons import buy_controls
+from crawldedup.text.declared import declarations
 from crawldedup.text.facts import check_distinguish, page_facts, text_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PROSE = (
     "The ferry to the outer islands leaves at dawn, and by the time the fog has lifted the harbour is already out "
@@ -185,6 +191,7 @@ NOT_PRODUCTS = {
     + "<div itemscope itemtype='http://schema.org/Product'><meta itemprop='name' content='Lamps 24'></div>",
     "a part of a work for sale": NAMED + script({"@type": "WebPage", "isPartOf": product(offers=offer(3))}),
     "another product is declared": NAMED + script(product(name="Cork tile", offers=offer(3))),
+    "a weekday and a date": "<h1>Storm lantern</h1><p>Fr 24.12</p>",
     "a chapter's number": "<h1>Storm lantern</h1><p>6.5 원래 이야기</p><p>7.3 đưa</p><p>3 frames</p>",
 }
 
@@ -235,6 +242,8 @@ PASSING = [
     "<p>Delivery by 24 November</p>",
     "<p>Lieferzeit: 3 Tage</p>",
     "<p>在庫: 3</p>",
+    "<p>When <select class='delivery-slot' name='slot'><option selected>Monday</option></select></p>",
+    "<p>Ready <select id='stock'><option selected>in 3 days</option></select></p>",
     "<p>24.11.2024</p>",
     "<section class='related'><h2>More</h2><p>Cork, 3 cm</p><p>£3.00</p></section>",
     "<div id='recently_viewed'><p>Colour: red</p></div>",
@@ -441,6 +450,14 @@ def test_a_misspelt_choice_is_refused() -> None:
         ("Fr. 49.90", ["chf49.9"]),
         ("4 990 Ft", ["huf4990"]),
         ("Fr. 12. Mai", []),
+        ("Fr 24.12", []),
+        ("Fr. 7.1", []),
+        ("Fr 24.12 –", []),
+        ("Fr. 24.12.–", ["chf24.12"]),
+        ("Fr. 24.–", ["chf24"]),
+        ("Fr. 19.50", ["chf19.5"]),
+        ("Fr. 32.10", ["chf32.1"]),
+        ("SFr. 9.10", ["chf9.1"]),
         ("13 ft", []),
         ("a cliff of 1,300 ft", []),
         ("(1,-1)", []),
@@ -449,6 +466,12 @@ def test_a_misspelt_choice_is_refused() -> None:
 )
 def test_prices(text: str, expected: list[str]) -> None:
     assert [str(price) for price in prices(plain(text))] == expected
+
+
+def test_what_could_be_a_friday_is_a_price_where_it_is_marked_as_one() -> None:
+    assert [str(price) for price in prices("fr. 9.10", bare=True)] == ["chf9.1"]
+    shown = "<h1>Storm lantern</h1><p class='price'><b>Fr. 9.10</b></p>"
+    assert "price chf9.1" in facts(page(shown))
 
 
 def test_numbers_have_their_units() -> None:
@@ -470,6 +493,7 @@ HOSTILE = {
     "headings": "<h1>" * 100 + "x" + "</h1>" * 100,
     "nested lists in JSON": script("[" * 200_000),
     "endless spaces in JSON": script('{"@type": "Product",' + " " * 200_000 + "x"),
+    "semicolons after JSON": script("{" + ";" * 499_000) * 14,
     "slashes before JSON": script("/*" * 100_000),
     "a huge number in JSON": script('{"@type": "Product", "sku": ' + "9" * 100_000 + "}"),
     "odd values in JSON": script(product(name=[], offers=[None, 7, "x", {"price": True}], sku={"a": 1}, color=[[[]]])),
@@ -479,6 +503,7 @@ HOSTILE = {
     "choices": "<select><option selected>a</select>" * 50_000,
     "radio buttons": "<label><input type=radio checked>a</label>" * 50_000,
     "buttons": "<p>£1</p><button>Buy now</button>" * 50_000,
+    "radio buttons in one label": "<label>" + "<input type=radio checked>" * 100_000,
     "nested entries": "<ul>" + "<li>" * 100 + "<li>a" * 50_000,
     "attributes without an end": "class=price class=" * 50_000,
     "separators": "<title>" + " - a" * 100_000,
@@ -486,8 +511,58 @@ HOSTILE = {
 }
 
 
+EMPTY = "<i></i>" * 1_000
+
+
+@pytest.mark.parametrize("tag", ["button", "a href='#'"])
+def test_a_button_is_not_searched_for_its_text(tag: str) -> None:
+    """Or else, of 200 within each other, each would be searched to the end."""
+    near, far = (fromstring(f"<p><{tag}>{between}Add to cart</{tag.split()[0]}></p>") for between in ("<i></i>", EMPTY))
+    assert len(buy_controls(near)) == 1
+    assert buy_controls(far) == set()
+
+
+@pytest.mark.parametrize("tag", ["label", "select"])
+def test_a_choice_is_not_searched_for_its_text(tag: str) -> None:
+    inner = "<input type='radio' checked>" if tag == "label" else "<option selected>"
+    near, far = (facts(page(f"{PRICED}<{tag}>{inner}{between}Red</{tag}>")) for between in ("<i></i>", EMPTY))
+    assert near == [*facts(page(PRICED)), "row red"]
+    assert far != near
+
+
+def test_markup_is_not_searched_for_its_text() -> None:
+    marked = "<div itemscope itemtype='http://schema.org/Product'><b itemprop='color'>{}Red</b></div>"
+    near, far = (declarations(fromstring(page(marked.format(between)))) for between in ("<i></i>", EMPTY))
+    assert [set(found.products[0].attributes) for found in (near, far)] == [{"Red"}, set()]
+
+
+MANY = [f"x{number}y" for number in range(1_000)]
+
+
+def in_json(values: list[str]) -> str:
+    return script(product(hasVariant=[{"material": values[first : first + 20]} for first in range(0, 1_000, 20)]))
+
+
+def in_markup(values: list[str]) -> str:
+    members = "".join(f"<meta itemprop='material' content='{value}'>" for value in values)
+    return f"<div itemscope itemtype='http://schema.org/Product'><b itemprop='name'>Storm lantern</b>{members}</div>"
+
+
+@pytest.mark.parametrize("declared", [in_json, in_markup])
+def test_of_very_many_values_of_a_product_the_same_few_are_taken(declared: Callable[[list[str]], str]) -> None:
+    found, turned = (facts(page(PRICED + declared(values))) for values in (MANY, MANY[::-1]))
+    assert 100 < len(found) < 300
+    assert found == turned
+
+
+def test_of_very_many_products_the_first_are_read() -> None:
+    scripts = script([product(name=f"Lamp {number}") for number in range(900)]) * 3
+    assert len(declarations(fromstring(page(scripts))).products) == 1_000
+
+
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_pages_are_read(body: str) -> None:
-    for distinguish in ("products", "numbers"):
-        found = page_facts(page(PRICED + body), body, distinguish)
+    # Behind a main text as long as the page, products are not looked for.
+    for main, distinguish in ((PROSE, "products"), (body, "numbers")):
+        found = page_facts(page(PRICED + body), main, distinguish)
         assert found is None or "\n\n" not in found

@@ -15,7 +15,6 @@ class NewsSpider(SiteSpider):
     name = "news"
     custom_settings = {
         "CRAWLDEDUP_DEFAULT": False,
-        "ITEM_PIPELINES": {"crawldedup.scrapy_plugin.pipeline.DedupItemPipeline": 100},
         "CRAWLDEDUP_ITEM_FIELDS": ["body"],
     }
 

@@ -1,0 +1,467 @@
+"""What the add-on costs a Scrapy crawl: pages a second, where the time goes, a late event loop, memory.
+
+    python benchmarks/scrapy_throughput.py throughput                 # Debian documentation, downloaded
+    python benchmarks/scrapy_throughput.py throughput --html FOLDER   # pages of your own
+    python benchmarks/scrapy_throughput.py parts | stall | memory
+
+Each crawl is a process of its own: a spider gets pages from a web server on this machine, 16 at a time and without
+a delay, takes a title, headings and links out of each by selectors, and yields an item. The server is another
+process, answers from memory, and its processor time is in the tables, for it is taken from the crawl's where cores are
+few. Crawls with and without the add-on alternate, so that both see the same moods of the machine; a ratio is that
+of two neighbours.
+
+A crawl like this one is the hardest case: no network to wait for, so that Scrapy takes a whole core and everything
+that the add-on does in its process is taken from the crawl. The action is "mark", unless told otherwise: dropped
+pages would spare the callback, and so flatter the add-on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import redis
+from rich.console import Console
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.redis_server import make_table, progress
+from benchmarks.scrapy_crawl import TICK_SECONDS, CrawlError, Outcome, Task, cpu_seconds, run_crawl
+from benchmarks.scrapy_site import Folder, Generated, choose_pages, documentation, serving
+from crawldedup.errors import CrawlDedupError, PageError
+from crawldedup.hashing.fingerprint import MIN_WORDS
+from crawldedup.page import PageReader
+from crawldedup.scrapy_plugin.settings import ACTIONS, default_workers
+from crawldedup.scrapy_plugin.workers import Page, ProcessWorker
+from crawldedup.text.extract import PageText, extract_page, get_extractor
+from tests.servers import RedisServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from benchmarks.scrapy_site import Server
+    from crawldedup.text.extract import Extractor
+
+    Advance = Callable[[int], None]
+
+EXTRACTORS = ("resiliparse", "trafilatura")
+STORES = ("memory", "sqlite", "redis")
+PREFIX = "CRAWLDEDUP_"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How the add-on is set; `extractor` None is a crawl without it."""
+
+    extractor: str | None
+    store: str = "memory"
+    workers: int = 0
+
+    @property
+    def label(self) -> tuple[str, str, str]:
+        if self.extractor is None:
+            return ("without the add-on", "", "")
+        return (self.extractor, self.store, str(self.workers or "none"))
+
+
+@dataclass(frozen=True)
+class Crawl:
+    """A crawl, and the processor time that the two servers took meanwhile."""
+
+    setup: Setup
+    outcome: Outcome
+    site_seconds: float
+    store_server_seconds: float
+
+    def milliseconds(self, name: str) -> float:
+        """One of the outcome's or this crawl's times, a page."""
+        seconds = getattr(self, name) if hasattr(self, name) else getattr(self.outcome, name)
+        return float(seconds) * 1e3 / self.outcome.pages
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A crawl without the add-on and one with it, one after the other."""
+
+    off: Crawl
+    on: Crawl
+
+    @property
+    def ratio(self) -> float:
+        """Pages a second with the add-on over pages a second without."""
+        return self.on.outcome.pages_a_second / self.off.outcome.pages_a_second
+
+
+WITHOUT = Setup(None)
+
+
+def crawl(server: Server, setup: Setup, options: argparse.Namespace, advance: Advance) -> Crawl:
+    """One crawl. Raises CrawlError."""
+    with contextlib.ExitStack() as stack:
+        url, store_seconds = "memory://", _no_seconds
+        if setup.store == "sqlite":
+            url = f"sqlite:///{stack.enter_context(tempfile.TemporaryDirectory())}/index.sqlite"
+        elif setup.store == "redis" and setup.extractor:
+            redis_server = stack.enter_context(RedisServer())
+            url, store_seconds = redis_server.url, lambda: _redis_seconds(redis_server)
+        settings = {f"{PREFIX}{name}": value for name, value in options.set}
+        settings |= {
+            f"{PREFIX}STORE": url,
+            f"{PREFIX}EXTRACTOR": setup.extractor,
+            f"{PREFIX}WORKERS": setup.workers,
+            f"{PREFIX}ACTION": options.action,
+            "DOWNLOAD_DELAY": options.delay,
+        }
+        task = Task(server.base, list(server.paths), addon=bool(setup.extractor), settings=settings)
+        before, store_before = server.cpu_seconds(), store_seconds()
+        outcome = run_crawl(task, advance)
+        return Crawl(setup, outcome, server.cpu_seconds() - before, store_seconds() - store_before)
+
+
+def _no_seconds() -> float:
+    return 0.0
+
+
+def _redis_seconds(server: RedisServer) -> float:
+    info: dict[str, Any] = redis.Redis.from_url(server.url).info("cpu")
+    return float(info["used_cpu_user"] + info["used_cpu_sys"])
+
+
+def pairs(server: Server, setups: Sequence[Setup], options: argparse.Namespace, what: str) -> dict[Setup, list[Pair]]:
+    """Pairs of crawls for each setup, `options.repeat` of each."""
+    measured: dict[Setup, list[Pair]] = {setup: [] for setup in setups}
+    total = 2 * options.repeat * len(setups) * len(server.paths)
+    with progress(what, total) as advance:
+        for number in range(options.repeat):
+            for setup in setups:
+                # Whichever comes second may find the machine warmer, or busier.
+                order = (WITHOUT, setup) if number % 2 == 0 else (setup, WITHOUT)
+                done = {one.extractor: crawl(server, one, options, advance) for one in order}
+                measured[setup].append(Pair(done[None], done[setup.extractor]))
+    return measured
+
+
+def median_of(crawls: Sequence[Crawl], name: str) -> float:
+    return statistics.median(one.milliseconds(name) for one in crawls)
+
+
+def setups_of(options: argparse.Namespace, stores: Sequence[str]) -> list[Setup]:
+    return [
+        Setup(extractor, store, default_workers(extractor) if options.workers is None else options.workers)
+        for extractor in options.extractors
+        for store in stores
+    ]
+
+
+# --- commands -------------------------------------------------------------------------------------------------------
+
+
+def throughput(options: argparse.Namespace, console: Console) -> Any:
+    """Pages a second with the add-on and without."""
+    with real_site(options) as server:
+        measured = pairs(server, setups_of(options, options.stores), options, "throughput")
+    table = make_table(
+        f"{options.pages:,} pages, {options.repeat} pairs of crawls; medians, and processor ms a page",
+        *("extractor", "store", "workers", "pages/s off", "pages/s on", "on / off", "lowest", "highest"),
+        *("Scrapy off", "Scrapy on", "workers", "store server", "web server", "duplicates"),
+    )
+    for setup, of_setup in measured.items():
+        ratios = [pair.ratio for pair in of_setup]
+        on, off = [pair.on for pair in of_setup], [pair.off for pair in of_setup]
+        table.add_row(
+            *setup.label,
+            f"{statistics.median(one.outcome.pages_a_second for one in off):.0f}",
+            f"{statistics.median(one.outcome.pages_a_second for one in on):.0f}",
+            f"{statistics.median(ratios):.2f}",
+            f"{min(ratios):.2f}",
+            f"{max(ratios):.2f}",
+            f"{median_of(off, 'cpu_seconds'):.2f}",
+            f"{median_of(on, 'cpu_seconds'):.2f}",
+            f"{median_of(on, 'worker_seconds'):.2f}",
+            f"{median_of(on, 'store_server_seconds'):.2f}",
+            f"{median_of(on, 'site_seconds'):.2f}",
+            f"{statistics.median(one.outcome.duplicates / one.outcome.pages for one in on):.0%}",
+        )
+    console.print(table)
+    return [asdict(pair) for of_setup in measured.values() for pair in of_setup]
+
+
+def parts(options: argparse.Namespace, console: Console) -> Any:
+    """Processor time of each part of a crawl with the add-on."""
+    figures = []
+    with real_site(options) as server:
+        measured = pairs(server, setups_of(options, options.stores), options, "parts")
+        for setup, of_setup in measured.items():
+            assert setup.extractor is not None
+            reading = reading_times(server, setup.extractor)
+            rows = part_rows(setup, reading, of_setup)
+            total = sum(row.milliseconds for row in rows)
+            extractor, store, workers = setup.label
+            title = f"{extractor}, {store}, workers: {workers}; processor ms a page"
+            table = make_table(title, "part", "where", "ms", "share")
+            for row in rows:
+                share = row.milliseconds / total
+                table.add_row(row.part, row.where, f"{row.milliseconds:.3f}", f"{share:.1%}")
+            table.add_section()
+            table.add_row("all", "", f"{total:.3f}", "")
+            console.print(table)
+            figures.append({"setup": asdict(setup), "parts": [asdict(row) for row in rows]})
+    return figures
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Processor milliseconds a page of what a reader does; `start` of a whole worker process."""
+
+    extract: float
+    fingerprint: float
+    start: float
+
+
+@dataclass(frozen=True)
+class PartRow:
+    """Processor milliseconds a page, and which thread or process takes them."""
+
+    part: str
+    where: str
+    milliseconds: float
+
+
+def reading_times(server: Server, extractor: str) -> Reading:
+    """Read the pages in this process, and let a worker start."""
+    bodies = [body for path in server.paths if (body := server.site.body(path))]
+    read, reader = get_extractor(extractor), PageReader(extractor)
+    reader.read(bodies[0])
+    started = time.thread_time()
+    texts = [_text_of(body, read) for body in bodies]
+    extracted = time.thread_time()
+    for text in texts:
+        if text is not None:
+            reader.method.fingerprint(text.main, min_words=MIN_WORDS, identity=text.whole, facts=text.facts)
+    fingerprinted = time.thread_time()
+    before = cpu_seconds(resource.RUSAGE_CHILDREN)
+    worker = ProcessWorker(reader)
+    worker.send(Page(bodies[0], None))
+    worker.receive()
+    worker.close()
+    return Reading(
+        extract=(extracted - started) * 1e3 / len(bodies),
+        fingerprint=(fingerprinted - extracted) * 1e3 / len(bodies),
+        start=(cpu_seconds(resource.RUSAGE_CHILDREN) - before) * 1e3,
+    )
+
+
+def _text_of(body: bytes, extractor: Extractor) -> PageText | None:
+    try:
+        return extract_page(body, None, extractor, min_words=MIN_WORDS)
+    except PageError:
+        return None
+
+
+def part_rows(setup: Setup, reading: Reading, measured: Sequence[Pair]) -> list[PartRow]:
+    """Where the time goes; what a crawl's threads took more than the parts that were timed alone is a row, too."""
+    on, off = [pair.on for pair in measured], [pair.off for pair in measured]
+    loop_off, loop_on = median_of(off, "loop_seconds"), median_of(on, "loop_seconds")
+    threads = median_of(on, "read_seconds")
+    start = setup.workers * reading.start / on[0].outcome.pages
+    read_alone = reading.extract + reading.fingerprint
+    if setup.workers:
+        where = "worker"
+        rest = [
+            ("hand over to the workers, and back", "threads", threads),
+            ("start of the workers", "worker", start),
+            ("receive, answer", "worker", median_of(on, "worker_seconds") - read_alone - start),
+        ]
+    else:
+        where = "thread"
+        rest = [("hand over to the thread, and back", "thread", threads - read_alone)]
+    rows = [
+        ("fetch, parse, callback", "event loop", loop_off),
+        ("the add-on's middleware", "event loop", loop_on - loop_off),
+        ("extract", where, reading.extract),
+        ("fingerprint", where, reading.fingerprint),
+        *rest,
+        ("store", "thread", median_of(on, "store_seconds")),
+        ("store server", "its process", median_of(on, "store_server_seconds")),
+    ]
+    return [PartRow(*row) for row in rows]
+
+
+def stall(options: argparse.Namespace, console: Console) -> Any:
+    """How late the crawl's event loop is, with the add-on and without.
+
+    With a delay between requests: without one, Scrapy's own loop is busy with several answers in a row.
+    """
+    with real_site(options) as server:
+        measured = pairs(server, setups_of(options, options.stores), options, "stall")
+    table = make_table(
+        f"a tick each {TICK_SECONDS * 1e3:.0f} ms comes late by ms; medians of {options.repeat} crawls of "
+        f"{options.pages:,} pages, {options.delay:g} s between requests",
+        *("extractor", "store", "workers", "p50 off", "p50 on", "p99 off", "p99 on", "latest off", "latest on"),
+    )
+    for setup, of_setup in measured.items():
+        sides = [[pair.off for pair in of_setup], [pair.on for pair in of_setup]]
+        cells = [
+            f"{statistics.median(one.outcome.ticks[place] for one in side) * 1e3:.1f}"
+            for place in range(3)
+            for side in sides
+        ]
+        table.add_row(*setup.label, *cells)
+    console.print(table)
+    return [asdict(pair) for of_setup in measured.values() for pair in of_setup]
+
+
+def memory(options: argparse.Namespace, console: Console) -> Any:
+    """Resident memory of the crawl's process at so many generated pages, with the add-on and without."""
+    setups = [WITHOUT, *setups_of(options, options.stores)]
+    with (
+        serving(Generated(options.pages)) as server,
+        progress("memory", len(setups) * options.pages) as advance,
+    ):
+        crawls = [crawl(server, setup, options, advance) for setup in setups]
+    marks = [options.pages // 100, options.pages // 10, options.pages // 2, options.pages]
+    table = make_table(
+        "resident memory of the crawl's process, MB, and how much more than without the add-on",
+        *("extractor", "store", "workers", *(f"{mark:,} pages" for mark in marks), "growth", "growth by the add-on"),
+    )
+    without = [resident_at(crawls[0].outcome, mark) for mark in marks]
+    for one in crawls:
+        megabytes = [resident_at(one.outcome, mark) for mark in marks]
+        growth, growth_without = megabytes[-1] - megabytes[0], without[-1] - without[0]
+        cells = [f"{own:.0f} (+{own - other:.0f})" for own, other in zip(megabytes, without, strict=True)]
+        table.add_row(*one.setup.label, *cells, f"{growth:.0f}", f"{growth - growth_without:.0f}")
+    console.print(table)
+    return [asdict(one) for one in crawls]
+
+
+def resident_at(outcome: Outcome, pages: int) -> float:
+    """Megabytes when so many pages had come."""
+    return next(resident for seen, resident in outcome.resident if seen >= pages) / 1e6
+
+
+# --- the command line -----------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def real_site(options: argparse.Namespace) -> Iterator[Server]:
+    """Serve the pages that the options name."""
+    with contextlib.ExitStack() as stack:
+        folder: Path | None = options.html
+        if folder is None:
+            folder = documentation(options.data or Path(stack.enter_context(tempfile.TemporaryDirectory())))
+        yield stack.enter_context(serving(Folder(choose_pages(folder, options.pages))))
+
+
+def one_of(*allowed: str) -> Callable[[str], list[str]]:
+    def words(text: str) -> list[str]:
+        given = text.split(",")
+        if unknown := sorted(set(given) - set(allowed)):
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown)} is not among {', '.join(allowed)}")
+        return given
+
+    return words
+
+
+def setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or name.startswith(PREFIX):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, with NAME as in {PREFIX}NAME")
+    return name, value
+
+
+def count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("it must be at least 1")
+    return number
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument(
+        "--workers", type=int, metavar="N", help="CRAWLDEDUP_WORKERS (default: the add-on's own choice)"
+    )
+    common.add_argument("--action", default="mark", choices=ACTIONS, help="CRAWLDEDUP_ACTION (default: mark)")
+    common.add_argument(
+        "--set",
+        type=setting,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="another setting, CRAWLDEDUP_NAME",
+    )
+    common.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    real = argparse.ArgumentParser(add_help=False)
+    real.add_argument(
+        "--html", type=Path, metavar="FOLDER", help="a folder of HTML files (default: Debian documentation)"
+    )
+    real.add_argument("--data", type=Path, metavar="FOLDER", help="where to keep the documentation (default: nowhere)")
+    real.add_argument("--pages", type=count, default=5_000)
+    real.add_argument("--repeat", type=count, default=3, metavar="N", help="pairs of crawls of each kind")
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    def add(
+        command: Callable[..., Any],
+        *parents: argparse.ArgumentParser,
+        extractors: str,
+        stores: str,
+        delay: float = 0.0,
+    ) -> None:
+        added = commands.add_parser(
+            command.__name__, parents=[common, *parents], help=(command.__doc__ or "").split("\n")[0]
+        )
+        added.add_argument(
+            "--delay", type=float, default=delay, metavar="SECONDS", help=f"between requests ({delay:g})"
+        )
+        added.add_argument("--extractors", type=one_of(*EXTRACTORS), default=extractors, metavar="NAME,...")
+        added.add_argument("--stores", type=one_of(*STORES), default=stores, metavar="NAME,...")
+        if command is memory:
+            added.add_argument("--pages", type=count, default=100_000)
+
+    add(throughput, real, extractors=",".join(EXTRACTORS), stores=",".join(STORES))
+    add(parts, real, extractors=",".join(EXTRACTORS), stores="memory")
+    add(stall, real, extractors=",".join(EXTRACTORS), stores="memory", delay=0.02)
+    add(memory, extractors="resiliparse", stores="memory,sqlite")
+    return parser.parse_args()
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace, Console], Any]] = {
+    "throughput": throughput,
+    "parts": parts,
+    "stall": stall,
+    "memory": memory,
+}
+
+
+def main() -> int:
+    options = parse()
+    # With --json, tables are for whoever watches.
+    console = Console(markup=False, highlight=False, width=190, stderr=options.json)
+    busy, _, _ = os.getloadavg()
+    try:
+        for extractor in options.extractors:
+            get_extractor(extractor)  # says what to install, before anything is crawled
+        figures = COMMANDS[options.command](options, console)
+    except (CrawlError, CrawlDedupError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    cores = len(os.sched_getaffinity(0))
+    console.print(f"{cores} cores; other programs on the machine, before: load average {busy:.1f}")
+    if options.json:
+        print(json.dumps({"cores": cores, "load_average": busy, options.command: figures}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,189 @@
+"""Real crawls of a real server: in processes of their own, or one after the other in one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+from urllib.parse import urljoin
+
+import scrapy
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from .website import Site
+
+HERE = Path(__file__).parent
+PATIENCE_SECONDS = 60.0
+QUICK: Final = {"CRAWLDEDUP_EXTRACTOR": "text"}
+
+# The settings that choose an event loop. Scrapy crawls without a reactor since 2.15.
+_NO_REACTOR: Final[dict[str, dict[str, Any]]] = (
+    {"no reactor": {"TWISTED_REACTOR_ENABLED": False}} if scrapy.version_info >= (2, 15) else {}
+)
+MODES: Final[dict[str, dict[str, Any]]] = {"asyncio": {}, **_NO_REACTOR}
+ALL_MODES: Final[dict[str, dict[str, Any]]] = {
+    **MODES,
+    "select": {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """What came of a crawl. Paths stand for the site's URLs."""
+
+    exit_status: int
+    log: str
+    report: dict[str, Any]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Our stats, without their prefix."""
+        stats = self.report["stats"].items()
+        return {name.removeprefix("crawldedup/"): value for name, value in stats if name.startswith("crawldedup/")}
+
+    @property
+    def passed(self) -> list[str]:
+        """The pages that came to a callback, in their order."""
+        return [str(path) for path in self.report["passed"]]
+
+    @property
+    def failed(self) -> list[list[str]]:
+        """The pages that came to an errback, and why."""
+        return [list(page) for page in self.report["failed"]]
+
+    @property
+    def items(self) -> list[str]:
+        """The pages whose items came to the pipelines."""
+        return [str(item["url"]) for item in self.report["items"]]
+
+    @property
+    def errors(self) -> list[str]:
+        """The lines of the log that are warnings or worse, but for what Scrapy always says without a reactor."""
+        lines = [line for line in self.log.splitlines() if any(f" {level}: " in line for level in ("WARNING", "ERROR"))]
+        return [line for line in lines if "DownloadHandler is experimental" not in line]
+
+
+def task_of(
+    site: Site,
+    folder: Path,
+    pages: list[Any],
+    *,
+    follow: dict[str, str] | None = None,
+    again: list[str] | None = None,
+    close_at: str = "",
+    spider: str = "pages",
+    spider_class: str = "page_spider.PageSpider",
+    custom_settings: dict[str, Any] | None = None,
+    page_limit_seconds: float | None = None,
+    items: list[dict[str, Any]] | None = None,
+    item_class: str = "dict",
+    **settings: Any,
+) -> dict[str, Any]:
+    """A crawl of some of a site's pages: paths, or the arguments of requests. `items` come before the pages.
+
+    `follow` maps pages to a page that they link to, `again` are asked for once more by their callback, and at
+    `close_at` the spider ends the crawl.
+    """
+    return {
+        "base": site.url,
+        "report": str(folder / "report.json"),
+        "pages": [
+            {"url": urljoin(site.url, page)}
+            if isinstance(page, str)
+            else {**page, "url": urljoin(site.url, page["url"])}
+            for page in pages
+        ],
+        "follow": follow or {},
+        "again": again or [],
+        "close_at": close_at,
+        "spider": spider,
+        "spider_class": spider_class,
+        "custom_settings": custom_settings or {},
+        "page_limit_seconds": page_limit_seconds,
+        "items": items or [],
+        "item_class": item_class,
+        "settings": settings,
+    }
+
+
+def start(site: Site, folder: Path, pages: list[Any], **options: Any) -> subprocess.Popen[str]:
+    """Start a crawl in a process of its own, which works in the folder. The options are those of `task_of`."""
+    process = subprocess.Popen(
+        [sys.executable, str(HERE / "crawl_program.py")],
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(task_of(site, folder, pages, **options)))
+    process.stdin.close()
+    process.stdin = None  # communicate() would close it again
+    return process
+
+
+def finish(process: subprocess.Popen[str], folder: Path) -> Crawl:
+    _, log = process.communicate(timeout=PATIENCE_SECONDS)
+    report = folder / "report.json"
+    return Crawl(process.returncode, log, json.loads(report.read_text()) if report.exists() else {})
+
+
+def crawl_apart(site: Site, folder: Path, pages: list[Any], **options: Any) -> Crawl:
+    """Crawl in a process of its own."""
+    return finish(start(site, folder, pages, **options), folder)
+
+
+class Crawling:
+    """A process that crawls one task after the other, all in one mode."""
+
+    def __init__(self, mode: str) -> None:
+        self.mode = mode
+        self._folder = tempfile.TemporaryDirectory()
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._process is not None:
+            if kind is not None:
+                self._process.kill()
+            self._process.communicate(timeout=PATIENCE_SECONDS)
+        self._folder.cleanup()
+
+    def crawl(self, site: Site, folder: Path, pages: list[Any], **options: Any) -> Crawl:
+        """Crawl, and wait until it is done. The options are those of `task_of`."""
+        task = task_of(site, folder, pages, **{**MODES[self.mode], **options})
+        process = self._running()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(task) + "\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "done\n", "the process of the crawls has ended"
+        report = json.loads(Path(task["report"]).read_text())
+        return Crawl(0, report.pop("log"), report)
+
+    def _running(self) -> subprocess.Popen[str]:
+        # A crawl that ends the process costs its own test only.
+        if self._process is None or self._process.poll() is not None:
+            self._process = subprocess.Popen(
+                [sys.executable, str(HERE / "crawls_program.py"), self.mode],
+                cwd=self._folder.name,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        return self._process

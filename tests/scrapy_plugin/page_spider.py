@@ -1,0 +1,169 @@
+"""The spider of the real crawls: asks for the pages of a task and reports what became of each.
+
+A task and a report are plain values, for they come from and go to another process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import item_classes
+from itemadapter import ItemAdapter
+from scrapy import Request, Spider
+from scrapy import signals as scrapy_signals
+from scrapy.exceptions import CloseSpider, IgnoreRequest
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.misc import load_object
+
+from crawldedup import add_verdict
+from crawldedup.scrapy_plugin import signals
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from scrapy.crawler import Crawler, CrawlerRunnerBase
+    from scrapy.http import Response
+    from twisted.python.failure import Failure
+
+    from crawldedup import Verdict
+
+SETTINGS: dict[str, Any] = {
+    "ADDONS": {"crawldedup.Addon": 500},
+    "CONCURRENT_REQUESTS": 1,
+    "RETRY_TIMES": 1,
+    "RETRY_PRIORITY_ADJUST": 0,
+    "REDIRECT_PRIORITY_ADJUST": 0,
+    "TELNETCONSOLE_ENABLED": False,
+    "REMOTE_CONTROL_ENABLED": False,
+    "LOGSTATS_INTERVAL": 0,
+}
+
+
+class PageSpider(Spider):
+    """Asks for the pages one after the other, so that the first of two copies is known."""
+
+    name = "pages"
+    task: dict[str, Any]
+    report: dict[str, Any]
+
+    async def start(self) -> AsyncIterator[Request]:
+        if self.task["items"]:
+            # An answer that is no page, for items without pages.
+            yield Request("data:image/png,items", callback=self.listed, priority=1)
+        for number, page in enumerate(self.task["pages"]):
+            options = {"dont_filter": True, "priority": -number, "callback": "parse", "errback": self.failed, **page}
+            if options["callback"] == "NO_CALLBACK":
+                await self.download(Request(**{**options, "callback": NO_CALLBACK, "errback": None}))
+            else:
+                yield Request(**{**options, "callback": getattr(self, options["callback"])})
+
+    async def download(self, request: Request) -> None:
+        engine = self.crawler.engine
+        assert engine is not None
+        response = await engine.download_async(request)
+        self.report["passed"].append(self.shown(response.url))
+
+    def parse(self, response: Response) -> Any:
+        shown = self.shown(response.url)
+        self.report["passed"].append(shown)
+        if "crawldedup" in " ".join(response.flags):
+            self.report["flags"].append([shown, response.flags])
+        item = {"url": shown}
+        if self.settings.get("CRAWLDEDUP_ITEM_FIELDS"):
+            item["body"] = " ".join(response.css("p::text").getall())
+        yield add_verdict(item, response)
+        if shown in self.task["again"] and "again" not in response.meta:
+            assert response.request is not None
+            yield response.request.replace(dont_filter=True, meta={**response.meta, "again": True})
+        if follow := self.task["follow"].get(shown):
+            yield response.follow(follow, errback=self.failed)
+        if shown == self.task["close_at"]:
+            raise CloseSpider("enough")
+
+    def broken(self, response: Response) -> None:
+        self.report["passed"].append(self.shown(response.url))
+        raise ValueError("the callback is broken")
+
+    def listed(self, response: Response) -> Any:
+        make = item_classes.MAKERS[self.task["item_class"]]
+        for item in self.task["items"]:
+            yield make(**item)
+
+    def failed(self, failure: Failure) -> None:
+        error = failure.value
+        kind = type(error).__name__
+        if isinstance(error, IgnoreRequest) and (verdict := failure.request.meta.get("crawldedup_verdict")):
+            assert error.verdict is verdict  # type: ignore[attr-defined]
+            kind = str(error).replace(self.task["base"], "")
+        self.report["failed"].append([self.shown(failure.request.url), kind])
+
+    def shown(self, url: str | None) -> str | None:
+        return url and url.removeprefix(self.task["base"])
+
+
+class ItemPipeline:
+    """Sees what users' pipelines see."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> ItemPipeline:
+        return cls(crawler)
+
+    def process_item(self, item: Any) -> Any:
+        spider = self._crawler.spider
+        assert isinstance(spider, PageSpider)
+        adapter = ItemAdapter(item)
+        values = {name: adapter.get(name) for name in ("url", "dedup_kind", "dedup_original", "dedup_similarity")}
+        spider.report["items"].append({**values, "dedup_original": spider.shown(values["dedup_original"])})
+        return item
+
+
+async def on_page_judged(request: Request, verdict: Verdict, dropped: bool, spider: PageSpider) -> None:
+    if is_asyncio_available():
+        # The page waits for handlers that are coroutines.
+        await asyncio.sleep(0.01)
+    spider.report["signals"].append([spider.shown(request.url), str(verdict.kind), dropped])
+
+
+def on_page_deduplicated(response: Response, verdict: Verdict, dropped: bool, spider: PageSpider) -> None:
+    spider.report["duplicates"].append([spider.shown(response.url), spider.shown(verdict.original), dropped])
+
+
+def on_item_scraped(item: Any, spider: PageSpider) -> None:
+    spider.report["kept"].append(ItemAdapter(item).asdict())
+
+
+def on_item_dropped(item: Any, exception: Exception, spider: PageSpider) -> None:
+    spider.report["refused"].append([ItemAdapter(item)["url"], str(exception)])
+
+
+def settings_of(task: dict[str, Any]) -> dict[str, Any]:
+    """The settings of the project that the task's spider belongs to."""
+    return {**SETTINGS, "ITEM_PIPELINES": {ItemPipeline: 100}, **task["settings"]}
+
+
+def crawler_of(runner: CrawlerRunnerBase, task: dict[str, Any]) -> Crawler:
+    """A crawler for the task's spider, with handlers for our signals."""
+    attributes = {"name": task["spider"], "custom_settings": task["custom_settings"]}
+    spider_class = load_object(task["spider_class"])
+    crawler = runner.create_crawler(type("TaskSpider", (spider_class,), attributes))
+    crawler.signals.connect(on_page_judged, signal=signals.page_judged)
+    crawler.signals.connect(on_page_deduplicated, signal=signals.page_deduplicated)
+    crawler.signals.connect(on_item_scraped, signal=scrapy_signals.item_scraped)
+    crawler.signals.connect(on_item_dropped, signal=scrapy_signals.item_dropped)
+    return crawler
+
+
+def new_report() -> dict[str, Any]:
+    names = ("passed", "failed", "flags", "signals", "duplicates", "items", "kept", "refused")
+    return {name: [] for name in names}
+
+
+def stats_of(crawler: Crawler) -> dict[str, Any]:
+    """The stats that are plain values."""
+    assert crawler.stats is not None
+    return {name: value for name, value in crawler.stats.get_stats().items() if isinstance(value, int | str)}

@@ -1,0 +1,130 @@
+"""Real crawls whose store is shared, goes away, or cannot be used at all."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawldedup import Deduplicator
+from tests.servers import RedisServer, free_port
+
+from .website import Site, article
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .conftest import Crawler
+
+WORDS = article(1)
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with Site(
+        {"/a": WORDS, "/a-copy": WORDS, "/a-near": article(1, changed_words=2), "/b": article(2), "/pause": WORDS}
+    ) as running:
+        yield running
+
+
+def test_crawls_share_an_index(site: Site, crawl: Crawler, lasting_store: str) -> None:
+    settings = {"CRAWLDEDUP_STORE": lasting_store}
+    assert crawl(site, ["/a"], **settings).counts["new"] == 1
+    second = crawl(site, ["/a-near", "/a"], **settings)
+    assert second.passed == ["/a"]
+    assert second.report["duplicates"] == [["/a-near", "/a", True]]
+    assert second.counts["revisit"] == 1
+
+
+def test_an_index_in_memory_ends_with_its_crawl(site: Site, crawl: Crawler) -> None:
+    for _ in range(2):
+        assert crawl(site, ["/a", "/a-near"]).counts["new"] == 1
+
+
+def test_a_store_that_goes_and_comes_back_costs_no_page(site: Site, crawl: Crawler) -> None:
+    with RedisServer() as redis:
+
+        def restart() -> None:
+            redis.start()
+            time.sleep(1.5)  # longer than the pauses after two failures
+
+        site.actions = {"/missing?stop": redis.stop, "/missing?start": restart}
+        pages = ["/a", "/missing?stop", "/b", "/a-copy", "/missing?start", "/a-near", "/a"]
+        result = crawl(site, pages, CRAWLDEDUP_STORE=redis.url)
+    # The index was lost with the server, so what came first afterwards is new.
+    assert result.passed == ["/a", "/b", "/a-copy", "/a-near"]
+    assert result.counts == {
+        "error/unavailable": 2,
+        "checked": 3,
+        "new": 2,
+        "duplicate/near": 1,
+        "dropped": 1,
+        "skipped/status": 2,
+    }
+    assert result.log.count("Pages pass unjudged") == 1
+    assert result.log.count("the store answers again") == 1
+    assert result.report["stats"].get("log_count/ERROR", 0) == 0
+
+
+def test_a_store_that_is_never_there_costs_no_page(site: Site, crawl: Crawler) -> None:
+    result = crawl(site, ["/a", "/b", "/a-near"], CRAWLDEDUP_STORE=f"redis://127.0.0.1:{free_port()}/0")
+    assert result.passed == ["/a", "/b", "/a-near"]
+    assert result.counts == {"error/unavailable": 3}
+    assert result.log.count("Pages pass unjudged") == 1
+    assert result.report["stats"].get("log_count/ERROR", 0) == 0
+
+
+def test_a_crawl_can_be_told_to_stop_without_its_store(site: Site, crawl: Crawler) -> None:
+    store = f"redis://127.0.0.1:{free_port()}/0"
+    result = crawl(site, ["/a", "/b"], CRAWLDEDUP_STORE=store, CRAWLDEDUP_ON_ERROR="fail")
+    assert result.passed == []
+    assert result.report["stats"]["finish_reason"] == "crawldedup_error"
+
+
+def test_a_crawl_that_loses_its_store_can_be_told_to_stop(site: Site, crawl: Crawler) -> None:
+    with RedisServer() as redis:
+        site.actions = {"/missing?stop": redis.stop}
+        pages = ["/a", "/missing?stop", "/b", *(f"/a?{number}" for number in range(20))]
+        result = crawl(site, pages, CRAWLDEDUP_STORE=redis.url, CRAWLDEDUP_ON_ERROR="fail")
+    # The page at hand is not lost.
+    assert result.passed[:2] == ["/a", "/b"]
+    assert len(result.passed) < 20
+    assert result.report["stats"]["finish_reason"] == "crawldedup_error"
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        (
+            "CRAWLDEDUP_SIMILARITY",
+            9,
+            "CRAWLDEDUP_SIMILARITY is 9; it must be a number above 0.5 and at most 1.",
+        ),
+        ("CRAWLDEDUP_SIMILARTY", 0.9, "did you mean CRAWLDEDUP_SIMILARITY?"),
+        ("CRAWLDEDUP_STORE", "rediss:/x", "rediss:/x"),
+    ],
+)
+def test_a_wrong_setting_stops_the_crawl(site: Site, crawl: Crawler, setting: str, value: object, message: str) -> None:
+    site.asked.clear()
+    result = crawl(site, ["/a"], **{setting: value})
+    [line] = [line for line in result.log.splitlines() if " ERROR: " in line]
+    assert message in line
+    assert "Traceback" not in result.log
+    assert result.report["stats"]["finish_reason"] == "crawldedup_error"
+    assert not site.asked
+
+
+def test_an_index_of_another_profile_stops_the_crawl_with_one_line(
+    site: Site, crawl: Crawler, lasting_store: str
+) -> None:
+    with Deduplicator(lasting_store, extractor="resiliparse") as other:
+        other.check("https://example.com/", html=WORDS.body)
+    site.asked.clear()
+    result = crawl(site, ["/a"], CRAWLDEDUP_STORE=lasting_store)
+    assert result.report["stats"]["finish_reason"] == "crawldedup_error"
+    assert not site.asked
+    [line] = [line for line in result.log.splitlines() if " ERROR: " in line]
+    assert "resiliparse" in line
+    assert "text/" in line
+    assert "Traceback" not in result.log

@@ -1,0 +1,142 @@
+"""Real crawls, in processes of their own, whose pages give those who read them trouble."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .crawling import MODES, crawl_apart, finish, start
+from .website import Answer, Site, article
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.parametrize("mode", MODES)
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with Site(
+        {
+            "/a": article(1),
+            "/a-near": article(1, changed_words=2),
+            "/b": article(2),
+            "/deadly": Answer(b"<p>" + b"this page is deadly for its reader " * 20),
+            "/endless": Answer(b"<p>" + b"this page is endless for its reader " * 20),
+        }
+    ) as running:
+        yield running
+
+
+def test_a_page_that_kills_its_worker_costs_only_itself(site: Site, tmp_path: Path, mode: str) -> None:
+    result = crawl_apart(
+        site,
+        tmp_path,
+        ["/a", "/deadly", "/a-near"],
+        CRAWLDEDUP_EXTRACTOR="deadly_extractor.deadly",
+        CRAWLDEDUP_WORKERS=1,
+        **MODES[mode],
+    )
+    assert result.passed == ["/a", "/deadly"]
+    assert result.counts == {"error/worker": 1, "checked": 2, "new": 1, "duplicate/near": 1, "dropped": 1}
+
+
+# A process takes its time to start, too.
+@pytest.mark.parametrize(("workers", "page_limit_seconds"), [(0, 1.5), (1, 6.0)])
+def test_a_page_that_takes_too_long_passes_and_holds_nothing_up(
+    site: Site, tmp_path: Path, mode: str, workers: int, page_limit_seconds: float
+) -> None:
+    result = crawl_apart(
+        site,
+        tmp_path,
+        ["/a", "/endless", "/a-near"],
+        page_limit_seconds=page_limit_seconds,
+        CRAWLDEDUP_EXTRACTOR="deadly_extractor.deadly",
+        CRAWLDEDUP_WORKERS=workers,
+        **MODES[mode],
+    )
+    assert result.passed == ["/a", "/endless"]
+    assert result.counts == {"skipped/too_slow": 1, "checked": 2, "new": 1, "duplicate/near": 1, "dropped": 1}
+
+
+def test_pages_that_wait_for_a_worker_hold_the_crawl_back(site: Site, tmp_path: Path, mode: str) -> None:
+    site.asked.clear()
+    process = start(
+        site,
+        tmp_path,
+        [f"/a?{number}" for number in range(30)],
+        CRAWLDEDUP_EXTRACTOR="deadly_extractor.waiting",
+        CRAWLDEDUP_WORKERS=1,
+        CRAWLDEDUP_ACTION="mark",
+        CONCURRENT_REQUESTS=3,
+        **MODES[mode],
+    )
+    while not (tmp_path / "reading").exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    time.sleep(1)
+    assert site.asked.total() <= 3
+    (tmp_path / "go on").touch()
+    assert len(finish(process, tmp_path).passed) == 30
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_the_same_bytes_are_read_once(site: Site, tmp_path: Path, mode: str, workers: int) -> None:
+    result = crawl_apart(
+        site,
+        tmp_path,
+        ["/a", "/b", *(f"/a?session={number}" for number in range(12)), "/b?session=1"],
+        CRAWLDEDUP_EXTRACTOR="deadly_extractor.counting",
+        CRAWLDEDUP_WORKERS=workers,
+        CONCURRENT_REQUESTS=4,
+        **MODES[mode],
+    )
+    # Of pages that come at once any may be the first.
+    assert sorted(page.partition("?")[0] for page in result.passed) == ["/a", "/b"]
+    assert result.counts == {"checked": 15, "new": 2, "duplicate/exact": 13, "dropped": 13}
+    assert (tmp_path / "reads").read_text() == "page\n" * 2
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.parametrize("signals", [1, 2])
+def test_an_interrupted_crawl_ends_without_noise_and_without_orphans(
+    site: Site, tmp_path: Path, mode: str, signals: int
+) -> None:
+    # The extractor waits for this file, so the signal comes in the middle of a check.
+    process = start(
+        site,
+        tmp_path,
+        ["/a", "/b"],
+        CRAWLDEDUP_EXTRACTOR="deadly_extractor.waiting",
+        CRAWLDEDUP_WORKERS=1,
+        **MODES[mode],
+    )
+    reading = tmp_path / "reading"
+    while not reading.exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    worker = int(reading.read_text())
+    for number in range(signals):
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.5 * (signals - number - 1))
+    if signals == 1:
+        (tmp_path / "go on").touch()
+    result = finish(process, tmp_path)
+    assert "Traceback" not in result.log
+    if signals == 1:
+        assert result.report["stats"]["finish_reason"] == "shutdown"
+        assert result.counts == {"checked": 1, "new": 1}
+    while is_alive(worker):
+        time.sleep(0.02)
+
+
+def is_alive(pid: int) -> bool:
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False

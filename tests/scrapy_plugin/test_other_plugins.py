@@ -1,0 +1,131 @@
+"""Real crawls beside other plugins that users have. They are in the extra `plugins`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .crawling import QUICK, Crawling
+from .website import Answer, Site, article
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.servers import RedisServer
+
+    from .conftest import Crawler
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+ARTICLE = re.search(rb"<article>.*</article>", article(1).body, re.DOTALL)
+assert ARTICLE is not None
+BY_SCRIPT = b"""<!DOCTYPE html><html><head><title>Article</title></head><body><main></main><script>
+fetch('/fragment').then(answer => answer.text()).then(html => document.querySelector('main').innerHTML = html)
+</script></body></html>"""
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with Site(
+        {
+            "/a": article(1),
+            "/a-copy": article(1),
+            "/a-near": article(1, changed_words=2),
+            "/a-by-script": Answer(BY_SCRIPT),
+            "/fragment": Answer(ARTICLE[0]),
+            "/b": article(2),
+            "/b-copy": article(2),
+        }
+    ) as running:
+        yield running
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+@pytest.mark.parametrize("errback", [True, False])
+def test_pages_of_a_browser_are_judged_as_the_reader_sees_them(site: Site, tmp_path: Path, errback: bool) -> None:
+    handler = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
+    options: dict[str, Any] = {"executable_path": BROWSER}
+    if os.geteuid() == 0:
+        options["args"] = ["--no-sandbox"]
+    asked: dict[str, Any] = {} if errback else {"errback": None}
+    # scrapy-playwright works on the asyncio reactor only.
+    with Crawling("asyncio") as crawling:
+        result = crawling.crawl(
+            site,
+            tmp_path,
+            [{"url": path, **asked} for path in ("/a", "/a-near", "/a-by-script", "/b")],
+            spider_class="playwright_spider.PlaywrightSpider",
+            DOWNLOAD_HANDLERS={"http": handler},
+            PLAYWRIGHT_LAUNCH_OPTIONS=options,
+            # A tab that is left open would hold up the next page for ever.
+            PLAYWRIGHT_MAX_PAGES_PER_CONTEXT=1,
+            **QUICK,
+        )
+    assert result.passed == ["/a", "/b"]
+    assert [path for path, _ in result.failed] == (["/a-near", "/a-by-script"] if errback else [])
+    assert [page[:2] for page in result.report["duplicates"]] == [["/a-near", "/a"], ["/a-by-script", "/a"]]
+    assert result.errors == []
+
+
+def test_page_objects_are_built_of_pages_that_pass_and_need_no_download(site: Site, crawl: Crawler) -> None:
+    articles = [{"url": path, "callback": "parse_article"} for path in ("/a", "/a-near", "/b")]
+    addresses = [{"url": f"{path}?address", "callback": "parse_address"} for path in ("/a", "/a-copy")]
+    site.asked.clear()
+    result = crawl(
+        site,
+        [*articles, *addresses],
+        spider_class="poet_spider.PoetSpider",
+        ADDONS={"crawldedup.Addon": 500, "scrapy_poet.Addon": 300},
+    )
+    # A response that stands for one that is not needed is none to judge.
+    dummies = [[f"{path}?address", "DummyResponse", None] for path in ("/a", "/a-copy")]
+    assert result.report["passed"] == [["/a", 300], ["/b", 300], *dummies]
+    assert result.counts == {"checked": 3, "new": 2, "duplicate/near": 1, "dropped": 1, "skipped/content_type": 2}
+    assert result.report["stats"]["poet/injector/poet_spider.ArticlePage"] == 2
+    assert sorted(site.asked) == ["/a", "/a-near", "/b"]
+    assert result.errors == []
+
+
+def test_a_queue_in_redis_is_shared_and_survives_a_pause(
+    site: Site, crawl: Crawler, session_redis: RedisServer
+) -> None:
+    session_redis.client.flushall()
+    settings = {
+        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+        "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+        "SCHEDULER_PERSIST": True,
+        # The index lies beside the queue.
+        "REDIS_URL": session_redis.url,
+    }
+    copies = [f"/{name}-copy?{number}" for number in range(20) for name in "ab"]
+    # What was queued or done is not asked for again, but the spider's start may have been cut short.
+    pages = [{"url": path, "dont_filter": False} for path in ("/a", "/a-near", "/b", *copies)]
+    stopped = crawl(site, pages, close_at="/b", again=["/a"], **settings)
+    assert session_redis.client.zcard("pages:requests") > 0
+    resumed = crawl(site, pages, **settings)
+    # Requests with a verdict in their meta, such as the second one for /a, are queued as well.
+    assert sorted(stopped.passed + resumed.passed) == ["/a", "/a", "/b"]
+    assert sum(result.counts.get("duplicate/exact", 0) for result in (stopped, resumed)) == len(copies)
+    assert resumed.counts["dropped"] > 0
+    assert session_redis.client.zcard("pages:requests") == 0
+    assert session_redis.client.exists("crawldedup:{default}:m")
+    lines = [line for line in stopped.errors + resumed.errors if "internal meta keys" not in line]
+    assert lines == []
+
+
+@pytest.mark.parametrize(("most", "outcome"), [(0, "FAIL"), (1, "OK")])
+def test_monitors_watch_our_stats(site: Site, crawl: Crawler, most: int, outcome: str) -> None:
+    result = crawl(
+        site,
+        ["/a", "/a-near", "/b"],
+        EXTENSIONS={"spidermon.contrib.scrapy.extensions.Spidermon": 500},
+        SPIDERMON_ENABLED=True,
+        SPIDERMON_SPIDER_CLOSE_MONITORS=["dedup_monitors.Suite"],
+        MOST_NEAR_DUPLICATES=most,
+    )
+    said = dict(re.findall(r"\] (\w+)/test_stat_monitor\.\.\. (\w+)", result.log))
+    assert said == {"NearDuplicates": outcome, "Dropped": "OK", "StoreErrors": "SKIPPED"}

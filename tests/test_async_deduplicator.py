@@ -1,0 +1,58 @@
+"""What `AsyncDeduplicator` hands on; that its verdicts are those of `Deduplicator` is tested beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import random
+
+import pytest
+
+from crawldedup import AsyncDeduplicator, Deduplicator, fingerprint
+
+A, B = "https://example.com/a", "https://example.com/b"
+WORDS = ["".join(random.Random(number).choices("abdeiklmnorstu", k=6)) for number in range(3000)]
+TEXT = " ".join(random.Random(1).choices(WORDS, k=400))
+PUBLIC = [name for name in vars(Deduplicator) if not name.startswith("_") and callable(getattr(Deduplicator, name))]
+
+
+def edited(places: int) -> str:
+    """The text with one word changed at each of so many places."""
+    words = TEXT.split()
+    for number in range(places):
+        words[(number * 2 + 1) * len(words) // (2 * places)] = f"edit{number}"
+    return " ".join(words)
+
+
+@pytest.mark.parametrize("name", sorted({*PUBLIC} - {"open"}))
+def test_every_call_takes_the_same_arguments(name: str) -> None:
+    # It is opened by `async with`.
+    ours, original = (inspect.signature(getattr(cls, name)) for cls in (AsyncDeduplicator, Deduplicator))
+    assert [(of.name, of.kind, of.default) for of in ours.parameters.values()] == [
+        (of.name, of.kind, of.default) for of in original.parameters.values()
+    ]
+
+
+def test_a_page_is_judged_without_being_remembered(store_url: str) -> None:
+    async def work() -> None:
+        async with AsyncDeduplicator(store_url) as dedup:
+            page = await dedup.read(None, TEXT, None)
+            looked = [await dedup.judge(url, page, remember=False) for url in (A, B)]
+            assert [str(verdict.kind) for verdict in looked] == ["new", "new"]
+            await dedup.judge(A, page)
+            verdict = await dedup.judge(B, page, remember=False)
+            assert (str(verdict.kind), verdict.original, verdict.copies) == ("exact_duplicate", A, 1)
+            assert (await dedup.info()).pages == 1
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(("canonical", "kind"), [(A, "near_duplicate"), (None, "new"), ("https://example.com/", "new")])
+def test_a_page_that_names_its_original_is_judged_with_it(store_url: str, canonical: str | None, kind: str) -> None:
+    async def work() -> None:
+        async with AsyncDeduplicator(store_url) as dedup:
+            await dedup.judge(A, fingerprint(text=TEXT))
+            verdict = await dedup.judge(B, fingerprint(text=edited(13)), canonical=canonical)
+            assert str(verdict.kind) == kind
+
+    asyncio.run(work())
