@@ -355,9 +355,11 @@ def test_pages_are_fetched_as_a_crawl_would(
         tmp_path,
         "check",
         "--json",
+        "http://[::1",
         *(site.url + name for name in names),
         CRAWLDEDUP_STORE=store,
         CRAWLDEDUP_EXTRACTOR="text",
+        CLOSESPIDER_PAGECOUNT_NO_ITEM=1,
         ROBOTSTXT_OBEY=True,
         USER_AGENT="somebody",
         **ALL_MODES[mode],
@@ -366,7 +368,8 @@ def test_pages_are_fetched_as_a_crawl_would(
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     shown = [(line["url"].removeprefix(site.url), line.get("kind") or line["skipped"]) for line in lines]
     assert shown == [("/a", "revisit"), ("/near", "near_duplicate"), ("/missing", "status"), ("/notes.txt", "new")]
-    (refused,) = done.stderr.splitlines()
+    no_url, refused = done.stderr.splitlines()
+    assert no_url.startswith("crawldedup: http://[::1 cannot be fetched")
     assert refused.startswith(f"crawldedup: {site.url}/private cannot be fetched")
 
 

@@ -221,13 +221,13 @@ class _Found:
 
     def _answered(self, page: Fetched) -> Iterator[_Named]:
         settings = self._job.settings
-        response = page.response
-        if response is None:
+        if page.answered is None:
             self.status = 1
             print_error(self._job.err, PageError("unreachable", f"{page.url} cannot be fetched: {page.error}"))
-        elif skipped := reason_to_skip(
-            page.request, response, judge_by_default=True, urls=UrlPatterns(settings.allow, settings.deny)
-        ):
+            return
+        request, response = page.answered
+        urls = UrlPatterns(settings.allow, settings.deny)
+        if skipped := reason_to_skip(request, response, judge_by_default=True, urls=urls):
             self._skip(response.url, skipped, f"crawls do not judge such an answer (status {response.status})")
         else:
             body, encoding, is_html = page_of(response)

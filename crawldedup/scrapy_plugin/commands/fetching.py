@@ -27,18 +27,16 @@ _APART: Final[dict[str, Any]] = {
     "FEEDS": {},
     "TELNETCONSOLE_ENABLED": False,
     # They end crawls early, which this is not.
-    "CLOSESPIDER_PAGECOUNT": 0,
-    "CLOSESPIDER_TIMEOUT": 0,
+    **{f"CLOSESPIDER_{limit}": 0 for limit in ("PAGECOUNT", "PAGECOUNT_NO_ITEM", "TIMEOUT", "TIMEOUT_NO_ITEM")},
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What came of a URL: the answer to a request, or else why there is none."""
+    """What came of a URL: a request and the answer to it, or else why there is none."""
 
     url: str
-    request: Request
-    response: Response | None = None
+    answered: tuple[Request, Response] | None = None
     error: str = ""
 
 
@@ -54,7 +52,7 @@ def fetch(urls: Sequence[str], *, name: str, settings: Settings, process: Crawle
     process.start()
     known = {page.url for page in fetched}
     missing = (url for url in urls if url not in known)
-    return fetched + [Fetched(url, Request(url), error="the crawl did not start; -L INFO shows why") for url in missing]
+    return fetched + [Fetched(url, error="the crawl did not start; -L INFO shows why") for url in missing]
 
 
 class _Fetcher(Spider):
@@ -70,9 +68,10 @@ class _Fetcher(Spider):
     async def _fetch(self, url: str) -> Fetched:
         engine = self.crawler.engine
         assert engine is not None
-        request = Request(url, dont_filter=True)
         try:
+            # Not every text that looks like a URL is one.
+            request = Request(url, dont_filter=True)
             response = await engine.download_async(request)
         except Exception as error:
-            return Fetched(url, request, error=f"{type(error).__name__}: {error}")
-        return Fetched(url, response.request or request, response)
+            return Fetched(url, error=f"{type(error).__name__}: {error}")
+        return Fetched(url, (response.request or request, response))
