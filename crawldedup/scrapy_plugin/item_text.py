@@ -26,6 +26,7 @@ FIELD_SEPARATOR: Final = "\x1e"
 """Stands between the fields of an item that holds markup. ASCII made it for this; in the fields it is taken out."""
 
 _ANY_CLASS: Final = ""
+_DEEPEST_LIST: Final = 10
 # What prose about HTML seldom holds and fragments of pages hardly ever lack: an end tag, or an element that has none.
 _MARKUP: Final = re.compile(r"</[a-z][a-z0-9]*\s*>|<(?:br|p|hr|img)\b[^<>]*>", re.IGNORECASE)
 _WEB_URL: Final = re.compile(r"https?://", re.IGNORECASE)
@@ -144,8 +145,10 @@ def _name_in(item: Any, field: str) -> str:
     return "" if name == object.__repr__(value) else name
 
 
-def _text_of(name: str, value: Any) -> str:
+def _text_of(name: str, value: Any, depth: int = 0) -> str:
     """Texts, numbers, and lists of them, as item loaders make; nothing for None."""
+    if depth > _DEEPEST_LIST:
+        raise PageError("field_type", f"the field {name!r} holds lists in lists in lists")
     match value:
         case None:
             return ""
@@ -156,7 +159,7 @@ def _text_of(name: str, value: Any) -> str:
         case int() | float() | Decimal():
             return str(value)
         case list() | tuple():
-            return "\n".join(filter(None, (_text_of(name, part) for part in value)))
+            return "\n".join(filter(None, (_text_of(name, part, depth + 1) for part in value)))
     raise PageError("field_type", f"the field {name!r} holds a {type(value).__name__}, which is no text")
 
 

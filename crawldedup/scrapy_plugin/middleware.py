@@ -119,9 +119,9 @@ class DedupMiddleware:
         directory = None if inspects else job_dir(crawler.settings)
 
         def make_worker() -> PageWorker:
-            return ProcessWorker(reader) if settings.workers else InlineWorker(reader)
+            return ProcessWorker(reader, settings.page_seconds) if settings.workers else InlineWorker(reader)
 
-        readers = ReaderPool(make_worker, max(1, settings.workers))
+        readers = ReaderPool(make_worker, max(1, settings.workers), limit_seconds=settings.page_seconds)
         store = StoreThread(deduplicator, stays=not inspects)
         visits = Visits(Path(directory, FILE_NAME) if directory else None)
         middleware = cls(crawler, settings, store, readers, visits=visits, inspects=inspects)

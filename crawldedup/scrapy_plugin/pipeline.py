@@ -94,7 +94,7 @@ class DedupItemPipeline:
         # Texts of items are short work beside the extraction of a page: one thread reads them.
         # It stands in for a page reader: a worker asks for no more than what both can do.
         reader = cast("PageReader", ItemReader(deduplicator.reader))
-        readers = ReaderPool(lambda: InlineWorker(reader), 1)
+        readers = ReaderPool(lambda: InlineWorker(reader), 1, limit_seconds=settings.page_seconds)
         pipeline = cls(crawler, settings, item_settings, StoreThread(deduplicator), readers)
         crawler.signals.connect(pipeline.engine_started, signal=scrapy_signals.engine_started)
         return pipeline

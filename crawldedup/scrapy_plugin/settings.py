@@ -14,6 +14,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.hashing.features import DEFAULT_WEIGHTING
 from crawldedup.methods.spec import DEFAULT_METHOD
 from crawldedup.scope import SCOPES
+from crawldedup.scrapy_plugin.workers import PAGE_LIMIT_SECONDS
 from crawldedup.text.facts import DEFAULT_DISTINGUISH, DISTINGUISH
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ _KNOWN = (
     "MIN_WORDS",
     "NAMESPACE",
     "ON_ERROR",
+    "PAGE_SECONDS",
     "RECALL",
     "REMEMBER",
     "REVISIT",
@@ -76,7 +78,8 @@ class DedupSettings:
 
     `namespace` is "default" and not the project's BOT_NAME, so that the library, the command line and Scrapy
     look at the same index when none of them is told otherwise, and renaming a project does not lose it.
-    `workers` is the number of processes that read pages; 0 means one thread in this process.
+    `workers` is the number of processes that read pages; 0 means one thread in this process. `page_seconds` is the time
+    that reading a page may take.
     """
 
     store: str = "memory://"
@@ -103,6 +106,7 @@ class DedupSettings:
     revisit: str = "keep"
     on_error: str = "pass"
     workers: int = 0
+    page_seconds: int = int(PAGE_LIMIT_SECONDS)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> DedupSettings:
@@ -285,6 +289,7 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "revisit": lambda name, value: one_of(name, value, REVISIT),
     "on_error": lambda name, value: one_of(name, value, ON_ERROR),
     "workers": lambda name, value: whole(name, value, 0),
+    "page_seconds": lambda name, value: whole(name, value, 1),
 }
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crawldedup.hashing.fingerprint import Fingerprint
     from crawldedup.page import PageReader
 
-PAGE_LIMIT_SECONDS = 60.0
+PAGE_LIMIT_SECONDS = 30.0
 
 # -P keeps a pickle.py in the current directory from being imported instead of the standard library's.
 _BOOT = (

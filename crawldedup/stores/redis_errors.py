@@ -99,9 +99,16 @@ def _wrong_kind(error: Exception, store: str) -> str | None:
     """What the server is instead of what the URL takes it for."""
     if isinstance(error, MovedError) and not store.startswith("redis+cluster:"):
         return "is a node of a cluster, so write redis+cluster://"
-    if isinstance(error, RedisClusterException) and "Cluster mode is not enabled" in str(error):
+    # The client says so of whatever a node answers to its first question; the node's own words are what it came of.
+    if isinstance(error, RedisClusterException) and "cluster support disabled" in str(_origin_of(error)):
         return "is not a node of a cluster, so write redis://"
     return None
+
+
+def _origin_of(error: BaseException) -> BaseException:
+    while (earlier := error.__cause__ or error.__context__) is not None:
+        error = earlier
+    return error
 
 
 _UNAVAILABLE_KINDS: Final = (

@@ -19,6 +19,9 @@ from crawldedup.scrapy_plugin.item_text import ItemSettings, identity_in, page_i
 
 PROSE = "The ferry leaves the island at seven in the morning and comes back long after dark every day of the year. " * 2
 
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+
 
 class Article(scrapy.Item):
     url = scrapy.Field()
@@ -81,6 +84,7 @@ def test_lists_and_numbers_have_texts(value: object, text: str) -> None:
         ({"title": "A title", "body": {"text": "The body"}}, "field_type"),
         ({"title": "A title", "body": b"The body"}, "field_type"),
         ({"title": "A title", "body": True}, "field_type"),
+        ({"title": "A title", "body": ENDLESS}, "field_type"),
         ({"title": "A title", "body": "x" * 30_000_000}, "too_large"),
     ],
 )

@@ -177,6 +177,13 @@ def test_passwords_are_not_shown(url: str, shown: str) -> None:
     assert shown_url(url) == shown
 
 
+def taken_for_no_node(answer: str) -> RedisClusterException:
+    """What the client makes of any error that a node answers at first."""
+    error = RedisClusterException("Cluster mode is not enabled on this node")
+    error.__context__ = ResponseError(answer)
+    return error
+
+
 def wrapped(cause: Exception) -> Exception:
     error = RedisClusterException(f"Redis Cluster cannot be connected: {cause}")
     error.__cause__ = cause
@@ -200,6 +207,7 @@ MENDED_BY_TIME = [
     ClusterCrossSlotError("CROSSSLOT"),
     RedisClusterException("All slots are not covered"),
     wrapped(redis.ConnectionError("refused")),
+    wrapped(taken_for_no_node("BUSY Redis is busy running a script.")),
     ConnectionResetError("reset"),
     ResponseError("MISCONF disk"),
     ResponseError("BUSY a script"),
@@ -213,7 +221,7 @@ MENDED_BY_SETTINGS = [
     redis.ConnectionError("Error while reading: (1, '[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED]')"),
     MovedError("1 127.0.0.1:1"),
     wrapped(AuthenticationError("WRONGPASS")),
-    wrapped(RedisClusterException("Cluster mode is not enabled on this node")),
+    wrapped(taken_for_no_node("ERR This instance has cluster support disabled")),
 ]
 MENDED_BY_ROOM = [OutOfMemoryError("OOM"), ResponseError("Error running script: -OOM command not allowed")]
 
