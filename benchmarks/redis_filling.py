@@ -319,9 +319,14 @@ def filled_index(pages: int, *, urls: bool) -> Iterator[Index]:
         yield Index(server, pages, urls, empty, time.monotonic() - started)
 
 
+def patient_store(url: str) -> Store:
+    """A store that waits longer than a crawl does: an hour's work is not lost for one late answer on a busy machine."""
+    return make_store(f"{url}?socket_timeout=60", LAYOUT)
+
+
 @contextlib.contextmanager
 def store_of(url: str) -> Iterator[Store]:
-    store = make_store(url, LAYOUT)
+    store = patient_store(url)
     store.open()
     try:
         yield store

@@ -45,6 +45,7 @@ from benchmarks.redis_filling import (
     contents,
     empty_index,
     filled_index,
+    patient_store,
     plants,
     store_of,
 )
@@ -57,7 +58,6 @@ from crawldedup.methods.two_stage import TwoStage
 from crawldedup.queries import QueryMaker
 from crawldedup.stores.base import FOR_EVER, Query, Status
 from crawldedup.stores.memory import MemoryStore
-from crawldedup.stores.registry import make_store
 from tests.stores.pages import similar_page
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class OwnIndex:
     """One client of our index."""
 
     def __init__(self, url: str) -> None:
-        self._store = make_store(url, LAYOUT)
+        self._store = patient_store(url)
         self._store.open()
         self.candidates = 0
 
