@@ -171,10 +171,10 @@ class TestMaxPages:
         assert urls(store) == [url(47), url(48), url(49)]
 
     def test_an_index_at_its_limit_grows_no_more(self, store: Store, rng: np.random.Generator) -> None:
-        """Pages come to twenty times the limit, and every third of them has other text when it is seen again."""
+        """Pages come to eight times the limit, and every third of them has other text when it is seen again."""
         limit = Retention(max_pages=500)
         sizes = []
-        for number in range(20 * 500):
+        for number in range(8 * 500):
             store.check_and_add(without_probes(query(random_page(rng), url(number), retention=limit)))
             if number % 3 == 0:
                 store.check_and_add(without_probes(query(random_page(rng), url(number), retention=limit)))
