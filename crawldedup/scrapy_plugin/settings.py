@@ -34,7 +34,9 @@ DEFAULT_EXTRACTOR = "trafilatura"
 LEARNING_WEIGHTING = "tf-idf"
 
 # Quick enough that sending a page to another process would be a large part of the work.
-INLINE_EXTRACTORS = ("resiliparse", "text")
+INLINE_EXTRACTORS = ("text",)
+# One process keeps up with Scrapy itself.
+QUICK_EXTRACTORS = ("resiliparse",)
 
 _KNOWN = (
     "ACTION",
@@ -156,10 +158,12 @@ def item_identity(settings: BaseSettings) -> str:
 
 
 def default_workers(extractor: str) -> int:
-    """One process less than there are cores for a slow extractor, at most 4; none for a quick one."""
+    """One process less than there are cores for a slow extractor, at most 4; one or none for a quick one."""
     if extractor in INLINE_EXTRACTORS:
         return 0
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if extractor in QUICK_EXTRACTORS:
+        return min(1, cores - 1)
     return max(1, min(4, cores - 1))
 
 

@@ -118,7 +118,7 @@ def test_an_interrupted_crawl_ends_without_noise_and_without_orphans(
         **MODES[mode],
     )
     reading = tmp_path / "reading"
-    while not reading.exists():
+    while not (reading.exists() and reading.read_text()):
         assert process.poll() is None
         time.sleep(0.02)
     worker = int(reading.read_text())

@@ -141,10 +141,13 @@ def test_the_store_falls_back_to_redis_then_to_the_job_directory(tmp_path: Path)
     assert own.store == "redis://own"
 
 
-def test_quick_extractors_need_no_processes() -> None:
-    assert read(CRAWLDEDUP_EXTRACTOR="text").workers == 0
-    assert read(CRAWLDEDUP_EXTRACTOR="resiliparse").workers == 0
-    assert read(CRAWLDEDUP_EXTRACTOR="textwrap.dedent").workers >= 1
+@pytest.mark.parametrize(("cores", "quick", "slow"), [(1, 0, 1), (2, 1, 1), (3, 1, 2), (16, 1, 4)])
+def test_the_quicker_an_extractor_the_fewer_processes(
+    monkeypatch: pytest.MonkeyPatch, cores: int, quick: int, slow: int
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(cores)))
+    extractors = ("text", "resiliparse", "textwrap.dedent")
+    assert [read(CRAWLDEDUP_EXTRACTOR=name).workers for name in extractors] == [0, quick, slow]
     assert read(CRAWLDEDUP_EXTRACTOR="text", CRAWLDEDUP_WORKERS=2).workers == 2
 
 
