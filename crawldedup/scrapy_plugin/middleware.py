@@ -13,7 +13,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.job import job_dir
 
-from crawldedup.deduplicator import Deduplicator
+from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.printable import printable
 from crawldedup.scope import page_key
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-HEARTBEAT_SECONDS = 20.0
 _EXPIRE_SECONDS = 1.0
 _CLOSE_LIMIT_SECONDS = 10.0
 
@@ -125,9 +124,8 @@ class DedupMiddleware:
         store = StoreThread(deduplicator, stays=not inspects)
         visits = Visits(Path(directory, FILE_NAME) if directory else None)
         middleware = cls(crawler, settings, store, readers, visits=visits, inspects=inspects)
-        own = middleware
-        for handler in (own.spider_opened, own.engine_started, own.spider_error, own.spider_closed):
-            crawler.signals.connect(handler, signal=getattr(scrapy_signals, handler.__name__))
+        for name in ("spider_opened", "engine_started", "spider_error", "spider_closed"):
+            crawler.signals.connect(getattr(middleware, name), signal=getattr(scrapy_signals, name))
         return middleware
 
     async def spider_opened(self) -> None:

@@ -15,6 +15,7 @@ from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DropItem, NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
+from crawldedup.deduplicator import HEARTBEAT_SECONDS
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.printable import printable
 from crawldedup.scrapy_plugin.bridge import result_of
@@ -23,7 +24,8 @@ from crawldedup.scrapy_plugin.inspection import is_inspection
 from crawldedup.scrapy_plugin.item_reader import ItemReader
 from crawldedup.scrapy_plugin.item_text import ItemSettings, identity_in, page_in, site_in
 from crawldedup.scrapy_plugin.items import add_verdict
-from crawldedup.scrapy_plugin.middleware import HEARTBEAT_SECONDS, deduplicator_for, explanation
+from crawldedup.scrapy_plugin.middleware import deduplicator_for, explanation
+from crawldedup.scrapy_plugin.policy import is_surplus
 from crawldedup.scrapy_plugin.pool import ReaderPool
 from crawldedup.scrapy_plugin.refusal import LONGEST_MESSAGE, refuse
 from crawldedup.scrapy_plugin.settings import DedupSettings, is_enabled
@@ -130,7 +132,7 @@ class DedupItemPipeline:
         """Judge the item, if it is one to judge. Raises `DuplicateItemError` for an item that is dropped."""
         verdict = await self._verdict_on(item)
         if verdict is not None:
-            refused = verdict.is_duplicate and verdict.copies >= self._settings.keep_per_cluster
+            refused = is_surplus(verdict, self._settings.keep_per_cluster)
             dropped = refused and self._item_settings.action == "drop"
             self._tally.checked(verdict, dropped=dropped)
             if dropped:

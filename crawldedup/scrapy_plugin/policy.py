@@ -64,7 +64,12 @@ class PagePolicy:
 
     def refuses(self, verdict: Verdict) -> bool:
         """True for a duplicate of a page that already has as many copies as are wanted."""
-        return verdict.is_duplicate and verdict.copies >= self.keep_per_cluster
+        return is_surplus(verdict, self.keep_per_cluster)
+
+
+def is_surplus(verdict: Verdict, keep_per_cluster: int) -> bool:
+    """True for a duplicate of what already has as many copies as are wanted."""
+    return verdict.is_duplicate and verdict.copies >= keep_per_cluster
 
 
 @dataclass(frozen=True, slots=True)
