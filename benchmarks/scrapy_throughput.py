@@ -18,6 +18,7 @@ pages would spare the callback, and so flatter the add-on.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import json
 import os
@@ -41,8 +42,9 @@ from benchmarks.scrapy_site import Folder, Generated, choose_pages, documentatio
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.hashing.fingerprint import MIN_WORDS
 from crawldedup.page import PageReader
+from crawldedup.scrapy_plugin.process_readers import ProcessReaders
+from crawldedup.scrapy_plugin.reading import Page
 from crawldedup.scrapy_plugin.settings import ACTIONS, default_workers
-from crawldedup.scrapy_plugin.workers import Page, ProcessWorker
 from crawldedup.text.extract import PageText, extract_page, get_extractor
 from tests.servers import RedisServer
 
@@ -250,15 +252,18 @@ def reading_times(server: Server, extractor: str) -> Reading:
             reader.method.fingerprint(text.main, min_words=MIN_WORDS, identity=text.whole, facts=text.facts)
     fingerprinted = time.thread_time()
     before = cpu_seconds(resource.RUSAGE_CHILDREN)
-    worker = ProcessWorker(reader)
-    worker.send(Page(bodies[0], None))
-    worker.receive()
-    worker.close()
+    asyncio.run(_read_one(reader, bodies[0]))
     return Reading(
         extract=(extracted - started) * 1e3 / len(bodies),
         fingerprint=(fingerprinted - extracted) * 1e3 / len(bodies),
         start=(cpu_seconds(resource.RUSAGE_CHILDREN) - before) * 1e3,
     )
+
+
+async def _read_one(reader: PageReader, body: bytes) -> None:
+    readers = ProcessReaders(reader, 1)
+    await readers.read(Page(body, None))
+    await readers.close()
 
 
 def _text_of(body: bytes, extractor: Extractor) -> PageText | None:

@@ -15,7 +15,7 @@ from crawldedup.methods.spec import DEFAULT_METHOD
 from crawldedup.page import PageReader
 from crawldedup.portable import export_index, opened_index
 from crawldedup.queries import QueryMaker
-from crawldedup.stores.base import Layout, Retention, shown_url
+from crawldedup.stores.base import MAX_KEYS, Layout, Retention, shown_url
 from crawldedup.stores.registry import make_store
 from crawldedup.text.facts import DEFAULT_DISTINGUISH
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from crawldedup.files import FileName
     from crawldedup.page_input import PageInput
+    from crawldedup.search.plan import PlanTask
     from crawldedup.stores.base import Answer, Query, Record, StoreInfo
     from crawldedup.verdict import Match, Verdict
 
@@ -113,6 +114,8 @@ class Deduplicator:
             signature_bytes=comparison.signature_bytes,
         )
         self._store = make_store(store, self._layout)
+        self.answers_at_once = store == "memory://" and comparison.max_keys <= MAX_KEYS
+        """Whether `judge` waits for nothing but the processor, and for that a fraction of a millisecond."""
         self._place = f"the namespace {namespace!r} of {shown_url(store)}"
         self._pages = 0
         self._is_open = False
@@ -206,6 +209,13 @@ class Deduplicator:
         if not remember:
             return self._queries.outlook(url, page, query, self._store.find(query))
         return self._verdict(url, page, query, self._store.check_and_add(query))
+
+    def plan_task(self, similarity: float | None = None) -> PlanTask:
+        """What to plan a page for that `judge` will be asked about now, with this `similarity`.
+
+        For `PageReader.plan_ahead`, which spares `judge` that work. Any thread may ask.
+        """
+        return self._queries.plan_task(similarity, self._pages)
 
     def check_many(
         self, pages: Iterable[PageInput], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None

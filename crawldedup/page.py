@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from crawldedup.text.facts import DEFAULT_DISTINGUISH, check_distinguish, text_f
 
 if TYPE_CHECKING:
     from crawldedup.hashing.fingerprint import Fingerprint
+    from crawldedup.search.plan import PlanTask
     from crawldedup.text.extract import Extractor
 
 _LARGEST_MIN_WORDS = 1000
@@ -59,6 +61,15 @@ class PageReader:
         """Fingerprint an HTML page. `encoding` is what the server declared. Raises PageError."""
         page = extract_page(body, encoding, self._extractor, min_words=self._min_words, distinguish=self._distinguish)
         return self.method.fingerprint(page.main, min_words=self._min_words, identity=page.whole, facts=page.facts)
+
+    def plan_ahead(self, page: Fingerprint, task: PlanTask) -> Fingerprint:
+        """The fingerprint with a probe plan: a quarter of what is left to do for the page, done where there is time."""
+        if page.thin:
+            return page
+        plan = self.method.plan(
+            page, page.search, page.verify, similarity=task.similarity, recall=task.recall, pages=task.pages
+        )
+        return replace(page, planned=(task, plan))
 
     def read_text(self, text: str) -> Fingerprint:
         """Fingerprint a text that is already extracted. Raises PageError if there is none."""

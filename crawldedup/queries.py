@@ -12,7 +12,7 @@ from crawldedup.arguments import LOWEST_SIMILARITY, check_expected_pages, check_
 from crawldedup.scope import check_scope, page_key, salt_of, site_of, xored
 from crawldedup.search.crowding import Crowding
 from crawldedup.search.decision import identity_rule
-from crawldedup.search.plan import single_plan
+from crawldedup.search.plan import PlanTask, single_plan
 from crawldedup.stores.base import DIGEST_MASK, UNKNOWN_PLACE, Answer, Entry, Query, Retention, Status
 from crawldedup.verdict import Kind, Match, Verdict
 
@@ -91,7 +91,7 @@ class QueryMaker:
                 digest=(page.digest ^ salt.number ^ facts.number) & DIGEST_MASK,
                 keys=keys,
             ),
-            plan=self._plan(page, search, signature, keys, similarity, max(pages, self.expected_pages)),
+            plan=self._plan(page, search, signature, keys, self.plan_task(similarity, pages)),
             rule=identity_rule(8 * size) if page.thin else self.method.rule(page, similarity, self.recall),
             retention=self.retention,
             exact_only=page.thin,
@@ -100,6 +100,11 @@ class QueryMaker:
             key_rule=None if page.thin else self.method.key_rule(page, similarity),
             place=place,
         )
+
+    def plan_task(self, similarity: float | None, pages: int) -> PlanTask:
+        """What the plan of a page is made for, as far as that can be told before the page is read."""
+        wanted = self.similarity if similarity is None else similarity
+        return PlanTask.about(wanted, self.recall, max(pages, self.expected_pages))
 
     def url_key(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> int:
         """64 bits by which a page is recognised as itself within its scope."""
@@ -131,13 +136,20 @@ class QueryMaker:
         search: int,
         signature: bytes,
         keys: tuple[int, ...],
-        similarity: float,
-        pages: int,
+        task: PlanTask,
     ) -> ProbePlan:
         if page.thin:
             return single_plan(keys[0])
-        pages <<= self.crowding.doublings(keys)
-        return self.method.plan(page, search, signature, similarity=similarity, recall=self.recall, pages=pages)
+        task = replace(task, pages=task.pages << self.crowding.doublings(keys))
+        if page.planned is None or page.planned[0] != task:
+            return self.method.plan(
+                page, search, signature, similarity=task.similarity, recall=task.recall, pages=task.pages
+            )
+        plan = page.planned[1]
+        if page.search == search and page.verify == signature:
+            return plan
+        other_signature = xored(page.verify, signature)
+        return plan.moved([table.key_of(page.search ^ search, other_signature) for table in self.method.tables])
 
     def verdict(self, url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
         """What the store's answer means for the page. Learns from it where pages crowd."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from dataclasses import dataclass
 from itertools import islice
@@ -9,15 +10,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from crawldedup.errors import CrawlDedupError
 from crawldedup.hashing.fingerprint import MIN_WORDS
-from crawldedup.scrapy_plugin.pool import ReaderPool
-from crawldedup.scrapy_plugin.workers import Page, ProcessWorker
+from crawldedup.scrapy_plugin.pending import within
+from crawldedup.scrapy_plugin.process_readers import ProcessReaders
 from crawldedup.text.extract import extract_page, get_extractor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from concurrent.futures import Future
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
     from crawldedup.page import PageReader
+    from crawldedup.scrapy_plugin.pending import Pending
+    from crawldedup.scrapy_plugin.reading import Page
 
 _PROCESSES = 2
 # Enough to keep the processes busy, little enough that the bodies of a large site are not all in memory.
@@ -26,7 +28,7 @@ _WAIT_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class TextReader:
+class MainText:
     """Stands where a `PageReader` does in a worker process, and answers with the text instead of its bits."""
 
     extractor: str
@@ -47,31 +49,35 @@ def main_text(body: bytes, encoding: str | None, extractor: str) -> str:
 
 def texts_of(pages: Iterable[Page], extractor: str, on_text: Callable[[], None] | None = None) -> list[str]:
     """The text of every page, in order, read by two processes; "" for a page that cannot be read."""
-    pool = ReaderPool(lambda: ProcessWorker(cast("PageReader", TextReader(extractor))), _PROCESSES)
-    pool.start()
+    return asyncio.run(_texts_of(pages, extractor, on_text or (lambda: None)))
+
+
+async def _texts_of(pages: Iterable[Page], extractor: str, on_text: Callable[[], None]) -> list[str]:
+    readers = ProcessReaders(cast("PageReader", MainText(extractor)), _PROCESSES)
+    readers.start()
     texts = []
     try:
-        for future in _in_turn(pool, iter(pages)):
-            texts.append(_text_from(future, pool))
-            if on_text is not None:
-                on_text()
+        async for reading in _in_turn(readers, iter(pages)):
+            texts.append(await _text_of(reading, readers))
+            on_text()
+        await readers.close()
     finally:
-        pool.close()
+        readers.kill()
     return texts
 
 
-def _in_turn(pool: ReaderPool, pages: Iterator[Page]) -> Iterator[Future[Any]]:
-    waiting: deque[Future[Any]] = deque(pool.read(page) for page in islice(pages, _IN_FLIGHT))
+async def _in_turn(readers: ProcessReaders, pages: Iterator[Page]) -> AsyncIterator[Pending[Any]]:
+    waiting: deque[Pending[Any]] = deque(readers.read(page) for page in islice(pages, _IN_FLIGHT))
     while waiting:
         yield waiting.popleft()
-        waiting.extend(pool.read(page) for page in islice(pages, 1))
+        waiting.extend(readers.read(page) for page in islice(pages, 1))
 
 
-def _text_from(future: Future[Any], pool: ReaderPool) -> str:
+async def _text_of(reading: Pending[Any], readers: ProcessReaders) -> str:
     while True:
         try:
-            return str(future.result(_WAIT_SECONDS))
+            return str(await within(_WAIT_SECONDS, reading))
         except TimeoutError:
-            pool.expire()
+            readers.expire()
         except CrawlDedupError:
             return ""

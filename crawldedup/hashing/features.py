@@ -39,7 +39,7 @@ def feature_hashes(text: str) -> Hashes:
     """All distinct features of a text, of every kind: what `DocumentFrequencies.learn` takes."""
     words = word_hashes(text)
     if len(words) < 3:
-        return count_runs(words)[0] if len(words) else words
+        return count_runs(words.copy())[0] if len(words) else words
     pairs = pair_hashes(words)
     return count_runs(np.concatenate((words, mix(pairs), mix(shingle_hashes(words, pairs)))))[0]
 

@@ -1,55 +1,112 @@
-"""Awaiting, in any of Scrapy's event loops, what another thread will answer."""
+"""The event loops that Scrapy runs on, as far as the plugin needs them: results of threads, and sockets to watch."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, TypeVar
+import contextlib
+from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.utils.asyncio import is_asyncio_available
-from twisted.internet.defer import Deferred
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from collections.abc import Callable
+    from socket import socket
 
-T = TypeVar("T")
+    Post = Callable[..., object]
 
 
-async def result_of(future: Future[T], timeout_seconds: float | None = None) -> T:
-    """Wait for the future without blocking the loop, and return its result or raise its exception.
+def poster() -> Post:
+    """What another thread calls, with a function and its arguments, to have it called by the loop. Ask in the loop."""
+    if not is_asyncio_available():
+        return _reactor().callFromThread  # type: ignore[no-any-return]
+    loop = asyncio.get_running_loop()
 
-    Works on the asyncio reactor, on the others (epoll, select) and without a reactor. Raises `TimeoutError`
-    when `timeout_seconds` pass first; the work itself is not stopped.
-    """
+    def post(call: Callable[..., object], *arguments: object) -> None:
+        # A loop that is closed has nobody left who would wait for it.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(call, *arguments)
+
+    return post
+
+
+class Watch(Protocol):
+    """Calls when a socket has something to read, and, once it was asked to, when there is room to write."""
+
+    def want_room(self, wanted: bool) -> None:
+        """Ask for the calls about room, or for no more of them."""
+
+    def stop(self) -> None:
+        """No more calls. Harmless when repeated; before the socket is closed."""
+
+
+def watch(watched: socket, on_readable: Callable[[], None], on_room: Callable[[], None]) -> Watch:
+    """Watch a socket in the loop that runs."""
     if is_asyncio_available():
-        return await asyncio.wait_for(asyncio.wrap_future(future), timeout_seconds)
-    return await _deferred_result_of(future, timeout_seconds)
+        return _AsyncioWatch(asyncio.get_running_loop(), watched, on_readable, on_room)
+    return _ReactorWatch(_reactor(), watched, on_readable, on_room)
 
 
-def _deferred_result_of(future: Future[T], timeout_seconds: float | None) -> Deferred[T]:
+class _AsyncioWatch:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        watched: socket,
+        on_readable: Callable[[], None],
+        on_room: Callable[[], None],
+    ) -> None:
+        self._loop, self._socket, self._on_room = loop, watched, on_room
+        loop.add_reader(watched, on_readable)
+
+    def want_room(self, wanted: bool) -> None:
+        if wanted:
+            self._loop.add_writer(self._socket, self._on_room)
+        else:
+            self._loop.remove_writer(self._socket)
+
+    def stop(self) -> None:
+        self._loop.remove_reader(self._socket)
+        self._loop.remove_writer(self._socket)
+
+
+class _ReactorWatch:
+    def __init__(
+        self, reactor: Any, watched: socket, on_readable: Callable[[], None], on_room: Callable[[], None]
+    ) -> None:
+        self._reactor, self._socket, self._on_readable, self._on_room = reactor, watched, on_readable, on_room
+        reactor.addReader(self)
+
+    def want_room(self, wanted: bool) -> None:
+        if wanted:
+            self._reactor.addWriter(self)
+        else:
+            self._reactor.removeWriter(self)
+
+    def stop(self) -> None:
+        self._reactor.removeReader(self)
+        self._reactor.removeWriter(self)
+
+    # What the reactor asks of a descriptor (twisted.internet.interfaces.IReadWriteDescriptor), in its own spelling.
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def doRead(self) -> None:  # noqa: N802
+        self._on_readable()
+
+    def doWrite(self) -> None:  # noqa: N802
+        self._on_room()
+
+    def connectionLost(self, reason: object) -> None:  # noqa: N802
+        """The reactor has noticed before a read did: let the read find out."""
+        del reason
+        self._on_readable()
+
+    def logPrefix(self) -> str:  # noqa: N802
+        return "crawldedup"
+
+
+def _reactor() -> Any:
     # Importing the reactor installs one, which would be wrong in the other modes.
     from twisted.internet import reactor
 
-    deferred: Deferred[T] = Deferred()
-    loop: Any = reactor  # a module whose attributes depend on the reactor that is installed
-
-    def fire() -> None:
-        if deferred.called:
-            return
-        if (error := future.exception()) is not None:
-            deferred.errback(error)
-        else:
-            deferred.callback(future.result())
-
-    def give_up() -> None:
-        if not deferred.called:
-            deferred.errback(TimeoutError())
-
-    def stop_timer(result: T) -> T:
-        if timer is not None and timer.active():
-            timer.cancel()
-        return result
-
-    timer = None if timeout_seconds is None else loop.callLater(timeout_seconds, give_up)
-    deferred.addBoth(stop_timer)
-    future.add_done_callback(lambda _: loop.callFromThread(fire))
-    return deferred
+    return reactor

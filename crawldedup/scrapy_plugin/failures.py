@@ -10,8 +10,8 @@ from scrapy.utils.defer import deferred_from_coro
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError, ProfileMismatchError, StoreError
 from crawldedup.printable import printable
+from crawldedup.scrapy_plugin.reading import UnexpectedReadError, WorkerError
 from crawldedup.scrapy_plugin.refusal import CLOSE_REASON, LONGEST_MESSAGE, close_unstarted
-from crawldedup.scrapy_plugin.workers import UnexpectedReadError, WorkerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,14 +21,14 @@ class ItemReader:
     def __init__(self, reader: PageReader) -> None:
         self._reader = reader
 
-    def read(self, body: bytes, encoding: str) -> Fingerprint:
+    def read(self, body: bytes, encoding: str | None) -> Fingerprint:
         """Fingerprint the texts of an item's fields, of which at least one holds markup. Raises PageError.
 
         A text alone is read as the page it is, with the tables and headings that tell one product from another.
         Several are parsed one by one, for in one parse a comment or a script that one of them leaves open would
         swallow all behind it: items that share a teaser would be copies of each other.
         """
-        texts = body.decode(encoding).split(FIELD_SEPARATOR)
+        texts = body.decode(encoding or "utf-8").split(FIELD_SEPARATOR)
         if len(texts) == 1:
             return self._reader.read(body, encoding)
         return self._reader.read_text("\n".join(_bare(text) if is_marked_up(text) else text for text in texts))

@@ -15,8 +15,8 @@ from w3lib.url import canonicalize_url
 
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.scope import site_of
+from crawldedup.scrapy_plugin.reading import Page
 from crawldedup.scrapy_plugin.settings import PREFIX, item_action, item_identity
-from crawldedup.scrapy_plugin.workers import Page
 from crawldedup.text.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
@@ -119,12 +119,17 @@ def named_identity(name: str) -> str:
         return f"item {name}"
 
 
+def site_of_name(name: str) -> str:
+    """The site that the URL of an item tells; empty for a name that is no URL of the web."""
+    return site_of(name) if _WEB_URL.match(name) else ""
+
+
 def site_in(item: Any, name: str) -> str | None:
     """The site of an item, by its field "url" if its name is none; None if its name tells the site by itself.
 
     Raises PageError, `no_site`, where no site can be told: such items of all sites would be compared with each other.
     """
-    if _WEB_URL.match(name) and site_of(name):
+    if site_of_name(name):
         return None
     if site := site_of(_name_in(item, _URL_FIELD)):
         return site

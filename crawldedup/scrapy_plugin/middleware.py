@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals as scrapy_signals
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.job import job_dir
 
-from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator
+from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.printable import printable
 from crawldedup.scope import page_key
 from crawldedup.scrapy_plugin import signals
-from crawldedup.scrapy_plugin.bridge import result_of
 from crawldedup.scrapy_plugin.browser import close_browser_page
 from crawldedup.scrapy_plugin.exceptions import DuplicatePageError
 from crawldedup.scrapy_plugin.failures import Failures, OverrideError
+from crawldedup.scrapy_plugin.garbage import StartupObjects
 from crawldedup.scrapy_plugin.inspection import is_inspection, settings_for_inspection
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
+from crawldedup.scrapy_plugin.judge import Judge
 from crawldedup.scrapy_plugin.policy import (
     DROP_ITEMS_KEY,
     VERDICT_KEY,
@@ -36,29 +36,26 @@ from crawldedup.scrapy_plugin.policy import (
     reason_to_skip,
     scope_key_of,
 )
-from crawldedup.scrapy_plugin.pool import ReaderPool
+from crawldedup.scrapy_plugin.process_readers import ProcessReaders
 from crawldedup.scrapy_plugin.read_once import ReadOnce
 from crawldedup.scrapy_plugin.refusal import refuse
 from crawldedup.scrapy_plugin.settings import DedupSettings, is_enabled
-from crawldedup.scrapy_plugin.store_thread import StoreThread
+from crawldedup.scrapy_plugin.store_calls import StoreCalls
 from crawldedup.scrapy_plugin.tally import Tally
+from crawldedup.scrapy_plugin.thread_reader import ThreadReader
 from crawldedup.scrapy_plugin.visits import FILE_NAME, Visits
-from crawldedup.scrapy_plugin.workers import InlineWorker, PageWorker, ProcessWorker
 from crawldedup.verdict import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from crawldedup.page import PageReader
+    from crawldedup.scrapy_plugin.reading import Readers
     from crawldedup.verdict import Verdict
 
 logger = logging.getLogger(__name__)
-
-_EXPIRE_SECONDS = 1.0
-_CLOSE_LIMIT_SECONDS = 10.0
 
 
 class DedupMiddleware:
@@ -75,17 +72,14 @@ class DedupMiddleware:
         self,
         crawler: Crawler,
         settings: DedupSettings,
-        store: StoreThread,
-        readers: ReaderPool,
+        judge: Judge,
         *,
         visits: Visits | None = None,
         inspects: bool = False,
     ) -> None:
         self._crawler = crawler
         self._settings = settings
-        self._store = store
-        self._readers = readers
-        self._pages = ReadOnce(readers)
+        self._judge = judge
         self._visits = visits or Visits(None)
         self._inspects = inspects
         self._urls = UrlPatterns(settings.allow, settings.deny)
@@ -99,8 +93,8 @@ class DedupMiddleware:
         )
         self._tally = Tally(crawler.stats)
         close_on_error = settings.on_error == "fail"
+        self._startup_objects = StartupObjects()
         self._failures = Failures(crawler, self._tally, close_on_error=close_on_error, may_close=not inspects)
-        self._loops: list[Any] = []
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> DedupMiddleware:
@@ -114,49 +108,38 @@ class DedupMiddleware:
             deduplicator = deduplicator_for(settings)
         except ConfigurationError as error:
             raise refuse(crawler, error) from None
-        reader = deduplicator.reader
         directory = None if inspects else job_dir(crawler.settings)
-
-        def make_worker() -> PageWorker:
-            return ProcessWorker(reader, settings.page_seconds) if settings.workers else InlineWorker(reader)
-
-        readers = ReaderPool(make_worker, max(1, settings.workers), limit_seconds=settings.page_seconds)
-        store = StoreThread(deduplicator, stays=not inspects)
+        readers = readers_for(settings, deduplicator.reader)
+        judge = Judge(readers, StoreCalls(deduplicator, stays=not inspects), ReadOnce(readers.read))
         visits = Visits(Path(directory, FILE_NAME) if directory else None)
-        middleware = cls(crawler, settings, store, readers, visits=visits, inspects=inspects)
+        middleware = cls(crawler, settings, judge, visits=visits, inspects=inspects)
         for name in ("spider_opened", "engine_started", "spider_error", "spider_closed"):
             crawler.signals.connect(getattr(middleware, name), signal=getattr(scrapy_signals, name))
         return middleware
 
     async def spider_opened(self) -> None:
         """Start the workers, which get ready during the first downloads, and open the store."""
-        self._readers.start()
-        self._every(_EXPIRE_SECONDS, self._readers.expire)
+        self._judge.start()
         if self._inspects:
             return
         try:
             self._require_what(self._usual)
-            await result_of(self._store.open(to_look=not self._usual.remember))
+            await self._judge.open(to_look=not self._usual.remember)
         except Exception as error:
             self._failures.of_start(error)
-        self._every(HEARTBEAT_SECONDS, self._store.heartbeat)
 
     async def engine_started(self) -> None:
         """Close the spider before its first request if the index cannot be used at all."""
         # Not in spider_opened: before 2.19 Scrapy swallows every exception of that signal's handlers, and it
         # never could close a spider that is just being opened.
         await self._failures.close_before_start()
+        if self._settings.gc_freeze and not self._inspects:
+            self._startup_objects.hold()
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         """Close everything and log the summary."""
-        for loop in self._loops:
-            if loop.running:
-                loop.stop()
-        for closing in (self._readers.close(), self._store.close()):
-            try:
-                await result_of(closing, _CLOSE_LIMIT_SECONDS)
-            except Exception as error:
-                logger.warning("crawldedup: closing failed: %r", error, extra={"spider": spider})
+        self._startup_objects.release()
+        await self._judge.close(self._crawler)
         try:
             self._visits.close(finished=reason == "finished")
         except OSError as error:
@@ -174,7 +157,7 @@ class DedupMiddleware:
                 self._tally.skipped(skipped)
                 return response
             policy = self._policy_for(request)
-            verdict, unchanged = await self._judge(request, response, policy)
+            verdict, unchanged = await self._verdict_on(request, response, policy)
         except PageError as error:
             self._tally.skipped(error.reason)
             self._log(logging.DEBUG, "cannot read %s: %s", response.url, str(error))
@@ -202,22 +185,19 @@ class DedupMiddleware:
                 'ADDONS = {"crawldedup.Addon": 500}.'
             )
 
-    async def _judge(self, request: Request, response: Response, policy: PagePolicy) -> tuple[Verdict, bool]:
+    async def _verdict_on(self, request: Request, response: Response, policy: PagePolicy) -> tuple[Verdict, bool]:
         """The verdict, and whether the page is unwanted because earlier crawls have seen the same of it."""
         spider = self._crawler.spider
         assert spider is not None  # responses come to open spiders only
         identity, scope_key = identity_of(request, response), scope_key_of(policy, response, spider)
-        fingerprint = await result_of(self._pages.read(page_of(response)))
-        verdict = await result_of(
-            self._store.judge(
-                response.url,
-                fingerprint,
-                identity=identity,
-                scope_key=scope_key,
-                similarity=policy.similarity,
-                canonical=partial(canonical_of, policy, response),
-                remember=policy.remember,
-            )
+        verdict = await self._judge.verdict(
+            page_of(response),
+            response.url,
+            identity=identity,
+            scope_key=scope_key,
+            similarity=policy.similarity,
+            canonical=partial(canonical_of, policy, response),
+            remember=policy.remember,
         )
         if verdict.is_duplicate or (policy.revisit == "keep" and self._usual.revisit == "keep"):
             return verdict, False
@@ -241,8 +221,7 @@ class DedupMiddleware:
         policy = self._policy_for(request)
         if policy.revisit == "drop" and policy.remember:
             identity, scope_key = identity_of(request, response), scope_key_of(policy, response, spider)
-            # Nobody waits for it. If the store fails now, the page stays as it is.
-            self._store.forget(response.url, identity=identity, scope_key=scope_key)
+            self._judge.forget(response.url, identity=identity, scope_key=scope_key)
 
     async def _act(
         self, request: Request, response: Response, verdict: Verdict, policy: PagePolicy, *, unchanged: bool
@@ -271,18 +250,27 @@ class DedupMiddleware:
     async def _tell(
         self, signal: object, request: Request, response: Response, verdict: Verdict, dropped: bool
     ) -> None:
-        await self._crawler.signals.send_catch_log_async(
-            signal, request=request, response=response, verdict=verdict, dropped=dropped, spider=self._crawler.spider
-        )
-
-    def _every(self, seconds: float, call: Callable[[], object]) -> None:
-        loop = create_looping_call(call)
-        loop.start(seconds, now=False)
-        self._loops.append(loop)
+        manager = self._crawler.signals
+        if signals.has_receivers(signal, manager):
+            await manager.send_catch_log_async(
+                signal,
+                request=request,
+                response=response,
+                verdict=verdict,
+                dropped=dropped,
+                spider=self._crawler.spider,
+            )
 
     def _log(self, level: int, message: str, *values: str) -> None:
         shown = [printable(value) for value in values]
         logger.log(level, f"crawldedup: {message}", *shown, extra={"spider": self._crawler.spider})
+
+
+def readers_for(settings: DedupSettings, reader: PageReader) -> Readers:
+    """Those that read the pages of a crawl."""
+    if settings.workers:
+        return ProcessReaders(reader, settings.workers, limit_seconds=settings.page_seconds)
+    return ThreadReader(reader, limit_seconds=settings.page_seconds)
 
 
 def deduplicator_for(settings: DedupSettings) -> Deduplicator:

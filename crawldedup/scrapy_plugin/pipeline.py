@@ -8,43 +8,34 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
 from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DropItem, NotConfigured
-from scrapy.utils.asyncio import create_looping_call
 
-from crawldedup.deduplicator import HEARTBEAT_SECONDS
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.printable import printable
-from crawldedup.scrapy_plugin.bridge import result_of
 from crawldedup.scrapy_plugin.failures import Failures
 from crawldedup.scrapy_plugin.inspection import is_inspection
 from crawldedup.scrapy_plugin.item_reader import ItemReader
 from crawldedup.scrapy_plugin.item_text import ItemSettings, identity_in, page_in, site_in
 from crawldedup.scrapy_plugin.items import add_verdict
+from crawldedup.scrapy_plugin.judge import Judge
 from crawldedup.scrapy_plugin.middleware import deduplicator_for, explanation
 from crawldedup.scrapy_plugin.policy import is_surplus
-from crawldedup.scrapy_plugin.pool import ReaderPool
 from crawldedup.scrapy_plugin.refusal import LONGEST_MESSAGE, refuse
 from crawldedup.scrapy_plugin.settings import DedupSettings, is_enabled
-from crawldedup.scrapy_plugin.store_thread import StoreThread
+from crawldedup.scrapy_plugin.store_calls import StoreCalls
 from crawldedup.scrapy_plugin.tally import Tally
-from crawldedup.scrapy_plugin.workers import InlineWorker
+from crawldedup.scrapy_plugin.thread_reader import ThreadReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy.crawler import Crawler
 
-    from crawldedup.page import PageReader
     from crawldedup.verdict import Verdict
 
 logger = logging.getLogger(__name__)
-
-_EXPIRE_SECONDS = 1.0
-_CLOSE_LIMIT_SECONDS = 10.0
 
 
 class DuplicateItemError(DropItem):
@@ -66,17 +57,14 @@ class DedupItemPipeline:
         crawler: Crawler,
         settings: DedupSettings,
         item_settings: ItemSettings,
-        store: StoreThread,
-        readers: ReaderPool,
+        judge: Judge,
     ) -> None:
         self._crawler = crawler
         self._settings = settings
         self._item_settings = item_settings
-        self._store = store
-        self._readers = readers
+        self._judge = judge
         self._tally = ItemTally(crawler.stats)
         self._failures = Failures(crawler, self._tally, close_on_error=settings.on_error == "fail", noun="item")
-        self._loops: list[Any] = []
         self._unmarkable: set[type] = set()
 
     @classmethod
@@ -94,22 +82,18 @@ class DedupItemPipeline:
         except ConfigurationError as error:
             raise refuse(crawler, error) from None
         # Texts of items are short work beside the extraction of a page: one thread reads them.
-        # It stands in for a page reader: a worker asks for no more than what both can do.
-        reader = cast("PageReader", ItemReader(deduplicator.reader))
-        readers = ReaderPool(lambda: InlineWorker(reader), 1, limit_seconds=settings.page_seconds)
-        pipeline = cls(crawler, settings, item_settings, StoreThread(deduplicator), readers)
+        readers = ThreadReader(ItemReader(deduplicator.reader), limit_seconds=settings.page_seconds)
+        pipeline = cls(crawler, settings, item_settings, Judge(readers, StoreCalls(deduplicator)))
         crawler.signals.connect(pipeline.engine_started, signal=scrapy_signals.engine_started)
         return pipeline
 
     async def open_spider(self) -> None:
         """Start reading, and open the store."""
-        self._readers.start()
+        self._judge.start()
         try:
-            await result_of(self._store.open(to_look=not self._settings.remember))
+            await self._judge.open(to_look=not self._settings.remember)
         except Exception as error:
             self._failures.of_start(error)
-        self._every(HEARTBEAT_SECONDS, self._store.heartbeat)
-        self._every(_EXPIRE_SECONDS, self._readers.expire)
 
     async def engine_started(self) -> None:
         """Close the spider before its first request if the index cannot be used at all."""
@@ -117,16 +101,8 @@ class DedupItemPipeline:
 
     async def close_spider(self) -> None:
         """Close everything after the items that are queued, and log the summary."""
-        for loop in self._loops:
-            if loop.running:
-                loop.stop()
-        extra = {"spider": self._crawler.spider}
-        for closing in (self._readers.close(), self._store.close()):
-            try:
-                await result_of(closing, _CLOSE_LIMIT_SECONDS)
-            except Exception as error:
-                logger.warning("crawldedup: closing the index of items failed: %r", error, extra=extra)
-        logger.info("%s", self._tally.summary(), extra=extra)
+        await self._judge.close(self._crawler)
+        logger.info("%s", self._tally.summary(), extra={"spider": self._crawler.spider})
 
     async def process_item(self, item: Any) -> Any:
         """Judge the item, if it is one to judge. Raises `DuplicateItemError` for an item that is dropped."""
@@ -153,15 +129,8 @@ class DedupItemPipeline:
             scope_key = spider.name if self._settings.scope == "spider" else None
             if self._settings.scope == "site":
                 scope_key = site_in(item, url)
-            fingerprint = await result_of(self._readers.read(page))
-            verdict = await result_of(
-                self._store.judge(
-                    url,
-                    fingerprint,
-                    identity=identity,
-                    scope_key=scope_key,
-                    remember=self._settings.remember,
-                )
+            verdict = await self._judge.verdict(
+                page, url, identity=identity, scope_key=scope_key, remember=self._settings.remember
             )
         except PageError as error:
             self._tally.skipped(error.reason)
@@ -185,11 +154,6 @@ class DedupItemPipeline:
                 message = str(error) if isinstance(error, ConfigurationError) else f"cannot mark an item: {error!r}"
                 extra = {"spider": self._crawler.spider}
                 logger.error("crawldedup: %s", printable(message, LONGEST_MESSAGE), extra=extra)
-
-    def _every(self, seconds: float, call: Callable[[], object]) -> None:
-        loop = create_looping_call(call)
-        loop.start(seconds, now=False)
-        self._loops.append(loop)
 
 
 class ItemTally(Tally):

@@ -14,7 +14,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.hashing.features import DEFAULT_WEIGHTING
 from crawldedup.methods.spec import DEFAULT_METHOD
 from crawldedup.scope import SCOPES
-from crawldedup.scrapy_plugin.workers import PAGE_LIMIT_SECONDS
+from crawldedup.scrapy_plugin.reading import PAGE_LIMIT_SECONDS
 from crawldedup.text.facts import DEFAULT_DISTINGUISH, DISTINGUISH
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ _KNOWN = (
     "DISTINGUISH",
     "ENABLED",
     "EXTRACTOR",
+    "GC_FREEZE",
     "ITEM_ACTION",
     "ITEM_FIELDS",
     "ITEM_IDENTITY",
@@ -81,7 +82,7 @@ class DedupSettings:
     `namespace` is "default" and not the project's BOT_NAME, so that the library, the command line and Scrapy
     look at the same index when none of them is told otherwise, and renaming a project does not lose it.
     `workers` is the number of processes that read pages; 0 means one thread in this process. `page_seconds` is the time
-    that reading a page may take.
+    that reading a page may take. `gc_freeze` is explained in `garbage`.
     """
 
     store: str = "memory://"
@@ -109,6 +110,7 @@ class DedupSettings:
     on_error: str = "pass"
     workers: int = 0
     page_seconds: int = int(PAGE_LIMIT_SECONDS)
+    gc_freeze: bool = True
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> DedupSettings:
@@ -294,6 +296,7 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "on_error": lambda name, value: one_of(name, value, ON_ERROR),
     "workers": lambda name, value: whole(name, value, 0),
     "page_seconds": lambda name, value: whole(name, value, 1),
+    "gc_freeze": yes_or_no,
 }
 
 

@@ -1,8 +1,8 @@
 """The program of a worker process: reads pages from stdin, answers with fingerprints on stdout.
 
-Started by `workers.ProcessWorker`. Messages are pickles in both directions: first the `PageReader`, which is
-answered with ``("ready", None)``, then one page after the other. Nothing here may import Scrapy or Twisted:
-they would double the memory of a worker and the time it takes to start.
+Started by `process_readers`. Messages are pickles in both directions, answers with their length in front: first the
+`PageReader`, which is answered with ``("ready", None)``, then one page after the other. Nothing here may import Scrapy
+or Twisted: they would double the memory of a worker and the time it takes to start.
 """
 
 from __future__ import annotations
@@ -13,19 +13,32 @@ import os
 import pickle
 import queue
 import signal
+import struct
 import sys
 import threading
 import traceback
-from typing import IO, TYPE_CHECKING, Any
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from crawldedup.errors import ConfigurationError, PageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crawldedup.hashing.fingerprint import Fingerprint
     from crawldedup.page import PageReader
+    from crawldedup.scrapy_plugin.reading import TextReader
+    from crawldedup.search.plan import PlanTask
+
+    Page = tuple[bytes, str | None, bool, PlanTask | None]
+    """The fields of `reading.Page`."""
 
 # Seconds a page may take beyond the limit that the parent enforces. If the parent was killed, nobody else
 # ends a page whose C code never returns to Python.
 _GRACE_SECONDS = 10
+
+HEAD: Final = struct.Struct("!I")
+"""In front of an answer: how many bytes it has."""
 
 _WARM_UP = b"<html><body><p>The first page pays for the imports of the extractor.</p></body></html>"
 
@@ -62,21 +75,26 @@ def _serve(pages: queue.SimpleQueue[Any], answers: IO[bytes]) -> None:
     while True:
         page = pages.get()
         _set_alarm(int(limit_seconds) + _GRACE_SECONDS)
-        answer = answer_to(reader, page)
+        answer = answer_of(partial(_read_and_plan, reader, page))
         _set_alarm(0)
         _send(answers, answer)
 
 
-def answer_to(reader: PageReader, page: tuple[Any, ...]) -> tuple[str, Any]:
-    """Read a page (body, encoding, whether it is HTML or plain text): what came of it, and its value.
+def read_page(reader: TextReader, page: Page) -> Fingerprint:
+    """Read a page, without planning. Raises what the reader raises."""
+    body, encoding, is_html, _ = page
+    if is_html:
+        return reader.read(body, encoding)
+    return reader.read_text(body.decode(encoding or "utf-8", errors="replace"))
+
+
+def answer_of(read: Callable[[], Fingerprint]) -> tuple[str, Any]:
+    """What came of reading a page, and its value.
 
     Errors are plain values too, for the class of a foreign exception may not exist in the parent.
     """
-    body, encoding, is_html = page
     try:
-        if is_html:
-            return "fingerprint", reader.read(body, encoding)
-        return "fingerprint", reader.read_text(body.decode(encoding or "utf-8", errors="replace"))
+        return "fingerprint", read()
     except PageError as error:
         return "page", (error.reason, str(error))
     except ConfigurationError as error:
@@ -85,8 +103,15 @@ def answer_to(reader: PageReader, page: tuple[Any, ...]) -> tuple[str, Any]:
         return "internal", (type(error).__name__, traceback.format_exc())
 
 
+def _read_and_plan(reader: PageReader, page: Page) -> Fingerprint:
+    fingerprint = read_page(reader, page)
+    task = page[-1]
+    return fingerprint if task is None else reader.plan_ahead(fingerprint, task)
+
+
 def _send(answers: IO[bytes], answer: tuple[str, Any]) -> None:
-    pickle.dump(answer, answers, protocol=pickle.HIGHEST_PROTOCOL)
+    message = pickle.dumps(answer, protocol=pickle.HIGHEST_PROTOCOL)
+    answers.write(HEAD.pack(len(message)) + message)
     answers.flush()
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from crawldedup.search.model import grid_rows, normal_tables, steepness
 from crawldedup.search.tables import KEY_BITS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from crawldedup.search.tables import BlockSearch, Table
@@ -50,6 +52,30 @@ class ProbePlan:
 
     def __len__(self) -> int:
         return len(self.tables)
+
+    def moved(self, keys: Sequence[int]) -> ProbePlan:
+        """The plan for a page with other bits and the same weights; `keys` are those of the bits that differ.
+
+        Which bits to flip is told by weights alone, and a key is its bits in another order. So the ranges move with the
+        page, each by the part of the key that is the same in all of it.
+        """
+        rests = self.lows ^ self.highs
+        lows = self.lows ^ (np.array(keys, np.uint64).take(self.tables) & ~rests)
+        return ProbePlan(self.tables, lows, lows | rests, self.recall)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTask:
+    """What a probe plan is made for: similarity and recall, and an index of about `pages` pages, a power of two."""
+
+    similarity: float
+    recall: float
+    pages: int
+
+    @classmethod
+    def about(cls, similarity: float, recall: float, pages: int) -> Self:
+        """The task for an index of so many pages. Plans go by doublings, so that one made a little earlier fits."""
+        return cls(similarity, recall, 1 << max(pages - 1, 0).bit_length())
 
 
 def single_plan(key: int) -> ProbePlan:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import logging
 from collections import Counter
 from difflib import get_close_matches
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from lxml import etree
@@ -40,15 +42,18 @@ class TrafilaturaExtractor:
     name = "trafilatura"
     guesses = True
 
-    def __init__(self) -> None:
+    @cached_property
+    def _extract(self) -> Callable[..., Any]:
+        # Not before the first page: a crawl whose pages are read by other processes can do without tens of thousands
+        # of objects, which every full garbage collection would go through.
         import trafilatura
 
-        self._extract = trafilatura.bare_extraction
         logger = logging.getLogger("trafilatura")
         # It warns of every page without text, which is no news for a crawl of all sorts of pages. A level the
         # user has set stands.
         if logger.level == logging.NOTSET:
             logger.setLevel(logging.CRITICAL)
+        return trafilatura.bare_extraction
 
     def extract(self, html: str) -> str:
         """The main text; "" where trafilatura finds none."""
@@ -92,13 +97,16 @@ class ResiliparseExtractor:
     guesses = True
 
     def __init__(self) -> None:
-        try:
-            from resiliparse.extract.html2text import extract_plain_text
-        except ImportError as error:
+        if importlib.util.find_spec("resiliparse") is None:
             raise MissingDependencyError(
                 "the extractor 'resiliparse' needs the package resiliparse; install it with: pip install resiliparse"
-            ) from error
-        self._extract = extract_plain_text
+            )
+
+    @cached_property
+    def _extract(self) -> Callable[..., str]:
+        from resiliparse.extract.html2text import extract_plain_text
+
+        return extract_plain_text
 
     def extract(self, html: str) -> str:
         """The article, or all of the main text of a page that is none."""

@@ -14,17 +14,12 @@ from page_spider import crawler_of, new_report, settings_of, stats_of
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import ScrapyDeprecationWarning
 
-from crawldedup.scrapy_plugin.pool import ReaderPool
-
 warnings.simplefilter("error", ScrapyDeprecationWarning)
 
 
 def run() -> None:
     task = json.load(sys.stdin)
     report = new_report()
-    if task["page_limit_seconds"] is not None:
-        # A minute is no time for a test.
-        ReaderPool.__init__.__kwdefaults__["limit_seconds"] = task["page_limit_seconds"]
     settings = settings_of(task)
     needs_reactor = settings.get("TWISTED_REACTOR") is not None
     process = CrawlerProcess(settings) if needs_reactor else AsyncCrawlerProcess(settings)

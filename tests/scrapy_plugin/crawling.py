@@ -13,13 +13,14 @@ from urllib.parse import urljoin
 
 import scrapy
 
+from .prepared import PATIENCE_SECONDS, run_prepared
+
 if TYPE_CHECKING:
     from types import TracebackType
 
     from .website import Site
 
 HERE = Path(__file__).parent
-PATIENCE_SECONDS = 60.0
 QUICK: Final = {"CRAWLDEDUP_EXTRACTOR": "text"}
 
 # The settings that choose an event loop. Scrapy crawls without a reactor since 2.15.
@@ -80,7 +81,6 @@ def task_of(
     spider: str = "pages",
     spider_class: str = "page_spider.PageSpider",
     custom_settings: dict[str, Any] | None = None,
-    page_limit_seconds: float | None = None,
     items: list[dict[str, Any]] | None = None,
     item_class: str = "dict",
     **settings: Any,
@@ -105,7 +105,6 @@ def task_of(
         "spider": spider,
         "spider_class": spider_class,
         "custom_settings": custom_settings or {},
-        "page_limit_seconds": page_limit_seconds,
         "items": items or [],
         "item_class": item_class,
         "settings": settings,
@@ -131,14 +130,19 @@ def start(site: Site, folder: Path, pages: list[Any], **options: Any) -> subproc
 
 
 def finish(process: subprocess.Popen[str], folder: Path) -> Crawl:
-    _, log = process.communicate(timeout=PATIENCE_SECONDS)
+    out, log = process.communicate(timeout=PATIENCE_SECONDS)
+    return crawl_of(subprocess.CompletedProcess(process.args, process.returncode, out, log), folder)
+
+
+def crawl_of(ended: subprocess.CompletedProcess[str], folder: Path) -> Crawl:
     report = folder / "report.json"
-    return Crawl(process.returncode, log, json.loads(report.read_text()) if report.exists() else {})
+    return Crawl(ended.returncode, ended.stderr, json.loads(report.read_text()) if report.exists() else {})
 
 
 def crawl_apart(site: Site, folder: Path, pages: list[Any], **options: Any) -> Crawl:
-    """Crawl in a process of its own."""
-    return finish(start(site, folder, pages, **options), folder)
+    """Crawl in a process of its own, which has all modules already."""
+    program, task = str(HERE / "crawl_program.py"), task_of(site, folder, pages, **options)
+    return crawl_of(run_prepared(program, folder=folder, stdin=json.dumps(task)), folder)
 
 
 class Crawling:

@@ -7,9 +7,25 @@ import signal
 import sys
 import threading
 import time
+from typing import Any
 
 from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.scrapy_plugin.reading import Page
 from crawldedup.verdict import Kind, Verdict
+
+
+class Clock:
+    """Shows what it is told to."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def page(text: str, **how: Any) -> Page:
+    """What is read, as UTF-8."""
+    return Page(text.encode(), "utf-8", **how)
 
 
 class FakeReader:
@@ -65,6 +81,8 @@ class GatedReader(FakeReader):
 
 class FakeDeduplicator:
     """Calls texts near duplicates that differ in case only; raises the errors it is told to raise."""
+
+    answers_at_once = False
 
     def __init__(self) -> None:
         self.reader = FakeReader()

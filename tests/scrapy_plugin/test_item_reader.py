@@ -8,7 +8,7 @@ from crawldedup.errors import PageError
 from crawldedup.page import PageReader
 from crawldedup.scrapy_plugin.item_reader import ItemReader
 from crawldedup.scrapy_plugin.item_text import ItemSettings, page_in
-from crawldedup.scrapy_plugin.workers import InlineWorker
+from crawldedup.scrapy_plugin.worker import read_page
 
 from .test_item_text import PROSE
 
@@ -85,9 +85,7 @@ def test_a_single_field_keeps_the_facts_of_its_markup() -> None:
     assert red.facts != blue.facts
 
 
-def test_a_worker_can_have_it_for_its_reader() -> None:
-    worker = InlineWorker(ItemReader(PageReader("text")))  # type: ignore[arg-type]
+def test_it_reads_what_a_page_reader_reads() -> None:
     page = page_in({"title": "A title", "body": TEASER}, ItemSettings(fields={"": ("title", "body")}))
     assert page.is_html
-    worker.send(page)
-    assert worker.receive().words == 2 + len(PROSE.split())
+    assert read_page(ItemReader(PageReader("text")), page).words == 2 + len(PROSE.split())

@@ -22,14 +22,14 @@ from crawldedup.errors import (
     StoreUnavailableError,
 )
 from crawldedup.scrapy_plugin import DuplicatePageError, signals
-from crawldedup.scrapy_plugin import middleware as middleware_module
+from crawldedup.scrapy_plugin import judge as judge_module
 from crawldedup.scrapy_plugin.breaker import Breaker
+from crawldedup.scrapy_plugin.judge import Judge
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware, deduplicator_for
-from crawldedup.scrapy_plugin.pool import ReaderPool
 from crawldedup.scrapy_plugin.settings import DedupSettings
-from crawldedup.scrapy_plugin.store_thread import StoreThread
+from crawldedup.scrapy_plugin.store_calls import StoreCalls
+from crawldedup.scrapy_plugin.thread_reader import ThreadReader
 from crawldedup.scrapy_plugin.visits import Visits
-from crawldedup.scrapy_plugin.workers import InlineWorker
 from crawldedup.verdict import Kind
 
 from .fakes import FakeDeduplicator
@@ -81,8 +81,10 @@ class Crawl:
         self.middleware = DedupMiddleware(
             self.crawler,  # type: ignore[arg-type]
             DedupSettings(**settings),
-            StoreThread(self.store, Breaker(clock=lambda: self.now), stays=not inspects),  # type: ignore[arg-type]
-            ReaderPool(lambda: InlineWorker(self.store.reader), 1),  # type: ignore[arg-type]
+            Judge(
+                ThreadReader(self.store.reader),  # type: ignore[arg-type]
+                StoreCalls(self.store, Breaker(clock=lambda: self.now), stays=not inspects),  # type: ignore[arg-type]
+            ),
             visits=visits,
             inspects=inspects,
         )
@@ -495,7 +497,7 @@ def test_what_cannot_be_mended_closes_the_spider(
 
 
 def test_the_store_hears_from_the_crawler_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(middleware_module, "HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(judge_module, "HEARTBEAT_SECONDS", 0.01)
 
     async def work(crawl: Crawl) -> None:
         while crawl.store.calls.count("heartbeat") < 3:
@@ -507,7 +509,7 @@ def test_the_store_hears_from_the_crawler_now_and_then(monkeypatch: pytest.Monke
 def test_a_store_that_does_not_close_cannot_hold_up_the_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(middleware_module, "_CLOSE_LIMIT_SECONDS", 0.05)
+    monkeypatch.setattr(judge_module, "_CLOSE_LIMIT_SECONDS", 0.05)
     may_close = threading.Event()
 
     async def work(crawl: Crawl) -> None:

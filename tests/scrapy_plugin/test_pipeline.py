@@ -16,11 +16,11 @@ from crawldedup import Deduplicator
 from crawldedup.errors import ProfileMismatchError, StoreFullError, StoreUnavailableError
 from crawldedup.scrapy_plugin.breaker import Breaker
 from crawldedup.scrapy_plugin.item_text import ItemSettings
+from crawldedup.scrapy_plugin.judge import Judge
 from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline, DuplicateItemError
-from crawldedup.scrapy_plugin.pool import ReaderPool
 from crawldedup.scrapy_plugin.settings import DedupSettings
-from crawldedup.scrapy_plugin.store_thread import StoreThread
-from crawldedup.scrapy_plugin.workers import InlineWorker
+from crawldedup.scrapy_plugin.store_calls import StoreCalls
+from crawldedup.scrapy_plugin.thread_reader import ThreadReader
 from crawldedup.text.extract import TEXT_PROFILE
 
 from .crawling import ALL_MODES, crawl_apart
@@ -68,8 +68,10 @@ class Crawl:
             self.crawler,  # type: ignore[arg-type]
             DedupSettings(**settings),
             ItemSettings(fields={"": fields}, action=action),
-            StoreThread(self.store, Breaker(clock=lambda: 0.0, first_pause_seconds=0.0)),  # type: ignore[arg-type]
-            ReaderPool(lambda: InlineWorker(self.store.reader), 1),  # type: ignore[arg-type]
+            Judge(
+                ThreadReader(self.store.reader),  # type: ignore[arg-type]
+                StoreCalls(self.store, Breaker(clock=lambda: 0.0, first_pause_seconds=0.0)),  # type: ignore[arg-type]
+            ),
         )
 
     def run(self, work: Callable[[Crawl], Awaitable[None]]) -> Crawl:

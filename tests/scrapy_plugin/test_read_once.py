@@ -1,25 +1,25 @@
 from __future__ import annotations
 
-from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
 from crawldedup.errors import PageError
+from crawldedup.scrapy_plugin.pending import Pending
 from crawldedup.scrapy_plugin.read_once import ReadOnce
-from crawldedup.scrapy_plugin.workers import Page
+from crawldedup.scrapy_plugin.reading import Page
 
 
 class FakeReaders:
     """Leaves the answers to the test."""
 
     def __init__(self) -> None:
-        self.reads: list[tuple[Page, Future[Any]]] = []
+        self.reads: list[tuple[Page, Pending[Any]]] = []
 
-    def read(self, page: Page) -> Future[Any]:
-        future: Future[Any] = Future()
-        self.reads.append((page, future))
-        return future
+    def read(self, page: Page) -> Pending[Any]:
+        pending: Pending[Any] = Pending()
+        self.reads.append((page, pending))
+        return pending
 
 
 def page(body: str, encoding: str | None = "utf-8", *, is_html: bool = True) -> Page:
@@ -28,18 +28,18 @@ def page(body: str, encoding: str | None = "utf-8", *, is_html: bool = True) -> 
 
 def test_the_same_bytes_are_read_once_while_they_are_read_and_afterwards() -> None:
     readers = FakeReaders()
-    once = ReadOnce(readers)
+    once = ReadOnce(readers.read)
     first, second = once.read(page("a")), once.read(page("a"))
-    readers.reads[0][1].set_result("of a")
+    readers.reads[0][1].succeed("of a")
     third = once.read(page("a"))
-    assert [future.result() for future in (first, second, third)] == ["of a"] * 3
+    assert [pending.result() for pending in (first, second, third)] == ["of a"] * 3
     assert len(readers.reads) == 1
 
 
 @pytest.mark.parametrize("other", [page("b"), page("a", "latin-1"), page("a", None), page("a", is_html=False)])
 def test_what_may_read_differently_is_read_itself(other: Page) -> None:
     readers = FakeReaders()
-    once = ReadOnce(readers)
+    once = ReadOnce(readers.read)
     once.read(page("a"))
     once.read(other)
     assert [read for read, _ in readers.reads] == [page("a"), other]
@@ -47,30 +47,21 @@ def test_what_may_read_differently_is_read_itself(other: Page) -> None:
 
 def test_what_failed_is_tried_again() -> None:
     readers = FakeReaders()
-    once = ReadOnce(readers)
+    once = ReadOnce(readers.read)
     once.read(page("a"))
     failure = PageError("too_slow", "Reading the page took too long.")
-    readers.reads[0][1].set_exception(failure)
+    readers.reads[0][1].fail(failure)
     # Its traceback holds on to whatever there is around the read: nobody keeps it.
     assert once._reads == {}
     once.read(page("a"))
-    readers.reads[1][1].set_result("of a")
+    readers.reads[1][1].succeed("of a")
     assert once.read(page("a")).result() == "of a"
     assert len(readers.reads) == 2
 
 
-def test_one_that_waits_no_longer_takes_it_from_nobody() -> None:
-    readers = FakeReaders()
-    once = ReadOnce(readers)
-    gone, waiting = once.read(page("a")), once.read(page("a"))
-    gone.cancel()
-    readers.reads[0][1].set_result("of a")
-    assert waiting.result() == "of a"
-
-
 def test_the_pages_asked_for_last_are_remembered() -> None:
     readers = FakeReaders()
-    once = ReadOnce(readers, remembered_pages=2)
+    once = ReadOnce(readers.read, remembered_pages=2)
     for name in "abacab":
         once.read(page(name))
     # b was the one to go when c came, and c when b came again.
