@@ -51,7 +51,7 @@ from benchmarks.redis_filling import (
 )
 from benchmarks.redis_peers import datasketch_row, peer_memories, plain_row
 from benchmarks.redis_server import OTHER, WARM_UP, Memory, Part, TimeRow, make_table, measure, show_memory, show_time
-from crawldedup.errors import CrawlDedupError
+from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.evaluation import read_corpus
 from crawldedup.hashing.fingerprint import Fingerprint, fingerprint
 from crawldedup.methods.two_stage import TwoStage
@@ -170,6 +170,11 @@ def time_(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
     """Check-and-add of new pages, and of the peers."""
     maker = query_maker(arguments)
     new, every = real_fingerprints(arguments.real, maker)
+    if arguments.real and len(new) <= WARM_UP * max(arguments.clients):
+        raise ConfigurationError(
+            f"--real holds {len(new):,} pages that are no copies of others; more than "
+            f"{WARM_UP * max(arguments.clients):,} are wanted, some thousands for figures that mean something"
+        )
     rows: list[TimeRow] = []
     queries = Queries(maker, urls=not arguments.no_urls)
     for pages in arguments.pages:

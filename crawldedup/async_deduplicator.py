@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from crawldedup.files import FileName
     from crawldedup.hashing.fingerprint import Fingerprint
     from crawldedup.page_input import PageInput
+    from crawldedup.search.plan import PlanTask
     from crawldedup.stores.base import StoreInfo
     from crawldedup.verdict import Match, Verdict
 
@@ -216,6 +217,10 @@ class AsyncDeduplicator:
                 remember=remember,
             )
         )
+
+    def plan_task(self, similarity: float | None = None) -> PlanTask:
+        """See `Deduplicator.plan_task`; nothing is waited for."""
+        return self._dedup.plan_task(similarity)
 
     async def clear(self) -> None:
         """See `Deduplicator.clear`."""

@@ -7,12 +7,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
-from crawldedup.arguments import check_max_pages, check_namespace, parse_ttl
+from crawldedup.arguments import (
+    check_address,
+    check_batch,
+    check_body,
+    check_flag,
+    check_max_pages,
+    check_namespace,
+    check_text,
+    parse_ttl,
+)
 from crawldedup.errors import ConfigurationError, PageError, ProfileMismatchError, StoreError
 from crawldedup.hashing.features import DEFAULT_WEIGHTING
 from crawldedup.hashing.fingerprint import MIN_WORDS, Fingerprint
 from crawldedup.methods.spec import DEFAULT_METHOD
 from crawldedup.page import PageReader
+from crawldedup.page_input import PageInput
 from crawldedup.portable import export_index, opened_index
 from crawldedup.queries import QueryMaker
 from crawldedup.stores.base import MAX_KEYS, Layout, Retention, shown_url
@@ -24,7 +34,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from crawldedup.files import FileName
-    from crawldedup.page_input import PageInput
     from crawldedup.search.plan import PlanTask
     from crawldedup.stores.base import Answer, Query, Record, StoreInfo
     from crawldedup.verdict import Match, Verdict
@@ -103,6 +112,10 @@ class Deduplicator:
         expected_pages: int = 0,
     ) -> None:
         check_namespace(namespace)
+        check_text("extractor", extractor)
+        check_text("weighting", weighting)
+        check_flag("ttl_refresh", ttl_refresh)
+        check_flag("store_urls", store_urls)
         self.reader = PageReader(extractor, min_words, method=method, weighting=weighting, distinguish=distinguish)
         comparison = self.reader.method
         self._retention = Retention(parse_ttl(ttl), ttl_refresh, check_max_pages(max_pages))
@@ -174,6 +187,7 @@ class Deduplicator:
         `identity` is what makes the page itself, by default its canonical URL: with the same identity it is
         a revisit, never a duplicate. Raises PageError for a page that cannot be read, and StoreError.
         """
+        check_address(url, identity, scope_key)
         page = self.read(html, text, encoding)
         return self.judge(url, page, identity=identity, scope_key=scope_key)
 
@@ -195,6 +209,10 @@ class Deduplicator:
         that lower similarity. `remember` False changes nothing in the index, so a page is known as itself only while
         its text resembles what is remembered of it. Raises StoreError.
         """
+        check_address(url, identity, scope_key)
+        check_text("canonical", canonical, optional=True)
+        if not isinstance(page, Fingerprint):
+            raise ConfigurationError(f"page is a {type(page).__name__}; it must be a Fingerprint, as `read` makes one")
         if remember:
             self.open()
             self._beat_if_due()
@@ -229,8 +247,7 @@ class Deduplicator:
         error, unless `on_unreadable` takes it, in its turn.
         Raises ConfigurationError for a batch below 1, PageError, StoreError, and whatever `pages` raises.
         """
-        if batch < 1:
-            raise ConfigurationError(f"batch is {batch!r}; it must be a whole number from 1")
+        check_batch(batch)
         return self._check_many(iter(pages), batch, on_unreadable)
 
     def _check_many(
@@ -263,6 +280,8 @@ class Deduplicator:
         deadline = time.monotonic() + BATCH_SECONDS
         try:
             for page in pages:
+                if not isinstance(page, PageInput):
+                    raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a PageInput")
                 try:
                     fingerprint = page.fingerprint or self.read(page.html, page.text, page.encoding)
                 except PageError as error:
@@ -289,6 +308,7 @@ class Deduplicator:
         similarity: float | None = None,
     ) -> list[Match]:
         """Remembered pages that resemble this one, best first; changes nothing. `url` gives a site scope its site."""
+        check_address(url, None, scope_key)
         page = self.read(html, text, encoding)
         self.look()
         query = self._queries.query(url, page, pages=self._pages, scope_key=scope_key, similarity=similarity)
@@ -301,6 +321,9 @@ class Deduplicator:
         A page that was checked with an `identity` of its own is known by that instead of its URL. A fingerprint does
         not tell its site or spider: where these are compared apart, it needs the `scope_key`.
         """
+        check_address(page if isinstance(page, str) else "", identity, scope_key)
+        if not isinstance(page, str | Fingerprint):
+            raise ConfigurationError(f"page is a {type(page).__name__}; forget takes a URL as a str, or a Fingerprint")
         self.look()
         if isinstance(page, str):
             return int(self._store.forget(self._queries.url_key(page, identity=identity, scope_key=scope_key)))
@@ -411,8 +434,7 @@ class Deduplicator:
         self, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None
     ) -> Fingerprint:
         """The first half of `check`: the page's fingerprint, from either `html` or `text`. Raises PageError."""
-        if (html is None) == (text is None):
-            raise ConfigurationError("give either html or text")
+        check_body(html, text, encoding)
         return self.reader.read_text(text) if text is not None else self.reader.read(html or b"", encoding)
 
 

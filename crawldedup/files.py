@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
@@ -10,6 +11,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from crawldedup.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +26,11 @@ _GZIP_LEVEL: Final = 4
 
 @contextmanager
 def opened_for_reading(source: FileName) -> Iterator[tuple[BinaryIO, str]]:
-    """A file to read, which may be compressed whatever it is called, with its name. Raises OSError."""
+    """A file to read, which may be compressed whatever it is called, with its name.
+
+    Raises OSError, and ConfigurationError for what is no file.
+    """
+    _require_file(source, "read")
     with ExitStack() as stack:
         if isinstance(source, str | os.PathLike):
             name = os.fspath(source)
@@ -45,8 +52,9 @@ def opened_for_writing(target: FileName) -> Iterator[BinaryIO]:
     """A file to write, compressed if its name ends in .gz. Raises OSError.
 
     It appears when all is written; until then, and after a failure, what was there before stays. The caller's own
-    streams are written to as they are.
+    streams are written to as they are. Raises ConfigurationError for what is no file.
     """
+    _require_file(target, "write")
     if not isinstance(target, str | os.PathLike):
         yield target
         return
@@ -58,6 +66,8 @@ def opened_for_writing(target: FileName) -> Iterator[BinaryIO]:
         return
     # What a link leads to is replaced, not the link.
     path = path.resolve()
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder to write into", str(path.parent))
     # A name of its own, for two may write the same file at once.
     unfinished = path.with_name(f"{path.name}.{token_hex(4)}.part")
     try:
@@ -72,6 +82,11 @@ def opened_for_writing(target: FileName) -> Iterator[BinaryIO]:
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
+
+
+def _require_file(file: object, method: str) -> None:
+    if not isinstance(file, str | os.PathLike) and not callable(getattr(file, method, None)):
+        raise ConfigurationError(f"file is a {type(file).__name__}; it must be a path or a binary stream")
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 
@@ -57,7 +57,7 @@ def sources(names: list[str]) -> Iterator[Source]:
     """
     for name in names:
         if name == "-":
-            yield Source("stdin:", html=sys.stdin.buffer.read())
+            yield Source("stdin:", html=standard_input().read())
         elif name.startswith(("http://", "https://")):
             yield _from_web(name)
         elif Path(name).is_dir():
@@ -76,6 +76,13 @@ def single_source(name: str) -> Source:
     if len(found) != 1:
         raise ConfigurationError(f"{name!r} holds {len(found)} pages; name exactly one")
     return found[0]
+
+
+def standard_input() -> BinaryIO:
+    """The bytes that are handed to the program. Raises ConfigurationError if it was started without."""
+    if sys.stdin is None:
+        raise ConfigurationError("there is no standard input to read: it is closed")
+    return sys.stdin.buffer
 
 
 def lines_of(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -182,8 +189,9 @@ def _decoded(body: bytes, charset: str | None) -> str:
 
 
 def _from_web(url: str) -> Source:
-    request = urllib.request.Request(url, headers={"User-Agent": "crawldedup"})
     try:
+        # Not every text that begins like a URL is one.
+        request = urllib.request.Request(url, headers={"User-Agent": "crawldedup"})
         with urllib.request.urlopen(request, timeout=_WEB_SECONDS) as response:
             body: bytes = response.read(_WEB_BYTES)
             return Source(response.url, html=body, encoding=response.headers.get_content_charset())

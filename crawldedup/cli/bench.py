@@ -15,7 +15,7 @@ from crawldedup.evaluation.quality import measure_quality
 from crawldedup.hashing.features import feature_hashes
 from crawldedup.hashing.weighting import DocumentFrequencies
 from crawldedup.methods.spec import DEFAULT_METHOD
-from crawldedup.printable import printable
+from crawldedup.printable import counted, printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -66,7 +66,6 @@ def frequencies(options: Namespace, out: Console, err: Console) -> int:
     if options.json:
         out.print_json(data={"pages": learned.pages, "file": str(options.output)})
     else:
-        out.print(
-            Text(f"{learned.pages} pages counted; use them with --weighting tf-idf:{printable(str(options.output))}")
-        )
+        shown = printable(str(options.output))
+        out.print(Text(f"{counted(learned.pages, 'page')} counted; use them with --weighting tf-idf:{shown}"))
     return 0

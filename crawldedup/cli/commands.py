@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +9,11 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from crawldedup.cli.options import make_deduplicator, make_reader, refuse_missing
-from crawldedup.cli.output import print_error, print_json, safe_message
+from crawldedup.cli.options import existing_index, make_deduplicator, make_reader
+from crawldedup.cli.output import print_error, print_forgotten, print_json, safe_message
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page_input import PageInput
-from crawldedup.printable import printable
+from crawldedup.printable import counted, printable
 from crawldedup.sources import single_source, sources
 
 if TYPE_CHECKING:
@@ -51,8 +50,7 @@ def check(options: Namespace, out: Console, err: Console) -> int:
 def find(options: Namespace, out: Console, _: Console) -> int:
     """Remembered pages that resemble a page."""
     source = single_source(options.source)
-    refuse_missing(options.store)
-    with closing(make_deduplicator(options)) as dedup:
+    with existing_index(options) as dedup:
         matches = dedup.find(html=source.html, text=source.text, encoding=source.encoding, url=source.url)
     if options.json:
         print_json(out, [match.as_dict() for match in matches])
@@ -62,7 +60,7 @@ def find(options: Namespace, out: Console, _: Console) -> int:
     for match in matches:
         kind = "exact" if match.exact else f"{match.similarity:.3f}"
         url = printable(match.url) or "(a page without URL)"
-        out.print(Text(f"{kind}: {url} ({match.copies} copies seen)"))
+        out.print(Text(f"{kind}: {url} ({match.copies:,} {'copy' if match.copies == 1 else 'copies'} seen)"))
     return 0
 
 
@@ -120,19 +118,16 @@ def scan(options: Namespace, out: Console, err: Console) -> int:
         out.print(Text(printable(original)))
         for member in members:
             out.print(Text(f"    {member['similarity']:.3f} {printable(str(member['url']))}"))
-    out.print(f"{pages} pages, {duplicates} duplicates in {len(clusters)} clusters, {skipped} skipped")
+    found_in = f"{counted(duplicates, 'duplicate')} in {counted(len(clusters), 'cluster')}"
+    out.print(f"{counted(pages, 'page')}, {found_in}, {skipped:,} skipped")
     return found.status
 
 
 def forget(options: Namespace, out: Console, _: Console) -> int:
     """Remove pages by URL."""
-    refuse_missing(options.store)
-    with closing(make_deduplicator(options)) as dedup:
+    with existing_index(options) as dedup:
         removed = sum(dedup.forget(url) for url in options.urls)
-    if options.json:
-        print_json(out, {"forgotten": removed})
-    else:
-        out.print(f"{removed} of {len(options.urls)} pages were known and are forgotten")
+    print_forgotten(out, removed, len(options.urls), as_json=options.json)
     return 0
 
 
@@ -142,8 +137,7 @@ def clear(options: Namespace, out: Console, _: Console) -> int:
         raise ConfigurationError(
             f"this removes every page of the namespace {options.namespace!r}; add --yes if that is what you want"
         )
-    refuse_missing(options.store)
-    with closing(make_deduplicator(options)) as dedup:
+    with existing_index(options) as dedup:
         dedup.clear()
     out.print(f"the namespace {options.namespace} is empty now")
     return 0
@@ -151,8 +145,7 @@ def clear(options: Namespace, out: Console, _: Console) -> int:
 
 def info(options: Namespace, out: Console, _: Console) -> int:
     """Figures of an index."""
-    refuse_missing(options.store)
-    with closing(make_deduplicator(options)) as dedup:
+    with existing_index(options) as dedup:
         figures = asdict(dedup.info())
     for name in ("bytes", "table_bytes"):
         figures[f"{name}_a_page"] = round(figures[name] / figures["pages"], 1) if figures["pages"] else None

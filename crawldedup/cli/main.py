@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,9 +31,14 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status, as `status_of` tells."""
-    options = _parser().parse_args(arguments)
-    out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
-    return status_of(lambda: options.run(options, out, err), err)
+    with ExitStack() as stack:
+        nowhere = stack.enter_context(Path(os.devnull).open("w"))
+        # Whoever starts us may have closed them.
+        stack.enter_context(redirect_stdout(sys.stdout or nowhere))
+        stack.enter_context(redirect_stderr(sys.stderr or nowhere))
+        options = _parser().parse_args(arguments)
+        out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
+        return status_of(lambda: options.run(options, out, err), err)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from crawldedup.cli.options import make_deduplicator, refuse_missing
+from crawldedup.cli.options import existing_index, make_deduplicator
 from crawldedup.cli.output import give_up_output, print_json, progress_bar
 from crawldedup.errors import ConfigurationError, PortableFileError
-from crawldedup.printable import printable
+from crawldedup.printable import counted, printable
+from crawldedup.sources import standard_input
+from crawldedup.stores.registry import scheme_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -27,25 +29,23 @@ _STANDARD = "-"
 
 def prune(options: Namespace, out: Console, err: Console) -> int:
     """Free the pages that the time to live and the limit let go."""
-    refuse_missing(options.store)
-    with closing(make_deduplicator(options)) as dedup, progress_bar(err, "pruning") as progress:
+    with existing_index(options) as dedup, progress_bar(err, "pruning") as progress:
         freed = dedup.prune(progress=progress)
         pages = dedup.info().pages
     if options.json:
         print_json(out, {"freed": freed, "pages": pages})
     else:
-        out.print(f"{freed:,} pages freed, {pages:,} are left")
+        out.print(f"{counted(freed, 'page')} freed, {pages:,} left")
     return 0
 
 
 def export(options: Namespace, out: Console, err: Console) -> int:
     """Write an index to a file."""
-    refuse_missing(options.store)
     if options.file == _STANDARD and sys.stdout.isatty():
         raise ConfigurationError("an exported index is not for terminals: name a file, or redirect the output")
-    with closing(make_deduplicator(options)) as dedup, progress_bar(err, "exporting") as progress:
+    with existing_index(options) as dedup, progress_bar(err, "exporting") as progress:
         if Path(options.file).is_file():
-            # Or a misspelt namespace would replace the last good file by an empty one.
+            # Or an index that was cleared would replace the last good file by an empty one.
             _require_pages(dedup, options)
         file = sys.stdout.buffer if options.file == _STANDARD else options.file
         try:
@@ -59,13 +59,13 @@ def export(options: Namespace, out: Console, err: Console) -> int:
     if options.json:
         print_json(said, {"pages": pages, "file": options.file})
     else:
-        said.print(Text(f"{pages:,} pages written to {name}"))
+        said.print(Text(f"{counted(pages, 'page')} written to {name}"))
     return 0
 
 
 def import_index(options: Namespace, out: Console, err: Console) -> int:
     """Add the pages of a file to an index."""
-    file = sys.stdin.buffer if options.file == _STANDARD else options.file
+    file = standard_input() if options.file == _STANDARD else options.file
     # Not opened yet: a file that is refused must not leave an empty index behind.
     with closing(make_deduplicator(options)) as dedup, progress_bar(err, "importing") as progress:
         moved = dedup.import_from(file, progress=progress)
@@ -78,10 +78,11 @@ def migrate(options: Namespace, out: Console, err: Console) -> int:
     namespace = options.to_namespace or options.namespace
     if (store, namespace) == (options.store, options.namespace):
         raise ConfigurationError("an index cannot be copied to itself; give --to-store or --to-namespace")
-    refuse_missing(options.store)
+    if scheme_of(store) == "memory":
+        raise ConfigurationError("a copy in memory:// would end with this program: name a store that lasts")
     # Not opened yet: a source that is refused must not leave an empty index behind.
     target = closing(make_deduplicator(options, store=store, namespace=namespace))
-    with closing(make_deduplicator(options)) as source, target as copy, progress_bar(err, "copying") as progress:
+    with existing_index(options) as source, target as copy, progress_bar(err, "copying") as progress:
         _require_pages(source, options)
         moved = source.copy_to(copy, progress=progress)
     return _print_moved(options, out, moved)
@@ -97,5 +98,5 @@ def _print_moved(options: Namespace, out: Console, moved: Moved) -> int:
         print_json(out, asdict(moved))
     else:
         known = moved.pages - moved.added
-        out.print(f"{moved.added:,} pages added" + (f", {known:,} were known already" if known else ""))
+        out.print(f"{counted(moved.added, 'page')} added" + (f", {known:,} known already" if known else ""))
     return 0

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 from argparse import BooleanOptionalAction
-from pathlib import Path
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote
 
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import ConfigurationError
 from crawldedup.evaluation.judges import EXPECTED_PAGES
 from crawldedup.hashing.features import DEFAULT_WEIGHTING
 from crawldedup.hashing.fingerprint import MIN_WORDS
 from crawldedup.methods.spec import DEFAULT_METHOD, METHODS
 from crawldedup.page import PageReader
 from crawldedup.scope import SCOPES
+from crawldedup.stores.listing import require_index
 from crawldedup.text.facts import DEFAULT_DISTINGUISH, DISTINGUISH
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
 
 STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
 _MEMORY_OPTIONS: Final = ("ttl", "ttl_refresh", "max_pages", "store_urls")
@@ -113,18 +113,22 @@ def add_max_pages_option(parser: ArgumentParser) -> None:
     )
 
 
-def refuse_missing(store: str) -> None:
-    """Raise ConfigurationError for a SQLite file that does not exist, which asking it would create."""
-    path = unquote(store.removeprefix("sqlite:///"))
-    if store.startswith("sqlite:///") and path and not Path(path).exists():
-        raise ConfigurationError(f"there is no index in {store!r}, for the file does not exist")
-
-
 def make_deduplicator(options: Namespace, **changes: object) -> Deduplicator:
     """The Deduplicator that the options describe. Raises ConfigurationError."""
     names = ("store", "namespace", "scope", "similarity", *_MEMORY_OPTIONS, *PROFILE_OPTIONS)
     values = {name: getattr(options, name) for name in names if hasattr(options, name)}
     return Deduplicator(**{**values, **changes})
+
+
+@contextmanager
+def existing_index(options: Namespace) -> Iterator[Deduplicator]:
+    """The Deduplicator that the options describe, of an index that is there: for commands that only look at one.
+
+    Raises ConfigurationError, which names the indexes that there are, and StoreError.
+    """
+    with closing(make_deduplicator(options)) as dedup:
+        require_index(options.store, options.namespace)
+        yield dedup
 
 
 def make_reader(options: Namespace) -> PageReader:

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from crawldedup.errors import CrawlDedupError
-from crawldedup.printable import printable
+from crawldedup.printable import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,6 +26,14 @@ def print_json(out: Console, value: Any) -> None:
     """One object a line."""
     # ASCII only: text from pages may not even be valid Unicode. Rich must not wrap it.
     print(json.dumps(value), file=out.file)
+
+
+def print_forgotten(out: Console, forgotten: int, named: int, *, as_json: bool) -> None:
+    """How many pages there were of those that were named."""
+    if as_json:
+        print_json(out, {"forgotten": forgotten})
+    else:
+        out.print(f"{forgotten:,} of {counted(named, 'page')} {'was' if named == 1 else 'were'} known and forgotten")
 
 
 def print_error(err: Console, error: Exception) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.defer import deferred_from_coro
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError, ProfileMismatchError, StoreError
-from crawldedup.printable import printable
+from crawldedup.printable import printable, sentence
 from crawldedup.scrapy_plugin.reading import UnexpectedReadError, WorkerError
 from crawldedup.scrapy_plugin.refusal import CLOSE_REASON, LONGEST_MESSAGE, close_unstarted
 
@@ -24,6 +24,9 @@ logger = logging.getLogger(__name__)
 
 SILENT_SECONDS = 60.0
 """After the log said that the store is down, it says so again no sooner."""
+
+
+_FAIL = "CRAWLDEDUP_ON_ERROR is 'fail'."
 
 
 class OverrideError(CrawlDedupError):
@@ -67,7 +70,7 @@ class Failures:
         if isinstance(error, StoreError):
             self._store_failed(error)
         if self._close_on_error or (isinstance(error, CrawlDedupError) and not isinstance(error, StoreError)):
-            self.fatal = str(error)
+            self.fatal = f"{sentence(error)} {_FAIL}" if isinstance(error, StoreError) else str(error)
         elif not isinstance(error, StoreError):
             self._explain("internal", f"could not open its store; {self._noun}s pass until it can", error)
 
@@ -78,10 +81,10 @@ class Failures:
             self._store_failed(error)
         elif isinstance(error, OverrideError):
             self._tally.error("meta")
-            self._explain("meta", f"{error} The {self._noun} passes")
+            self._explain("meta", f"{sentence(error)} The {self._noun} passes")
         elif isinstance(error, WorkerError):
             self._tally.error("worker")
-            self._explain(str(error), f"{error} The {self._noun} it was to read passes")
+            self._explain(str(error), f"{sentence(error)} The {self._noun} it was to read passes")
         elif isinstance(error, ProfileMismatchError | ConfigurationError):
             self._tally.error("profile" if isinstance(error, ProfileMismatchError) else "configuration")
             self.close_spider(str(error))
@@ -92,7 +95,7 @@ class Failures:
             self._tally.error("internal")
             self._explain(type(error).__name__, f"unexpected error, the {self._noun} passes", error)
         if self._close_on_error:
-            self.close_spider(f"{error} CRAWLDEDUP_ON_ERROR is 'fail'.")
+            self.close_spider(f"{sentence(error)} {_FAIL}")
 
     def store_answered(self) -> None:
         """The store works; says so if it did not before."""
@@ -121,10 +124,13 @@ class Failures:
         if not self._store_is_down:
             self._store_is_down = True
             # A full store still answers for what it knows: page by page it would be down and up again.
-            self._outage_was_said = self._clock() >= self._silent_until
+            # Where it closes the spider, that is said and nothing passes.
+            closes = self._close_on_error and self._may_close
+            self._outage_was_said = not closes and self._clock() >= self._silent_until
             if self._outage_was_said:
                 self._silent_until = self._clock() + SILENT_SECONDS
-                self._log(logging.WARNING, f"{error} {self._noun.title()}s pass unjudged until the store answers")
+                message = f"{sentence(error)} {self._noun.title()}s pass unjudged until the store answers"
+                self._log(logging.WARNING, message)
 
     def _explain(self, kind: str, message: str, error: Exception | None = None) -> None:
         if kind not in self._explained:

@@ -159,9 +159,7 @@ class DedupItemPipeline:
 class ItemTally(Tally):
     """Counts items as `Tally` counts pages, under ``crawldedup/item/``."""
 
-    def summary(self) -> str:
-        """A few lines for the log."""
-        return super().summary().replace(" pages: ", " items: ", 1)
+    _noun = "item"
 
     def _add(self, name: str) -> None:
         self._counts[name] += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from crawldedup.printable import printable
+from crawldedup.printable import counted, printable
 from crawldedup.verdict import Kind, Verdict
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class Tally:
     ``checked``, all ``skipped/<reason>`` and all ``error/<kind>`` together are the responses that came by.
     ``changed`` and ``unchanged`` are revisits, the latter only those that are unwanted for it.
     """
+
+    _noun = "page"
 
     def __init__(self, stats: StatsCollector) -> None:
         self._stats = stats
@@ -66,10 +68,10 @@ class Tally:
         counts = self._counts
         near, exact = counts["duplicate/near"], counts["duplicate/exact"]
         news = [f"{counts[name]} {name}" for name in ("changed", "unchanged") if counts[name]]
-        revisits = f"{counts['revisit']} revisits" + (f" ({', '.join(news)})" if news else "")
+        revisits = counted(counts["revisit"], "revisit") + (f" ({', '.join(news)})" if news else "")
         lines = [
-            f"crawldedup checked {counts['checked']} pages: {counts['new']} new, {near} near and {exact} "
-            f"exact duplicates ({self._dropped_duplicates} dropped), {revisits}, {counts['thin']} thin"
+            f"crawldedup checked {counted(counts['checked'], self._noun)}: {counts['new']} new, {near} near and "
+            f"{exact} exact duplicates ({self._dropped_duplicates} dropped), {revisits}, {counts['thin']} thin"
         ]
         for group, text in (("skipped", "not checked"), ("error", "passed unchecked after an error")):
             parts = {

@@ -110,7 +110,8 @@ def _read_and_plan(reader: PageReader, page: Page) -> Fingerprint:
 
 
 def _send(answers: IO[bytes], answer: tuple[str, Any]) -> None:
-    message = pickle.dumps(answer, protocol=pickle.HIGHEST_PROTOCOL)
+    # Not 5: arrays would come out as views, ten more objects a page for the garbage collector to go through.
+    message = pickle.dumps(answer, protocol=4)
     answers.write(HEAD.pack(len(message)) + message)
     answers.flush()
 

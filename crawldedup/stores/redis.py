@@ -16,8 +16,9 @@ from redis.exceptions import NoScriptError
 from crawldedup.errors import ProfileMismatchError, StoreUnavailableError
 from crawldedup.stores.base import LEASE_SECONDS, Answer, Crawler, Pruned, Status, StoreInfo, shown_url
 from crawldedup.stores.process import is_gone, own_process
+from crawldedup.stores.redis_answers import sound_answer
 from crawldedup.stores.redis_client import connect, once_more
-from crawldedup.stores.redis_errors import may_pass, store_errors
+from crawldedup.stores.redis_errors import may_pass, replies_read, store_errors
 from crawldedup.stores.redis_health import layout_warnings
 from crawldedup.stores.redis_keys import Names, bucket_names, sample
 from crawldedup.stores.redis_naming import name_key
@@ -81,6 +82,7 @@ class RedisStore:
         self._warn_once()
         return int(answer[3])
 
+    @replies_read()
     def _bury_the_dead(self) -> None:
         """End the leases of crawlers of this machine that died without a word, or we would be their fellow."""
         processes: Any = self._client.hgetall(self._prefix + "w")
@@ -89,6 +91,7 @@ class RedisStore:
             self._client.zrem(self._prefix + "c", *dead)
             self._client.hdel(self._prefix + "w", *dead)
 
+    @replies_read()
     def _warn_once(self) -> None:
         if not self._has_warned:
             self._has_warned = True
@@ -113,7 +116,7 @@ class RedisStore:
                 if isinstance(answer, Exception):
                     self._name_key(answer, "check", *self._arguments(query, again=True))
                     raise answer
-                yield self._answer(query, answer)
+                yield self._answer(query, sound_answer("check", answer))
 
     def _asked(self, queries: Sequence[Query]) -> list[Any]:
         """What the script `check` says of each page: an answer or an error."""
@@ -182,6 +185,7 @@ class RedisStore:
         if self._crawler.number:
             self.open()
 
+    @replies_read()
     def _remove_keys(self, newest: int) -> None:
         """Remove the keys of epochs up to this one. Later ones are in use, for others may have cleared since."""
         batch: list[bytes] = []
@@ -220,19 +224,20 @@ class RedisStore:
         number = 0
         while True:
             with self._errors():
-                following, found = self._list_of_records(number)
-            if batch := [unpacked(record, self._layout) for record in found if record]:
+                following, batch = self._list_of_records(number)
+            if batch:
                 yield batch
             number += 1
             if number * RECORDS_A_LIST >= following:
                 return
 
-    def _list_of_records(self, number: int) -> tuple[int, list[bytes]]:
-        """The number of the next page to be added, and one list of records."""
+    @replies_read()
+    def _list_of_records(self, number: int) -> tuple[int, list[Record]]:
+        """The number of the next page to be added, and the records of one list."""
         meta: Any = once_more(lambda _: self._client.hmget(self._prefix + "m", "epoch", "next"))
         epoch, following = (int(value or 0) for value in meta)
         found: Any = once_more(lambda _: self._client.lrange(f"{self._prefix}{epoch}:r:{number}", 0, -1))
-        return following, found
+        return following, [unpacked(record, self._layout) for record in found if record]
 
     def load(self, records: Sequence[Record]) -> int:
         """See `Store`. Some hundred pages a script call, so that a crawl can go on beside it."""
@@ -255,6 +260,7 @@ class RedisStore:
         with self._errors():
             return once_more(lambda _: self._info())
 
+    @replies_read()
     def _info(self) -> StoreInfo:
         meta = self._client.hgetall(self._prefix + "m")
         pages, depth, split, following, oldest, epoch = (
@@ -322,10 +328,11 @@ class RedisStore:
 
     def _run(self, script: str, *arguments: bytes | str | float, client: redis.Redis | None = None) -> Any:
         try:
-            return self._scripts[script](keys=[self._prefix], args=arguments, client=client)
+            answer = self._scripts[script](keys=[self._prefix], args=arguments, client=client)
         except redis.ResponseError as error:
             self._name_key(error, script, *arguments)
             raise
+        return sound_answer(script, answer)
 
     def _name_key(self, error: Exception, script: str, *arguments: bytes | str | float) -> None:
         name_key(error, self._client, script, self._prefix, arguments)

@@ -17,7 +17,7 @@ from redis.exceptions import NoPermissionError, RedisClusterException
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
-from crawldedup.stores.redis_errors import UnknownServiceError, may_pass, refusal_of
+from crawldedup.stores.redis_errors import UnknownServiceError, may_pass, refusal_of, replies_read
 from crawldedup.stores.redis_url import TIMEOUT_SECONDS, Target, client_options, parse_url, wire_options
 
 if TYPE_CHECKING:
@@ -147,7 +147,8 @@ class _Sentinels(Sentinel):
         for sentinel in self.sentinels:
             address = "{host}:{port}".format_map(sentinel.connection_pool.connection_kwargs)
             try:
-                masters: Any = sentinel.sentinel_masters()
+                with replies_read():
+                    masters: Any = sentinel.sentinel_masters()
             except (redis.AuthenticationError, NoPermissionError) as error:
                 refusal = error
                 continue

@@ -39,7 +39,7 @@ from crawldedup.stores.cluster_spread import ForeignPartError, LostPartError, Sp
 from crawldedup.stores.cluster_upkeep import measure, prune, records, remove_epochs
 from crawldedup.stores.cluster_wire import PARTITIONS, prefixes, split
 from crawldedup.stores.process import is_gone, own_process
-from crawldedup.stores.redis_errors import store_errors
+from crawldedup.stores.redis_errors import replies_read, store_errors
 from crawldedup.stores.redis_health import layout_warnings
 from crawldedup.stores.redis_wire import bytes8, crawl, loaded, packed_order, question, unpacked
 
@@ -304,12 +304,13 @@ class ClusterStore:
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
-        with store_errors(self._url, lambda: self._crawler.number > 0, self._layout.namespace):
+        namespace = self._layout.namespace
+        with store_errors(self._url, lambda: self._crawler.number > 0, namespace), replies_read():
             try:
                 yield
             except ForeignPartError as error:
                 raise ProfileMismatchError(
-                    f"the namespace {self._layout.namespace!r} of {self._url}",
+                    f"the namespace {namespace!r} of {self._url}",
                     index_profile=error.profile,
                     own_profile=self._layout.profile,
                 ) from None

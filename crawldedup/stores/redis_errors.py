@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import struct
 from typing import TYPE_CHECKING, Final
 
 import redis
@@ -34,6 +35,21 @@ class UnknownServiceError(MasterNotFoundError):
     """Sentinels answered, and none has heard of the service."""
 
 
+class OddReplyError(redis.RedisError):
+    """What was answered is no answer to what was asked: a broken proxy, or a server of another kind."""
+
+
+@contextlib.contextmanager
+def replies_read() -> Iterator[None]:
+    """What a reply of the wrong kind makes of the code that reads it, as an OddReplyError. For nothing but reading."""
+    try:
+        yield
+    except CrawlDedupError:
+        raise  # some of ours are ValueErrors
+    except (TypeError, ValueError, LookupError, AttributeError, struct.error) as error:
+        raise OddReplyError(f"a reply cannot be read ({type(error).__name__}: {error})") from error
+
+
 @contextlib.contextmanager
 def store_errors(shown_url: str, was_in: Callable[[], bool], namespace: str | None = None) -> Iterator[None]:
     """The client's errors as ours. `shown_url` is the store's without its password; the namespace is for messages.
@@ -49,6 +65,10 @@ def store_errors(shown_url: str, was_in: Callable[[], bool], namespace: str | No
 
 def _as_ours(error: Exception, store: str, was_in: bool, namespace: str | None) -> CrawlDedupError:
     text = str(error)
+    if isinstance(error, OddReplyError):
+        return StoreError(
+            f"{store} does not answer as Redis does: {text}; look at what is at that address, or in front of it"
+        )
     if refusal := refusal_of(error) or _wrong_kind(error, store):
         message = f"{store} {refusal}: {text}"
         return StoreUnavailableError(message) if was_in else ConfigurationError(message)

@@ -1,4 +1,4 @@
-"""Store URLs: which class serves which scheme. A new store is one file and one line in `_OPENERS`."""
+"""Store URLs: which class serves which scheme. A new store is one file, one line in `_OPENERS` and one in `listing`."""
 
 from __future__ import annotations
 
@@ -26,13 +26,7 @@ def _memory(url: str, layout: Layout) -> Store:
 def _sqlite(url: str, layout: Layout) -> Store:
     from crawldedup.stores.sqlite import SqliteStore
 
-    path = unquote(url.removeprefix("sqlite://")).removeprefix("/")
-    if not url.startswith("sqlite:///") or not path or path.endswith("/") or "\0" in path:
-        raise ConfigurationError(
-            f"the store URL {url!r} is not valid: write sqlite:///relative/path.sqlite or "
-            f"sqlite:////absolute/path.sqlite"
-        )
-    return SqliteStore(path, layout)
+    return SqliteStore(sqlite_path(url), layout)
 
 
 def _redis(url: str, layout: Layout) -> Store:
@@ -58,12 +52,30 @@ _OPENERS: Final[dict[str, Callable[[str, Layout], Store]]] = {
 }
 
 
+def sqlite_path(url: str) -> str:
+    """The path of the file that a `sqlite` URL names. Raises ConfigurationError."""
+    path = unquote(url.removeprefix("sqlite://")).removeprefix("/")
+    if not url.startswith("sqlite:///") or not path or path.endswith("/") or "\0" in path:
+        raise ConfigurationError(
+            f"the store URL {url!r} is not valid: write sqlite:///relative/path.sqlite or "
+            f"sqlite:////absolute/path.sqlite"
+        )
+    return path
+
+
+def scheme_of(url: str) -> str:
+    """What of a store URL chooses the store."""
+    return url.partition("://")[0].lower()
+
+
 def make_store(url: str, layout: Layout) -> Store:
     """The store a URL names, not yet opened. Raises ConfigurationError for a URL no store understands."""
-    scheme, separator, _ = url.partition("://")
-    opener = _OPENERS.get(scheme.lower())
-    if opener is None or not separator:
-        close = difflib.get_close_matches(scheme.lower(), _OPENERS, n=1)
+    if not isinstance(url, str):
+        raise ConfigurationError(f"store is {url!r}; it must be a URL as a text, as in 'sqlite:///path.sqlite'")
+    scheme = scheme_of(url)
+    opener = _OPENERS.get(scheme)
+    if opener is None or "://" not in url:
+        close = difflib.get_close_matches(scheme, _OPENERS, n=1)
         hint = f"; did you mean {close[0]}://?" if close else "."
         allowed = ", ".join(f"{name}://" for name in _OPENERS)
         raise ConfigurationError(f"the store URL {shown_url(url)!r} is not known{hint} Stores: {allowed}")

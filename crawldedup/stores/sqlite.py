@@ -9,7 +9,6 @@ import contextlib
 import sqlite3
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import ProfileMismatchError, StoreError, StoreFullError, StoreUnavailableError
@@ -17,7 +16,7 @@ from crawldedup.stores.base import MAX_EVICTED, MAX_FREED, MAX_SWEPT, Answer, Cr
 from crawldedup.stores.candidates import accepted
 from crawldedup.stores.packed_keys import MAX_PAGES
 from crawldedup.stores.sqlite_crawlers import count_crawlers, join_crawl, leave_crawl, renew_lease
-from crawldedup.stores.sqlite_file import IN_MEMORY, connect, errors_of, transaction
+from crawldedup.stores.sqlite_file import IN_MEMORY, connect, errors_of, holds_anything, transaction
 from crawldedup.stores.sqlite_index import BYTES_A_KEY, CLEARED, SqliteIndex, create_tables, drop_tables
 
 if TYPE_CHECKING:
@@ -69,14 +68,10 @@ class SqliteStore:
 
     def _is_there(self) -> bool:
         """True if the file holds the index, and is connected now."""
-        if not self._is_file():
+        if not holds_anything(self._path):
             return False
         with transaction(self._connect(), "DEFERRED") as db:
             return self._attach(db, begin=False)
-
-    def _is_file(self) -> bool:
-        path = Path(self._path)
-        return path.exists() and path.stat().st_size > 0
 
     def check_and_add(self, query: Query) -> Answer:
         """See `Store`."""
@@ -174,7 +169,7 @@ class SqliteStore:
         with self._lock, errors_of(self._path):
             if self._is_absent:
                 self._disconnect()
-            if self._connection is None and not self._is_file():
+            if self._connection is None and not holds_anything(self._path):
                 return
             crawler = self._crawler
             with transaction(self._connect()) as db:

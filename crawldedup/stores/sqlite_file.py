@@ -88,6 +88,18 @@ def _claim(db: sqlite3.Connection, path: str) -> None:
             db.execute(statement)
 
 
+def holds_anything(path: str) -> bool:
+    """True for a file that exists and is not empty, as only one can be that has an index in it. Raises OSError."""
+    file = Path(path)
+    return file.exists() and file.stat().st_size > 0
+
+
+def namespaces_in(path: str) -> list[str]:
+    """The names of the indexes in a file that holds something, in order. Raises as `connect` does."""
+    with contextlib.closing(connect(path)) as db:
+        return [name for (name,) in db.execute("SELECT namespace FROM indexes ORDER BY namespace")]
+
+
 @contextlib.contextmanager
 def transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
     """A transaction, by default one that writes: no other process decides between our look and our addition."""

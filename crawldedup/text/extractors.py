@@ -163,8 +163,8 @@ def get_extractor(name: str) -> Extractor:
     close = get_close_matches(str(name).lower(), _BUILT_IN, n=1)
     raise ConfigurationError(
         f"there is no extractor {name!r}"
-        + (f"; did you mean {close[0]!r}? " if close else "; ")
-        + f"It is one of {', '.join(_BUILT_IN)}, or the dotted path of your own (myproject.pages.main_text)"
+        + (f"; did you mean {close[0]!r}? It" if close else "; it")
+        + f" is one of {', '.join(_BUILT_IN)}, or the dotted path of your own (myproject.pages.main_text)"
     )
 
 

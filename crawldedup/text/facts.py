@@ -45,7 +45,8 @@ DISTINGUISH: Final = ("nothing", "products", "numbers")
 DEFAULT_DISTINGUISH: Final = "products"
 
 # Cheap signs in the page's source, without which it is not parsed.
-_DECLARES: Final = re.compile(r"""roduct(?:(?:Group|Model)?["'>]|:price|\.item|\.group)|["':=]offers["'\s>]""")
+_DECLARES_A_PRODUCT: Final = re.compile(r"""roduct(?:(?:Group|Model)?["'>]|:price|\.item|\.group)""")
+_DECLARES_OFFERS: Final = re.compile(r"""offers(?<=["':=]offers)["'\s>]""")
 _DECLARES_A_PRICE: Final = "og:price"
 
 _MAX_NAME: Final = 300
@@ -59,8 +60,8 @@ def check_distinguish(distinguish: str) -> None:
         close = get_close_matches(str(distinguish).lower(), DISTINGUISH, n=1)
         raise ConfigurationError(
             f"distinguish is {distinguish!r}; "
-            + (f"did you mean {close[0]!r}? " if close else "")
-            + f"It must be one of {', '.join(DISTINGUISH)}"
+            + (f"did you mean {close[0]!r}? It" if close else "it")
+            + f" must be one of {', '.join(DISTINGUISH)}"
         )
 
 
@@ -91,9 +92,8 @@ def _joined(product: Iterable[str], main: str, distinguish: str) -> str | None:
 
 
 def _product_of_page(html: str, main: str) -> set[str]:
-    may_declare = _DECLARES.search(html) is not None or _DECLARES_A_PRICE in html
     may_show = len(main) <= _MAX_DESCRIPTION and (may_hold_a_price(html) or may_be_for_sale(html))
-    if not may_declare and not may_show:
+    if not may_show and not _may_declare(html):
         return set()
     try:
         tree = parse(html)
@@ -120,6 +120,11 @@ def _product_of_page(html: str, main: str) -> set[str]:
     if product is not None:
         facts.add_hidden(product)
     return facts.all()
+
+
+def _may_declare(html: str) -> bool:
+    signs = (_DECLARES_A_PRODUCT, _DECLARES_OFFERS)
+    return _DECLARES_A_PRICE in html or any(sign.search(html) for sign in signs)
 
 
 def _product_of_text(text: str) -> set[str]:

@@ -136,13 +136,15 @@ def test_text_from_pages_cannot_reach_the_terminal_unescaped(pages: Path, capsys
         (["scan", "--similarity", "2", "no-such-file"], "similarity"),
         (["find", "no-such-file"], "no-such-file"),
         (["prune", "--ttl", "1d"], "crawldedup.sqlite"),
-        (["prune", "--store", "memory://"], "ttl or max_pages"),
+        (["prune", "--store", "memory://", "--ttl", "1d"], "ends with the program"),
         (["prune", "--store", "memory://", "--max-pages", "0"], "max_pages"),
+        (["find", "http://[::1"], "http://[::1"),
         (["check", "--max-pages", "-1", "a.html"], "max_pages"),
         (["import", "--store", "memory://", "no-such-file"], "no-such-file"),
         (["import", "--store", "memory://", "a.html"], "a.html is not an exported index"),
-        (["export", "--store", "memory://", "no/such/folder"], "no/such/folder"),
+        (["export", "--store", "memory://", "index.gz"], "ends with the program"),
         (["migrate", "--store", "memory://"], "--to-store"),
+        (["migrate", "--to-store", "memory://"], "would end with this program"),
         (["check", "--store", "rediss:/x", "a.html"], "rediss:/x"),
         (["check", "--store", "rdis://localhost", "a.html"], "redis://"),
         (["check", "--similarity", "2", "a.html"], "similarity"),
@@ -262,7 +264,7 @@ def test_check_can_remember_without_urls(pages: Path, capsys: pytest.CaptureFixt
 def test_prune(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "check", str(pages))
     assert run_json(capsys, "prune", "--max-pages", "1", "--ttl", "30d") == [{"freed": 1, "pages": 1}]
-    assert run(capsys, "prune", "--max-pages", "1")[:2] == (0, "0 pages freed, 1 are left\n")
+    assert run(capsys, "prune", "--max-pages", "1")[:2] == (0, "0 pages freed, 1 left\n")
     (copy,) = run_json(capsys, "check", str(pages / "c.html"), "--url", "https://example.com/", "--max-pages", "1")
     assert copy["kind"] == "exact_duplicate"
 
@@ -272,7 +274,7 @@ def test_export_and_import(pages: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert run_json(capsys, "export", "index.gz") == [{"pages": 2, "file": "index.gz"}]
     target = ["--store", "sqlite:///other.sqlite", "--namespace", "seed"]
     assert run_json(capsys, "import", "index.gz", *target) == [{"pages": 2, "added": 2}]
-    assert run(capsys, "import", "index.gz", *target)[1] == "0 pages added, 2 were known already\n"
+    assert run(capsys, "import", "index.gz", *target)[1] == "0 pages added, 2 known already\n"
     status, _, err = run(capsys, "import", "index.gz", "--store", "sqlite:///none.sqlite", "--extractor", "text")
     assert (status, Path("none.sqlite").exists()) == (2, False)
     assert "'text/" in err
@@ -285,9 +287,11 @@ def test_an_empty_index_does_not_replace_an_exported_one(pages: Path, capsys: py
     run(capsys, "check", str(pages))
     run(capsys, "export", "index.gz")
     before = Path("index.gz").read_bytes()
-    status, _, err = run(capsys, "export", "index.gz", "--namespace", "defautl")
+    run(capsys, "clear", "--yes")
+    status, _, err = run(capsys, "export", "index.gz")
     assert (status, Path("index.gz").read_bytes()) == (2, before)
-    assert "'defautl' holds no page" in err
+    assert "'default' holds no page" in err
+    assert run(capsys, "export", "another.gz")[:2] == (0, "0 pages written to another.gz\n")
 
 
 def test_a_cleared_index_takes_the_settings_of_whoever_comes_next(
@@ -301,9 +305,6 @@ def test_a_cleared_index_takes_the_settings_of_whoever_comes_next(
 
 def test_an_index_of_sites_is_copied_as_one(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "check", str(pages), "--scope", "site")
-    status, _, err = run(capsys, "migrate", "--to-namespace", "other", "--scope", "site", "--namespace", "defautl")
-    assert status == 2
-    assert "'defautl' holds no page" in err
     assert run(capsys, "migrate", "--to-namespace", "other", "--scope", "site")[0] == 0
     assert run_json(capsys, "info", "--namespace", "other")[0]["pages"] == 2
 
@@ -377,6 +378,61 @@ def test_looking_does_not_make_an_index(
     assert (status, out) == (2, "")
     assert "there is no index in 'sqlite:///not%20there/index.sqlite'" in err
     assert sorted(pages.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["info"],
+        ["find", "a.html"],
+        ["forget", "x"],
+        ["clear", "--yes"],
+        ["prune", "--ttl", "1d"],
+        ["export", "x"],
+        ["migrate", "--to-namespace", "other"],
+    ],
+)
+def test_a_name_that_is_no_index_is_answered_with_those_that_are(
+    pages: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.chdir(pages)
+    for namespace in ("default", "news"):
+        run(capsys, "check", "a.html", "--namespace", namespace)
+    before = sorted(pages.iterdir())
+    status, out, err = run(capsys, *command, "--namespace", "nwes")
+    assert (status, out) == (2, "")
+    assert err == "crawldedup: there is no index 'nwes' in sqlite:///crawldedup.sqlite; there are: default, news\n"
+    assert sorted(pages.iterdir()) == before
+
+
+def test_what_is_wrong_with_a_command_on_an_index(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "check", str(pages / "a.html"))
+    for command, message in ((["prune"], "ttl or max_pages"), (["export", "no/such/folder"], "no such folder")):
+        status, out, err = run(capsys, *command)
+        assert (status, out) == (2, "")
+        assert message in err
+
+
+def test_one_page_is_called_one_page(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = pages / "a.html"
+    assert run(capsys, "scan", str(page))[1] == "1 page, 0 duplicates in 0 clusters, 0 skipped\n"
+    run(capsys, "check", str(page))
+    assert run(capsys, "export", "index")[1] == "1 page written to index\n"
+    assert run(capsys, "import", "index", "--namespace", "other")[1] == "1 page added\n"
+    assert "1 page counted" in run(capsys, "frequencies", str(page), "--output", "df.npz")[1]
+    assert run(capsys, "forget", page.as_uri())[1] == "1 of 1 page was known and forgotten\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "channel", "status"), [("check -", "<&-", 1), ("import -", "<&-", 2), ("info", ">&-", 0)]
+)
+def test_a_channel_may_be_closed(pages: Path, arguments: str, channel: str, status: int) -> None:
+    assert main(["check", str(pages)]) == 0
+    program = Path(sys.executable).with_name("crawldedup")
+    done = subprocess.run(["sh", "-c", f"{program} {arguments} {channel}"], stderr=subprocess.PIPE, text=True)
+    assert done.returncode == status
+    assert "Traceback" not in done.stderr
+    assert ("there is no standard input" in done.stderr) == (channel == "<&-")
 
 
 def test_info_says_what_a_page_takes_and_what_spoils_the_index(

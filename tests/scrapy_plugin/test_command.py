@@ -16,10 +16,11 @@ from scrapy.settings import Settings
 from crawldedup import Deduplicator
 from crawldedup.scrapy_plugin.commands.actions import run_action
 from crawldedup.scrapy_plugin.commands.dedup import Command
-from crawldedup.scrapy_plugin.item_text import ItemSettings, identity_in
+from crawldedup.scrapy_plugin.item_text import ItemSettings, identity_in, site_in
 
 from .conftest import store_url
 from .crawling import ALL_MODES
+from .prepared import run_prepared
 from .website import Answer, Site, article
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def test_explain_tells_what_was_compared_and_by_which_threshold(project: Project
 def test_explain_in_words(project: Project, files: dict[str, str]) -> None:
     status, out, _ = project.run("explain", files["near"], files["few"])
     assert status == 0
-    assert "namespace default, 1 pages" in out
+    assert "namespace default, 1 page\n" in out
     assert "an estimated similarity of about 0.8" in out
     assert "accepted   similarity 0.9" in out
     assert "thin: file:///" in out
@@ -223,6 +224,39 @@ def test_the_index_of_items_is_another(project: Project, shared_backend: Backend
     project.run("clear", "--items", "--yes")
     assert project.json("info", "--items")[0]["pages"] == 0
     assert project.json("info")[0]["pages"] == 1
+
+
+def test_an_item_without_a_url_is_forgotten_by_its_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    project = Project(sqlite(tmp_path), capsys, scope="site")
+    skus = ItemSettings(fields={}, identity="sku")
+    with Deduplicator(sqlite(tmp_path), namespace="default.items", extractor="text", scope="site") as items:
+        for item in (
+            {"sku": "A-1", "url": "https://shop.example.com/a"},
+            {"sku": "A-1", "url": "https://example.org/a"},
+            {"sku": "https://example.com/b"},
+        ):
+            name, identity = identity_in(item, skus)
+            items.check(name, text=f"words of {item}", identity=identity, scope_key=site_in(item, name))
+    status, out, err = project.run("forget", "--items", "https://example.com/b", "A-1")
+    assert (status, out) == (2, "")
+    assert "'A-1' does not tell its site: add --url" in err
+    assert project.json("info", "--items")[0]["pages"] == 3
+    elsewhere = ("forget", "--items", "A-1", "--url", "https://example.net/")
+    assert project.json(*elsewhere) == [{"forgotten": 0}]
+    here = ("forget", "--items", "A-1", "https://example.com/b", "--url", "https://example.com/")
+    assert project.json(*here) == [{"forgotten": 2}]
+    assert project.json("info", "--items")[0]["pages"] == 1
+
+
+@pytest.mark.parametrize("arguments", [["check", "a.html"], ["explain", "a.html"], ["forget", URL], ["info"]])
+def test_a_namespace_without_an_index_is_answered_with_those_that_are(
+    project: Project, files: dict[str, str], arguments: list[str]
+) -> None:
+    project.settings["CRAWLDEDUP_NAMESPACE"] = "defautl"
+    status, out, err = project.run(*[files["a"] if name == "a.html" else name for name in arguments])
+    assert (status, out) == (2, "")
+    assert "there is no index 'defautl' in " in err
+    assert "; there are: default\n" in err
 
 
 def sqlite(folder: Path) -> str:
@@ -300,6 +334,7 @@ def test_what_is_not_possible_is_said_in_one_line(
         (["explain", "a.html", "--remember"], "--remember is for check only"),
         (["explain", "a.html", "--items"], "explain is for pages"),
         (["check", "a.html", "b.html", "--url", URL], "--url is for one page"),
+        (["forget", URL, "--url", URL], "--url is for one page to check or explain, or to forget --items"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(arguments: list[str], message: str) -> None:
@@ -333,12 +368,8 @@ def site() -> Iterator[Site]:
 def scrapy(folder: Path, *arguments: str, **settings: Any) -> subprocess.CompletedProcess[str]:
     options = [f"{name}={value}" for name, value in settings.items()]
     # Warnings would show on standard error, which the tests look at.
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", "dedup", *arguments, *(part for option in options for part in ("-s", option))],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
+    return run_prepared(
+        "scrapy", "dedup", *arguments, *(part for option in options for part in ("-s", option)), folder=folder
     )
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +12,7 @@ from crawldedup.demo.folder import FolderSite
 from crawldedup.demo.server import serving
 from crawldedup.demo.site import DemoSite
 
+from .prepared import run_prepared
 from .website import article
 
 if TYPE_CHECKING:
@@ -29,10 +28,9 @@ def demo() -> Iterator[str]:
 
 
 def crawl(spider: str, output: Path, *arguments: str) -> list[dict[str, Any]]:
-    command = [sys.executable, "-m", "scrapy", "crawl", spider, "-O", str(output), *arguments]
     settings = ["-s", "CRAWLDEDUP_EXTRACTOR=resiliparse", "-s", "LOG_LEVEL=WARNING"]
-    done = subprocess.run([*command, *settings], cwd=EXAMPLE, check=True, capture_output=True, text=True, timeout=60)
-    assert done.stderr == ""
+    done = run_prepared("scrapy", "crawl", spider, "-O", str(output), *arguments, *settings, folder=EXAMPLE)
+    assert (done.returncode, done.stderr) == (0, "")
     return [json.loads(line) for line in output.read_text().splitlines()]
 
 
@@ -66,6 +64,14 @@ def test_shop_keeps_every_product_once(tmp_path: Path) -> None:
     with serving(FolderSite(tmp_path / "site")) as base_url:
         items = crawl("shop", tmp_path / "shop.jsonl", "-a", f"start={base_url}/shop/")
     assert sorted(item["name"] for item in items) == sorted(names)
+
+
+def test_shop_shows_on_the_demo_site_what_it_is_for(demo: str, tmp_path: Path) -> None:
+    items = crawl("shop", tmp_path / "shop.jsonl", "-s", f"START_URL={demo}/")
+    everything = crawl("shop", tmp_path / "all.jsonl", "-s", f"START_URL={demo}/", "-s", "CRAWLDEDUP_ENABLED=False")
+    skus = [item["sku"] for item in items]
+    assert len(skus) == len(set(skus)) == len({item["sku"] for item in everything})
+    assert len(everything) > len(skus)
 
 
 def test_updates_yields_what_is_new_or_has_changed(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from crawldedup.scrapy_plugin.settings import DedupSettings
 from crawldedup.scrapy_plugin.store_calls import StoreCalls
 from crawldedup.scrapy_plugin.thread_reader import ThreadReader
 from crawldedup.scrapy_plugin.visits import Visits
-from crawldedup.verdict import Kind
+from crawldedup.verdict import Kind, Verdict
 
 from .fakes import FakeDeduplicator
 from .test_tally import Stats
@@ -72,10 +72,12 @@ class Crawl:
         has_item_middleware: bool = False,
         visits: Visits | None = None,
         inspects: bool = False,
+        answers_at_once: bool = False,
         **settings: Any,
     ) -> None:
         self.reason = "finished"
         self.store = FakeDeduplicator()
+        self.store.answers_at_once = answers_at_once
         self.crawler = FakeCrawler(has_item_middleware=has_item_middleware)
         self.now = 0.0
         self.middleware = DedupMiddleware(
@@ -554,3 +556,38 @@ def test_the_crawl_compares_as_its_settings_say() -> None:
     profile = deduplicator_for(DedupSettings(method="simhash?blocks=4", weighting="tf", distinguish="numbers"))
     same = Deduplicator(method="simhash?blocks=4", weighting="tf", distinguish="numbers")
     assert profile.info().profile == same.info().profile != Deduplicator().info().profile
+
+
+def test_a_signal_is_sent_to_those_who_hear_it() -> None:
+    heard: list[Kind] = []
+
+    def hear(verdict: Verdict) -> None:
+        heard.append(verdict.kind)
+
+    async def work(crawl: Crawl) -> None:
+        assert not signals.has_receivers(signals.page_judged, crawl.crawler.signals)
+        await crawl.page("a", "text")
+        crawl.crawler.signals.connect(hear, signals.page_judged)
+        assert signals.has_receivers(signals.page_judged, crawl.crawler.signals)
+        await crawl.page("b", "other text")
+        crawl.crawler.signals.disconnect(hear, signals.page_judged)
+        assert not signals.has_receivers(signals.page_judged, crawl.crawler.signals)
+
+    Crawl().run(work)
+    assert heard == [Kind.NEW]
+
+
+def test_the_embedded_store_is_asked_in_the_event_loop() -> None:
+    async def work(crawl: Crawl) -> None:
+        await crawl.page("a", "text")
+
+    assert Crawl(answers_at_once=True).run(work).store.threads == {threading.get_ident()}
+    assert Crawl().run(work).store.threads.isdisjoint({threading.get_ident()})
+
+
+@pytest.mark.parametrize(
+    ("options", "at_once"),
+    [({}, True), ({"method": "brute-force"}, False), ({"store": "sqlite:///x.sqlite"}, False)],
+)
+def test_what_may_wait_is_asked_elsewhere(options: dict[str, str], at_once: bool) -> None:
+    assert Deduplicator(**options).answers_at_once is at_once  # type: ignore[arg-type]

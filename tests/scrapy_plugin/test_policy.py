@@ -20,6 +20,7 @@ from crawldedup.scrapy_plugin.policy import (
     reason_to_skip,
     scope_key_of,
 )
+from crawldedup.scrapy_plugin.reading import Page
 from crawldedup.verdict import Kind, Verdict
 
 URL = "https://www.example.co.uk/page?b=2&a=1"
@@ -196,8 +197,8 @@ def test_scopes(scope: str, key: str) -> None:
 
 def test_of_html_only_the_declared_encoding_is_passed_on() -> None:
     meta = "<meta charset=latin-1>Grüße".encode("latin-1")
-    assert page_of(html(body=meta)) == (meta, None, True)
+    assert page_of(html(body=meta)) == Page(meta, None, is_html=True)
     declared = html(body=meta, headers={"Content-Type": "text/html; charset=windows-1252"})
-    assert page_of(declared) == (meta, "cp1252", True)
+    assert page_of(declared) == Page(meta, "cp1252", is_html=True)
     plain = TextResponse(URL, body="Grüße".encode(), headers={"Content-Type": "text/plain"})
-    assert page_of(plain) == ("Grüße".encode(), "utf-8", False)
+    assert page_of(plain) == Page("Grüße".encode(), "utf-8", is_html=False)

@@ -10,6 +10,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from crawldedup.stores.memory import MemoryStore
 from crawldedup.stores.redis import RedisStore
 from crawldedup.stores.sqlite import SqliteStore
@@ -28,6 +30,11 @@ _HAS_OLDEST = (platform.system(), platform.machine(), *sys.version_info[:2]) == 
 _HAS_TWO_SERVERS = _HAS_OLDEST and shutil.which("redis-server") is not None
 SHARED_NAMES = ["sqlite", "redis", *(["redis-6.2"] if _HAS_TWO_SERVERS else [])]
 NAMES = ["memory", *SHARED_NAMES]
+REDIS_NAMES = [name for name in NAMES if name.startswith("redis")]
+
+# For tests of sentinels and clusters of what clients and scripts do among themselves, which no server's version has a
+# part in: the contract of every store is tested on a cluster of the machine's servers.
+on_the_oldest_server = pytest.mark.parametrize("binary", REDIS_NAMES[-1:], indirect=True)
 
 
 class Clock:

@@ -26,6 +26,7 @@ from crawldedup.stores.redis_client import (
 from crawldedup.stores.redis_errors import store_errors
 from tests.servers import Certificates, ClusterSetup, RedisServer, SentinelSetup, wait_until
 
+from .backends import on_the_oldest_server
 from .pages import LAYOUT, query, random_page
 
 if TYPE_CHECKING:
@@ -246,6 +247,7 @@ class TestCluster:
         with connect_cluster(cluster.url) as client:
             yield client
 
+    @on_the_oldest_server
     def test_a_client_goes_on_with_the_replica_of_a_master_that_is_killed(
         self, cluster: ClusterSetup, client: redis.RedisCluster, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -263,6 +265,7 @@ class TestCluster:
             assert through_failover(lambda key=key: script([key], [6])) == b"6"
         assert cluster.master_of(keys[0]) is not dead
 
+    @on_the_oldest_server
     def test_an_error_of_a_cluster_without_a_failover_is_ours(
         self, cluster: ClusterSetup, client: redis.RedisCluster, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
+import importlib.util
 import logging
 import re
 from typing import TYPE_CHECKING, Any
@@ -535,14 +535,7 @@ def test_a_wrong_name_is_answered_with_the_right_ones(name: str, message: str) -
 
 
 def test_an_extractor_that_is_not_installed_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    import_module = builtins.__import__
-
-    def refuse(name: str, *arguments: Any, **keywords: Any) -> Any:
-        if name.startswith("resiliparse"):
-            raise ModuleNotFoundError(f"No module named {name!r}")
-        return import_module(name, *arguments, **keywords)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match="pip install resiliparse"):
         get_extractor("resiliparse")
 

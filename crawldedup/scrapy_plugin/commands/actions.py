@@ -12,21 +12,21 @@ from rich.text import Text
 from w3lib.url import is_url
 
 from crawldedup.cli import commands, moving
-from crawldedup.cli.options import refuse_missing
-from crawldedup.cli.output import print_error, print_json, status_of
+from crawldedup.cli.output import print_error, print_forgotten, print_json, status_of
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.hashing.fingerprint import MIN_WORDS
-from crawldedup.printable import printable
+from crawldedup.printable import counted, printable
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.commands.fetching import fetch
 from crawldedup.scrapy_plugin.commands.looking import LookOnly
-from crawldedup.scrapy_plugin.item_text import named_identity
+from crawldedup.scrapy_plugin.item_text import named_identity, site_of_name
 from crawldedup.scrapy_plugin.middleware import deduplicator_for
 from crawldedup.scrapy_plugin.pipeline import items_index_of
 from crawldedup.scrapy_plugin.policy import PagePolicy, UrlPatterns, canonical_of, page_of, reason_to_skip
 from crawldedup.scrapy_plugin.settings import DedupSettings
 from crawldedup.sources import Source
 from crawldedup.stores.base import shown_url
+from crawldedup.stores.listing import require_index
 from crawldedup.text.decode import tidy
 from crawldedup.text.extract import extract_page, get_extractor
 from crawldedup.text.facts import text_facts
@@ -67,6 +67,20 @@ class Job:
             assert self.spider is not None
             return self.spider
         return site_of(url) if self.settings.scope == "site" else ""
+
+    def scope_key_of_item(self, name: str) -> str:
+        """The same, of the item with this URL or other name. Raises ConfigurationError where its site is not told."""
+        if self.settings.scope != "site":
+            return self.scope_key(name)
+        if site := site_of_name(name) or site_of(self.url or ""):
+            return site
+        raise ConfigurationError(
+            f"CRAWLDEDUP_SCOPE is 'site', and {name!r} does not tell its site: add --url with a URL of that site"
+        )
+
+    def require_index(self) -> None:
+        """Raise ConfigurationError, which names the indexes that there are, unless this one is there."""
+        require_index(self.settings.store, self.settings.namespace)
 
     def options(self) -> argparse.Namespace:
         """The same for the actions of the ``crawldedup`` program."""
@@ -129,7 +143,7 @@ def _require_index(settings: DedupSettings, spider: str | None) -> None:
 
 def _check(job: Job) -> int:
     if not job.remember:
-        refuse_missing(job.settings.store)
+        job.require_index()
     found = _Found(job)
     with closing(deduplicator_for(job.settings)) as dedup:
         for named in found:
@@ -147,7 +161,7 @@ def _check(job: Job) -> int:
 
 
 def _explain(job: Job) -> int:
-    refuse_missing(job.settings.store)
+    job.require_index()
     found = _Found(job)
     with LookOnly(job.settings) as index:
         for named in found:
@@ -164,16 +178,14 @@ def _explain(job: Job) -> int:
 
 
 def _forget(job: Job) -> int:
-    refuse_missing(job.settings.store)
+    job.require_index()
+    named = [
+        (name, named_identity(name), job.scope_key_of_item(name)) if job.items else (name, None, job.scope_key(name))
+        for name in job.pages
+    ]
     with closing(deduplicator_for(job.settings)) as dedup:
-        removed = sum(
-            dedup.forget(url, identity=named_identity(url) if job.items else None, scope_key=job.scope_key(url))
-            for url in job.pages
-        )
-    if job.json:
-        print_json(job.out, {"forgotten": removed})
-    else:
-        job.out.print(f"{removed} of {len(job.pages)} pages were known and are forgotten")
+        removed = sum(dedup.forget(name, identity=identity, scope_key=key) for name, identity, key in named)
+    print_forgotten(job.out, removed, len(named), as_json=job.json)
     return 0
 
 
@@ -230,9 +242,9 @@ class _Found:
         if skipped := reason_to_skip(request, response, judge_by_default=True, urls=urls):
             self._skip(response.url, skipped, f"crawls do not judge such an answer (status {response.status})")
         else:
-            body, encoding, is_html = page_of(response)
-            text = None if is_html else body.decode(encoding or "utf-8", "replace")
-            source = Source(response.url, html=body if is_html else None, text=text, encoding=encoding)
+            read = page_of(response)
+            text = None if read.is_html else read.body.decode(read.encoding or "utf-8", "replace")
+            source = Source(response.url, html=read.body if read.is_html else None, text=text, encoding=read.encoding)
             policy = PagePolicy(
                 settings.action, settings.scope, settings.keep_per_cluster, canonical=settings.canonical
             )
@@ -291,6 +303,7 @@ def _as_dict(job: Job, look: Look, text: str, facts: list[str], *, thin: bool) -
 
 def _print_look(job: Job, look: Look, text: str, facts: list[str], *, thin: bool) -> None:
     settings, verdict = job.settings, look.verdict
+    store = printable(shown_url(settings.store))
     scope_key = job.scope_key(verdict.url)
     accepted = (
         "an exact copy only, for the page is thin"
@@ -303,9 +316,9 @@ def _print_look(job: Job, look: Look, text: str, facts: list[str], *, thin: bool
         _in_words(verdict),
         f"  text       {verdict.words} words: {printable(' '.join(text.split()), _SHOWN_TEXT)}",
         *(f"  fact       {printable(fact, _SHOWN_TEXT)}" for fact in facts),
-        f"  index      {printable(shown_url(settings.store))}, namespace {settings.namespace}, {look.pages:,} pages",
+        f"  index      {store}, namespace {settings.namespace}, {counted(look.pages, 'page')}",
         f"  scope      {settings.scope}{f': {printable(scope_key)}' if scope_key else ''}",
-        f"  search     {verdict.probes} ranges read, {verdict.candidates} pages compared",
+        f"  search     {counted(verdict.probes, 'range')} read, {counted(verdict.candidates, 'page')} compared",
         f"  accepted   {accepted}",
     ]
     for candidate in look.candidates[:_SHOWN_CANDIDATES]:

@@ -49,7 +49,12 @@ class Command(ScrapyCommand):
         super().add_options(parser)
         group = parser.add_argument_group("Deduplication")
         group.add_argument("--spider", metavar="NAME", help="take the settings of this spider")
-        group.add_argument("--url", metavar="URL", help="judge the one file that is given as the page at this URL")
+        group.add_argument(
+            "--url",
+            metavar="URL",
+            help="judge the one file that is given as the page at this URL; to forget items whose names are no URLs in "
+            "an index with the scope site: a URL of their site",
+        )
         group.add_argument("--remember", action="store_true", help="check as a crawl does: the page is remembered")
         group.add_argument("--items", action="store_true", help="ask the index of the item pipeline instead")
         group.add_argument("--yes", action="store_true", help="clear: do it")
@@ -87,5 +92,6 @@ def _refuse(action: str, pages: list[str], opts: Namespace) -> None:
         raise UsageError(f"{action} is for pages: an item is no page, so that --items has no meaning", print_help=False)
     if opts.remember and action != "check":
         raise UsageError("--remember is for check only", print_help=False)
-    if opts.url and (action not in ("check", "explain") or len(pages) != 1):
-        raise UsageError("--url is for one page to check or explain", print_help=False)
+    one_page = action in ("check", "explain") and len(pages) == 1
+    if opts.url and not one_page and not (action == "forget" and opts.items):
+        raise UsageError("--url is for one page to check or explain, or to forget --items", print_help=False)

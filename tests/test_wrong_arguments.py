@@ -1,0 +1,56 @@
+"""Arguments of the wrong type are refused by name, before anything happens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from crawldedup import Deduplicator, PageInput
+from crawldedup.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HTML = b"<p>" + b"some words of a page " * 20
+FINGERPRINT = Deduplicator().read(html=HTML)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("store", 5),
+        ("namespace", 5),
+        ("extractor", ["text"]),
+        ("weighting", None),
+        ("ttl_refresh", "no"),
+        ("store_urls", None),
+    ],
+)
+def test_of_a_deduplicator(argument: str, value: Any) -> None:
+    with pytest.raises(ConfigurationError, match=f"{argument} is"):
+        Deduplicator(**{argument: value})
+
+
+CALLS: dict[str, Callable[[Any], object]] = {
+    "url is None": lambda dedup: dedup.check(None, html=HTML),
+    "url is b'http": lambda dedup: dedup.check(b"http://example.com/", html=HTML),
+    "text is b'x'": lambda dedup: dedup.check("u", text=b"x"),
+    "html is 5": lambda dedup: dedup.check("u", html=5),
+    "encoding is 5": lambda dedup: dedup.check("u", html=HTML, encoding=5),
+    "scope_key is 5": lambda dedup: dedup.check("u", html=HTML, scope_key=5),
+    "canonical is 5": lambda dedup: dedup.judge("u", FINGERPRINT, canonical=5),
+    "page is a str": lambda dedup: dedup.judge("u", "x"),
+    "page is a NoneType": lambda dedup: dedup.forget(None),
+    "identity is 5": lambda dedup: dedup.forget("u", identity=5),
+    "url is 5": lambda dedup: dedup.find(html=HTML, url=5),
+    "each must be a PageInput": lambda dedup: list(dedup.check_many([PageInput("u", html=HTML), "http://x"])),
+    "batch is 1.5": lambda dedup: dedup.check_many([], batch=1.5),
+    "file is a NoneType": lambda dedup: dedup.export_to(None),
+}
+
+
+@pytest.mark.parametrize("said", CALLS)
+def test_of_its_methods(said: str) -> None:
+    with Deduplicator() as dedup, pytest.raises(ConfigurationError, match=said):
+        CALLS[said](dedup)
