@@ -10,6 +10,7 @@ from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.hashing.features import DEFAULT_WEIGHTING
 from crawldedup.hashing.fingerprint import MIN_WORDS
 from crawldedup.methods.spec import DEFAULT_METHOD, make_method
+from crawldedup.search.plan import Planned
 from crawldedup.text.decode import tidy
 from crawldedup.text.extract import TEXT_PROFILE, extract_page, get_extractor
 from crawldedup.text.facts import DEFAULT_DISTINGUISH, check_distinguish, text_facts
@@ -63,13 +64,13 @@ class PageReader:
         return self.method.fingerprint(page.main, min_words=self._min_words, identity=page.whole, facts=page.facts)
 
     def plan_ahead(self, page: Fingerprint, task: PlanTask) -> Fingerprint:
-        """The fingerprint with a probe plan: a quarter of what is left to do for the page, done where there is time."""
+        """The fingerprint with its search prepared: half of what is left to do for it, done where there is time."""
         if page.thin:
             return page
-        plan = self.method.plan(
-            page, page.search, page.verify, similarity=task.similarity, recall=task.recall, pages=task.pages
-        )
-        return replace(page, planned=(task, plan))
+        similarity, recall, method = task.similarity, task.recall, self.method
+        plan = method.plan(page, page.search, page.verify, similarity=similarity, recall=recall, pages=task.pages)
+        rule, key_rule = method.rule(page, similarity, recall), method.key_rule(page, similarity)
+        return replace(page, planned=Planned(task, plan, rule, key_rule))
 
     def read_text(self, text: str) -> Fingerprint:
         """Fingerprint a text that is already extracted. Raises PageError if there is none."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from crawldedup.hashing.fingerprint import Fingerprint
     from crawldedup.methods.base import Method
+    from crawldedup.search.decision import CostRule, KeyRule
     from crawldedup.search.plan import ProbePlan
     from crawldedup.stores.base import Record
 
@@ -82,6 +83,8 @@ class QueryMaker:
         search = page.search ^ salt.number ^ facts.number
         signature = xored(xored(page.verify, salt.signature), facts.signature)
         keys = tuple(table.key_of(search, signature) for table in self.method.tables)
+        task = self.plan_task(similarity, pages)
+        rule, key_rule = self._rules(page, task)
         return Query(
             entry=Entry(
                 url=url if self.store_urls else "",
@@ -91,13 +94,13 @@ class QueryMaker:
                 digest=(page.digest ^ salt.number ^ facts.number) & DIGEST_MASK,
                 keys=keys,
             ),
-            plan=self._plan(page, search, signature, keys, self.plan_task(similarity, pages)),
-            rule=identity_rule(8 * size) if page.thin else self.method.rule(page, similarity, self.recall),
+            plan=self._plan(page, search, signature, keys, task),
+            rule=rule,
             retention=self.retention,
             exact_only=page.thin,
             max_candidates=self.method.max_candidates,
             max_keys=self.method.max_keys,
-            key_rule=None if page.thin else self.method.key_rule(page, similarity),
+            key_rule=key_rule,
             place=place,
         )
 
@@ -140,16 +143,24 @@ class QueryMaker:
     ) -> ProbePlan:
         if page.thin:
             return single_plan(keys[0])
-        task = replace(task, pages=task.pages << self.crowding.doublings(keys))
-        if page.planned is None or page.planned[0] != task:
+        if doublings := self.crowding.doublings(keys):
+            task = replace(task, pages=task.pages << doublings)
+        if page.planned is None or page.planned.task != task:
             return self.method.plan(
                 page, search, signature, similarity=task.similarity, recall=task.recall, pages=task.pages
             )
-        plan = page.planned[1]
+        plan = page.planned.plan
         if page.search == search and page.verify == signature:
             return plan
-        other_signature = xored(page.verify, signature)
-        return plan.moved([table.key_of(page.search ^ search, other_signature) for table in self.method.tables])
+        difference = xored(page.verify, signature)
+        return plan.moved([table.key_of(page.search ^ search, difference) for table in self.method.tables])
+
+    def _rules(self, page: Fingerprint, task: PlanTask) -> tuple[CostRule, KeyRule | None]:
+        if page.thin:
+            return identity_rule(8 * self.method.signature_bytes), None
+        if page.planned is not None and page.planned.judges_as(task):
+            return page.planned.rule, page.planned.key_rule
+        return self.method.rule(page, task.similarity, task.recall), self.method.key_rule(page, task.similarity)
 
     def verdict(self, url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
         """What the store's answer means for the page. Learns from it where pages crowd."""

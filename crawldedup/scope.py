@@ -7,6 +7,7 @@ XORed with a constant). No store needs to know of scopes.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, get_args
@@ -68,8 +69,17 @@ def site_of(url: str) -> str:
     return _site_of_host(host)
 
 
+# What `canonicalize_url` gives back as it is: most URLs of most sites.
+_PLAIN_URL: Final = re.compile(
+    r"https?://[a-z0-9][a-z0-9.-]*(?::[1-9][0-9]{1,3})?/"
+    r"(?:[A-Za-z0-9_~-][A-Za-z0-9._~-]*/)*(?:[A-Za-z0-9_~-][A-Za-z0-9._~-]*)?"
+)
+
+
 def canonical_url(url: str) -> str:
     """The URL by which a page is recognised as itself: sorted query, no fragment; the URL itself if broken."""
+    if _PLAIN_URL.fullmatch(url):
+        return url
     try:
         return str(canonicalize_url(url))
     except ValueError:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from w3lib.url import canonicalize_url
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.scope import SCOPES, canonical_url, check_scope, salt_of, site_of
@@ -10,6 +11,18 @@ from crawldedup.scope import SCOPES, canonical_url, check_scope, salt_of, site_o
 any_text = st.text(st.characters(exclude_categories=()), max_size=40)
 # Text of the kind that breaks URL parsers.
 broken_urls = st.text("htps:/[]@#?%.\0\r\nx1é\ud800", max_size=30).map("http://{}".format)
+
+
+plain_urls = st.from_regex(r"https?://[a-z0-9.-]{1,6}(:[0-9]{1,5})?(/[a-zA-Z0-9._~-]{0,4}){0,4}", fullmatch=True)
+
+
+@given(plain_urls)
+def test_plain_urls_are_no_others_than_any(url: str) -> None:
+    try:
+        canonical = canonicalize_url(url)
+    except ValueError:
+        canonical = url
+    assert canonical_url(url) == canonical
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from crawldedup.search.decision import CostRule, KeyRule
     from crawldedup.search.tables import BlockSearch, Table
 
 STORED_BITS: Final = 34
@@ -76,6 +77,20 @@ class PlanTask:
     def about(cls, similarity: float, recall: float, pages: int) -> Self:
         """The task for an index of so many pages. Plans go by doublings, so that one made a little earlier fits."""
         return cls(similarity, recall, 1 << max(pages - 1, 0).bit_length())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planned:
+    """What can be said of a page's search as soon as it is read: its probe plan and its rules, for a task."""
+
+    task: PlanTask
+    plan: ProbePlan
+    rule: CostRule
+    key_rule: KeyRule | None
+
+    def judges_as(self, task: PlanTask) -> bool:
+        """Whether the rules are those of the task; they depend on no number of pages."""
+        return (self.task.similarity, self.task.recall) == (task.similarity, task.recall)
 
 
 def single_plan(key: int) -> ProbePlan:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _ROOM: Final = 4096
 _NONE: Final = np.empty(0, np.uint64)
+_NO_NUMBERS: Final = np.empty(0, np.intp)
 
 
 class SortedKeys:
@@ -128,11 +129,13 @@ def _read(part: Keys, lows: Keys, middles: Keys, highs: Keys, limit: int | Numbe
     first = part.searchsorted(lows, "left")
     last = part.searchsorted(highs, "right")
     counts = last - first
+    if not counts.any():
+        return _NO_NUMBERS, _NONE
     if (counts > limit).any():
         middle = part.searchsorted(middles, "left")
         first = np.maximum(first, middle - limit)
         counts = np.maximum(np.minimum(last, middle + limit) - first, 0)
-    numbers = np.repeat(np.arange(len(counts)), counts)
+    numbers = np.arange(len(counts)).repeat(counts)
     places = np.arange(len(numbers)) + (first - counts.cumsum() + counts).take(numbers)
     return numbers, part.take(places)
 

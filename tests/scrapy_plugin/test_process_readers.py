@@ -183,7 +183,7 @@ def test_plans_are_made_where_pages_are_read() -> None:
     async def work(readers: ProcessReaders) -> None:
         read = await readers.read(page(f"<p>{text}</p>")._replace(task=task))
         assert read.planned is not None
-        assert read.planned[0] == task
+        assert read.planned.task == task
         thin = await readers.read(page("<p>too few words</p>")._replace(task=task))
         assert thin.planned is None
 
