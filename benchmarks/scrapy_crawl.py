@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -36,7 +37,7 @@ CONCURRENT_REQUESTS = 16
 _SHOWN_LOG_CHARACTERS = 3000
 _STOP_SECONDS = 10.0
 
-_THREADS = {"crawldedup-read": "read", "crawldedup-store": "store"}
+_READING_THREAD = "crawldedup-read"
 
 
 class CrawlError(Exception):
@@ -57,8 +58,9 @@ class Task:
 class Outcome:
     """What a crawl cost, from the first request to the last item.
 
-    `cpu_seconds`: of the crawl's process, all threads. `loop_seconds`, `read_seconds`, `store_seconds`: of them the
-    event loop's thread, those that read pages or wait for workers, the store's. `worker_seconds`: of the worker
+    `cpu_seconds`: of the crawl's process, all threads. `loop_seconds`, `read_seconds`: of them the event loop's thread,
+    and that which reads pages if there are no workers. `store_seconds`, `handing_seconds`: what asking the store took,
+    in whichever thread, and sending pages to workers and receiving the answers. `worker_seconds`: of the worker
     processes, their start included. `ticks`: how late the event loop was, in seconds, p50, p99 and the latest.
     `resident`: pages and bytes of resident memory of the process, at intervals.
     """
@@ -69,6 +71,7 @@ class Outcome:
     loop_seconds: float
     read_seconds: float
     store_seconds: float
+    handing_seconds: float
     worker_seconds: float
     ticks: list[float]
     resident: list[tuple[int, int]]
@@ -146,6 +149,20 @@ class Meter:
         self._at_start: dict[str, float] = {}
         self._figures: dict[str, Any] = {}
         self._ticker: asyncio.TimerHandle | None = None
+        self._calls: Counter[str] = Counter()
+
+    def time_calls(self, owner: type, method: str, name: str) -> None:
+        """Count the processor time of a method under a name."""
+        call = getattr(owner, method)
+
+        def timed(*arguments: Any, **keywords: Any) -> Any:
+            started = time.thread_time()
+            try:
+                return call(*arguments, **keywords)
+            finally:
+                self._calls[name] += time.thread_time() - started
+
+        setattr(owner, method, timed)
 
     def engine_started(self) -> None:
         self._at_start = _clocks()
@@ -178,7 +195,8 @@ class Meter:
             cpu_seconds=self._figures["process"],
             loop_seconds=self._figures["loop"],
             read_seconds=self._figures.get("read", 0.0),
-            store_seconds=self._figures.get("store", 0.0),
+            store_seconds=self._calls["store"],
+            handing_seconds=self._calls["handing"],
             worker_seconds=cpu_seconds(resource.RUSAGE_CHILDREN),
             ticks=[late[int(share * (len(late) - 1))] for share in (0.5, 0.99, 1)],
             resident=self._resident,
@@ -202,9 +220,9 @@ def _clocks() -> dict[str, float]:
         "loop": time.thread_time(),
     }
     for thread in threading.enumerate():
-        if (name := _THREADS.get(thread.name)) and thread.ident is not None:
+        if thread.name == _READING_THREAD and thread.ident is not None:
             spent = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
-            clocks[name] = clocks.get(name, 0.0) + spent
+            clocks["read"] = clocks.get("read", 0.0) + spent
     return clocks
 
 
@@ -240,8 +258,13 @@ def main() -> None:
     crawler.signals.connect(meter.item_passed, signals.item_scraped)
     if task.addon:
         # Not imported by a crawl without: its memory is compared.
+        from crawldedup.deduplicator import Deduplicator
+        from crawldedup.scrapy_plugin.channel import Channel
         from crawldedup.scrapy_plugin.signals import page_deduplicated
 
+        meter.time_calls(Deduplicator, "judge", "store")
+        for method in ("send", "_read"):
+            meter.time_calls(Channel, method, "handing")
         crawler.signals.connect(meter.page_deduplicated, page_deduplicated)
     process.crawl(crawler, base=task.base, paths=task.paths)
     process.start()

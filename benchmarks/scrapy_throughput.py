@@ -216,6 +216,8 @@ def parts(options: argparse.Namespace, console: Console) -> Any:
                 table.add_row(row.part, row.where, f"{row.milliseconds:.3f}", f"{share:.1%}")
             table.add_section()
             table.add_row("all", "", f"{total:.3f}", "")
+            without = median_of([pair.off for pair in of_setup], "loop_seconds")
+            table.add_row("without the add-on", "event loop", f"{without:.3f}", "")
             console.print(table)
             figures.append({"setup": asdict(setup), "parts": [asdict(row) for row in rows]})
     return figures
@@ -274,29 +276,29 @@ def _text_of(body: bytes, extractor: Extractor) -> PageText | None:
 
 
 def part_rows(setup: Setup, reading: Reading, measured: Sequence[Pair]) -> list[PartRow]:
-    """Where the time goes; what a crawl's threads took more than the parts that were timed alone is a row, too."""
-    on, off = [pair.on for pair in measured], [pair.off for pair in measured]
-    loop_off, loop_on = median_of(off, "loop_seconds"), median_of(on, "loop_seconds")
-    threads = median_of(on, "read_seconds")
-    start = setup.workers * reading.start / on[0].outcome.pages
+    """Where the time goes; what a process took more than the parts that were timed alone is a row, too."""
+    on = [pair.on for pair in measured]
+    store, handing = median_of(on, "store_seconds"), median_of(on, "handing_seconds")
+    in_loop = setup.store == "memory"
+    loop = median_of(on, "loop_seconds") - handing - (store if in_loop else 0)
     read_alone = reading.extract + reading.fingerprint
     if setup.workers:
         where = "worker"
+        start = setup.workers * reading.start / on[0].outcome.pages
         rest = [
-            ("hand over to the workers, and back", "threads", threads),
+            ("hand over to the workers, and back", "event loop", handing),
             ("start of the workers", "worker", start),
-            ("receive, answer", "worker", median_of(on, "worker_seconds") - read_alone - start),
+            ("receive, plan, answer", "worker", median_of(on, "worker_seconds") - read_alone - start),
         ]
     else:
         where = "thread"
-        rest = [("hand over to the thread, and back", "thread", threads - read_alone)]
+        rest = [("hand over to the thread, and back", "thread", median_of(on, "read_seconds") - read_alone)]
     rows = [
-        ("fetch, parse, callback", "event loop", loop_off),
-        ("the add-on's middleware", "event loop", loop_on - loop_off),
+        ("fetch, parse, callback, middleware", "event loop", loop),
         ("extract", where, reading.extract),
         ("fingerprint", where, reading.fingerprint),
         *rest,
-        ("store", "thread", median_of(on, "store_seconds")),
+        ("store", "event loop" if in_loop else "thread", store),
         ("store server", "its process", median_of(on, "store_server_seconds")),
     ]
     return [PartRow(*row) for row in rows]
