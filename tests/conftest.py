@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,11 +19,40 @@ from tests.servers import (
     redis_binary,
     speaks_tls,
 )
-from tests.stores.backends import NAMES, SHARED_NAMES, Backend
+from tests.stores.backends import NAMES, REDIS_NAMES, SHARED_NAMES, Backend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+
+# The longest first: while the last of a run is under way, the other workers have nothing to do.
+LONG = (
+    "stores/test_racing.py",
+    "stores/test_cluster.py",
+    "test_faults.py",
+    "scrapy_plugin/test_crawl_workers.py",
+    "stores/test_same_answers.py",
+    "stores/test_redis_setups.py",
+    "stores/test_retention.py",
+    "demo/test_run.py",
+    "stores/test_cluster_contract.py",
+    "text/test_extract.py",
+    "test_end_to_end.py",
+    "test_hard_pages.py",
+    "scrapy_plugin/test_crawl_rules.py",
+    "scrapy_plugin/test_crawls.py",
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Or pytest-xdist begins with the files that hold the most tests.
+    config.option.loadscopereorder = False
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {Path(__file__).parent / name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 @pytest.fixture(scope="session")
@@ -65,7 +95,7 @@ def backends(request: pytest.FixtureRequest, tmp_path: Path) -> list[Backend]:
     return [make_backend(name, request, tmp_path) for name in NAMES]
 
 
-@pytest.fixture(params=[name for name in NAMES if name.startswith("redis")])
+@pytest.fixture(params=REDIS_NAMES)
 def redis_server(request: pytest.FixtureRequest, tmp_path: Path) -> RedisServer:
     """A real Redis server of every version at hand, empty."""
     server = make_backend(request.param, request, tmp_path).server
@@ -79,7 +109,7 @@ def store_url(backend: Backend) -> str:
     return backend.url
 
 
-@pytest.fixture(scope="session", params=[name for name in NAMES if name.startswith("redis")])
+@pytest.fixture(scope="session", params=REDIS_NAMES)
 def binary(request: pytest.FixtureRequest) -> str:
     """The redis-server of every version at hand."""
     return redis_binary() if request.param == "redis" else bundled_redis_binary()

@@ -248,7 +248,9 @@ class SentinelSetup:
 
     @property
     def replica(self) -> RedisServer:
-        (server,) = (server for server in self.servers if server is not self.master)
+        # The sentinels may change their minds meanwhile.
+        master = self.master
+        (server,) = (server for server in self.servers if server is not master)
         return server
 
     def settle(self) -> None:

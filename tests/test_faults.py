@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from types import TracebackType
 
-# Pages 0..89 come before the fault, 90..149 while it lasts, 150..209 until the store is used again, the others after.
-BEGIN, END, AGAIN, PAGES = 90, 150, 210, 300
+# Pages 0..44 come before the fault, 45..104 while it lasts, 105..164 until the store is used again, the others after.
+BEGIN, END, AGAIN, PAGES = 45, 105, 165, 225
 COPIES = 3
 OLD_CONTENTS = range(10)
 """The contents that come before the fault and again, at other URLs, as the last pages of all."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
@@ -30,11 +32,16 @@ class Crawler(Protocol):
     def __call__(self, site: Site, pages: list[Any], **options: Any) -> Crawl: ...
 
 
-@pytest.fixture(scope="module", params=MODES)
-def crawling(request: pytest.FixtureRequest) -> Iterator[Crawling]:
-    """A process that crawls, for each mode."""
-    with Crawling(request.param) as running:
-        yield running
+@pytest.fixture(scope="session")
+def crawlings() -> Iterator[dict[str, Crawling]]:
+    """A process that crawls, for each mode, from its first crawl on."""
+    with contextlib.ExitStack() as stack:
+        yield {mode: stack.enter_context(Crawling(mode)) for mode in MODES}
+
+
+@pytest.fixture(params=MODES)
+def crawling(request: pytest.FixtureRequest, crawlings: dict[str, Crawling]) -> Crawling:
+    return crawlings[request.param]
 
 
 def store_url(name: str, request: pytest.FixtureRequest, folder: Path) -> str:
@@ -47,13 +54,32 @@ def store_url(name: str, request: pytest.FixtureRequest, folder: Path) -> str:
     return server.url
 
 
-@pytest.fixture(params=["memory", "sqlite", "redis"])
+STORES = ["memory", "sqlite", "redis"]
+LASTING_STORES = ["sqlite", "redis"]
+
+
+def modes_with(fixture: str, stores: list[str]) -> pytest.MarkDecorator:
+    """Every mode and every store at least once, instead of each mode with each store.
+
+    For rules, which mode and store have no part in together. Those meet where the crawl waits for the store, and that
+    is tested in each mode with each store: with all that servers answer, with pauses, and with stores that fail.
+    """
+    rounds = max(len(MODES), len(stores))
+    pairs = zip(itertools.cycle(MODES), itertools.cycle(stores), range(rounds), strict=False)
+    return pytest.mark.parametrize(("crawling", fixture), [pair[:2] for pair in pairs], indirect=True)
+
+
+with_every_store = modes_with("store", STORES)
+with_every_lasting_store = modes_with("lasting_store", LASTING_STORES)
+
+
+@pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of every kind of store, empty."""
     return store_url(request.param, request, tmp_path)
 
 
-@pytest.fixture(params=["sqlite", "redis"])
+@pytest.fixture(params=LASTING_STORES)
 def lasting_store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of every kind of store that outlasts a crawl, empty."""
     return store_url(request.param, request, tmp_path)

@@ -1,4 +1,4 @@
-"""Real crawls under every rule that users set: in every mode, with every kind of store."""
+"""Real crawls under every rule that users set: in every mode, and with every kind of store."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from .conftest import with_every_lasting_store, with_every_store
 from .website import Site, article
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def site() -> Iterator[Site]:
         yield running
 
 
+@with_every_store
 def test_a_dropped_page_is_told_to_all_who_ask(site: Site, crawl: Crawler, store: str) -> None:
     result = crawl(site, ["/a", "/a-near", "/a-copy"], follow={"/a-near": "/b"}, CRAWLDEDUP_STORE=store)
     # No callback, no links followed, no items.
@@ -58,6 +60,7 @@ def test_a_dropped_page_is_told_to_all_who_ask(site: Site, crawl: Crawler, store
     assert result.errors == []
 
 
+@with_every_store
 def test_links_of_a_duplicate_are_followed_without_its_items(site: Site, crawl: Crawler, store: str) -> None:
     result = crawl(
         site,
@@ -71,6 +74,7 @@ def test_links_of_a_duplicate_are_followed_without_its_items(site: Site, crawl: 
     assert (result.counts["items_dropped"], result.counts.get("dropped", 0)) == (1, 0)
 
 
+@with_every_store
 def test_marked_duplicates_come_with_their_verdicts(site: Site, crawl: Crawler, store: str) -> None:
     pages = ["/a", "/a-near", "/a-copy", {"url": "/b", "meta": {"crawldedup": False}}]
     result = crawl(site, pages, CRAWLDEDUP_ACTION="mark", CRAWLDEDUP_STORE=store)
@@ -88,6 +92,7 @@ def test_marked_duplicates_come_with_their_verdicts(site: Site, crawl: Crawler, 
     assert "dropped" not in result.counts
 
 
+@with_every_store
 def test_one_page_can_have_rules_of_its_own(site: Site, crawl: Crawler, store: str) -> None:
     def with_rules(page: str, **rules: object) -> dict[str, object]:
         return {"url": page, "meta": {"crawldedup": rules}}
@@ -112,6 +117,7 @@ def test_one_page_can_have_rules_of_its_own(site: Site, crawl: Crawler, store: s
     assert "unknown key 'similarty'" in result.log
 
 
+@with_every_store
 @pytest.mark.parametrize("by", ["project", "spider"])
 def test_only_pages_that_ask_for_it_are_judged(site: Site, crawl: Crawler, store: str, by: str) -> None:
     rules = {"CRAWLDEDUP_DEFAULT": False}
@@ -122,6 +128,7 @@ def test_only_pages_that_ask_for_it_are_judged(site: Site, crawl: Crawler, store
     assert result.counts == {"skipped/disabled": 2, "checked": 2, "new": 1, "duplicate/near": 1, "dropped": 1}
 
 
+@with_every_store
 def test_a_spider_has_rules_of_its_own(site: Site, crawl: Crawler, store: str) -> None:
     rules = {"CRAWLDEDUP_ACTION": "mark", "CRAWLDEDUP_SIMILARITY": 1}
     result = crawl(
@@ -130,6 +137,7 @@ def test_a_spider_has_rules_of_its_own(site: Site, crawl: Crawler, store: str) -
     assert result.report["flags"] == [["/a-copy", ["crawldedup:exact_duplicate"]]]
 
 
+@with_every_store
 def test_it_can_be_switched_off(site: Site, crawl: Crawler, store: str) -> None:
     result = crawl(site, ["/a", "/a-copy"], CRAWLDEDUP_ENABLED=False, CRAWLDEDUP_STORE=store)
     assert result.passed == ["/a", "/a-copy"]
@@ -137,6 +145,7 @@ def test_it_can_be_switched_off(site: Site, crawl: Crawler, store: str) -> None:
     assert "crawldedup checked" not in result.log
 
 
+@with_every_store
 def test_urls_are_allowed_and_denied(site: Site, crawl: Crawler, store: str) -> None:
     result = crawl(
         site,
@@ -157,6 +166,7 @@ def test_urls_are_allowed_and_denied(site: Site, crawl: Crawler, store: str) -> 
     assert result.counts["skipped/url"] == 4
 
 
+@with_every_store
 def test_pages_are_compared_with_those_of_their_scope(site: Site, crawl: Crawler, store: str) -> None:
     # The loopback has two names, which makes two sites of one.
     elsewhere = site.url.replace("127.0.0.1", "localhost")
@@ -173,6 +183,7 @@ def test_pages_are_compared_with_those_of_their_scope(site: Site, crawl: Crawler
     assert kinds("spider") == ["new", "near_duplicate", "exact_duplicate"]
 
 
+@with_every_lasting_store
 def test_spiders_that_share_an_index_can_be_told_apart(site: Site, crawl: Crawler, lasting_store: str) -> None:
     def passed(spider: str, scope: str, page: str) -> list[str]:
         options = {"CRAWLDEDUP_SCOPE": scope, "CRAWLDEDUP_NAMESPACE": scope, "CRAWLDEDUP_STORE": lasting_store}
@@ -184,6 +195,7 @@ def test_spiders_that_share_an_index_can_be_told_apart(site: Site, crawl: Crawle
         assert passed("one", scope, "/a-copy") == []
 
 
+@with_every_store
 def test_several_copies_can_be_kept(site: Site, crawl: Crawler, store: str) -> None:
     pages = ["/a", "/a-near", "/a-copy", "/b", "/a?1", "/b?1", "/b?2"]
     # As the command line hands it over.
@@ -191,6 +203,7 @@ def test_several_copies_can_be_kept(site: Site, crawl: Crawler, store: str) -> N
     assert result.passed == ["/a", "/a-near", "/b", "/b?1"]
 
 
+@with_every_store
 def test_a_page_that_names_its_original_is_compared_with_it(site: Site, crawl: Crawler, store: str) -> None:
     usual = {"url": "/a-print?usual", "meta": {"crawldedup": {"canonical": "ignore"}}}
     pages = ["/a", "/a-print?compared", "/b-print", usual]
@@ -200,6 +213,7 @@ def test_a_page_that_names_its_original_is_compared_with_it(site: Site, crawl: C
     assert result.report["duplicates"] == [["/a-print?compared", "/a", True]]
 
 
+@with_every_lasting_store
 def test_a_crawl_can_change_nothing(site: Site, crawl: Crawler, lasting_store: str) -> None:
     settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_CANONICAL": "compare"}
     assert crawl(site, ["/a"], **settings).passed == ["/a"]
@@ -209,6 +223,7 @@ def test_a_crawl_can_change_nothing(site: Site, crawl: Crawler, lasting_store: s
         assert looked.counts == {"checked": 4, "new": 2, "duplicate/near": 2, "dropped": 2}
 
 
+@with_every_lasting_store
 @pytest.mark.parametrize(
     ("action", "passed", "items"),
     [("drop", "bc", "bc"), ("drop-items", "abcd", "bcd"), ("mark", "abcd", "abcd")],
@@ -236,6 +251,7 @@ def test_a_crawl_can_leave_out_what_is_unchanged_since_the_last_one(
         assert third.report["duplicates"] == [["/b-new", "/b", True]]
 
 
+@with_every_lasting_store
 def test_a_page_whose_callback_failed_is_seen_again(site: Site, crawl: Crawler, lasting_store: str) -> None:
     settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": "drop"}
     broken = {"url": "/a", "callback": "broken"}
@@ -243,6 +259,7 @@ def test_a_page_whose_callback_failed_is_seen_again(site: Site, crawl: Crawler, 
         assert crawl(site, pages, **settings).passed == passed
 
 
+@with_every_lasting_store
 def test_a_crawl_that_changes_nothing_begins_no_index(
     site: Site, crawl: Crawler, lasting_store: str, session_redis: RedisServer, tmp_path: Path
 ) -> None:
@@ -253,6 +270,7 @@ def test_a_crawl_that_changes_nothing_begins_no_index(
     assert session_redis.client.dbsize() == 0
 
 
+@with_every_store
 def test_a_page_with_new_text_is_kept_and_updates_the_index(crawl: Crawler, store: str) -> None:
     with Site({"/a": WORDS, "/b": article(2), "/old": WORDS, "/new": article(3)}) as site:
         site.actions["/b"] = lambda: site.pages.update({"/a": article(3)})

@@ -48,7 +48,7 @@ def test_a_page_that_kills_its_worker_costs_only_itself(site: Site, tmp_path: Pa
 
 
 # A process takes its time to start, too.
-@pytest.mark.parametrize(("workers", "seconds"), [(0, 1), (1, 5)])
+@pytest.mark.parametrize(("workers", "seconds"), [(0, 2), (1, 5)])
 def test_a_page_that_takes_too_long_passes_and_holds_nothing_up(
     site: Site, tmp_path: Path, mode: str, workers: int, seconds: int
 ) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .crawling import ALL_MODES, Crawl, crawl_apart
+from .crawling import ALL_MODES, Crawl, finish, start
 from .website import Answer, Site, article, compressed
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ def test_a_crawl_judges_the_spiders_pages_and_nothing_else(site: Site, crawl: Cr
 
 @pytest.mark.parametrize("mode", ALL_MODES)
 def test_so_does_one_in_a_process_of_its_own_with_all_defaults(site: Site, tmp_path: Path, mode: str) -> None:
-    result = crawl_apart(site, tmp_path, EVERYTHING, **REALISTIC, **ALL_MODES[mode])
-    assert_everything_was_judged_rightly(result)
+    process = start(site, tmp_path, EVERYTHING, **REALISTIC, **ALL_MODES[mode])
+    assert_everything_was_judged_rightly(finish(process, tmp_path))
 
 
 def test_what_was_tried_again_is_judged_once(crawl: Crawler, store: str) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,22 +11,13 @@ from crawldedup import Deduplicator
 
 from .conftest import store_url
 from .crawling import MODES
+from .prepared import run_prepared
 from .website import Site, article
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-SCRAPY = """
-import warnings
-from scrapy.cmdline import execute
-from scrapy.exceptions import ScrapyDeprecationWarning
-
-warnings.simplefilter("error", ScrapyDeprecationWarning)
-# Scrapy's own command `parse`, in older versions.
-warnings.filterwarnings("ignore", ".* returned a Deferred", ScrapyDeprecationWarning)
-execute()
-"""
+PROGRAM = Path(__file__).parent / "scrapy_program.py"
 SPIDER = '''
 import scrapy
 
@@ -76,17 +66,9 @@ class Project:
 
     def scrapy(self, *command: str) -> str:
         arguments = [part.format(url=self.site.url) for part in command]
-        done = subprocess.run(
-            [sys.executable, "-c", SCRAPY, *arguments],
-            cwd=self.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            timeout=60,
-        )
-        assert "Traceback" not in done.stdout
-        return done.stdout.replace(self.site.url, "")
+        done = run_prepared(str(PROGRAM), *arguments, folder=self.folder)
+        assert "Traceback" not in done.stderr
+        return (done.stderr + done.stdout).replace(self.site.url, "")
 
 
 # The mode decides how a page comes, the store who is asked: they do not touch each other.

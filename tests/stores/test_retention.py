@@ -231,7 +231,7 @@ class TestPrune:
         assert pruned(store, Retention(ttl_seconds=1, max_pages=1)).freed == 0
 
     def test_a_crawl_goes_on_beside_it(self, store: Store, clock: Clock, rng: np.random.Generator) -> None:
-        fill(store, rng, 2500)
+        fill(store, rng, 1500)
         clock.wait(101)
         added = 0
         for _ in store.prune(TTL):
@@ -241,10 +241,10 @@ class TestPrune:
         assert urls(store) == [url(number) for number in range(5000, 5000 + added)]
 
     def test_it_may_be_left_half_done(self, store: Store, clock: Clock, rng: np.random.Generator) -> None:
-        fill(store, rng, 2500)
+        fill(store, rng, 1500)
         clock.wait(101)
-        assert next(store.prune(TTL)).freed < 2500
-        assert 0 < store.info().pages <= 2500
+        assert next(store.prune(TTL)).freed < 1500
+        assert 0 < store.info().pages <= 1500
         pruned(store, TTL)
         assert store.info().pages == 0
         assert store.check_and_add(query(random_page(rng), A)).status is Status.NEW
