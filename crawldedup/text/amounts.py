@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from html import unescape
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ _CURRENCIES: Final = {
 }
 _CLASS_OF: Final = {spelling: sign for sign, spellings in _CURRENCIES.items() for spelling in spellings.split()}
 _LONGEST: Final = max(map(len, _CLASS_OF))
+_FIRST_LETTERS: Final = frozenset(spelling[0] for spelling in _CLASS_OF)
+_LAST_LETTERS: Final = frozenset(spelling[-1] for spelling in _CLASS_OF)
 # Chinese and Japanese put no spaces around words, so what stands beside these makes no other word of them.
 _ALONE: Final = frozenset("円元圓圆块")
 _BETWEEN: Final = " .,:–-\xa0\n\t"
@@ -69,13 +72,13 @@ _ONLY_NUMBER: Final = re.compile(r">\s{0,20}+\d[\d.,' ]{0,15}+\s{0,20}+<")
 _TAG_SIZE: Final = 200
 # A short piece of text with a number, in the source of a page; the currency may stand in a tag of its own.
 _SHORT_NUMBER: Final = re.compile(r">[^<>\d]{0,30}+\d[^<>]{0,60}+<")
-_SIGNS: Final = frozenset("$€£¥￥＄₩₹₽₴₺₫฿₪₱₦円元圓圆块원&")
+_SIGN: Final = re.compile("[$€£¥￥＄₩₹₽₴₺₫฿₪₱₦円元圓圆块원&]")
 _TAG: Final = re.compile(r"<[^<>]*>?|^[^<>]*>")
 _BESIDE: Final = 60
 _MAX_LOOKED_AT: Final = 3_000
 
 _FOREIGN_DIGIT: Final = re.compile(r"[^\D0-9]")
-_SEPARATORS: Final = str.maketrans({"٫": ".", "٬": ",", "’": "'", "−": "-", "‑": "-", "‐": "-"})
+_SEPARATORS: Final = {"٫": ".", "٬": ",", "’": "'", "−": "-", "‑": "-", "‐": "-"}
 _SPACED: Final = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3}){1,6}(?!\d)")
 _NUMBER: Final = re.compile(r"(?:(?<![^\s(])-)?[a-z]{0,20}+\d(?:[\da-z]|[-'.,:/](?=\d))*+")
 _UNIT: Final = re.compile(r"\s?(?:[^\W\d_]{1,3}+(?![^\W\d_])|[%°\"'′″]|[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,2})")
@@ -99,7 +102,9 @@ class Price(NamedTuple):
 def plain(text: str) -> str:
     """The text in NFKC, case-folded, with the digits of every script as 0 to 9 and one kind of each separator."""
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text).translate(_SEPARATORS)
+        text = unicodedata.normalize("NFKC", text)
+        for separator, kind in _SEPARATORS.items():
+            text = text.replace(separator, kind)
         text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit.group())), text)
     return text.casefold()
 
@@ -140,16 +145,29 @@ def _prices(text: str) -> Iterator[tuple[Price, int, int]]:
         before = text[max(free, start - _LONGEST - 3) : start].rstrip(_BETWEEN)
         behind = text[end : end + _LONGEST + 3]
         after = behind.lstrip(_BETWEEN)
-        if size := next((size for size in _sizes(before) if _is_currency(before[-size:], before[:-size])), 0):
+        if size := _size_of_currency_before(before):
             start -= len(text[max(free, start - _LONGEST - 3) : start]) - len(before) + size
             sign = before[-size:]
-        elif size := next((size for size in _sizes(after) if _is_currency(after[:size], after[size:], behind=True)), 0):
+        elif size := _size_of_currency_behind(after):
             end += len(behind) - len(after) + size
             sign = after[:size]
         else:
             continue
         free = end
         yield Price(_amount(match.group()), _CLASS_OF[sign]), start, end
+
+
+def _size_of_currency_before(text: str) -> int:
+    """Letters of the currency that ends the text; 0 if none does, as in front of most numbers."""
+    if text[-1:] not in _LAST_LETTERS:
+        return 0
+    return next((size for size in _sizes(text) if _is_currency(text[-size:], text[:-size])), 0)
+
+
+def _size_of_currency_behind(text: str) -> int:
+    if text[:1] not in _FIRST_LETTERS:
+        return 0
+    return next((size for size in _sizes(text) if _is_currency(text[:size], text[size:], behind=True)), 0)
 
 
 def _sizes(text: str) -> range:
@@ -170,18 +188,31 @@ def may_hold_a_price(html: str) -> bool:
     A page with so many short numbers that they are not all looked at may hold one, and so may one with a Friday.
     So does a number in an element that is called a price.
     """
-    for count, match in enumerate(_SHORT_NUMBER.finditer(html)):
-        if count == _MAX_LOOKED_AT:
+    found = list(islice(_SHORT_NUMBER.finditer(html), _MAX_LOOKED_AT + 1))
+    if len(found) > _MAX_LOOKED_AT:
+        return True
+    without_sign = []
+    for number in found:
+        start, end = number.span()
+        if _ONLY_NUMBER.fullmatch(html, start, end) and _NAMED_PRICE.search(_tag_before(html, start)):
             return True
-        text = match.group()
-        if _ONLY_NUMBER.fullmatch(text) and _NAMED_PRICE.search(_tag_before(html, match.start())):
+        own = number.group()[1:-1]
+        first, last = max(0, start - _BESIDE), end + _BESIDE
+        if not _SIGN.search(html, first, last):
+            without_sign.append(own)
+        elif _holds_a_price(plain(unescape(_TAG.sub(" ", html[first:last])))) or _needs_no_currency(plain(own)):
             return True
-        around = html[max(0, match.start() - _BESIDE) : match.end() + _BESIDE]
-        if not _SIGNS.isdisjoint(around):
-            text = unescape(_TAG.sub(" ", around))
-        if next(_prices(plain(text)), None) or _by_itself(own := plain(match.group()[1:-1])) or _DASHED.search(own):
-            return True
-    return False
+    # Looked through as one: a page has twenty on average, and hardly ever a price. No price holds a NUL.
+    texts = plain("\0".join(without_sign))
+    return _holds_a_price(texts) or any(map(_needs_no_currency, texts.split("\0")))
+
+
+def _holds_a_price(text: str) -> bool:
+    return next(_prices(text), None) is not None
+
+
+def _needs_no_currency(text: str) -> bool:
+    return _by_itself(text) is not None or _DASHED.search(text) is not None
 
 
 def _tag_before(html: str, end: int) -> str:

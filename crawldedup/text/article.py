@@ -35,6 +35,8 @@ _LEAST_KEPT: Final = 0.5
 """Of the main text: what leaves out more than it keeps has found something else, say the notices beside a poem."""
 _LONG_BYTES: Final = 60
 """Of a piece. As UTF-8, for scripts with many characters need few of them."""
+_LONG_LETTERS: Final = _LONG_BYTES // 4
+"""No text with fewer has so many bytes."""
 _LONG_WITHOUT_PUNCTUATION: Final = 180
 """Thai is written without."""
 _PUNCTUATION: Final = re.compile(r"[.!?,;:…。！？、，；：．،؛؟।॥។៕၊။։፡።፣·]")
@@ -43,7 +45,7 @@ _MOST_WORK: Final = 30_000_000
 
 # The first condition spares short texts the second.
 _long_texts: Final = etree.XPath(
-    f"//text()[string-length() >= {_LONG_BYTES // 4}][string-length(normalize-space()) >= {_LONG_BYTES // 4}]"
+    f"/descendant::text()[string-length() >= {_LONG_LETTERS}][string-length(normalize-space()) >= {_LONG_LETTERS}]"
 )
 _string: Final = etree.XPath("string()")
 _NO_TEXT: Final = frozenset(["noscript", "script", "style", "template", "textarea", "title"])
@@ -89,7 +91,7 @@ def article_of(text: str, tree: HtmlElement) -> str:
         return text
     first, last = _line_numbers(lines, min(piece.start for piece in inside), max(piece.end for piece in inside))
     # Its short paragraphs and headings at either end.
-    letters = "".join("".join(element.itertext()).split())
+    letters = "".join(_string(element).split())
     while first > 0 and lines[first - 1].replace(" ", "") in letters:
         first -= 1
     while last < len(lines) - 1 and lines[last + 1].replace(" ", "") in letters:
@@ -101,15 +103,17 @@ def article_of(text: str, tree: HtmlElement) -> str:
 def _pieces(texts: list[etree._ElementUnicodeResult], joined: str) -> Iterator[_Piece]:
     """The sentences among the texts of the tree that the main text holds, but those of links."""
     for found in texts:
+        if len(found.encode()) < _LONG_BYTES:
+            continue
+        piece = " ".join(found.split())
+        size = len(piece.encode())
+        if size < _LONG_BYTES or (size < _LONG_WITHOUT_PUNCTUATION and not _PUNCTUATION.search(piece)):
+            continue
         element = found.getparent()
         if element is None or (not found.is_tail and element.tag in _NO_TEXT):
             continue
         if found.is_tail:
             element = element.getparent()
-        piece = " ".join(found.split())
-        size = len(piece.encode())
-        if size < _LONG_BYTES or (size < _LONG_WITHOUT_PUNCTUATION and not _PUNCTUATION.search(piece)):
-            continue
         if element.tag == "a" or ((parent := element.getparent()) is not None and parent.tag == "a"):
             continue
         start = joined.find(piece)

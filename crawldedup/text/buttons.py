@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
@@ -34,6 +35,8 @@ _BUY_WORDS: Final = frozenset(
     )
 )  # fmt: skip
 _NAMES: Final = ("class", "id", "name", "value", "action", "title", "aria-label")
+# Every sign holds one of them.
+_RARE_LETTERS: Final = "kjybcкضفו買购購カ구"
 _MAX_PRESSED: Final = 1_000
 _MAX_NAME: Final = 300
 _MAX_TEXTS: Final = 5
@@ -41,10 +44,23 @@ _MAX_TEXTS: Final = 5
 _MAX_EDGES: Final = 100
 
 
+def _signs_by_letter() -> tuple[re.Pattern[str], ...]:
+    """The signs as a regular expression for each rare letter, which comes first: no other search is half as quick."""
+    by_letter: dict[str, list[str]] = {}
+    for sign in _BUY:
+        letter = next(letter for letter in _RARE_LETTERS if letter in sign)
+        rest = sign.partition(letter)[2]
+        by_letter.setdefault(letter, []).append(f"{re.escape(rest)}(?<={re.escape(sign)})")
+    return tuple(re.compile(f"{letter}(?:{'|'.join(rests)})") for letter, rests in by_letter.items())
+
+
+_BUY_BY_LETTER: Final = _signs_by_letter()
+
+
 def may_be_for_sale(html: str) -> bool:
     """Whether the source of a page names a control to buy."""
     source = html.lower()
-    return any(sign in source for sign in _BUY)
+    return any(signs.search(source) for signs in _BUY_BY_LETTER)
 
 
 def buy_controls(tree: HtmlElement) -> set[HtmlElement]:

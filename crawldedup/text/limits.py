@@ -99,7 +99,7 @@ class Shape:
 def shape_of(html: str) -> Shape:
     """Count what decides how long reading takes. Linear, about 0.5 ms for 170 KB."""
     tags = _TAG.findall(html)
-    return Shape(tags=sum(tag[1] != "/" for tag in tags), plain=not _may_nest_deep(tags))
+    return Shape(tags=len(tags) - "".join(tags).count("/"), plain=not _may_nest_deep(tags))
 
 
 def _may_nest_deep(tags: list[str]) -> bool:

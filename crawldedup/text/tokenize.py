@@ -68,7 +68,19 @@ def split_words(text: str, *, fold_case: bool = True) -> list[str]:
 
 
 def word_hashes(text: str) -> Hashes:
-    """One 64-bit hash a word, shape (words,), in order; the same on every machine and Python."""
+    """One 64-bit hash a word, shape (words,), in order, read-only; the same on every machine and Python."""
+    return _last_hashes(text)
+
+
+# Whoever reads a page counts the words of its text before they are fingerprinted.
+@lru_cache(maxsize=1)
+def _last_hashes(text: str) -> Hashes:
+    hashes = _look_up(text)
+    hashes.setflags(write=False)
+    return hashes
+
+
+def _look_up(text: str) -> Hashes:
     tables = _plane_tables()
     codes = _plane_codes(text)
     classes = tables.classes.take(codes)
