@@ -124,7 +124,8 @@ def crawl(server: Server, setup: Setup, options: argparse.Namespace, advance: Ad
             f"{PREFIX}ACTION": options.action,
             "DOWNLOAD_DELAY": options.delay,
         }
-        task = Task(server.base, list(server.paths), addon=bool(setup.extractor), settings=settings)
+        timed = options.run is parts
+        task = Task(server.base, list(server.paths), addon=bool(setup.extractor), timed=timed, settings=settings)
         before, store_before = server.cpu_seconds(), store_seconds()
         outcome = run_crawl(task, advance)
         return Crawl(setup, outcome, server.cpu_seconds() - before, store_seconds() - store_before)

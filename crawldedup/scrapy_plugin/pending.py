@@ -27,7 +27,7 @@ class Pending(Generic[T]):
         self._is_done = False
         self._result: T | None = None
         self.error: BaseException | None = None
-        self._calls: list[Callable[[Pending[T]], object]] = []
+        self._calls: tuple[Callable[[Pending[T]], object], ...] = ()
 
     def is_done(self) -> bool:
         """Whether there is a result, or an error."""
@@ -50,7 +50,7 @@ class Pending(Generic[T]):
         if self._is_done:
             call(self)
         else:
-            self._calls.append(call)
+            self._calls += (call,)
 
     def result(self) -> T:
         """The result, or raises the error. Only for what is done."""
@@ -66,15 +66,15 @@ class Pending(Generic[T]):
     def _wait(self) -> asyncio.Future[None] | Deferred[None]:
         if is_asyncio_available():
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._calls.append(lambda _: None if future.done() else future.set_result(None))
+            self.when_done(lambda _: None if future.done() else future.set_result(None))
             return future
         deferred: Deferred[None] = Deferred()
-        self._calls.append(lambda _: None if deferred.called else deferred.callback(None))
+        self.when_done(lambda _: None if deferred.called else deferred.callback(None))
         return deferred
 
     def _finish(self) -> None:
         self._is_done = True
-        calls, self._calls = self._calls, []
+        calls, self._calls = self._calls, ()
         for call in calls:
             call(self)
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from crawldedup.scrapy_plugin.pending import Pending
     from crawldedup.scrapy_plugin.reading import Page
 
-REMEMBERED_PAGES: Final = 1000
-"""They take 3.5 MB."""
+REMEMBERED_PAGES: Final = 250
+"""They take 1 MB. More would make Python's garbage collections longer."""
 
 _Key = tuple[bytes, int, str | None, bool]
 

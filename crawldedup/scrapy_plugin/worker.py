@@ -8,14 +8,13 @@ or Twisted: they would double the memory of a worker and the time it takes to st
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import pickle
-import queue
 import signal
 import struct
 import sys
-import threading
 import traceback
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -52,28 +51,21 @@ def main() -> None:
     logging.getLogger().addHandler(logging.NullHandler())
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno() if sys.stderr else os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    pages: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_receive, args=(sys.stdin.buffer, pages), daemon=True).start()
-    with contextlib.suppress(BrokenPipeError):
-        _serve(pages, answers)
-    os._exit(0)
-
-
-def _receive(requests: IO[bytes], pages: queue.SimpleQueue[Any]) -> None:
-    # In a thread of its own, to notice at once that the parent is gone, even while a page is being read.
+    # No thread receives pages while another is read: it would have to wait for the interpreter, and make it wait.
     with contextlib.suppress(EOFError, OSError):
-        while True:
-            pages.put(pickle.load(requests))
+        _serve(sys.stdin.buffer, answers)
     os._exit(0)
 
 
-def _serve(pages: queue.SimpleQueue[Any], answers: IO[bytes]) -> None:
-    reader, limit_seconds = pages.get()
+def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    reader, limit_seconds = pickle.load(requests)
     with contextlib.suppress(Exception):
         reader.read(_WARM_UP)
+    # What is there now is no garbage, and is not gone through again.
+    gc.freeze()
     _send(answers, ("ready", None))
     while True:
-        page = pages.get()
+        page = pickle.load(requests)
         _set_alarm(int(limit_seconds) + _GRACE_SECONDS)
         answer = answer_of(partial(_read_and_plan, reader, page))
         _set_alarm(0)
