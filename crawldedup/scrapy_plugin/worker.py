@@ -12,9 +12,11 @@ import gc
 import logging
 import os
 import pickle
+import select
 import signal
 import struct
 import sys
+import threading
 import traceback
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -51,9 +53,19 @@ def main() -> None:
     logging.getLogger().addHandler(logging.NullHandler())
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno() if sys.stderr else os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    threading.Thread(target=_end_with_parent, args=(sys.stdin.fileno(),), daemon=True).start()
     # No thread receives pages while another is read: it would have to wait for the interpreter, and make it wait.
     with contextlib.suppress(EOFError, OSError):
         _serve(sys.stdin.buffer, answers)
+    os._exit(0)
+
+
+def _end_with_parent(requests: int) -> None:
+    """End when the parent is gone or has no more pages, at once, even while a page is being read that never ends."""
+    # Asks for no event but the end, so that pages do not wake it.
+    watch = select.poll()
+    watch.register(requests, getattr(select, "POLLRDHUP", 0))
+    watch.poll()
     os._exit(0)
 
 
