@@ -124,7 +124,7 @@ def crawl(server: Server, setup: Setup, options: argparse.Namespace, advance: Ad
             f"{PREFIX}ACTION": options.action,
             "DOWNLOAD_DELAY": options.delay,
         }
-        timed = options.run is parts
+        timed = options.command == parts.__name__
         task = Task(server.base, list(server.paths), addon=bool(setup.extractor), timed=timed, settings=settings)
         before, store_before = server.cpu_seconds(), store_seconds()
         outcome = run_crawl(task, advance)
