@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -30,10 +30,12 @@ from scrapy.crawler import AsyncCrawlerProcess
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
 TICK_SECONDS = 0.005
 CONCURRENT_REQUESTS = 16
+MOST_UNDER_WAY = 4 * CONCURRENT_REQUESTS
 _SHOWN_LOG_CHARACTERS = 3000
 _STOP_SECONDS = 10.0
 
@@ -49,13 +51,14 @@ class Task:
     """What to crawl, and how.
 
     `addon` False leaves the add-on out, whatever `settings` say of it. `timed` counts the times of its calls, which
-    takes a little time itself.
+    takes a little time itself. `paced` asks for a page when another is done: Scrapy would have all requests in memory.
     """
 
     base: str
     paths: list[str]
     addon: bool
     timed: bool = False
+    paced: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -130,9 +133,26 @@ class PagesSpider(Spider):
     base: str
     paths: ClassVar[list[str]]
 
+    paced: bool
+    under_way = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *arguments: Any, **keywords: Any) -> Self:
+        """Hear of requests that are done."""
+        spider = super().from_crawler(crawler, *arguments, **keywords)
+        crawler.signals.connect(spider.request_left, signals.request_left_downloader)
+        return spider
+
     async def start(self) -> AsyncIterator[Request]:
         for path in self.paths:
+            while self.paced and self.under_way >= MOST_UNDER_WAY:
+                await asyncio.sleep(TICK_SECONDS)
+            self.under_way += 1
             yield Request(self.base + path)
+
+    def request_left(self) -> None:
+        """A request is done."""
+        self.under_way -= 1
 
     def parse(self, response: Response) -> Iterator[dict[str, object]]:
         yield {
@@ -277,7 +297,7 @@ def main() -> None:
             for method in ("send", "_read"):
                 meter.time_calls(Channel, method, "handing")
         crawler.signals.connect(meter.page_deduplicated, page_deduplicated)
-    process.crawl(crawler, base=task.base, paths=task.paths)
+    process.crawl(crawler, base=task.base, paths=task.paths, paced=task.paced)
     process.start()
     assert crawler.stats is not None
     print(json.dumps(asdict(meter.outcome(crawler.stats.get_stats()))), flush=True)

@@ -124,8 +124,14 @@ def crawl(server: Server, setup: Setup, options: argparse.Namespace, advance: Ad
             f"{PREFIX}ACTION": options.action,
             "DOWNLOAD_DELAY": options.delay,
         }
-        timed = options.command == parts.__name__
-        task = Task(server.base, list(server.paths), addon=bool(setup.extractor), timed=timed, settings=settings)
+        task = Task(
+            server.base,
+            list(server.paths),
+            addon=bool(setup.extractor),
+            timed=options.command == parts.__name__,
+            paced=options.command == memory.__name__,
+            settings=settings,
+        )
         before, store_before = server.cpu_seconds(), store_seconds()
         outcome = run_crawl(task, advance)
         return Crawl(setup, outcome, server.cpu_seconds() - before, store_seconds() - store_before)
