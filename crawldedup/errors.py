@@ -57,6 +57,12 @@ class StoreError(CrawlDedupError):
     reason = "store"
 
 
+class ForeignStoreError(StoreError):
+    """In the store's place is something else, of another program or another version: waiting mends nothing."""
+
+    reason = "foreign"
+
+
 class StoreUnavailableError(StoreError):
     """The store is not there, refuses the connection, or does not answer in time."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import socket
 from collections import deque
@@ -47,9 +48,10 @@ class Channel:
             self._socket.close()
 
     def finish(self) -> None:
-        """Tell the other side that nothing more will come. Only when everything was answered, so nothing is unsent."""
+        """Tell the other side that nothing more will come. Only when all was answered: what is unsent is lost."""
         if self._is_open:
-            self._socket.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(OSError):  # it has gone already
+                self._socket.shutdown(socket.SHUT_WR)
 
     def _write(self) -> bool:
         """Send what there is room for; True if that was all."""
@@ -88,19 +90,19 @@ class Channel:
 
     def _take_messages(self) -> bool:
         """Pass on what has come whole; False for what is no message."""
-        received, start = self._received, 0
-        while self._is_open and len(received) >= start + HEAD.size:
-            (size,) = HEAD.unpack_from(received, start)
-            end = start + HEAD.size + size
+        received = self._received
+        while self._is_open and len(received) >= HEAD.size:
+            (size,) = HEAD.unpack_from(received)
+            end = HEAD.size + size
             if len(received) < end:
                 break
+            data = bytes(received[HEAD.size : end])
+            # Before it is passed on: whatever that raises, no message comes twice.
+            del received[:end]
             try:
-                message = pickle.loads(memoryview(received)[start + HEAD.size : end])
+                message = pickle.loads(data)
             # A library that writes to where answers are written may write anything.
             except Exception:
                 return False
-            start = end
             self._on_message(message)
-        if start:
-            self._received = received[start:]
         return True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.defer import deferred_from_coro
 
-from crawldedup.errors import ConfigurationError, CrawlDedupError, ProfileMismatchError, StoreError
+from crawldedup.errors import ConfigurationError, CrawlDedupError, ForeignStoreError, ProfileMismatchError, StoreError
 from crawldedup.printable import printable, sentence
 from crawldedup.scrapy_plugin.reading import UnexpectedReadError, WorkerError
 from crawldedup.scrapy_plugin.refusal import CLOSE_REASON, LONGEST_MESSAGE, close_unstarted
@@ -67,6 +67,9 @@ class Failures:
 
     def of_start(self, error: Exception) -> None:
         """The store could not be opened; `fatal` is set if the crawl must not go on."""
+        if isinstance(error, ForeignStoreError):
+            self.fatal = str(error)
+            return
         if isinstance(error, StoreError):
             self._store_failed(error)
         if self._close_on_error or (isinstance(error, CrawlDedupError) and not isinstance(error, StoreError)):
@@ -76,7 +79,10 @@ class Failures:
 
     def of_page(self, error: Exception) -> None:
         """A page, or an item, was not judged."""
-        if isinstance(error, StoreError):
+        if isinstance(error, ForeignStoreError):
+            self._tally.error(error.reason)
+            self.close_spider(str(error))
+        elif isinstance(error, StoreError):
             self._tally.error(error.reason)
             self._store_failed(error)
         elif isinstance(error, OverrideError):

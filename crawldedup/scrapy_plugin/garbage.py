@@ -17,12 +17,12 @@ class StartupObjects:
     _holders = 0
 
     def __init__(self) -> None:
-        self._holds = False
+        self._holds = self._is_over = False
 
     def hold(self) -> None:
         """Leave out what is there now. Collects once, so that no garbage is kept."""
         cls = StartupObjects
-        if self._holds or not gc.isenabled() or (gc.get_freeze_count() and not cls._holders):
+        if self._holds or self._is_over or not gc.isenabled() or (gc.get_freeze_count() and not cls._holders):
             return
         self._holds = True
         cls._holders += 1
@@ -31,8 +31,9 @@ class StartupObjects:
             gc.freeze()
 
     def release(self) -> None:
-        """Collect as before."""
+        """Collect as before. A crawl may end while it starts: nothing is held after this."""
         cls = StartupObjects
+        self._is_over = True
         if self._holds:
             self._holds = False
             cls._holders -= 1

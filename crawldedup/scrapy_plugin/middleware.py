@@ -108,6 +108,11 @@ class DedupMiddleware:
             deduplicator = deduplicator_for(settings)
         except ConfigurationError as error:
             raise refuse(crawler, error) from None
+        if settings.revisit == "drop" and not inspects and settings.store == "memory://":
+            logger.warning(
+                "crawldedup: CRAWLDEDUP_REVISIT is 'drop', but CRAWLDEDUP_STORE remembers nothing of earlier crawls; "
+                "sqlite:///seen.sqlite would."
+            )
         directory = None if inspects else job_dir(crawler.settings)
         readers = readers_for(settings, deduplicator.reader)
         judge = Judge(readers, StoreCalls(deduplicator, stays=not inspects), ReadOnce(readers.read))

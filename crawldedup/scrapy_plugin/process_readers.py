@@ -37,12 +37,13 @@ AHEAD: Final = 4
 """So many pages are sent to a process before the one that it reads is done: the loop is often late to fetch an answer,
 by as long as a quick extractor needs for some pages. More would wait behind a slow page while others are idle."""
 
+_START_SECONDS: Final = 60.0
 _END_SECONDS: Final = 1.0
 
 # -P keeps a pickle.py in the current directory from being imported instead of the standard library's.
 _BOOT = (
-    "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
-    "from crawldedup.scrapy_plugin.worker import main; main()"
+    "import os, pickle, sys; requests = os.fdopen(os.dup(0), 'rb'); os.dup2(os.open(os.devnull, os.O_RDONLY), 0); "
+    "sys.path[:] = pickle.load(requests); from crawldedup.scrapy_plugin.worker import main; main(requests)"
 )
 
 
@@ -87,8 +88,7 @@ class ProcessReaders:
     def expire(self) -> None:
         """See `Readers`; the process of such a page is ended, and another begun."""
         for worker in self._workers:
-            if worker.seconds_at_page() >= self._limit_seconds:
-                worker.give_up_page()
+            worker.expire(self._limit_seconds)
 
     def close(self) -> Pending[None]:
         """See `Readers`; done when the processes have ended."""
@@ -104,7 +104,8 @@ class ProcessReaders:
     def _go_on(self) -> None:
         """Hand on what is queued, as far as the processes take it; end them when all is done and nothing comes."""
         while self._queue:
-            worker = min(self._workers, key=_Worker.pages)
+            able = [worker for worker in self._workers if worker.can_read()]
+            worker = min(able or self._workers, key=_Worker.pages)
             if worker.pages() > AHEAD:
                 return
             worker.read(self._queue.popleft())
@@ -143,11 +144,22 @@ class _Worker:
         """How many pages it was sent and has not answered."""
         return len(self._jobs)
 
+    def can_read(self) -> bool:
+        """Whether it has a process, or may start one."""
+        return self._channel is not None or self._starting.allows()
+
     def is_running(self) -> bool:
         return self._process is not None
 
-    def seconds_at_page(self) -> float:
-        return self._clock() - self._busy_since
+    def expire(self, limit_seconds: float) -> None:
+        """Give up a page that takes too long, or a process that does not get ready."""
+        seconds = self._clock() - self._busy_since
+        if self._is_ready and seconds >= limit_seconds:
+            self._give_up_page()
+        elif not self._is_ready and seconds >= _START_SECONDS:
+            self._starting.failed()
+            self._end_process(kill=True)
+            self._fail_first(f"not ready after {_START_SECONDS:.0f} s")
 
     def start(self) -> None:
         """Start the process, if there is none, without waiting until it is ready."""
@@ -162,15 +174,17 @@ class _Worker:
             job.answer.fail(error)
             return
         self._jobs.append(job)
-        if len(self._jobs) == 1:
+        if len(self._jobs) == 1 and self._is_ready:
             self._busy_since = self._clock()
         channel.send(tuple(job.page))
 
-    def give_up_page(self) -> None:
+    def _give_up_page(self) -> None:
         """The page that is being read takes too long: end its process."""
-        self._first_job().answer.fail(too_slow())
+        job = self._first_job()
         self._end_process(kill=True)
         self._send_again()
+        # Last: who waits for it may ask for a page at once.
+        job.answer.fail(too_slow())
 
     def finish(self) -> None:
         """Let an idle process end by itself, and make sure that it does."""
@@ -187,10 +201,12 @@ class _Worker:
         if self._channel is not None:
             return self._channel
         if not self._starting.allows():
-            raise WorkerError("The worker process did not start; see the messages above.")
-        own_end, its_end = socket.socketpair()
+            raise WorkerError("The last worker process died while it started; for some seconds there is no other.")
+        own_end: socket.socket | None = None
         try:
+            own_end, its_end = socket.socketpair()
             with its_end:
+                its_end.setblocking(True)  # whatever socket.setdefaulttimeout says
                 self._process = subprocess.Popen(
                     [sys.executable or "", "-P", "-c", _BOOT],
                     stdin=its_end.fileno(),
@@ -198,9 +214,11 @@ class _Worker:
                     process_group=0,  # out of reach of the terminal's Ctrl-C
                 )
         except OSError as error:
-            own_end.close()
+            if own_end is not None:
+                own_end.close()
             self._starting.failed()
             raise WorkerError(f"Cannot start a worker process: {error}") from error
+        self._busy_since = self._clock()
         self._channel = Channel(own_end, self._take, self._died)
         self._channel.send(sys.path)
         self._channel.send(self._setup)
@@ -209,6 +227,7 @@ class _Worker:
     def _take(self, answer: tuple[str, Any]) -> None:
         if not self._is_ready:
             self._is_ready = True
+            self._busy_since = self._clock() if self._jobs else math.inf
             self._starting.succeeded()
             return
         job = self._first_job()
@@ -228,10 +247,13 @@ class _Worker:
         if not (self._is_ready or self._is_finishing):
             self._starting.failed()
         status = self._end_process()
-        if self._jobs:
-            how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
-            self._first_job().answer.fail(WorkerError(f"A worker process died ({how})."))
+        self._fail_first(f"killed by signal {-status}" if status < 0 else f"exit status {status}")
+
+    def _fail_first(self, how: str) -> None:
+        job = self._first_job() if self._jobs else None
         self._send_again()
+        if job is not None:
+            job.answer.fail(WorkerError(f"A worker process died ({how})."))
 
     def _send_again(self) -> None:
         jobs, self._jobs = self._jobs, deque()
@@ -245,6 +267,7 @@ class _Worker:
         assert process is not None
         assert channel is not None
         self._process, self._channel, self._is_ready, self._is_finishing = None, None, False, False
+        self._busy_since = math.inf
         channel.close()
         if kill:
             process.kill()

@@ -84,7 +84,7 @@ class Readers(Protocol):
 
 
 def fingerprint_in(answer: tuple[str, Any]) -> Fingerprint:
-    """The value of `worker.answer_to`, or the error it stands for."""
+    """The value of `worker.answer_of`, or the error it stands for."""
     kind, value = answer
     if kind == "fingerprint":
         fingerprint: Fingerprint = value

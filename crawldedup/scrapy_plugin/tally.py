@@ -68,6 +68,8 @@ class Tally:
         counts = self._counts
         near, exact = counts["duplicate/near"], counts["duplicate/exact"]
         news = [f"{counts[name]} {name}" for name in ("changed", "unchanged") if counts[name]]
+        if dropped := counts["dropped"] - self._dropped_duplicates:
+            news.append(f"{dropped} dropped")
         revisits = counted(counts["revisit"], "revisit") + (f" ({', '.join(news)})" if news else "")
         lines = [
             f"crawldedup checked {counted(counts['checked'], self._noun)}: {counts['new']} new, {near} near and "

@@ -1,8 +1,8 @@
-"""The program of a worker process: reads pages from stdin, answers with fingerprints on stdout.
+"""The program of a worker process: reads pages from a socket, answers with fingerprints.
 
 Started by `process_readers`. Messages are pickles in both directions, answers with their length in front: first the
-`PageReader`, which is answered with ``("ready", None)``, then one page after the other. Nothing here may import Scrapy
-or Twisted: they would double the memory of a worker and the time it takes to start.
+`PageReader` and the seconds for a page, which are answered with ``("ready", None)``, then one page after the other.
+Nothing here may import Scrapy or Twisted: they would double the memory of a worker and the time it takes to start.
 """
 
 from __future__ import annotations
@@ -44,8 +44,11 @@ HEAD: Final = struct.Struct("!I")
 _WARM_UP = b"<html><body><p>The first page pays for the imports of the extractor.</p></body></html>"
 
 
-def main() -> None:
-    """Serve pages until stdin ends, which it also does when the parent dies."""
+def main(requests: IO[bytes]) -> None:
+    """Serve pages until `requests` ends, which it also does when the parent dies.
+
+    It is a file of its own and no standard input: programs that an extractor starts must not have it.
+    """
     # The parent decides when a crawl ends; Ctrl-C in a terminal is not meant for the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A library that complains about a page, on whichever stream, must neither break the protocol nor fill the
@@ -53,10 +56,10 @@ def main() -> None:
     logging.getLogger().addHandler(logging.NullHandler())
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno() if sys.stderr else os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    threading.Thread(target=_end_with_parent, args=(sys.stdin.fileno(),), daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(requests.fileno(),), daemon=True).start()
     # No thread receives pages while another is read: it would have to wait for the interpreter, and make it wait.
     with contextlib.suppress(EOFError, OSError):
-        _serve(sys.stdin.buffer, answers)
+        _serve(requests, answers)
     os._exit(0)
 
 
@@ -103,7 +106,8 @@ def answer_of(read: Callable[[], Fingerprint]) -> tuple[str, Any]:
         return "page", (error.reason, str(error))
     except ConfigurationError as error:
         return "configuration", str(error)
-    except Exception as error:
+    # All of them: what a library raises to end the program, or in Rust to panic, is one page's trouble here, too.
+    except BaseException as error:
         return "internal", (type(error).__name__, traceback.format_exc())
 
 

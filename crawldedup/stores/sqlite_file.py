@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.errors import StoreError, StoreFullError, StoreUnavailableError
+from crawldedup.errors import ForeignStoreError, StoreError, StoreFullError, StoreUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,13 +75,13 @@ def _claim(db: sqlite3.Connection, path: str) -> None:
         if application == _APPLICATION_ID:
             (version,) = db.execute("PRAGMA user_version").fetchone()
             if version != _VERSION:
-                raise StoreError(
+                raise ForeignStoreError(
                     f"{path} was written by another version of crawldedup (layout {version}; this is {_VERSION}); "
                     f"use that version, or choose another path"
                 )
             return
         if objects or application:
-            raise StoreError(f"{path} is a SQLite file of another program; choose another path")
+            raise ForeignStoreError(f"{path} is a SQLite file of another program; choose another path")
         db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {_VERSION}")
         for statement in _SCHEMA:
@@ -137,7 +137,7 @@ def errors_of(path: str) -> Iterator[None]:
         if name.startswith("SQLITE_FULL"):
             raise StoreFullError(f"no room left for {path}: {error}") from error
         if name == "SQLITE_NOTADB":
-            raise StoreError(f"{path} is not a SQLite file; choose another path") from error
+            raise ForeignStoreError(f"{path} is not a SQLite file; choose another path") from error
         if name.startswith(("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_READONLY")):
             raise StoreUnavailableError(f"{path} cannot be used: {error}") from error
         raise StoreError(f"{path}: {error}") from error

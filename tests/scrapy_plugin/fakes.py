@@ -43,6 +43,10 @@ class FakeReader:
                 raise ConfigurationError("No such extractor.")
             case "unexpected":
                 raise ZeroDivisionError("bad \x1b[31m page")
+            case "panic":
+                raise SystemExit(3)
+            case "stdin":
+                return sys.stdin.read() + "nothing"
             case "crash":
                 os.kill(os.getpid(), signal.SIGKILL)
             case "forever":
@@ -63,6 +67,18 @@ class BrokenReader:
 
     def __reduce__(self) -> tuple[object, tuple[int]]:
         return os._exit, (3,)
+
+
+class SlowToStart(FakeReader):
+    """Takes its time to get ready."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _slowly_made, ()
+
+
+def _slowly_made() -> FakeReader:
+    time.sleep(0.3)
+    return FakeReader()
 
 
 class GatedReader(FakeReader):

@@ -32,6 +32,13 @@ def test_what_was_there_is_left_out_until_the_last_crawl_has_ended() -> None:
     assert gc.get_freeze_count() == 0
 
 
+def test_a_crawl_that_ends_while_it_starts_holds_nothing() -> None:
+    crawl = StartupObjects()
+    crawl.release()
+    crawl.hold()
+    assert gc.get_freeze_count() == 0
+
+
 def test_the_policy_of_the_program_stands() -> None:
     gc.freeze()
     frozen = gc.get_freeze_count()
@@ -42,7 +49,7 @@ def test_the_policy_of_the_program_stands() -> None:
     gc.unfreeze()
     gc.disable()
     try:
-        crawl.hold()
+        StartupObjects().hold()
         assert gc.get_freeze_count() == 0
     finally:
         gc.enable()

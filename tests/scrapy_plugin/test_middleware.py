@@ -17,6 +17,7 @@ from scrapy.signalmanager import SignalManager
 from crawldedup import Deduplicator
 from crawldedup.errors import (
     ConfigurationError,
+    ForeignStoreError,
     ProfileMismatchError,
     StoreFullError,
     StoreUnavailableError,
@@ -591,3 +592,23 @@ def test_the_embedded_store_is_asked_in_the_event_loop() -> None:
 )
 def test_what_may_wait_is_asked_elsewhere(options: dict[str, str], at_once: bool) -> None:
     assert Deduplicator(**options).answers_at_once is at_once  # type: ignore[arg-type]
+
+
+def test_a_store_that_is_another_programs_ends_the_crawl_at_its_start() -> None:
+    async def work(crawl: Crawl) -> None:
+        assert (await crawl.page("a", "text"))[1] is not None
+
+    crawl = Crawl()
+    crawl.store.errors = [ForeignStoreError("seen.sqlite is a SQLite file of another program")]
+    assert crawl.run(work).crawler.engine.closed == ["crawldedup_error"]
+
+
+def test_one_that_becomes_another_programs_ends_it_then(caplog: pytest.LogCaptureFixture) -> None:
+    async def work(crawl: Crawl) -> None:
+        crawl.store.errors = [ForeignStoreError("seen.sqlite is a SQLite file of another program")]
+        assert (await crawl.page("a", "text"))[1] is not None
+
+    crawl = Crawl().run(work)
+    assert crawl.crawler.engine.closed == ["crawldedup_error"]
+    assert crawl.counts == {"error/foreign": 1}
+    assert "of another program" in caplog.text

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
+import socket
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,7 @@ from crawldedup.scrapy_plugin.process_readers import AHEAD, ProcessReaders
 from crawldedup.scrapy_plugin.reading import Page, UnexpectedReadError, WorkerError
 from crawldedup.search.plan import PlanTask
 
-from .fakes import BrokenReader, Clock, FakeReader, page
+from .fakes import BrokenReader, Clock, FakeReader, SlowToStart, page
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -126,6 +128,80 @@ def test_a_page_that_never_ends_is_given_up_with_its_process() -> None:
     run(work, limit_seconds=60, clock=clock)
 
 
+def test_the_time_it_takes_to_start_is_no_pages_time() -> None:
+    clock = Clock()
+
+    async def work(readers: ProcessReaders) -> None:
+        first = readers.read(page("first"))
+        clock.now = 59.0
+        readers.expire()
+        assert not first.is_done()
+        assert await first == "first"
+
+    run(work, SlowToStart(), limit_seconds=1, clock=clock)
+
+
+def test_a_process_that_never_gets_ready_is_given_up() -> None:
+    clock = Clock()
+
+    async def work(readers: ProcessReaders) -> None:
+        first, second = readers.read(page("first")), readers.read(page("second"))
+        clock.now = 60.0
+        readers.expire()
+        with pytest.raises(WorkerError, match="not ready after 60 s"):
+            await first
+        with pytest.raises(WorkerError, match="died while it started"):
+            await second
+        clock.now = 61.0
+        assert await readers.read(page("later")) == "later"
+
+    run(work, SlowToStart(), limit_seconds=1, clock=clock)
+
+
+def test_without_descriptors_pages_fail_and_get_no_others_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_pair, clock = socket.socketpair, Clock()
+
+    def refuse(*arguments: Any) -> Any:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    async def work(readers: ProcessReaders) -> None:
+        texts = ["before", "crash", *(str(number) for number in range(20))]
+        pages = {text: readers.read(page(text)) for text in texts}
+        monkeypatch.setattr(socket, "socketpair", refuse)
+        answers = {}
+        for text, pending in pages.items():
+            try:
+                answers[text] = await pending
+            except WorkerError:
+                answers[text] = None
+        assert all(answer in (None, text) for text, answer in answers.items())
+        assert answers["crash"] is None
+        monkeypatch.setattr(socket, "socketpair", make_pair)
+        clock.now = 60.0
+        assert await readers.read(page("later")) == "later"
+
+    run(work, size=2, clock=clock)
+
+
+def test_time_limits_of_the_programs_sockets_are_no_workers() -> None:
+    socket.setdefaulttimeout(5.0)
+    try:
+        test_pages_larger_than_any_buffer_do_not_hold_up_the_loop()
+    finally:
+        socket.setdefaulttimeout(None)
+
+
+def test_what_ends_a_program_ends_no_worker_and_what_reads_stdin_gets_no_page() -> None:
+    async def work(readers: ProcessReaders) -> None:
+        pid = await readers.read(page("pid"))
+        with pytest.raises(UnexpectedReadError, match="SystemExit"):
+            await readers.read(page("panic"))
+        assert await readers.read(page("stdin")) == "nothing"
+        assert await readers.read(page("pid")) == pid
+
+    run(work)
+
+
 def test_no_process_is_idle_while_pages_wait_for_another() -> None:
     async def work(readers: ProcessReaders) -> None:
         pids = [readers.read(page("pid")) for _ in range(4 * AHEAD)]
@@ -139,9 +215,9 @@ def test_a_process_that_cannot_start_is_not_started_for_every_page() -> None:
         one, two = readers.read(page("one")), readers.read(page("two"))
         with pytest.raises(WorkerError, match="exit status 3"):
             await one
-        with pytest.raises(WorkerError, match="did not start"):
+        with pytest.raises(WorkerError, match="died while it started"):
             await two
-        with pytest.raises(WorkerError, match="did not start"):
+        with pytest.raises(WorkerError, match="died while it started"):
             await readers.read(page("three"))
 
     run(work, BrokenReader(), clock=lambda: 0.0)
@@ -151,7 +227,7 @@ def test_a_missing_interpreter_is_a_worker_error(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sys, "executable", None)
 
     async def work(readers: ProcessReaders) -> None:
-        with pytest.raises(WorkerError, match=r"Cannot start|did not start"):
+        with pytest.raises(WorkerError, match=r"Cannot start|died while it started"):
             await readers.read(page("one"))
 
     run(work)

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from crawldedup.errors import PageError
+from crawldedup.hashing.fingerprint import thin_fingerprint
 from crawldedup.scrapy_plugin.pending import Pending
 from crawldedup.scrapy_plugin.read_once import ReadOnce
 from crawldedup.scrapy_plugin.reading import Page
@@ -30,9 +32,12 @@ def test_the_same_bytes_are_read_once_while_they_are_read_and_afterwards() -> No
     readers = FakeReaders()
     once = ReadOnce(readers.read)
     first, second = once.read(page("a")), once.read(page("a"))
-    readers.reads[0][1].succeed("of a")
+    read = replace(thin_fingerprint(7, 3), planned="a plan")  # type: ignore[arg-type]
+    readers.reads[0][1].succeed(read)
     third = once.read(page("a"))
-    assert [pending.result() for pending in (first, second, third)] == ["of a"] * 3
+    assert [pending.result().digest for pending in (first, second, third)] == [7] * 3
+    # What was planned for the first URL is not kept.
+    assert [pending.result().planned for pending in (first, second, third)] == ["a plan", "a plan", None]
     assert len(readers.reads) == 1
 
 
@@ -54,8 +59,8 @@ def test_what_failed_is_tried_again() -> None:
     # Its traceback holds on to whatever there is around the read: nobody keeps it.
     assert once._reads == {}
     once.read(page("a"))
-    readers.reads[1][1].succeed("of a")
-    assert once.read(page("a")).result() == "of a"
+    readers.reads[1][1].succeed(thin_fingerprint(7, 3))
+    assert once.read(page("a")).result().digest == 7
     assert len(readers.reads) == 2
 
 

@@ -15,13 +15,17 @@ def test_pages_are_read_in_order_and_errors_concern_their_page_only() -> None:
     async def work() -> None:
         reader = ThreadReader(FakeReader())  # type: ignore[arg-type]
         reader.start()
-        pages = [reader.read(page(text)) for text in ("one", "page error", "configuration error", "unexpected", "two")]
+        pages = [
+            reader.read(page(text))
+            for text in ("one", "page error", "configuration error", "unexpected", "panic", "two")
+        ]
         pages.append(reader.read(page("plain", is_html=False)))
         assert await pages[0] == "one"
-        for pending, error in zip(pages[1:4], (PageError, ConfigurationError, UnexpectedReadError), strict=True):
+        errors = (PageError, ConfigurationError, UnexpectedReadError, UnexpectedReadError)
+        for pending, error in zip(pages[1:5], errors, strict=True):
             with pytest.raises(error):
                 await pending
-        assert [await pending for pending in pages[4:]] == ["two", "plain"]
+        assert [await pending for pending in pages[5:]] == ["two", "plain"]
         await reader.close()
 
     asyncio.run(work())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from crawldedup.errors import StoreError, StoreFullError, StoreUnavailableError
+from crawldedup.errors import ForeignStoreError, StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.stores.base import Status
 from crawldedup.stores.sqlite import SqliteStore
 
@@ -122,7 +122,7 @@ class TestForeignFiles:
         for call in (store.open, store.clear):
             with pytest.raises(StoreError, match=said) as caught:
                 call()
-            assert type(caught.value) is StoreError
+            assert type(caught.value) is ForeignStoreError
             assert str(path) in str(caught.value)
         store.close()
         assert path.read_bytes() == before
