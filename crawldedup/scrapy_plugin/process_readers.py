@@ -58,6 +58,8 @@ class ProcessReaders:
     Every page is answered within `limit_seconds` of its turn, as long as `expire` is called now and then.
     """
 
+    plans = True
+
     def __init__(
         self,
         reader: PageReader,
@@ -70,8 +72,6 @@ class ProcessReaders:
         self._workers = [_Worker((reader, limit_seconds), self._go_on, clock) for _ in range(size)]
         self._queue: deque[_Job] = deque()
         self._closed: Pending[None] | None = None
-
-    plans = True
 
     def start(self) -> None:
         """See `Readers`."""

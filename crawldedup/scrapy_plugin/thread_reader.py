@@ -31,6 +31,8 @@ class ThreadReader:
     Nothing can end a thread: one whose page takes too long is left behind, and another takes its place.
     """
 
+    plans = False
+
     def __init__(
         self,
         reader: TextReader,
@@ -46,8 +48,6 @@ class ThreadReader:
         self._jobs: deque[_Job] = deque()
         self._busy_since = math.inf
         self._closed: Pending[None] | None = None
-
-    plans = False
 
     def start(self) -> None:
         """See `Readers`; the thread begins with the first page."""
