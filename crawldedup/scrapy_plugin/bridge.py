@@ -15,9 +15,26 @@ if TYPE_CHECKING:
     Post = Callable[..., object]
 
 
+def in_asyncio() -> bool:
+    """Whether asyncio's loop runs here. Before 2.15 Scrapy itself can tell only where a reactor is installed."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return is_asyncio_available()
+    return True
+
+
+def later(seconds: float, call: Callable[[], object]) -> Callable[[], object]:
+    """Have the loop that runs call something later; what this returns takes it back, which is harmless afterwards."""
+    if in_asyncio():
+        return asyncio.get_running_loop().call_later(seconds, call).cancel
+    timer = _reactor().callLater(seconds, call)
+    return lambda: timer.active() and timer.cancel()
+
+
 def poster() -> Post:
     """What another thread calls, with a function and its arguments, to have it called by the loop. Ask in the loop."""
-    if not is_asyncio_available():
+    if not in_asyncio():
         return _reactor().callFromThread  # type: ignore[no-any-return]
     loop = asyncio.get_running_loop()
 
@@ -41,7 +58,7 @@ class Watch(Protocol):
 
 def watch(watched: socket, on_readable: Callable[[], None], on_room: Callable[[], None]) -> Watch:
     """Watch a socket in the loop that runs."""
-    if is_asyncio_available():
+    if in_asyncio():
         return _AsyncioWatch(asyncio.get_running_loop(), watched, on_readable, on_room)
     return _ReactorWatch(_reactor(), watched, on_readable, on_room)
 

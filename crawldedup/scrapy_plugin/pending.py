@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from scrapy.utils.asyncio import call_later, is_asyncio_available
 from twisted.internet.defer import Deferred
+
+from crawldedup.scrapy_plugin.bridge import in_asyncio, later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -64,7 +65,7 @@ class Pending(Generic[T]):
         return self.result()
 
     def _wait(self) -> asyncio.Future[None] | Deferred[None]:
-        if is_asyncio_available():
+        if in_asyncio():
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self.when_done(lambda _: None if future.done() else future.set_result(None))
             return future
@@ -90,11 +91,11 @@ async def within(seconds: float, pending: Pending[T]) -> T:
     """Wait, but no longer than so many seconds. Raises `TimeoutError` then; the work itself is not stopped."""
     limited: Pending[T] = Pending()
     pending.when_done(lambda done: _hand_on(done, limited))
-    timer = call_later(seconds, lambda: limited.fail(TimeoutError(f"not done within {seconds:.0f} s")))
+    take_back = later(seconds, lambda: limited.fail(TimeoutError(f"not done within {seconds:.0f} s")))
     try:
         return await limited
     finally:
-        timer.cancel()
+        take_back()
 
 
 def _hand_on(done: Pending[T], to: Pending[T]) -> None:

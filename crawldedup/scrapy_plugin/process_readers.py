@@ -20,9 +20,8 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from scrapy.utils.asyncio import call_later
-
 from crawldedup.scrapy_plugin.breaker import Breaker
+from crawldedup.scrapy_plugin.bridge import later
 from crawldedup.scrapy_plugin.channel import Channel
 from crawldedup.scrapy_plugin.pending import Pending
 from crawldedup.scrapy_plugin.reading import PAGE_LIMIT_SECONDS, Page, WorkerError, fingerprint_in, too_slow
@@ -191,7 +190,7 @@ class _Worker:
         if self._channel is not None and not self._is_finishing:
             self._is_finishing = True
             self._channel.finish()
-            call_later(_END_SECONDS, self.kill)
+            later(_END_SECONDS, self.kill)
 
     def kill(self) -> None:
         if self._process is not None:
