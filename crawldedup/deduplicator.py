@@ -26,7 +26,7 @@ from crawldedup.page_input import PageInput
 from crawldedup.portable import export_index, opened_index
 from crawldedup.queries import QueryMaker
 from crawldedup.stores.base import MAX_KEYS, Layout, Retention, shown_url
-from crawldedup.stores.registry import make_store
+from crawldedup.stores.registry import make_store, scheme_of
 from crawldedup.text.facts import DEFAULT_DISTINGUISH
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Deduplicator:
             signature_bytes=comparison.signature_bytes,
         )
         self._store = make_store(store, self._layout)
-        self.answers_at_once = store == "memory://" and comparison.max_keys <= MAX_KEYS
+        self.answers_at_once = scheme_of(store) == "memory" and comparison.max_keys <= MAX_KEYS
         """Whether `judge` waits for nothing but the processor, and for that a fraction of a millisecond."""
         self._place = f"the namespace {namespace!r} of {shown_url(store)}"
         self._pages = 0

@@ -44,6 +44,7 @@ from crawldedup.scrapy_plugin.store_calls import StoreCalls
 from crawldedup.scrapy_plugin.tally import Tally
 from crawldedup.scrapy_plugin.thread_reader import ThreadReader
 from crawldedup.scrapy_plugin.visits import FILE_NAME, Visits
+from crawldedup.stores.registry import scheme_of
 from crawldedup.verdict import Kind
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class DedupMiddleware:
             deduplicator = deduplicator_for(settings)
         except ConfigurationError as error:
             raise refuse(crawler, error) from None
-        if settings.revisit == "drop" and not inspects and settings.store == "memory://":
+        if settings.revisit == "drop" and not inspects and scheme_of(settings.store) == "memory":
             logger.warning(
                 "crawldedup: CRAWLDEDUP_REVISIT is 'drop', but CRAWLDEDUP_STORE remembers nothing of earlier crawls; "
                 "sqlite:///seen.sqlite would."

@@ -18,19 +18,20 @@ import subprocess
 import sys
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.scrapy_plugin.breaker import Breaker
 from crawldedup.scrapy_plugin.bridge import later
 from crawldedup.scrapy_plugin.channel import Channel
 from crawldedup.scrapy_plugin.pending import Pending
-from crawldedup.scrapy_plugin.reading import PAGE_LIMIT_SECONDS, Page, WorkerError, fingerprint_in, too_slow
+from crawldedup.scrapy_plugin.reading import PAGE_LIMIT_SECONDS, Job, WorkerError, too_slow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crawldedup.hashing.fingerprint import Fingerprint
     from crawldedup.page import PageReader
+    from crawldedup.scrapy_plugin.reading import Page
 
 AHEAD: Final = 4
 """So many pages are sent to a process before the one that it reads is done: the loop is often late to fetch an answer,
@@ -44,11 +45,6 @@ _BOOT = (
     "import os, pickle, sys; requests = os.fdopen(os.dup(0), 'rb'); os.dup2(os.open(os.devnull, os.O_RDONLY), 0); "
     "sys.path[:] = pickle.load(requests); from crawldedup.scrapy_plugin.worker import main; main(requests)"
 )
-
-
-class _Job(NamedTuple):
-    page: Page
-    answer: Pending[Fingerprint]
 
 
 class ProcessReaders:
@@ -69,7 +65,7 @@ class ProcessReaders:
     ) -> None:
         self._limit_seconds = limit_seconds
         self._workers = [_Worker((reader, limit_seconds), self._go_on, clock) for _ in range(size)]
-        self._queue: deque[_Job] = deque()
+        self._queue: deque[Job] = deque()
         self._closed: Pending[None] | None = None
 
     def start(self) -> None:
@@ -79,7 +75,7 @@ class ProcessReaders:
 
     def read(self, page: Page) -> Pending[Fingerprint]:
         """See `Readers`."""
-        job = _Job(page, Pending())
+        job = Job(page, Pending())
         self._queue.append(job)
         self._go_on()
         return job.answer
@@ -132,7 +128,7 @@ class _Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
         # The first is being read, the others were sent ahead.
-        self._jobs: deque[_Job] = deque()
+        self._jobs: deque[Job] = deque()
         self._busy_since = math.inf
         self._is_ready = False
         self._is_finishing = False
@@ -165,7 +161,7 @@ class _Worker:
         with contextlib.suppress(WorkerError):
             self._running_channel()
 
-    def read(self, job: _Job) -> None:
+    def read(self, job: Job) -> None:
         """Send a page over; this ends with an answer in any case."""
         try:
             channel = self._running_channel()
@@ -175,7 +171,7 @@ class _Worker:
         self._jobs.append(job)
         if len(self._jobs) == 1 and self._is_ready:
             self._busy_since = self._clock()
-        channel.send(tuple(job.page))
+        channel.send(job.page)
 
     def _give_up_page(self) -> None:
         """The page that is being read takes too long: end its process."""
@@ -229,14 +225,10 @@ class _Worker:
             self._busy_since = self._clock() if self._jobs else math.inf
             self._starting.succeeded()
             return
-        job = self._first_job()
-        try:
-            job.answer.succeed(fingerprint_in(answer))
-        except Exception as error:
-            job.answer.fail(error)
+        self._first_job().take(answer)
         self._on_progress()
 
-    def _first_job(self) -> _Job:
+    def _first_job(self) -> Job:
         job = self._jobs.popleft()
         self._busy_since = self._clock() if self._jobs else math.inf
         return job

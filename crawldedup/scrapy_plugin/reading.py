@@ -83,8 +83,27 @@ class Readers(Protocol):
         """End at once, as far as that is possible."""
 
 
-def fingerprint_in(answer: tuple[str, Any]) -> Fingerprint:
-    """The value of `worker.answer_of`, or the error it stands for."""
+class Job(NamedTuple):
+    """A page, and the answer that somebody waits for."""
+
+    page: Page
+    answer: Pending[Fingerprint]
+
+    def take(self, answer: tuple[str, Any]) -> None:
+        """Give what `worker.answer_of` made of the page to those who wait."""
+        try:
+            self.answer.succeed(_fingerprint_in(answer))
+        except Exception as error:
+            self.answer.fail(error)
+
+
+def too_slow() -> PageError:
+    """The error of a page that was given up."""
+    return PageError("too_slow", "Reading the page took too long.")
+
+
+def _fingerprint_in(answer: tuple[str, Any]) -> Fingerprint:
+    """The value of an answer, or the error it stands for."""
     kind, value = answer
     if kind == "fingerprint":
         fingerprint: Fingerprint = value
@@ -94,8 +113,3 @@ def fingerprint_in(answer: tuple[str, Any]) -> Fingerprint:
     if kind == "configuration":
         raise ConfigurationError(value)
     raise UnexpectedReadError(*value)
-
-
-def too_slow() -> PageError:
-    """The error of a page that was given up."""
-    return PageError("too_slow", "Reading the page took too long.")

@@ -6,23 +6,18 @@ import math
 import time
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from crawldedup.scrapy_plugin.call_thread import CallThread
 from crawldedup.scrapy_plugin.pending import Pending
-from crawldedup.scrapy_plugin.reading import PAGE_LIMIT_SECONDS, Page, fingerprint_in, too_slow
+from crawldedup.scrapy_plugin.reading import PAGE_LIMIT_SECONDS, Job, too_slow
 from crawldedup.scrapy_plugin.worker import answer_of, read_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crawldedup.hashing.fingerprint import Fingerprint
-    from crawldedup.scrapy_plugin.reading import TextReader
-
-
-class _Job(NamedTuple):
-    page: Page
-    answer: Pending[Fingerprint]
+    from crawldedup.scrapy_plugin.reading import Page, TextReader
 
 
 class ThreadReader:
@@ -45,7 +40,7 @@ class ThreadReader:
         self._clock = clock
         self._thread = CallThread("crawldedup-read")
         # The first is being read.
-        self._jobs: deque[_Job] = deque()
+        self._jobs: deque[Job] = deque()
         self._busy_since = math.inf
         self._closed: Pending[None] | None = None
 
@@ -54,7 +49,7 @@ class ThreadReader:
 
     def read(self, page: Page) -> Pending[Fingerprint]:
         """See `Readers`."""
-        job = _Job(page, Pending())
+        job = Job(page, Pending())
         self._jobs.append(job)
         if len(self._jobs) == 1:
             self._go_on()
@@ -63,8 +58,7 @@ class ThreadReader:
     def expire(self) -> None:
         """See `Readers`."""
         if self._clock() - self._busy_since >= self._limit_seconds:
-            self._thread.end()
-            self._thread = CallThread("crawldedup-read")
+            self._thread.end()  # of it; the next page begins another
             self._jobs.popleft().answer.fail(too_slow())
             self._go_on()
 
@@ -88,12 +82,9 @@ class ThreadReader:
             self._thread.end()
             self._closed.succeed(None)
 
-    def _take(self, job: _Job, done: Pending[tuple[str, Any]]) -> None:
+    def _take(self, job: Job, done: Pending[tuple[str, Any]]) -> None:
         if not self._jobs or self._jobs[0] is not job:
             return  # given up meanwhile
         self._jobs.popleft()
-        try:
-            job.answer.succeed(fingerprint_in(done.result()))
-        except BaseException as error:
-            job.answer.fail(error)
+        job.take(done.result())
         self._go_on()

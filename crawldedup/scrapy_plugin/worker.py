@@ -28,11 +28,7 @@ if TYPE_CHECKING:
 
     from crawldedup.hashing.fingerprint import Fingerprint
     from crawldedup.page import PageReader
-    from crawldedup.scrapy_plugin.reading import TextReader
-    from crawldedup.search.plan import PlanTask
-
-    Page = tuple[bytes, str | None, bool, PlanTask | None]
-    """The fields of `reading.Page`."""
+    from crawldedup.scrapy_plugin.reading import Page, TextReader
 
 # Seconds a page may take beyond the limit that the parent enforces. If the parent was killed, nobody else
 # ends a page whose C code never returns to Python.
@@ -89,10 +85,9 @@ def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
 
 def read_page(reader: TextReader, page: Page) -> Fingerprint:
     """Read a page, without planning. Raises what the reader raises."""
-    body, encoding, is_html, _ = page
-    if is_html:
-        return reader.read(body, encoding)
-    return reader.read_text(body.decode(encoding or "utf-8", errors="replace"))
+    if page.is_html:
+        return reader.read(page.body, page.encoding)
+    return reader.read_text(page.body.decode(page.encoding or "utf-8", errors="replace"))
 
 
 def answer_of(read: Callable[[], Fingerprint]) -> tuple[str, Any]:
@@ -113,8 +108,7 @@ def answer_of(read: Callable[[], Fingerprint]) -> tuple[str, Any]:
 
 def _read_and_plan(reader: PageReader, page: Page) -> Fingerprint:
     fingerprint = read_page(reader, page)
-    task = page[-1]
-    return fingerprint if task is None else reader.plan_ahead(fingerprint, task)
+    return fingerprint if page.task is None else reader.plan_ahead(fingerprint, page.task)
 
 
 def _send(answers: IO[bytes], answer: tuple[str, Any]) -> None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.errors import StoreFullError
-from crawldedup.printable import printable
 from crawldedup.stores.cluster_nodes import script_call
 from crawldedup.stores.cluster_wire import (
     PARTITIONS,
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 FULL: Final = "a partition of the cluster has used up its page numbers: clear the index, or take another namespace"
 LEFT_SECONDS: Final = 60
 """What is not filed after so long was left by a crawler that died."""
-_LONGEST_SHOWN: Final = 60
 
 
 class LostPartError(Exception):
@@ -58,7 +56,7 @@ class ForeignPartError(Exception):
 def sound(answer: Any) -> Any:
     """The answer of a script. Raises LostPartError, ForeignPartError or OddReplyError."""
     if not isinstance(answer, list) or not answer:
-        raise OddReplyError(f"a script was answered by {printable(repr(answer), _LONGEST_SHOWN)}")
+        raise OddReplyError.to("a script", answer)
     if answer[0] == b"lost":
         raise LostPartError
     if answer[0] == b"profile":

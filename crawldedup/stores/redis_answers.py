@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from crawldedup.printable import printable
 from crawldedup.stores.base import Status
 from crawldedup.stores.redis_errors import OddReplyError
 
 _STATUSES: Final = frozenset(status.encode() for status in Status)
-_LONGEST_SHOWN: Final = 60
 
 
 def sound_answer(script: str, answer: Any) -> Any:
     """The answer, if it is one that the script can give. Raises OddReplyError."""
     if not _is_sound(script, answer):
-        raise OddReplyError(f"the script {script!r} was answered by {printable(repr(answer), _LONGEST_SHOWN)}")
+        raise OddReplyError.to(f"the script {script!r}", answer)
     return answer
 
 

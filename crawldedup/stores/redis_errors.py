@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 import redis
 from redis.exceptions import (
@@ -26,9 +26,13 @@ from crawldedup.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
+from crawldedup.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+
+_LONGEST_ANSWER: Final = 60
 
 
 class UnknownServiceError(MasterNotFoundError):
@@ -37,6 +41,11 @@ class UnknownServiceError(MasterNotFoundError):
 
 class OddReplyError(redis.RedisError):
     """What was answered is no answer to what was asked: a broken proxy, or a server of another kind."""
+
+    @classmethod
+    def to(cls, asked: str, answer: object) -> Self:
+        """What to raise for such an answer."""
+        return cls(f"{asked} was answered by {printable(repr(answer), _LONGEST_ANSWER)}")
 
 
 @contextlib.contextmanager
