@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from crawldedup import evaluation
 from crawldedup.errors import CrawlDedupError
 from crawldedup.evaluation.exact import numbered_shingles, similar_pairs, words
-from crawldedup.hashing.features import (
+from crawldedup.fingerprinting.features import (
     DEFAULT_KIND,
     DEFAULT_WEIGHTING,
     count_runs,
@@ -31,7 +31,7 @@ from crawldedup.hashing.features import (
     pair_hashes,
     shingle_hashes,
 )
-from crawldedup.hashing.fingerprint import SEARCH_BITS, VERIFY_BITS, bit_weights, fingerprint
+from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, bit_weights, fingerprint
 from crawldedup.text.tokenize import mix, word_hashes
 
 if TYPE_CHECKING:

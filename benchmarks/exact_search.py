@@ -26,7 +26,7 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import peers
-from crawldedup.search.pairs import find_all
+from crawldedup.evaluation.methods.pairs import find_all
 from crawldedup.search.tables import BlockSearch
 
 if TYPE_CHECKING:

@@ -33,12 +33,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks import peers
 from crawldedup.demo.library import all_articles
 from crawldedup.errors import PageError
-from crawldedup.hashing import fingerprint as ours
-from crawldedup.hashing.features import default_features, pair_hashes, shingle_hashes
-from crawldedup.methods.two_stage import TABLES
+from crawldedup.fingerprinting import fingerprint as ours
+from crawldedup.fingerprinting.features import default_features, pair_hashes, shingle_hashes
 from crawldedup.search.decision import likelihood_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import volatile_plan
+from crawldedup.search.two_stage import TABLES
 from crawldedup.text.extract import extract_page, get_extractor
 from crawldedup.text.tokenize import word_hashes
 

@@ -42,17 +42,17 @@ from benchmarks.corpus import Corpus, number, pairs_file, read_corpus, search_dr
 from crawldedup import evaluation
 from crawldedup.errors import CrawlDedupError
 from crawldedup.evaluation.exact import jaccard, words
-from crawldedup.hashing.fingerprint import SEARCH_BITS, VERIFY_BITS, fingerprint
-from crawldedup.methods.two_stage import KEPT, TABLES, TwoStage
+from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, fingerprint
 from crawldedup.queries import QueryMaker
 from crawldedup.search.decision import key_rule, likelihood_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import PROBE_BUDGET, ProbePlan, prefix_bits, volatile_plan
+from crawldedup.search.two_stage import KEPT, TABLES, TwoStage
 from crawldedup.stores.base import DIGEST_MASK, FOR_EVER, Entry, Layout, Query
 from crawldedup.stores.candidates import choose_pages
-from crawldedup.stores.memory import MemoryStore
+from crawldedup.stores.memory.sorted_keys import SortedKeys
+from crawldedup.stores.memory.store import MemoryStore
 from crawldedup.stores.packed_keys import pack_key
-from crawldedup.stores.sorted_keys import SortedKeys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

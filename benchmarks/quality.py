@@ -34,7 +34,7 @@ from crawldedup.errors import CrawlDedupError, MissingDependencyError
 from crawldedup.evaluation import DeduplicatorJudge
 from crawldedup.evaluation.plot import check_plot_path
 from crawldedup.evaluation.quality import measure_quality
-from crawldedup.hashing.features import DEFAULT_WEIGHTING
+from crawldedup.fingerprinting.features import DEFAULT_WEIGHTING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

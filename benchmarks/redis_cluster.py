@@ -31,7 +31,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from crawldedup.stores.redis_cluster import ClusterStore
+from crawldedup.stores.cluster.store import ClusterStore
 from crawldedup.stores.registry import make_store
 from tests.servers import ClusterSetup, RedisServer
 from tests.stores.pages import LAYOUT, near_page, query, random_page

@@ -21,11 +21,11 @@ import numpy as np
 import redis
 
 from benchmarks.redis_server import CLIENT_CORE, IndexServer, pinned, progress, read_memory
-from crawldedup.hashing.fingerprint import VERIFY_BITS, Fingerprint
-from crawldedup.methods.two_stage import TABLES
+from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
+from crawldedup.search.two_stage import TABLES
 from crawldedup.stores.base import DIGEST_MASK, Layout
-from crawldedup.stores.redis import KEY_PREFIX
-from crawldedup.stores.redis_wire import KEY_BYTES, RECORDS_A_LIST, script_text
+from crawldedup.stores.redis.protocol import KEY_BYTES, RECORDS_A_LIST, script_text
+from crawldedup.stores.redis.store import KEY_PREFIX
 from crawldedup.stores.registry import make_store
 from tests.stores.pages import random_page
 

@@ -53,11 +53,11 @@ from benchmarks.redis_peers import datasketch_row, peer_memories, plain_row
 from benchmarks.redis_server import OTHER, WARM_UP, Memory, Part, TimeRow, make_table, measure, show_memory, show_time
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.evaluation import read_corpus
-from crawldedup.hashing.fingerprint import Fingerprint, fingerprint
-from crawldedup.methods.two_stage import TwoStage
+from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
 from crawldedup.queries import QueryMaker
+from crawldedup.search.two_stage import TwoStage
 from crawldedup.stores.base import FOR_EVER, Query, Status
-from crawldedup.stores.memory import MemoryStore
+from crawldedup.stores.memory.store import MemoryStore
 from tests.stores.pages import similar_page
 
 if TYPE_CHECKING:

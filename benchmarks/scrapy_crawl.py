@@ -289,7 +289,7 @@ def main() -> None:
     if task.addon:
         # Not imported by a crawl without: its memory is compared.
         from crawldedup.deduplicator import Deduplicator
-        from crawldedup.scrapy_plugin.channel import Channel
+        from crawldedup.scrapy_plugin.reading.channel import Channel
         from crawldedup.scrapy_plugin.signals import page_deduplicated
 
         if task.timed:

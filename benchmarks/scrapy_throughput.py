@@ -40,10 +40,10 @@ from benchmarks.redis_server import make_table, progress
 from benchmarks.scrapy_crawl import TICK_SECONDS, CrawlError, Outcome, Task, cpu_seconds, run_crawl
 from benchmarks.scrapy_site import Folder, Generated, choose_pages, documentation, serving
 from crawldedup.errors import CrawlDedupError, PageError
-from crawldedup.hashing.fingerprint import MIN_WORDS
+from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.page import PageReader
-from crawldedup.scrapy_plugin.process_readers import ProcessReaders
-from crawldedup.scrapy_plugin.reading import Page
+from crawldedup.scrapy_plugin.reading.base import Page
+from crawldedup.scrapy_plugin.reading.process_readers import ProcessReaders
 from crawldedup.scrapy_plugin.settings import ACTIONS, default_workers
 from crawldedup.text.extract import PageText, extract_page, get_extractor
 from tests.servers import RedisServer

@@ -25,10 +25,10 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from crawldedup.methods.two_stage import KEPT, TABLES
 from crawldedup.search.decision import key_rule, likelihood_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import ProbePlan, prefix_bits, volatile_plan
+from crawldedup.search.two_stage import KEPT, TABLES
 from crawldedup.stores.base import DIGEST_MASK, Entry, Layout, Query, Store
 from crawldedup.stores.registry import make_store
 from tests.servers import RedisServer

@@ -36,15 +36,15 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from crawldedup import Deduplicator
-from crawldedup.hashing.features import DEFAULT_WEIGHTING
-from crawldedup.methods.spec import DEFAULT_METHOD
+from crawldedup.evaluation.methods.spec import DEFAULT_METHOD
+from crawldedup.fingerprinting.features import DEFAULT_WEIGHTING
 from crawldedup.text.tokenize import split_words
 from crawldedup.verdict import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from crawldedup.hashing.fingerprint import Fingerprint
+    from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.page import PageReader
 
 NEAR_SHARE = 0.03

@@ -48,7 +48,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from crawldedup import Deduplicator
 from crawldedup.errors import PageError
-from crawldedup.hashing.fingerprint import MIN_WORDS
+from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.text.decode import decode
 from crawldedup.text.extract import Extractor, PageText, extract_page, get_extractor
 from crawldedup.text.limits import shorten_tags

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from crawldedup.lazy import lazy
 
 if TYPE_CHECKING:
-    from crawldedup.async_deduplicator import AsyncDeduplicator
+    from crawldedup.aio import AsyncDeduplicator
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.errors import (
         ConfigurationError,
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         ProfileMismatchError,
         StoreError,
     )
-    from crawldedup.hashing.fingerprint import Fingerprint, fingerprint
+    from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
     from crawldedup.page_input import PageInput
     from crawldedup.scrapy_plugin import Addon, DedupItemPipeline, add_verdict
     from crawldedup.verdict import Kind, Match, Verdict
@@ -45,12 +45,12 @@ __all__ = [
 
 _HOMES = {
     "Addon": "scrapy_plugin",
-    "AsyncDeduplicator": "async_deduplicator",
+    "AsyncDeduplicator": "aio",
     "ConfigurationError": "errors",
     "CrawlDedupError": "errors",
     "DedupItemPipeline": "scrapy_plugin",
     "Deduplicator": "deduplicator",
-    "Fingerprint": "hashing.fingerprint",
+    "Fingerprint": "fingerprinting.fingerprint",
     "Kind": "verdict",
     "Match": "verdict",
     "PageError": "errors",
@@ -60,7 +60,7 @@ _HOMES = {
     "StoreError": "errors",
     "Verdict": "verdict",
     "add_verdict": "scrapy_plugin",
-    "fingerprint": "hashing.fingerprint",
+    "fingerprint": "fingerprinting.fingerprint",
 }
 
 

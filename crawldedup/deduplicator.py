@@ -18,16 +18,16 @@ from crawldedup.arguments import (
     parse_ttl,
 )
 from crawldedup.errors import ConfigurationError, PageError, ProfileMismatchError, StoreError
-from crawldedup.hashing.features import DEFAULT_WEIGHTING
-from crawldedup.hashing.fingerprint import MIN_WORDS, Fingerprint
-from crawldedup.methods.spec import DEFAULT_METHOD
+from crawldedup.evaluation.methods.spec import DEFAULT_METHOD
+from crawldedup.facts.page_facts import DEFAULT_DISTINGUISH
+from crawldedup.fingerprinting.features import DEFAULT_WEIGHTING
+from crawldedup.fingerprinting.fingerprint import MIN_WORDS, Fingerprint
 from crawldedup.page import PageReader
 from crawldedup.page_input import PageInput
 from crawldedup.portable import export_index, opened_index
 from crawldedup.queries import QueryMaker
 from crawldedup.stores.base import MAX_KEYS, Layout, Retention, shown_url
 from crawldedup.stores.registry import make_store, scheme_of
-from crawldedup.text.facts import DEFAULT_DISTINGUISH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

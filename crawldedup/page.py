@@ -7,16 +7,16 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.hashing.features import DEFAULT_WEIGHTING
-from crawldedup.hashing.fingerprint import MIN_WORDS
-from crawldedup.methods.spec import DEFAULT_METHOD, make_method
+from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, make_method
+from crawldedup.facts.page_facts import DEFAULT_DISTINGUISH, check_distinguish, text_facts
+from crawldedup.fingerprinting.features import DEFAULT_WEIGHTING
+from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.search.plan import Planned
 from crawldedup.text.decode import tidy
 from crawldedup.text.extract import TEXT_PROFILE, extract_page, get_extractor
-from crawldedup.text.facts import DEFAULT_DISTINGUISH, check_distinguish, text_facts
 
 if TYPE_CHECKING:
-    from crawldedup.hashing.fingerprint import Fingerprint
+    from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.search.plan import PlanTask
     from crawldedup.text.extract import Extractor
 

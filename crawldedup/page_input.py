@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from crawldedup.arguments import check_address, check_body
 from crawldedup.errors import ConfigurationError
-from crawldedup.hashing.fingerprint import Fingerprint
+from crawldedup.fingerprinting.fingerprint import Fingerprint
 
 
 @dataclass(frozen=True, slots=True)

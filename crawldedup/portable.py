@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeGuard
 
 from crawldedup.errors import PortableFileError, ProfileMismatchError
 from crawldedup.files import opened_for_reading, opened_for_writing
-from crawldedup.hashing.fingerprint import SEARCH_BITS
+from crawldedup.fingerprinting.fingerprint import SEARCH_BITS
 from crawldedup.printable import printable
 from crawldedup.stores.base import Record
 

@@ -19,9 +19,9 @@ from crawldedup.verdict import Kind, Match, Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawldedup.hashing.fingerprint import Fingerprint
-    from crawldedup.methods.base import Method
+    from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.search.decision import CostRule, KeyRule
+    from crawldedup.search.method import Method
     from crawldedup.search.plan import ProbePlan
     from crawldedup.stores.base import Record
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TextIO
 
-    from crawldedup.hashing.fingerprint import Fingerprint
+    from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.page import PageReader
 
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")

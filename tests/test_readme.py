@@ -11,7 +11,7 @@ from scrapy.settings import Settings
 
 from crawldedup.cli.main import main
 from crawldedup.scrapy_plugin import DuplicatePageError, policy, signals
-from crawldedup.scrapy_plugin.item_text import ItemSettings
+from crawldedup.scrapy_plugin.items.text import ItemSettings
 from crawldedup.scrapy_plugin.settings import _KNOWN, PREFIX, DedupSettings
 from crawldedup.text.extractors import OwnExtractor
 from crawldedup.verdict import Kind, Verdict

@@ -10,11 +10,11 @@ from rich.text import Text
 from crawldedup.errors import ConfigurationError
 from crawldedup.evaluation.corpus import read_corpus
 from crawldedup.evaluation.judges import DeduplicatorJudge
+from crawldedup.evaluation.methods.spec import DEFAULT_METHOD
 from crawldedup.evaluation.plot import check_plot_path
 from crawldedup.evaluation.quality import measure_quality
-from crawldedup.hashing.features import feature_hashes
-from crawldedup.hashing.weighting import DocumentFrequencies
-from crawldedup.methods.spec import DEFAULT_METHOD
+from crawldedup.fingerprinting.features import feature_hashes
+from crawldedup.fingerprinting.weighting import DocumentFrequencies
 from crawldedup.printable import counted, printable
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.evaluation.judges import EXPECTED_PAGES
-from crawldedup.hashing.features import DEFAULT_WEIGHTING
-from crawldedup.hashing.fingerprint import MIN_WORDS
-from crawldedup.methods.spec import DEFAULT_METHOD, METHODS
+from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, METHODS
+from crawldedup.facts.page_facts import DEFAULT_DISTINGUISH, DISTINGUISH
+from crawldedup.fingerprinting.features import DEFAULT_WEIGHTING
+from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.page import PageReader
 from crawldedup.scope import SCOPES
 from crawldedup.stores.listing import require_index
-from crawldedup.text.facts import DEFAULT_DISTINGUISH, DISTINGUISH
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -16,7 +16,7 @@ from crawldedup.demo.server import serving
 from crawldedup.demo.site import DemoSite
 from crawldedup.demo.texts import texts_of
 from crawldedup.demo.truth import JudgedPage, assess
-from crawldedup.scrapy_plugin.reading import Page
+from crawldedup.scrapy_plugin.reading.base import Page
 from crawldedup.verdict import Kind
 
 if TYPE_CHECKING:

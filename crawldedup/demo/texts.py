@@ -9,17 +9,17 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from crawldedup.errors import CrawlDedupError
-from crawldedup.hashing.fingerprint import MIN_WORDS
-from crawldedup.scrapy_plugin.pending import within
-from crawldedup.scrapy_plugin.process_readers import ProcessReaders
+from crawldedup.fingerprinting.fingerprint import MIN_WORDS
+from crawldedup.scrapy_plugin.reading.process_readers import ProcessReaders
+from crawldedup.scrapy_plugin.runtime.pending import within
 from crawldedup.text.extract import extract_page, get_extractor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
     from crawldedup.page import PageReader
-    from crawldedup.scrapy_plugin.pending import Pending
-    from crawldedup.scrapy_plugin.reading import Page
+    from crawldedup.scrapy_plugin.reading.base import Page
+    from crawldedup.scrapy_plugin.runtime.pending import Pending
 
 _PROCESSES = 2
 # Enough to keep the processes busy, little enough that the bodies of a large site are not all in memory.

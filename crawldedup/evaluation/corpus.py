@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.hashing.fingerprint import MIN_WORDS
+from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.sources import sources
 from crawldedup.text.decode import tidy
 from crawldedup.text.extract import extract_page, get_extractor

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.hashing.features import DEFAULT_WEIGHTING
-from crawldedup.methods.spec import DEFAULT_METHOD
+from crawldedup.evaluation.methods.spec import DEFAULT_METHOD
+from crawldedup.fingerprinting.features import DEFAULT_WEIGHTING
 
 EXPECTED_PAGES: Final = 10_000_000
 """Searches are planned as in an index of this size: a small corpus would make every method look thorough."""

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from crawldedup.evaluation.bands import band_name
-from crawldedup.hashing.fingerprint import MIN_WORDS
+from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.printable import printable
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 
 from crawldedup.evaluation.bands import Band, Tally, bands_of
 from crawldedup.evaluation.judges import Judgement
-from crawldedup.hashing.fingerprint import MIN_WORDS
+from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crawldedup.scrapy_plugin import signals
     from crawldedup.scrapy_plugin.addon import Addon
     from crawldedup.scrapy_plugin.exceptions import DuplicatePageError
-    from crawldedup.scrapy_plugin.items import add_verdict
+    from crawldedup.scrapy_plugin.items.verdict_fields import add_verdict
     from crawldedup.scrapy_plugin.middleware import DedupMiddleware
     from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline, DuplicateItemError
 
@@ -34,7 +34,7 @@ _HOMES = {
     "DedupMiddleware": "middleware",
     "DuplicateItemError": "pipeline",
     "DuplicatePageError": "exceptions",
-    "add_verdict": "items",
+    "add_verdict": "items.verdict_fields",
 }
 
 

@@ -10,7 +10,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError, ForeignStoreError, ProfileMismatchError, StoreError
 from crawldedup.printable import printable, sentence
-from crawldedup.scrapy_plugin.reading import UnexpectedReadError, WorkerError
+from crawldedup.scrapy_plugin.reading.base import UnexpectedReadError, WorkerError
 from crawldedup.scrapy_plugin.refusal import CLOSE_REASON, LONGEST_MESSAGE, close_unstarted
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from crawldedup.scrapy_plugin.tally import Tally
+    from crawldedup.scrapy_plugin.stats import Tally
 
 logger = logging.getLogger(__name__)
 

@@ -20,10 +20,8 @@ from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.browser import close_browser_page
 from crawldedup.scrapy_plugin.exceptions import DuplicatePageError
 from crawldedup.scrapy_plugin.failures import Failures, OverrideError
-from crawldedup.scrapy_plugin.garbage import StartupObjects
 from crawldedup.scrapy_plugin.inspection import is_inspection, settings_for_inspection
-from crawldedup.scrapy_plugin.items import DropItemsMiddleware
-from crawldedup.scrapy_plugin.judge import Judge
+from crawldedup.scrapy_plugin.items.verdict_fields import DropItemsMiddleware
 from crawldedup.scrapy_plugin.policy import (
     DROP_ITEMS_KEY,
     VERDICT_KEY,
@@ -36,14 +34,16 @@ from crawldedup.scrapy_plugin.policy import (
     reason_to_skip,
     scope_key_of,
 )
-from crawldedup.scrapy_plugin.process_readers import ProcessReaders
-from crawldedup.scrapy_plugin.read_once import ReadOnce
+from crawldedup.scrapy_plugin.reading.process_readers import ProcessReaders
+from crawldedup.scrapy_plugin.reading.read_once import ReadOnce
+from crawldedup.scrapy_plugin.reading.thread_reader import ThreadReader
 from crawldedup.scrapy_plugin.refusal import refuse
+from crawldedup.scrapy_plugin.runtime.garbage import StartupObjects
+from crawldedup.scrapy_plugin.runtime.judge import Judge
+from crawldedup.scrapy_plugin.runtime.store_calls import StoreCalls
+from crawldedup.scrapy_plugin.seen import FILE_NAME, Visits
 from crawldedup.scrapy_plugin.settings import DedupSettings, is_enabled
-from crawldedup.scrapy_plugin.store_calls import StoreCalls
-from crawldedup.scrapy_plugin.tally import Tally
-from crawldedup.scrapy_plugin.thread_reader import ThreadReader
-from crawldedup.scrapy_plugin.visits import FILE_NAME, Visits
+from crawldedup.scrapy_plugin.stats import Tally
 from crawldedup.stores.registry import scheme_of
 from crawldedup.verdict import Kind
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from crawldedup.page import PageReader
-    from crawldedup.scrapy_plugin.reading import Readers
+    from crawldedup.scrapy_plugin.reading.base import Readers
     from crawldedup.verdict import Verdict
 
 logger = logging.getLogger(__name__)

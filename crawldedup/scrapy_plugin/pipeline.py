@@ -18,17 +18,17 @@ from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.printable import printable
 from crawldedup.scrapy_plugin.failures import Failures
 from crawldedup.scrapy_plugin.inspection import is_inspection
-from crawldedup.scrapy_plugin.item_reader import ItemReader
-from crawldedup.scrapy_plugin.item_text import ItemSettings, identity_in, page_in, site_in
-from crawldedup.scrapy_plugin.items import add_verdict
-from crawldedup.scrapy_plugin.judge import Judge
+from crawldedup.scrapy_plugin.items.reader import ItemReader
+from crawldedup.scrapy_plugin.items.text import ItemSettings, identity_in, page_in, site_in
+from crawldedup.scrapy_plugin.items.verdict_fields import add_verdict
 from crawldedup.scrapy_plugin.middleware import deduplicator_for, explanation
 from crawldedup.scrapy_plugin.policy import is_surplus
+from crawldedup.scrapy_plugin.reading.thread_reader import ThreadReader
 from crawldedup.scrapy_plugin.refusal import LONGEST_MESSAGE, refuse
+from crawldedup.scrapy_plugin.runtime.judge import Judge
+from crawldedup.scrapy_plugin.runtime.store_calls import StoreCalls
 from crawldedup.scrapy_plugin.settings import DedupSettings, is_enabled
-from crawldedup.scrapy_plugin.store_calls import StoreCalls
-from crawldedup.scrapy_plugin.tally import Tally
-from crawldedup.scrapy_plugin.thread_reader import ThreadReader
+from crawldedup.scrapy_plugin.stats import Tally
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

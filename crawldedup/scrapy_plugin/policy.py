@@ -16,7 +16,7 @@ from w3lib.encoding import http_content_type_encoding
 from crawldedup.errors import ConfigurationError
 from crawldedup.scope import SCOPES, canonical_url, site_of
 from crawldedup.scrapy_plugin import settings as checks
-from crawldedup.scrapy_plugin.reading import Page
+from crawldedup.scrapy_plugin.reading.base import Page
 from crawldedup.text.canonical import canonical_claim
 from crawldedup.text.limits import DEFAULT_LIMITS
 

@@ -11,11 +11,11 @@ from urllib.parse import quote
 
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
-from crawldedup.hashing.features import DEFAULT_WEIGHTING
-from crawldedup.methods.spec import DEFAULT_METHOD
+from crawldedup.evaluation.methods.spec import DEFAULT_METHOD
+from crawldedup.facts.page_facts import DEFAULT_DISTINGUISH, DISTINGUISH
+from crawldedup.fingerprinting.features import DEFAULT_WEIGHTING
 from crawldedup.scope import SCOPES
-from crawldedup.scrapy_plugin.reading import PAGE_LIMIT_SECONDS
-from crawldedup.text.facts import DEFAULT_DISTINGUISH, DISTINGUISH
+from crawldedup.scrapy_plugin.reading.base import PAGE_LIMIT_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

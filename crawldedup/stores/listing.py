@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from crawldedup.errors import ConfigurationError
 from crawldedup.stores.base import shown_url
 from crawldedup.stores.registry import scheme_of, sqlite_path
-from crawldedup.stores.sqlite_file import errors_of, holds_anything, namespaces_in
+from crawldedup.stores.sqlite.database import errors_of, holds_anything, namespaces_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,8 +70,8 @@ def _others_in_file(url: str, namespace: str) -> list[str] | None:
 
 def _others_on_server(url: str, namespace: str) -> list[str] | None:
     """The same, of one server."""
-    from crawldedup.stores.redis_client import connect
-    from crawldedup.stores.redis_errors import replies_read, store_errors
+    from crawldedup.stores.redis.client import connect
+    from crawldedup.stores.redis.errors import replies_read, store_errors
 
     with closing(connect(url)) as connection, store_errors(shown_url(url), lambda: False, namespace), replies_read():
         client = connection.main
@@ -82,9 +82,9 @@ def _others_on_server(url: str, namespace: str) -> list[str] | None:
 
 def _others_on_cluster(url: str, namespace: str) -> list[str] | None:
     """The same, of a cluster: an index is there if any part of it is."""
-    from crawldedup.stores.cluster_nodes import Call, Nodes
-    from crawldedup.stores.cluster_wire import prefixes
-    from crawldedup.stores.redis_errors import replies_read, store_errors
+    from crawldedup.stores.cluster.nodes import Call, Nodes
+    from crawldedup.stores.cluster.protocol import prefixes
+    from crawldedup.stores.redis.errors import replies_read, store_errors
 
     with closing(Nodes(url)) as nodes, store_errors(shown_url(url), lambda: False, namespace), replies_read():
         heads = [f"{prefix}m" for prefix in prefixes(namespace)]

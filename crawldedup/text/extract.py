@@ -28,9 +28,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Self
 
 from crawldedup.errors import PageError
+from crawldedup.facts.page_facts import DEFAULT_DISTINGUISH, page_facts
 from crawldedup.text.decode import decode, tidy
 from crawldedup.text.extractors import Extractor, get_extractor
-from crawldedup.text.facts import DEFAULT_DISTINGUISH, page_facts
 from crawldedup.text.limits import (
     DEFAULT_LIMITS,
     EXTRACTOR_LEVELS,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from crawldedup.text.classes import LETTER, MARK, SEPARATOR, SOLO, UNKNOWN, class_table
+from crawldedup.text.unicode_table import LETTER, MARK, SEPARATOR, SOLO, UNKNOWN, class_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

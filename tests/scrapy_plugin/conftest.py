@@ -10,16 +10,15 @@ import pytest
 import scrapy
 from scrapy.utils.reactor import install_reactor
 
-from .crawling import MODES, QUICK, Crawl, Crawling
+from tests.scrapy_plugin.crawling import MODES, QUICK, Crawl, Crawling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from typing import Any
 
+    from tests.scrapy_plugin.website import Site
     from tests.servers import RedisServer
-
-    from .website import Site
 
 if scrapy.version_info < (2, 15):
     # There Scrapy's own functions ask which reactor is installed, whatever loop runs: tests without a crawl need one.

@@ -13,12 +13,12 @@ from urllib.parse import urljoin
 
 import scrapy
 
-from .prepared import PATIENCE_SECONDS, run_prepared
+from tests.scrapy_plugin.prepared import PATIENCE_SECONDS, run_prepared
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from .website import Site
+    from tests.scrapy_plugin.website import Site
 
 HERE = Path(__file__).parent
 QUICK: Final = {"CRAWLDEDUP_EXTRACTOR": "text"}

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.scrapy_plugin.reading import Page
+from crawldedup.scrapy_plugin.reading.base import Page
 from crawldedup.verdict import Kind, Verdict
 
 

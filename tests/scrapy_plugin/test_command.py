@@ -16,12 +16,11 @@ from scrapy.settings import Settings
 from crawldedup import Deduplicator
 from crawldedup.scrapy_plugin.commands.actions import run_action
 from crawldedup.scrapy_plugin.commands.dedup import Command
-from crawldedup.scrapy_plugin.item_text import ItemSettings, identity_in, site_in
-
-from .conftest import store_url
-from .crawling import ALL_MODES
-from .prepared import run_prepared
-from .website import Answer, Site, article
+from crawldedup.scrapy_plugin.items.text import ItemSettings, identity_in, site_in
+from tests.scrapy_plugin.conftest import store_url
+from tests.scrapy_plugin.crawling import ALL_MODES
+from tests.scrapy_plugin.prepared import run_prepared
+from tests.scrapy_plugin.website import Answer, Site, article
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .conftest import with_every_lasting_store, with_every_store
-from .website import Site, article
+from tests.scrapy_plugin.conftest import with_every_lasting_store, with_every_store
+from tests.scrapy_plugin.website import Site, article
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.scrapy_plugin.conftest import Crawler
     from tests.servers import RedisServer
-
-    from .conftest import Crawler
 
 WORDS = article(1)
 

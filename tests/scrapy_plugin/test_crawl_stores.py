@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawldedup import Deduplicator
+from tests.scrapy_plugin.website import Site, article
 from tests.servers import RedisServer, free_port
-
-from .website import Site, article
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .conftest import Crawler
+    from tests.scrapy_plugin.conftest import Crawler
 
 WORDS = article(1)
 

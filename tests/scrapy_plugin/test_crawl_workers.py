@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .crawling import MODES, crawl_apart, finish, start
-from .website import Answer, Site, article
+from tests.scrapy_plugin.crawling import MODES, crawl_apart, finish, start
+from tests.scrapy_plugin.website import Answer, Site, article
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

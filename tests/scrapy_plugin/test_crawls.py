@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .crawling import ALL_MODES, Crawl, finish, start
-from .website import Answer, Site, article, compressed
+from tests.scrapy_plugin.crawling import ALL_MODES, Crawl, finish, start
+from tests.scrapy_plugin.website import Answer, Site, article, compressed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from .conftest import Crawler
+    from tests.scrapy_plugin.conftest import Crawler
 
 WORDS = article(1)
 

@@ -11,9 +11,8 @@ import pytest
 from crawldedup.demo.folder import FolderSite
 from crawldedup.demo.server import serving
 from crawldedup.demo.site import DemoSite
-
-from .prepared import run_prepared
-from .website import article
+from tests.scrapy_plugin.prepared import run_prepared
+from tests.scrapy_plugin.website import article
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

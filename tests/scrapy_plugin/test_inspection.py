@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawldedup import Deduplicator
-
-from .conftest import store_url
-from .crawling import MODES
-from .prepared import run_prepared
-from .website import Site, article
+from tests.scrapy_plugin.conftest import store_url
+from tests.scrapy_plugin.crawling import MODES
+from tests.scrapy_plugin.prepared import run_prepared
+from tests.scrapy_plugin.website import Site, article
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

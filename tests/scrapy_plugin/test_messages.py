@@ -13,7 +13,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from crawldedup.errors import StoreUnavailableError
 from crawldedup.scrapy_plugin.failures import Failures
-from crawldedup.scrapy_plugin.tally import Tally
+from crawldedup.scrapy_plugin.stats import Tally
 from crawldedup.verdict import Kind, Verdict
 
 ERROR = StoreUnavailableError("redis://host cannot be used: Connection refused")

@@ -23,18 +23,17 @@ from crawldedup.errors import (
     StoreUnavailableError,
 )
 from crawldedup.scrapy_plugin import DuplicatePageError, signals
-from crawldedup.scrapy_plugin import judge as judge_module
-from crawldedup.scrapy_plugin.breaker import Breaker
-from crawldedup.scrapy_plugin.judge import Judge
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware, deduplicator_for
+from crawldedup.scrapy_plugin.reading.thread_reader import ThreadReader
+from crawldedup.scrapy_plugin.runtime import judge as judge_module
+from crawldedup.scrapy_plugin.runtime.breaker import Breaker
+from crawldedup.scrapy_plugin.runtime.judge import Judge
+from crawldedup.scrapy_plugin.runtime.store_calls import StoreCalls
+from crawldedup.scrapy_plugin.seen import Visits
 from crawldedup.scrapy_plugin.settings import DedupSettings
-from crawldedup.scrapy_plugin.store_calls import StoreCalls
-from crawldedup.scrapy_plugin.thread_reader import ThreadReader
-from crawldedup.scrapy_plugin.visits import Visits
 from crawldedup.verdict import Kind, Verdict
-
-from .fakes import FakeDeduplicator
-from .test_tally import Stats
+from tests.scrapy_plugin.fakes import FakeDeduplicator
+from tests.scrapy_plugin.test_stats import Stats
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

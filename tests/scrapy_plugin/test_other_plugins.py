@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .crawling import QUICK, Crawling
-from .website import Answer, Site, article
+from tests.scrapy_plugin.crawling import QUICK, Crawling
+from tests.scrapy_plugin.website import Answer, Site, article
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.scrapy_plugin.conftest import Crawler
     from tests.servers import RedisServer
-
-    from .conftest import Crawler
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 ARTICLE = re.search(rb"<article>.*</article>", article(1).body, re.DOTALL)

@@ -14,25 +14,24 @@ from scrapy.signalmanager import SignalManager
 
 from crawldedup import Deduplicator
 from crawldedup.errors import ProfileMismatchError, StoreFullError, StoreUnavailableError
-from crawldedup.scrapy_plugin.breaker import Breaker
-from crawldedup.scrapy_plugin.item_text import ItemSettings
-from crawldedup.scrapy_plugin.judge import Judge
+from crawldedup.scrapy_plugin.items.text import ItemSettings
 from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline, DuplicateItemError
+from crawldedup.scrapy_plugin.reading.thread_reader import ThreadReader
+from crawldedup.scrapy_plugin.runtime.breaker import Breaker
+from crawldedup.scrapy_plugin.runtime.judge import Judge
+from crawldedup.scrapy_plugin.runtime.store_calls import StoreCalls
 from crawldedup.scrapy_plugin.settings import DedupSettings
-from crawldedup.scrapy_plugin.store_calls import StoreCalls
-from crawldedup.scrapy_plugin.thread_reader import ThreadReader
 from crawldedup.text.extract import TEXT_PROFILE
-
-from .crawling import ALL_MODES, crawl_apart
-from .fakes import FakeDeduplicator
-from .test_tally import Stats
-from .website import Site, article
+from tests.scrapy_plugin.crawling import ALL_MODES, crawl_apart
+from tests.scrapy_plugin.fakes import FakeDeduplicator
+from tests.scrapy_plugin.test_stats import Stats
+from tests.scrapy_plugin.website import Site, article
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
     from pathlib import Path
 
-    from .conftest import Crawler
+    from tests.scrapy_plugin.conftest import Crawler
 
 DOWN = StoreUnavailableError("The store at cache:6379 refuses the connection.")
 PROSE = article(1).body.decode().split("<p>", 1)[1].split("</p></article>")[0].replace("</p><p>", "\n")

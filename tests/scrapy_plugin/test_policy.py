@@ -20,7 +20,7 @@ from crawldedup.scrapy_plugin.policy import (
     reason_to_skip,
     scope_key_of,
 )
-from crawldedup.scrapy_plugin.reading import Page
+from crawldedup.scrapy_plugin.reading.base import Page
 from crawldedup.verdict import Kind, Verdict
 
 URL = "https://www.example.co.uk/page?b=2&a=1"

@@ -9,8 +9,7 @@ from scrapy.exceptions import NotConfigured
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.scrapy_plugin.refusal import refuse
-
-from .test_middleware import FakeCrawler
+from tests.scrapy_plugin.test_middleware import FakeCrawler
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

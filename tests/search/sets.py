@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawldedup.hashing import fingerprint as hashing
+from crawldedup.fingerprinting import fingerprint as hashing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

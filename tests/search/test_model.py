@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawldedup.demo.library import all_articles
-from crawldedup.hashing.features import default_features, pair_hashes, shingle_hashes
+from crawldedup.fingerprinting.features import default_features, pair_hashes, shingle_hashes
 from crawldedup.search.decision import estimate_similarity
 from crawldedup.search.model import (
     MAX_SIMILARITY,

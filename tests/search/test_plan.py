@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawldedup.evaluation.methods.vosh import flip_sets
 from crawldedup.search.model import flip_probabilities
 from crawldedup.search.plan import (
     MAX_PREFIX_BITS,
@@ -22,7 +23,6 @@ from crawldedup.search.plan import (
     volatile_plan,
 )
 from crawldedup.search.tables import BlockSearch, Table, rotated_tables
-from crawldedup.search.vosh import flip_sets
 
 FINGERPRINTS = st.integers(0, (1 << 64) - 1)
 SEEDS = st.integers(0, 1 << 32)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup.stores.memory import MemoryStore
-from crawldedup.stores.redis import RedisStore
-from crawldedup.stores.sqlite import SqliteStore
+from crawldedup.stores.memory.store import MemoryStore
+from crawldedup.stores.redis.store import RedisStore
+from crawldedup.stores.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from .backends import Backend, Clock
-from .pages import LAYOUT, Page, random_page
+from tests.stores.backends import Backend, Clock
+from tests.stores.pages import LAYOUT, Page, random_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import mmh3
 import numpy as np
 
-from crawldedup.hashing.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_fingerprint
-from crawldedup.methods.two_stage import KEPT, TABLES
+from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_fingerprint
 from crawldedup.search.decision import identity_rule, key_rule, likelihood_rule
 from crawldedup.search.model import cosine, search_similarity
 from crawldedup.search.plan import page_plan, single_plan
+from crawldedup.search.two_stage import KEPT, TABLES
 from crawldedup.stores.base import DIGEST_MASK, FOR_EVER, MAX_CANDIDATES, Entry, Layout, Query, Retention
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from multiprocessing.synchronize import Barrier
     from types import TracebackType
 
-    from crawldedup.hashing.fingerprint import Fingerprint
+    from crawldedup.fingerprinting.fingerprint import Fingerprint
 
 EXPECTED_PAGES: Final = 10_000
 """More than any race admits. The ranges that are read then never depend on who has been told of how many pages, and

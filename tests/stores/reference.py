@@ -23,7 +23,7 @@ from crawldedup.stores.base import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .backends import Clock
+    from tests.stores.backends import Clock
 
 
 @dataclass

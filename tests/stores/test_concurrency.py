@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from crawldedup.stores.base import Status
-from crawldedup.stores.sqlite import SqliteStore
-
-from .backends import Backend, Clock
-from .pages import LAYOUT, near_page, query, random_page
+from crawldedup.stores.sqlite.store import SqliteStore
+from tests.stores.backends import Backend, Clock
+from tests.stores.pages import LAYOUT, near_page, query, random_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

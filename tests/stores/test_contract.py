@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from crawldedup.errors import ProfileMismatchError
-from crawldedup.methods.two_stage import TABLES
 from crawldedup.search.decision import KeyRule
 from crawldedup.search.plan import ProbePlan
+from crawldedup.search.two_stage import TABLES
 from crawldedup.stores.base import DIGEST_MASK, LEASE_SECONDS, Record, Retention, Status
-
-from .backends import Backend, Clock
-from .pages import (
+from tests.stores.backends import Backend, Clock
+from tests.stores.pages import (
     LAYOUT,
     OTHER_NAMESPACE,
     OTHER_PROFILE,

@@ -14,16 +14,14 @@ from crawldedup.stores import listing
 from crawldedup.stores.listing import require_index
 from crawldedup.stores.registry import make_store
 from tests.servers import free_port
-
-from .backends import redis_contents
-from .pages import LAYOUT, query, random_page
+from tests.stores.backends import redis_contents
+from tests.stores.pages import LAYOUT, query, random_page
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.servers import ClusterSetup, RedisServer
-
-    from .backends import Backend
+    from tests.stores.backends import Backend
 
 PAGE = random_page(np.random.default_rng(1))
 

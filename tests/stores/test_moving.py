@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from crawldedup.stores.base import DIGEST_MASK, Record, Retention, Status
-
-from .backends import Backend, Clock
-from .pages import LAYOUT, OTHER_NAMESPACE, Page, near_page, query, random_page, url_key_of
+from tests.stores.backends import Backend, Clock
+from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, Page, near_page, query, random_page, url_key_of
 
 if TYPE_CHECKING:
     from crawldedup.stores.base import Store

@@ -14,8 +14,7 @@ from crawldedup import Deduplicator
 from crawldedup.evaluation.exact import jaccard, numbered_shingles, similar_pairs
 from crawldedup.evaluation.exact import words as exact_words
 from crawldedup.verdict import Kind
-
-from .racing import (
+from tests.stores.racing import (
     EXPECTED_PAGES,
     Call,
     Content,
@@ -34,7 +33,7 @@ from .racing import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .backends import Backend
+    from tests.stores.backends import Backend
 
 # What a race takes: contents of ten pages each. The machine's server takes 10,000 pages. The oldest one, whose scripts
 # are as much one step, takes fewer, and so does a file, where one writes and the others wait for their turn.

@@ -7,12 +7,11 @@ import pytest
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.stores.base import shown_url
-from crawldedup.stores.memory import MemoryStore
-from crawldedup.stores.redis import RedisStore
+from crawldedup.stores.memory.store import MemoryStore
+from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.registry import make_store
-from crawldedup.stores.sqlite import SqliteStore
-
-from .pages import LAYOUT
+from crawldedup.stores.sqlite.store import SqliteStore
+from tests.stores.pages import LAYOUT
 
 if TYPE_CHECKING:
     from pathlib import Path

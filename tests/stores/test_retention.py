@@ -10,9 +10,8 @@ import pytest
 
 from crawldedup.search.plan import ProbePlan
 from crawldedup.stores.base import Retention, Status
-
-from .backends import Backend, Clock
-from .pages import Page, query, random_page
+from tests.stores.backends import Backend, Clock
+from tests.stores.pages import Page, query, random_page
 
 if TYPE_CHECKING:
     from crawldedup.stores.base import Answer, Pruned, Query, Store

@@ -22,10 +22,9 @@ from crawldedup.stores.base import (
     Status,
     StoreInfo,
 )
-
-from .backends import Backend, Clock, redis_contents
-from .pages import LAYOUT, Page, near_page, query, random_page, similar_page, thin_page, url_key_of
-from .reference import ReferenceIndex, ReferenceStore
+from tests.stores.backends import Backend, Clock, redis_contents
+from tests.stores.pages import LAYOUT, Page, near_page, query, random_page, similar_page, thin_page, url_key_of
+from tests.stores.reference import ReferenceIndex, ReferenceStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

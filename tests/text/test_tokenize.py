@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crawldedup.text.classes import UNKNOWN, class_table
 from crawldedup.text.tokenize import split_words, word_hashes
-from tests.hashing.definition import hash_of, hashes_of, words_of
+from crawldedup.text.unicode_table import UNKNOWN, class_table
+from tests.fingerprinting.definition import hash_of, hashes_of, words_of
 
 BLOCK = 65_536
 

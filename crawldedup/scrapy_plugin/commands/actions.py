@@ -14,12 +14,13 @@ from w3lib.url import is_url
 from crawldedup.cli import commands, moving
 from crawldedup.cli.output import print_error, print_forgotten, print_json, status_of
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.hashing.fingerprint import MIN_WORDS
+from crawldedup.facts.page_facts import text_facts
+from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.printable import counted, printable
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.commands.fetching import fetch
 from crawldedup.scrapy_plugin.commands.looking import LookOnly
-from crawldedup.scrapy_plugin.item_text import named_identity, site_of_name
+from crawldedup.scrapy_plugin.items.text import named_identity, site_of_name
 from crawldedup.scrapy_plugin.middleware import deduplicator_for
 from crawldedup.scrapy_plugin.pipeline import items_index_of
 from crawldedup.scrapy_plugin.policy import PagePolicy, UrlPatterns, canonical_of, page_of, reason_to_skip
@@ -29,7 +30,6 @@ from crawldedup.stores.base import shown_url
 from crawldedup.stores.listing import require_index
 from crawldedup.text.decode import tidy
 from crawldedup.text.extract import extract_page, get_extractor
-from crawldedup.text.facts import text_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

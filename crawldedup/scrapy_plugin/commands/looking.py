@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from crawldedup.arguments import parse_ttl
-from crawldedup.methods.two_stage import TwoStage
 from crawldedup.queries import QueryMaker
 from crawldedup.scrapy_plugin.middleware import deduplicator_for
 from crawldedup.search.model import accept_threshold
+from crawldedup.search.two_stage import TwoStage
 from crawldedup.stores.base import Layout, Retention
 from crawldedup.stores.registry import make_store
 
 if TYPE_CHECKING:
-    from crawldedup.hashing.fingerprint import Fingerprint
+    from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.page import PageReader
     from crawldedup.scrapy_plugin.settings import DedupSettings
     from crawldedup.stores.base import Query

@@ -5,7 +5,7 @@ The index outlives the crawl. Unchanged pages are fetched, and their links are f
 
 import scrapy
 
-from crawldedup.scrapy_plugin.items import add_verdict
+from crawldedup.scrapy_plugin.items.verdict_fields import add_verdict
 from example.site_spider import SiteSpider
 
 

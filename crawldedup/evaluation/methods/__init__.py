@@ -1,0 +1,1 @@
+"""The methods of the literature, to measure the default against."""

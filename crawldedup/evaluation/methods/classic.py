@@ -1,0 +1,192 @@
+"""Plain simhash with the options of the literature, for those who want fingerprints of 32 or 64 bits.
+
+A document becomes weighted features (words, word shingles or character shingles; case folded or not, with or
+without stop words, with or without term frequencies), the features become a simhash (Charikar 2002), and two
+simhashes are compared by the number of bits in which they differ. `pairs.find_all` finds all
+near pairs of a collection.
+
+    >>> old = simhash(features("The quick brown fox jumps over the lazy dog", stop_words=ENGLISH_STOP_WORDS))
+    >>> new = simhash(features("The quick brown fox leaps over the lazy dog", stop_words=ENGLISH_STOP_WORDS))
+    >>> num_differing_bits(old, new) < 32
+    True
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, Literal
+
+import mmh3
+import numpy as np
+
+from crawldedup.errors import ConfigurationError
+from crawldedup.text.tokenize import split_words
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+FeatureKind = Literal["words", "word-shingles", "char-shingles"]
+
+ENGLISH_STOP_WORDS: Final = frozenset(
+    [
+        "a",
+        "about",
+        "after",
+        "all",
+        "also",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "because",
+        "been",
+        "but",
+        "by",
+        "can",
+        "could",
+        "did",
+        "do",
+        "for",
+        "from",
+        "had",
+        "has",
+        "have",
+        "he",
+        "her",
+        "his",
+        "how",
+        "i",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "just",
+        "like",
+        "me",
+        "more",
+        "my",
+        "no",
+        "not",
+        "now",
+        "of",
+        "on",
+        "one",
+        "or",
+        "our",
+        "out",
+        "over",
+        "she",
+        "so",
+        "some",
+        "than",
+        "that",
+        "the",
+        "their",
+        "them",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "to",
+        "up",
+        "was",
+        "we",
+        "were",
+        "what",
+        "when",
+        "which",
+        "who",
+        "will",
+        "with",
+        "would",
+        "you",
+        "your",
+    ]
+)
+
+
+def shingle(tokens: Sequence[str], size: int = 3) -> list[str]:
+    """Overlapping runs of `size` tokens, joined by spaces; one run of all tokens if there are fewer."""
+    _check_size(size)
+    if len(tokens) <= size:
+        return [" ".join(tokens)] if tokens else []
+    return [" ".join(tokens[start : start + size]) for start in range(len(tokens) - size + 1)]
+
+
+def features(
+    text: str,
+    *,
+    kind: FeatureKind = "words",
+    size: int = 3,
+    fold_case: bool = True,
+    stop_words: Collection[str] = (),
+    term_frequency: bool = True,
+) -> Counter[str]:
+    """The weighted features of a text.
+
+    `kind`: "words", "word-shingles" or "char-shingles" of `size` words or characters. `stop_words` are left
+    out before shingling; give them case-folded if `fold_case`. Without `term_frequency` every weight is 1.
+    """
+    tokens = [token for token in split_words(text, fold_case=fold_case) if token not in stop_words]
+    if kind == "words":
+        found = tokens
+    elif kind == "word-shingles":
+        found = shingle(tokens, size)
+    elif kind == "char-shingles":
+        _check_size(size)
+        joined = " ".join(tokens)
+        found = [joined[start : start + size] for start in range(max(len(joined) - size + 1, 1))] if joined else []
+    else:
+        raise ConfigurationError(f"kind is {kind!r}; it must be words, word-shingles or char-shingles")
+    return Counter(found) if term_frequency else Counter(set(found))
+
+
+def simhash(weighted: Mapping[str, float] | Iterable[str], bits: int = 64) -> int:
+    """Simhash of weighted features, or of features of weight 1; `bits` is 32 or 64. No feature gives 0."""
+    _check_bits(bits)
+    weights = weighted if isinstance(weighted, Mapping) else Counter(set(weighted))
+    return compute(
+        [_feature_hash(feature, bits) for feature in weights],
+        weights=list(weights.values()),
+        bits=bits,
+    )
+
+
+def compute(hashes: Sequence[int], *, weights: Sequence[float] | None = None, bits: int = 64) -> int:
+    """Simhash of feature hashes: bit j is set where hashes with bit j outweigh those without. No hash gives 0."""
+    _check_bits(bits)
+    if not len(hashes):
+        return 0
+    words = np.array(hashes, np.uint64).astype(">u8").view(np.uint8).reshape(-1, 8)
+    signs = np.unpackbits(words, axis=1)[:, 64 - bits :].astype(np.float64) * 2 - 1
+    sums = np.asarray(weights, np.float64) @ signs if weights is not None else signs.sum(axis=0)
+    return int.from_bytes(np.packbits(sums >= 0).tobytes(), "big")
+
+
+def num_differing_bits(first: int, second: int) -> int:
+    """Hamming distance of two simhashes."""
+    return (first ^ second).bit_count()
+
+
+def _feature_hash(feature: str, bits: int) -> int:
+    encoded = feature.encode("utf-8", "replace")
+    if bits == 32:
+        return int(mmh3.hash(encoded, signed=False))
+    return int(mmh3.hash64(encoded, signed=False)[0])
+
+
+def _check_bits(bits: int) -> None:
+    if bits not in (32, 64):
+        raise ConfigurationError(f"bits is {bits!r}; it must be 32 or 64")
+
+
+def _check_size(size: int) -> None:
+    if size < 1:
+        raise ConfigurationError(f"size is {size!r}; a shingle has at least one word or character")

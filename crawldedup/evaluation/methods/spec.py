@@ -1,0 +1,81 @@
+"""Methods and weightings by name: "simhash?distance=3&blocks=5" and the like."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl
+
+from crawldedup.errors import ConfigurationError
+from crawldedup.evaluation.methods.minhash import MinHash
+from crawldedup.evaluation.methods.simhash import BlockedSimhash, ProbabilisticSimhash
+from crawldedup.fingerprinting.features import DEFAULT_KIND, DEFAULT_WEIGHTING, FEATURE_KINDS, make_features
+from crawldedup.search.two_stage import BruteForce, TwoStage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crawldedup.search.method import Method
+
+DEFAULT_METHOD: Final = "two-stage"
+
+_CLASSES: Final[dict[str, Callable[..., Method]]] = {
+    "two-stage": TwoStage,
+    "simhash": BlockedSimhash,
+    "psm": ProbabilisticSimhash,
+    "minhash": MinHash,
+    "brute-force": BruteForce,
+}
+METHODS: Final = tuple(_CLASSES)
+
+
+def make_method(method: str = DEFAULT_METHOD, weighting: str = DEFAULT_WEIGHTING) -> Method:
+    """The method of a name, with its options as in a URL's query.
+
+    two-stage, brute-force: features=words|words+pairs|shingles. simhash: distance, blocks, features. psm: distance,
+    features. minhash: permutations, bands, rows, shingle, threshold. `weighting` weighs the features of all but
+    minhash, which knows sets only. Raises ConfigurationError.
+    """
+    name, options = _parsed(method)
+    made = _CLASSES[name]
+    if made is MinHash:
+        if weighting != DEFAULT_WEIGHTING:
+            raise ConfigurationError(f"weighting is {weighting!r}, but minhash compares sets: leave it out")
+        return _make(MinHash, name, options)
+    kind = options.pop("features", DEFAULT_KIND if made in (TwoStage, BruteForce) else "shingles")
+    if kind not in FEATURE_KINDS:
+        raise ConfigurationError(f"{method!r}: features is {kind!r}; it must be one of {', '.join(FEATURE_KINDS)}")
+    return _make(made, name, {**options, "features": make_features(kind, weighting)})
+
+
+def _parsed(method: str) -> tuple[str, dict[str, Any]]:
+    if not isinstance(method, str):
+        raise ConfigurationError(f"method is {method!r}; it must be a name, one of {', '.join(METHODS)}")
+    name, _, query = method.partition("?")
+    if name not in _CLASSES:
+        close = get_close_matches(name.lower(), METHODS, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else "."
+        raise ConfigurationError(f"there is no method {name!r}{hint} It is one of {', '.join(METHODS)}")
+    try:
+        return name, dict(parse_qsl(query.replace("+", "%2B"), keep_blank_values=True, strict_parsing=bool(query)))
+    except ValueError as error:
+        raise ConfigurationError(f"the options of {method!r} are not of the form name=value&name=value") from error
+
+
+def _make(made: Callable[..., Method], name: str, options: dict[str, Any]) -> Method:
+    known = {field.name: field.type for field in fields(made)}  # type: ignore[arg-type]
+    values: dict[str, Any] = {}
+    for option, value in options.items():
+        if option not in known:
+            allowed = ", ".join(known) or "none"
+            raise ConfigurationError(f"{name} has no option {option!r}; it has {allowed}")
+        values[option] = _number(name, option, value) if isinstance(value, str) else value
+    return made(**values)
+
+
+def _number(name: str, option: str, value: str) -> int | float:
+    try:
+        return int(value) if value.lstrip("-").isdecimal() else float(value)
+    except ValueError:
+        raise ConfigurationError(f"{name}: {option} is {value!r}; it must be a number") from None

@@ -1,0 +1,1 @@
+"""What tells products apart whose pages read alike."""

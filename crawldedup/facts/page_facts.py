@@ -1,0 +1,162 @@
+"""What tells a page from others that read alike: the facts of a product, or the numbers of any page.
+
+Two products of one shop may share a template, a description, and all but one word or number of the rest. No
+similarity of texts tells those from two copies of one page, so pages that are about one product are told
+apart by their facts: its name, its price, and its specification. Pages of different facts are never
+duplicates of each other, and pages of equal facts are compared like any other.
+
+So facts must be equal in every view of one product: with a session id, printed, in another template. They
+are therefore taken from what the page shows; what it declares for machines says that it is a product page,
+which of its names is the product's, and is added where the page does not show it. And they leave out what
+differs from visit to visit: other products, reviews, stock, delivery, dates.
+
+Facts are a set: names, prices, rows of a specification (tables, lists of terms, "Colour: red"), and all numbers
+with their units in the rest of the product's text. A description that differs in words alone is left to the
+similarity.
+
+A page is about a product if it says so (JSON-LD, microdata, RDFa, Open Graph), or if a price stands by itself
+near its name, or if it has a button to buy and a price or a specification, wherever those stand, and is no list
+of things to buy. Articles are not, prices or no prices.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.facts.buttons import buy_controls, may_be_for_sale
+from crawldedup.facts.declared import declarations
+from crawldedup.facts.lines import Line, page_lines
+from crawldedup.facts.prices import may_hold_a_price, numbers, numbers_in_words, plain
+from crawldedup.facts.product import ProductView, ReadLine, spelled, without_site, words_of
+from crawldedup.text.visible import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from lxml.html import HtmlElement
+
+    from crawldedup.facts.declared import Declarations
+    from crawldedup.facts.schema_org import Product
+
+DISTINGUISH: Final = ("nothing", "products", "numbers")
+DEFAULT_DISTINGUISH: Final = "products"
+
+# Cheap signs in the page's source, without which it is not parsed.
+_DECLARES_A_PRODUCT: Final = re.compile(r"""roduct(?:(?:Group|Model)?["'>]|:price|\.item|\.group)""")
+_DECLARES_OFFERS: Final = re.compile(r"""offers(?<=["':=]offers)["'\s>]""")
+_DECLARES_A_PRICE: Final = "og:price"
+
+_MAX_NAME: Final = 300
+_MAX_DESCRIPTION: Final = 12_000
+_OPEN_GRAPH: Final = "(.//meta[@property='og:title'])[1] | (.//meta[@property='og:site_name'])[1]"
+
+
+def check_distinguish(distinguish: str) -> None:
+    """Raise ConfigurationError unless `distinguish` is one of DISTINGUISH."""
+    if distinguish not in DISTINGUISH:
+        close = get_close_matches(str(distinguish).lower(), DISTINGUISH, n=1)
+        raise ConfigurationError(
+            f"distinguish is {distinguish!r}; "
+            + (f"did you mean {close[0]!r}? It" if close else "it")
+            + f" must be one of {', '.join(DISTINGUISH)}"
+        )
+
+
+def page_facts(html: str, main: str, distinguish: str) -> str | None:
+    """The facts of a page, or None if there are none: pages with other facts are other pages.
+
+    `html` is decoded, `main` the text that is fingerprinted. "products": the facts of a product page.
+    "numbers": those, and the numbers of `main` in order, so that two rows that swap theirs differ.
+    """
+    if distinguish == "nothing":
+        return None
+    return _joined(_product_of_page(html, main), main, distinguish)
+
+
+def text_facts(main: str, distinguish: str) -> str | None:
+    """The facts of a text that comes without HTML: it is a product's if a name and a price are its first lines."""
+    if distinguish == "nothing":
+        return None
+    return _joined(_product_of_text(main), main, distinguish)
+
+
+def _joined(product: Iterable[str], main: str, distinguish: str) -> str | None:
+    facts = sorted(product)
+    if distinguish == "numbers":
+        text = plain(main)
+        facts += [f"numbers {' '.join(found)}" for found in (numbers(text), numbers_in_words(text)) if found]
+    return "\n".join(facts) or None
+
+
+def _product_of_page(html: str, main: str) -> set[str]:
+    may_show = len(main) <= _MAX_DESCRIPTION and (may_hold_a_price(html) or may_be_for_sale(html))
+    if not may_show and not _may_declare(html):
+        return set()
+    try:
+        tree = parse(html)
+    except PageError:
+        return set()
+    declared = declarations(tree)
+    controls = buy_controls(tree)
+    for_sale = bool(controls)
+    if not (may_show or for_sale or declared.any_product) or (declared.is_article and not for_sale):
+        return set()
+    titles = _titles(tree)
+    shown = page_lines(tree, controls)
+    lines = [ReadLine(line) for line in shown.lines]
+    view = ProductView.of(lines, titles, shown.buttons)
+    headings = [line.line.text for line in lines if line.line.heading]
+    product = _the_product(declared, [*view.names, *titles], headings, for_sale=for_sale)
+    if product is not None and declared.calls_itself_article and not (product.prices or for_sale):
+        return set()
+    if product is None:
+        is_shown = len(main) <= _MAX_DESCRIPTION and view.offers_one_product(for_sale=for_sale)
+        if not is_shown or declared.is_article or (declared.calls_itself_article and not for_sale):
+            return set()
+    facts = view.facts(main)
+    if product is not None:
+        facts.add_hidden(product)
+    return facts.all()
+
+
+def _may_declare(html: str) -> bool:
+    signs = (_DECLARES_A_PRODUCT, _DECLARES_OFFERS)
+    return _DECLARES_A_PRICE in html or any(sign.search(html) for sign in signs)
+
+
+def _product_of_text(text: str) -> set[str]:
+    if len(text) > _MAX_DESCRIPTION:
+        return set()
+    first, *rest = (Line(" ".join(line.split())) for line in text.split("\n") if line.strip())
+    view = ProductView([ReadLine(line) for line in rest], [first.text])
+    if ReadLine(first).is_prose or not view.offers_one_product(for_sale=False):
+        return set()
+    return view.facts(text, whole=True).all()
+
+
+def _the_product(
+    declared: Declarations, names: Sequence[str], headings: Sequence[str], *, for_sale: bool
+) -> Product | None:
+    """The product the page is about, of those it declares: that whose name is the page's, or the only one for sale."""
+    candidates = declared.products if declared.of_the_page is None else (*declared.products, declared.of_the_page)
+    title = set(words_of(plain(" ".join(names))))
+    known = {spelled(plain(heading[:_MAX_NAME])) for heading in headings}
+    for product in candidates:
+        words = set(words_of(plain(product.name)))
+        if spelled(plain(product.name)) in known or 2 * len(words & title) >= len(words) > 0:
+            return product
+    only = candidates[0] if len(candidates) == 1 else None
+    return only if only is not None and (for_sale or not only.name) else None
+
+
+def _titles(tree: HtmlElement) -> list[str]:
+    """og:title and title, as far as there are any, without the site's name where that is declared."""
+    meta = {element.get("property"): element.get("content") or "" for element in tree.xpath(_OPEN_GRAPH)}
+    title = tree.find(".//title")
+    texts = (meta.get("og:title", ""), "" if title is None else title.text or "")
+    site = " ".join(meta.get("og:site_name", "").split())
+    titles = (" ".join(text[: 2 * _MAX_NAME].split())[:_MAX_NAME] for text in texts)
+    return [text for title in titles if (text := without_site(title, site))]

@@ -1,0 +1,72 @@
+"""Products in the words of https://schema.org/Product, whatever syntax a page gives them in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Final
+
+from crawldedup.facts.prices import price_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from crawldedup.facts.prices import Price
+
+MAX_VALUE: Final = 300
+"""Letters of one value that are read."""
+# Each is looked for in all that the page shows.
+_MAX_VALUES: Final = 200
+
+PRODUCTS: Final = frozenset(["product", "productgroup", "productmodel", "individualproduct", "someproducts"])
+ARTICLES: Final = frozenset(
+    ["article", "newsarticle", "blogposting", "reportagenewsarticle", "techarticle", "scholarlyarticle", "recipe"]
+)
+# What may have offers without being what the page sells: it is the seller, the page, a part of it, or an offer.
+NOT_SOLD: Final = ARTICLES | frozenset(
+    [
+        "thing", "creativework", "webpage", "itempage", "collectionpage", "searchresultspage", "aboutpage",
+        "faqpage", "qapage", "profilepage", "website", "webpageelement", "organization", "newsmediaorganization",
+        "corporation", "localbusiness", "store", "onlinestore", "person", "brand", "breadcrumblist", "itemlist",
+        "offercatalog", "listitem", "offer", "aggregateoffer", "demand", "pricespecification", "review",
+        "aggregaterating", "imageobject", "videoobject", "comment", "question", "answer", "howto", "jobposting",
+        "newspaper", "periodical", "blog",
+    ]
+)  # fmt: skip
+IDS: Final = ("sku", "mpn", "gtin", "gtin8", "gtin12", "gtin13", "gtin14", "isbn", "productID", "productGroupID")
+ATTRIBUTES: Final = ("color", "size", "material", "model", "pattern", "width", "height", "depth", "weight")
+PRICES: Final = ("price", "lowPrice", "highPrice")
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One product as a page declares it. `attributes` are values only, such as "red"."""
+
+    name: str = ""
+    prices: frozenset[Price] = frozenset()
+    ids: frozenset[str] = frozenset()
+    attributes: frozenset[str] = frozenset()
+
+
+def last_part(kind: str) -> str:
+    """The name of a type or property without its vocabulary, in lower case: "product" of "schema:Product"."""
+    return kind.rpartition("/")[2].rpartition(":")[2].rpartition("#")[2].lower()
+
+
+def some_of(values: Iterable[str]) -> frozenset[str]:
+    """The values that say something; of very many the first by the alphabet, for pages differ in their order."""
+    return frozenset(nsmallest(_MAX_VALUES, {text for value in values if (text := value.strip())}))
+
+
+def product_of_members(members: Sequence[tuple[str, str]]) -> Product:
+    """A product from the names, in lower case, and the values of its members; the first name is its own."""
+    of = {key: [value for name, value in members if name == key.lower()] for key in (*IDS, *ATTRIBUTES, *PRICES)}
+    first = dict(reversed(members))
+    currency = first.get("pricecurrency", "")
+    found = [price_of(value, currency) for key in PRICES for value in of[key]]
+    return Product(
+        name=first.get("name", ""),
+        prices=frozenset(price for price in found if price),
+        ids=some_of(value for key in IDS for value in of[key]),
+        attributes=some_of(value for key in ATTRIBUTES for value in of[key]),
+    )

@@ -1,0 +1,228 @@
+"""Words to fingerprint: 64 search bits and 256 verify bits, each with its weights (Charikar 2002).
+
+Every feature is hashed to a vector of +-1; W is the sum of (feature weight x vector), a bit is the sign of
+its W, and w = W / norm(feature weights) is about N(0, 1). Classic code throws w away; a small abs(w) is what
+makes a bit likely to flip in a near duplicate (Sood & Loguinov 2011), so the query page keeps it.
+
+Two kinds of features, because finding and judging want opposite things:
+
+- search bits: words and word pairs with weights that grow with the term frequency. They tolerate edits, so few
+  probes find a near duplicate; the pairs keep a template shared by many pages from dominating them.
+- verify bits: the set of word 3-shingles, the very set whose Jaccard similarity the user's threshold means.
+
+All sums are sums of small integers, so they are exact and every machine makes the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import mmh3
+import numpy as np
+
+from crawldedup.fingerprinting.features import default_features, first_of_runs, pair_hashes, shingle_hashes
+from crawldedup.text.tokenize import word_hashes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from crawldedup.fingerprinting.features import SearchFeatures
+    from crawldedup.search.plan import Planned
+
+    Hashes = NDArray[np.uint64]
+    Floats = NDArray[np.float32]
+
+SEARCH_BITS: Final = 64
+VERIFY_BITS: Final = 256
+SHINGLE_WORDS: Final = 3
+MIN_WORDS: Final = 20
+"""Below this many words a page is `thin`: too few shingles to tell pages apart, and often the same few words on
+every page of a site whose content comes by script."""
+
+PROFILE: Final = "shingle3.set.256/unicode14/2"
+"""Names everything but the search features that decides the bits; see `SearchFeatures.name` for those."""
+
+# One odd factor for each of the four 64-bit words of verify bits.
+_VERIFY_FACTORS: Final = np.array(
+    [[0x9E3779B97F4A7C15], [0xBF58476D1CE4E5B9], [0x94D049BB133111EB], [0xD6E8FEB86659FD93]], np.uint64
+)
+_HALF: Final = np.uint64(32)
+_QUARTER: Final = np.uint64(29)
+_BYTE_LANES: Final = np.uint64(0x0101010101010101)
+_LANE_SHIFTS: Final = np.arange(8, dtype=np.uint64)[:, None, None]
+# A byte counts no further.
+_MAX_ROWS_A_LANE: Final = 255
+# Bounds the temporary arrays (about 2 KiB a row) whatever the length of the page, keeps sums of weights exact in
+# float32 (1,024 times 2 MAX_WEIGHT is below 2^24), and keeps matrix products too small
+# for BLAS to spread over threads: beside busy processes, their waking takes longer than the product by far.
+_ROWS_A_BLOCK: Final = 1024
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fingerprint:
+    """What is compared of a page.
+
+    `search` holds 64 bits, `verify` 32 bytes; bit j of `search` is bit 63 - j of the integer and belongs to
+    `search_weights[j]` (shape (64,)), bit j of `verify` is the j-th bit of the bytes read from the left and
+    belongs to `verify_weights[j]` (shape (256,)). Other methods than the default give `verify` another
+    length. `digest` is a 64-bit hash of the whole text. `facts` is a 64-bit hash of what tells the page from
+    others that read alike, 0 for nothing: pages of different facts are never near duplicates. A `thin`
+    fingerprint has too few words: its weights are zero, its bits come from the digest, and it equals only
+    its exact copies. `planned` is what somebody has prepared of its search, for these bits.
+    """
+
+    search: int
+    search_weights: Floats
+    verify: bytes
+    verify_weights: Floats
+    digest: int
+    words: int
+    thin: bool
+    facts: int = 0
+    planned: Planned | None = None
+
+
+def fingerprint(
+    text: str,
+    *,
+    min_words: int = MIN_WORDS,
+    identity: str | None = None,
+    facts: str | None = None,
+    features: SearchFeatures | None = None,
+) -> Fingerprint:
+    """Fingerprint a text.
+
+    `features` makes the search features, by default words and word pairs whose weight grows with tf^0.75.
+    `facts` is what tells the page from others that read alike.
+    `identity` is what an exact copy of a thin page must share (white space aside), by default the text
+    itself; a caller who fingerprints only a part of a page gives the whole of it here, lest two short
+    pages be called copies for sharing a few words.
+    """
+    hashes = word_hashes(text)
+    if len(hashes) < max(min_words, SHINGLE_WORDS):
+        return thin_fingerprint_of(text, len(hashes), identity)
+    search_weights = bit_weights(*(features or default_features())(text, hashes))
+    verify_weights = _verify_weights(shingle_hashes(hashes, pair_hashes(hashes)))
+    return Fingerprint(
+        search=int.from_bytes(np.packbits(search_weights >= 0).tobytes(), "big"),
+        search_weights=search_weights,
+        verify=np.packbits(verify_weights >= 0).tobytes(),
+        verify_weights=verify_weights,
+        digest=text_digest(text),
+        words=len(hashes),
+        thin=False,
+        facts=facts_hash(facts),
+    )
+
+
+def simhash_fingerprint(
+    text: str,
+    features: SearchFeatures,
+    *,
+    min_words: int = MIN_WORDS,
+    identity: str | None = None,
+    facts: str | None = None,
+) -> Fingerprint:
+    """The classic fingerprint: 64 bits of weighted features, which stand for the verify bits too."""
+    hashes = word_hashes(text)
+    if len(hashes) < max(min_words, SHINGLE_WORDS):
+        return thin_fingerprint_of(text, len(hashes), identity, SEARCH_BITS // 8)
+    weights = bit_weights(*features(text, hashes))
+    bits = np.packbits(weights >= 0).tobytes()
+    return Fingerprint(
+        search=int.from_bytes(bits, "big"),
+        search_weights=weights,
+        verify=bits,
+        verify_weights=weights,
+        digest=text_digest(text),
+        words=len(hashes),
+        thin=False,
+        facts=facts_hash(facts),
+    )
+
+
+def text_digest(text: str) -> int:
+    """A 64-bit hash of a text, character for character."""
+    return int(mmh3.hash64(text.encode("utf-8", "replace"), signed=False)[0])
+
+
+def facts_hash(facts: str | None) -> int:
+    """64 bits of a page's facts; 0 if there are none."""
+    return text_digest(facts) if facts else 0
+
+
+def thin_fingerprint_of(
+    text: str, words: int, identity: str | None, verify_bytes: int = VERIFY_BITS // 8
+) -> Fingerprint:
+    """The fingerprint of a text with too few words; `identity` as in `fingerprint`."""
+    whole = text if identity is None else identity
+    return thin_fingerprint(text_digest(" ".join(whole.split())), words, verify_bytes)
+
+
+def thin_fingerprint(digest: int, words: int, verify_bytes: int = VERIFY_BITS // 8) -> Fingerprint:
+    """The fingerprint of a page with too few words: bits that only an exact copy shares."""
+    seed = digest.to_bytes(8, "big")
+    verify = b"".join(mmh3.hash_bytes(seed, seed=part) for part in range(-(-verify_bytes // 16)))
+    return Fingerprint(
+        search=digest,
+        search_weights=np.zeros(SEARCH_BITS, np.float32),
+        verify=verify[:verify_bytes],
+        verify_weights=np.zeros(8 * verify_bytes, np.float32),
+        digest=digest,
+        words=words,
+        thin=True,
+    )
+
+
+def bit_weights(distinct: Hashes, weights: Floats) -> Floats:
+    """Normalised weights of the 64 bits of weighted features, shape (64,). The weights are whole numbers."""
+    hashes = distinct.astype(">u8", copy=False)
+    sums = np.zeros(SEARCH_BITS, np.float64)
+    for start in range(0, len(hashes), _ROWS_A_BLOCK):
+        block = hashes[start : start + _ROWS_A_BLOCK]
+        bits = np.unpackbits(block.view(np.uint8)).reshape(-1, SEARCH_BITS).astype(np.float32)
+        sums += weights[start : start + _ROWS_A_BLOCK] @ bits
+    # Exact in float64: integers far below 2^53.
+    exact = weights.astype(np.float64)
+    norm = math.sqrt(np.square(exact).sum())
+    normalised: Floats = ((2 * sums - exact.sum()) / norm).astype(np.float32)
+    return normalised
+
+
+def _verify_weights(shingles: Hashes) -> Floats:
+    """Normalised weights of the verify bits over the set of shingles, shape (256,). Sorts in place."""
+    shingles.sort()
+    distinct = shingles.take(first_of_runs(shingles))
+    counts = np.zeros(VERIFY_BITS, np.int64)
+    for start in range(0, len(distinct), _ROWS_A_BLOCK):
+        counts += _count_bits(distinct[start : start + _ROWS_A_BLOCK])
+    sums = 2 * counts - len(distinct)
+    # Sums go up in steps of two, and a zero counts as positive: on average over odd and even pages the border
+    # lies at minus a half. That changes no bit, but without it the flips of short pages are predicted badly.
+    normalised: Floats = ((sums + 0.5) / math.sqrt(len(distinct))).astype(np.float32)
+    return normalised
+
+
+def _count_bits(hashes: Hashes) -> NDArray[np.int64]:
+    """How many of the hashes' 256-bit vectors have each bit set, shape (256,).
+
+    Each hash is stretched to four words; then eight shifts bring every bit once to the bottom of its byte,
+    and adding whole words adds eight counters at a time.
+    """
+    lanes = -(-len(hashes) // _MAX_ROWS_A_LANE)
+    rows_a_lane = -(-len(hashes) // lanes)
+    # A zero adds to no counter: it stretches to zeros.
+    padded = np.zeros(lanes * rows_a_lane, np.uint64)
+    padded[: len(hashes)] = hashes
+    stretched = padded * _VERIFY_FACTORS
+    stretched ^= stretched >> _HALF
+    stretched *= _VERIFY_FACTORS
+    stretched ^= stretched >> _QUARTER
+    bits = stretched >> _LANE_SHIFTS
+    bits &= _BYTE_LANES
+    sums = np.add.reduce(bits.reshape(8, 4, lanes, rows_a_lane), axis=3)
+    counters = sums.astype("<u8", copy=False).view(np.uint8).reshape(8, 4, lanes, 8)
+    counts: NDArray[np.int64] = counters.sum(axis=2, dtype=np.int64).ravel()
+    return counts

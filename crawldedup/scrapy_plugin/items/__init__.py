@@ -1,0 +1,1 @@
+"""Items: their texts, and verdicts in their fields."""

@@ -1,0 +1,210 @@
+"""What of an item is compared, and what makes it the same item when it comes again: decisions without I/O."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from itemadapter import ItemAdapter
+from w3lib.url import canonicalize_url
+
+from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.scope import site_of
+from crawldedup.scrapy_plugin.reading.base import Page
+from crawldedup.scrapy_plugin.settings import PREFIX, item_action, item_identity
+from crawldedup.text.limits import DEFAULT_LIMITS
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+FIELD_SEPARATOR: Final = "\x1e"
+"""Stands between the fields of an item that holds markup. ASCII made it for this; in the fields it is taken out."""
+
+_ANY_CLASS: Final = ""
+_DEEPEST_LIST: Final = 10
+# What prose about HTML seldom holds and fragments of pages hardly ever lack: an end tag, or an element that has none.
+_MARKUP: Final = re.compile(r"</[a-z][a-z0-9]*\s*>|<(?:br|p|hr|img)\b[^<>]*>", re.IGNORECASE)
+_WEB_URL: Final = re.compile(r"https?://", re.IGNORECASE)
+_URL_FIELD: Final = "url"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemSettings:
+    """The settings of the item pipeline.
+
+    `fields` maps names of classes, short or dotted, to the fields whose text is compared; "" stands for every class.
+    `identity` is the field that makes an item itself.
+    """
+
+    fields: Mapping[str, tuple[str, ...]]
+    identity: str = "url"
+    action: str = "drop"
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> ItemSettings:
+        """Read Scrapy's settings. Raises `ConfigurationError`, which names the setting and what it allows."""
+        name = f"{PREFIX}ITEM_FIELDS"
+        given = settings.get(name)
+        if given is None:
+            raise ConfigurationError(
+                f'{name} is not set; name the fields whose text is compared, as in {name} = ["title", "body"].'
+            )
+        return cls(fields=_fields(name, given), identity=item_identity(settings), action=item_action(settings))
+
+    def fields_of(self, item: object) -> tuple[str, ...] | None:
+        """The fields that are compared of such an item; None if its class is not among those named."""
+        for cls in type(item).__mro__:
+            for name in (_dotted(cls), cls.__name__):
+                if name in self.fields:
+                    return self.fields[name]
+        return self.fields.get(_ANY_CLASS)
+
+
+def page_in(item: Any, settings: ItemSettings) -> Page:
+    """The text of an item's fields, for `ItemReader`; as HTML, field by field, if one of them is.
+
+    All fields must be there: an item whose article could not be found by the spider would otherwise be compared by its
+    title alone. Raises PageError: `class`, `no_field`, `field_type` or `too_large`.
+    """
+    names = settings.fields_of(item)
+    if names is None:
+        raise PageError("class", f"{PREFIX}ITEM_FIELDS names no fields for {_dotted(type(item))}")
+    texts = []
+    for name in names:
+        text = _text_of(name, value_in(item, name))
+        if not text.strip():
+            raise PageError("no_field", f"the field {name!r} is missing or empty")
+        texts.append(text)
+    is_html = any(map(is_marked_up, texts))
+    if is_html:
+        texts = [text.replace(FIELD_SEPARATOR, " ") for text in texts]
+    body = (FIELD_SEPARATOR if is_html else "\n").join(texts).encode("utf-8", "replace")
+    if len(body) > DEFAULT_LIMITS.max_bytes:
+        raise PageError("too_large", f"the text has {len(body):,} bytes")
+    return Page(body, "utf-8", is_html)
+
+
+def value_in(item: Any, field: str, default: object = None) -> Any:
+    """The value of an item's field; `default` if it has none, as a dataclass may have attributes not set yet."""
+    try:
+        return ItemAdapter(item)[field]
+    except (KeyError, AttributeError):
+        return default
+
+
+def is_marked_up(text: str) -> bool:
+    """Whether a text is a piece of HTML."""
+    return _MARKUP.search(text) is not None
+
+
+def identity_in(item: Any, settings: ItemSettings) -> tuple[str, str]:
+    """The URL (or other name) of an item, empty if it has none, and what makes it the same item when it comes again.
+
+    The fragment counts, for the posts of a thread differ in nothing else. An item without a name is never the same.
+    """
+    name = _name_in(item, settings.identity)
+    return (name, named_identity(name)) if name else ("", f"item {uuid.uuid4().hex}")
+
+
+def named_identity(name: str) -> str:
+    """The identity of the item with this URL or other name. Names that are no URLs count as they are spelled."""
+    try:
+        return f"item {canonicalize_url(name, keep_fragments=True) if _WEB_URL.match(name) else name}"
+    except ValueError:
+        return f"item {name}"
+
+
+def site_of_name(name: str) -> str:
+    """The site that the URL of an item tells; empty for a name that is no URL of the web."""
+    return site_of(name) if _WEB_URL.match(name) else ""
+
+
+def site_in(item: Any, name: str) -> str | None:
+    """The site of an item, by its field "url" if its name is none; None if its name tells the site by itself.
+
+    Raises PageError, `no_site`, where no site can be told: such items of all sites would be compared with each other.
+    """
+    if site_of_name(name):
+        return None
+    if site := site_of(_name_in(item, _URL_FIELD)):
+        return site
+    raise PageError("no_site", f"{PREFIX}SCOPE is 'site', and no field {_URL_FIELD!r} tells the site of the item")
+
+
+def _name_in(item: Any, field: str) -> str:
+    """The text of a field that names something, be it a number or a URL's object; empty if it is no name."""
+    value = value_in(item, field)
+    if isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]  # as item loaders leave it
+    if isinstance(value, str):
+        return value.strip()
+    if value is None or isinstance(value, bool | float | Container) or ItemAdapter.is_item(value):
+        return ""
+    name = str(value).strip()
+    # Python's own text of an object is its address, which is another one each time.
+    return "" if name == object.__repr__(value) else name
+
+
+def _text_of(name: str, value: Any, depth: int = 0) -> str:
+    """Texts, numbers, and lists of them, as item loaders make; nothing for None."""
+    if depth > _DEEPEST_LIST:
+        raise PageError("field_type", f"the field {name!r} holds lists in lists in lists")
+    match value:
+        case None:
+            return ""
+        case str():
+            return value
+        case bool():
+            pass
+        case int() | float() | Decimal():
+            return str(value)
+        case list() | tuple():
+            return "\n".join(filter(None, (_text_of(name, part, depth + 1) for part in value)))
+    raise PageError("field_type", f"the field {name!r} holds a {type(value).__name__}, which is no text")
+
+
+def _fields(name: str, given: Any) -> dict[str, tuple[str, ...]]:
+    if isinstance(given, str) and given.lstrip().startswith(("{", "[")):
+        # Scrapy's command line knows texts only, and Scrapy's own settings read dicts and lists from JSON there.
+        try:
+            given = json.loads(given)
+        except ValueError:
+            raise _refused(name, given) from None
+    if not isinstance(given, Mapping):
+        return {_ANY_CLASS: _names(name, given)}
+    if not given:
+        raise _refused(name, given)
+    return {_class_name(name, cls): _names(name, names) for cls, names in given.items()}
+
+
+def _names(setting: str, given: Any) -> tuple[str, ...]:
+    names = given.split(",") if isinstance(given, str) else given
+    # No sets: the order of the fields is the order of the text.
+    if not isinstance(names, list | tuple) or not names:
+        raise _refused(setting, given)
+    if not all(isinstance(name, str) and name.strip() for name in names):
+        raise _refused(setting, given)
+    return tuple(name.strip() for name in names)
+
+
+def _class_name(setting: str, given: object) -> str:
+    if isinstance(given, type):
+        return _dotted(given)
+    if not isinstance(given, str) or not given.strip():
+        raise _refused(setting, given)
+    return given.strip()
+
+
+def _dotted(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _refused(name: str, value: object) -> ConfigurationError:
+    return ConfigurationError(
+        f"{name} is {value!r}; it must be a list of names of fields, or a dict of classes of items and such lists."
+    )

@@ -1,0 +1,95 @@
+"""Items and verdicts: what ``CRAWLDEDUP_ACTION = "drop-items"`` drops, and verdicts as fields of items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from itemadapter import ItemAdapter
+from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
+
+from crawldedup.errors import ConfigurationError
+from crawldedup.scrapy_plugin.items.text import value_in
+from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY
+from crawldedup.verdict import Kind, Verdict
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+
+Item = TypeVar("Item")
+
+VERDICT_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
+    {"kind": "dedup_kind", "original": "dedup_original", "similarity": "dedup_similarity"}
+)
+"""What `add_verdict` writes by default: part of the verdict, and the field it goes into."""
+
+_PARTS: Final = tuple(Verdict(Kind.NEW, "").as_dict())
+_ABSENT: Final = object()
+
+
+class DropItemsMiddleware(BaseSpiderMiddleware):
+    """Drops the items of pages that the downloader middleware has marked, before any pipeline sees them."""
+
+    def get_processed_item(self, item: Any, response: Response | None) -> Any:
+        """Return the item, or None for an item of a duplicate page."""
+        if response is None or response.request is None or not response.request.meta.get(DROP_ITEMS_KEY):
+            return item
+        self.crawler.stats.inc_value("crawldedup/items_dropped")
+        return None
+
+
+def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[str, str] = VERDICT_FIELDS) -> Item:
+    """Write parts of a verdict into fields of an item, and return the item.
+
+    `source` is the response whose page was judged, or the verdict itself. `fields` maps parts of the verdict (the keys
+    of `Verdict.as_dict`) to names of fields. For a page that was not judged all of them are None, so that every
+    item of an export has the same columns.
+    Raises ConfigurationError for a part that no verdict has, for a field that the item's class does not declare, and
+    for one that does not take the value (frozen classes, validators); the item is unchanged then.
+    """
+    if unknown := [part for part in fields if part not in _PARTS]:
+        raise ConfigurationError(f"a verdict has no part {unknown[0]!r}; it has {', '.join(_PARTS)}")
+    adapter = ItemAdapter(item)
+    # Of a dict, and of any class that does not say, every name is a field.
+    declared = None if isinstance(item, dict) else set(adapter.field_names())
+    if declared is not None and (missing := [field for field in fields.values() if field not in declared]):
+        raise ConfigurationError(
+            f"{type(item).__qualname__} has no field {missing[0]!r} for its verdict; declare "
+            f"{', '.join(fields.values())}, or name other fields"
+        )
+    verdict = source if isinstance(source, Verdict) or source is None else _verdict_of(source)
+    parts = {} if verdict is None else verdict.as_dict()
+    before = {field: value_in(item, field, _ABSENT) for field in fields.values()}
+    try:
+        for part, field in fields.items():
+            adapter[field] = parts.get(part)
+    # The classes are the user's: what their validators raise may be anything.
+    except Exception as error:
+        for field, value in before.items():
+            if value_in(item, field, _ABSENT) is not value:
+                _put_back(item, field, value)
+        raise ConfigurationError(
+            f"{type(item).__qualname__} does not take its verdict ({type(error).__name__}: {error}); let its fields "
+            f"{', '.join(fields.values())} be written and hold None, or name other fields"
+        ) from error
+    return item
+
+
+def _put_back(item: object, field: str, value: object) -> None:
+    if isinstance(item, MutableMapping):
+        if value is _ABSENT:
+            del item[field]
+        else:
+            item[field] = value
+    # Past the validators: a default need not be a value that they allow.
+    elif value is _ABSENT:
+        object.__delattr__(item, field)
+    else:
+        object.__setattr__(item, field, value)
+
+
+def _verdict_of(response: Response) -> Verdict | None:
+    # A response without a request has no meta to ask.
+    verdict = response.request.meta.get(VERDICT_KEY) if response.request is not None else None
+    return verdict if isinstance(verdict, Verdict) else None

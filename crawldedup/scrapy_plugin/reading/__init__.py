@@ -1,0 +1,1 @@
+"""Reading pages beside the event loop."""

@@ -1,0 +1,1 @@
+"""What a crawl keeps running beside its event loop."""

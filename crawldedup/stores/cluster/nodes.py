@@ -1,0 +1,226 @@
+"""Commands to the nodes of a cluster: to all nodes at once, through failovers, and while slots move.
+
+The client's own pipelines take no scripts. And the client follows a slot that is just being moved to the node that
+has a part of its keys so far, where a script would find half an index: here such a slot is waited for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import redis
+from redis.exceptions import AskError, MovedError, NoScriptError, RedisClusterException, TryAgainError
+
+from crawldedup.stores.redis.client import check_cluster_url, connect_cluster, through_failover
+from crawldedup.stores.redis.protocol import script_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from redis.cluster import RedisCluster
+
+    Argument = bytes | str | int | float
+
+_CUT_OFF: Final = (redis.ConnectionError, redis.TimeoutError, OSError)
+_ANY_ERROR: Final = (redis.RedisError, RedisClusterException, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One command to the node that serves `key`; `script` is the name of the script that it runs, if any.
+
+    `last_again` takes the place of the last argument when the answer was lost and the call is repeated.
+    """
+
+    key: str
+    command: tuple[Argument, ...]
+    script: str = ""
+    last_again: Argument | None = None
+
+    def repeated(self) -> Call:
+        """The call to make after an answer was lost."""
+        return self if self.last_again is None else replace(self, command=(*self.command[:-1], self.last_again))
+
+
+@dataclass(slots=True)
+class Fanout:
+    """What was asked of the cluster: commands, and rounds, in each of which nodes are asked at the same time.
+
+    Counted without a lock: several threads may miss some.
+    """
+
+    calls: int = 0
+    rounds: int = 0
+
+
+def script_call(script: str, prefix: str, *arguments: Argument, last_again: Argument | None = None) -> Call:
+    """A call of one of our scripts for the index behind `prefix`.
+
+    No key has the bare prefix as its name, so a node that is giving the slot away refuses the call before anything
+    of it has run.
+    """
+    return Call(prefix, ("EVALSHA", _sha(script), 1, prefix, *arguments), script, last_again)
+
+
+@cache
+def _sha(script: str) -> str:
+    return hashlib.sha1(script_text(script).encode(), usedforsecurity=False).hexdigest()
+
+
+class Nodes:
+    """The nodes of the cluster that a URL names. Connects when first used; safe to use from several threads.
+
+    Raises ConfigurationError for the URL, and the client's errors from the other methods.
+    """
+
+    def __init__(self, url: str) -> None:
+        check_cluster_url(url)
+        self._url = url
+        self._client: RedisCluster | None = None
+        self._connecting = threading.Lock()
+        self.fanout = Fanout()
+
+    def run(self, calls: Sequence[Call], *, reading: bool = False) -> list[Any]:
+        """The answers, in order. `reading` allows replicas, if the URL does.
+
+        Every call must be safe to repeat, for it is repeated: while a replica takes the place of a dead master,
+        while a slot moves, and where an answer was lost. Calls to one node run in their order.
+        """
+        answers = self.try_to_run(calls, reading=reading)
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+        return answers
+
+    def try_to_run(self, calls: Sequence[Call], *, reading: bool = False) -> list[Any]:
+        """The same, with an error in the place of the answer that it prevented."""
+        calls = list(calls)
+        answers: list[Any] = [None] * len(calls)
+        waiting = list(range(len(calls)))
+        masters_only = not reading
+
+        def attempt() -> None:
+            nonlocal masters_only
+            self._round(calls, waiting, answers, masters_only)
+            masters_only = True
+            waiting[:] = [place for place in waiting if isinstance(answers[place], Exception)]
+            for place in waiting:
+                if isinstance(answers[place], _CUT_OFF):
+                    calls[place] = calls[place].repeated()
+            if waiting:
+                error: Exception = answers[waiting[0]]
+                # A slot that is on its way is still where it was. (That it has moved is a kind of AskError, too.)
+                if isinstance(error, MovedError) or not isinstance(error, (AskError, TryAgainError)):
+                    self._look_around()
+                raise error
+
+        if calls:
+            with contextlib.suppress(*_ANY_ERROR):
+                through_failover(attempt)
+        return answers
+
+    def masters(self) -> Iterator[redis.Redis]:
+        """A client of every master."""
+        client = self._cluster()
+        for node in client.get_primaries():  # type: ignore[no-untyped-call]
+            yield client.get_redis_connection(node)
+
+    def close(self) -> None:
+        """Disconnect; harmless when repeated. Connects again when it is used again."""
+        with self._connecting:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
+
+    def _cluster(self) -> RedisCluster:
+        client = self._client
+        if client is None:
+            with self._connecting:
+                client = self._client = self._client or connect_cluster(self._url)
+        return client
+
+    def _look_around(self) -> None:
+        """Ask who serves what by now."""
+        with contextlib.suppress(*_ANY_ERROR):
+            self._cluster().nodes_manager.initialize()
+
+    def _round(self, calls: Sequence[Call], waiting: Sequence[int], answers: list[Any], masters_only: bool) -> None:
+        """Put the answers to the waiting calls in their places, or errors."""
+        try:
+            places_by_node = self._by_node(calls, waiting, masters_only)
+        except _ANY_ERROR as error:
+            for place in waiting:
+                answers[place] = error
+            return
+        self._ask(calls, places_by_node, answers)
+        # Each node has a cache of scripts of its own.
+        unknown = {
+            node: [place for place in places if isinstance(answers[place], NoScriptError)]
+            for node, places in places_by_node.items()
+        }
+        unknown = {node: places for node, places in unknown.items() if places}
+        if unknown:
+            for node, places in unknown.items():
+                with contextlib.suppress(*_ANY_ERROR):
+                    for script in {calls[place].script for place in places}:
+                        node.script_load(script_text(script))
+            self._ask(calls, unknown, answers)
+
+    def _by_node(
+        self, calls: Sequence[Call], waiting: Sequence[int], masters_only: bool
+    ) -> dict[redis.Redis, list[int]]:
+        """Which calls go to which node; its client stands for the node."""
+        client = self._cluster()
+        from_replicas = not masters_only and client.load_balancing_strategy is not None
+        places: dict[redis.Redis, list[int]] = {}
+        for place in waiting:
+            key = calls[place].key
+            node = client.get_node_from_key(key, replica=True) if from_replicas else None  # type: ignore[no-untyped-call]
+            node = node or client.get_node_from_key(key)  # type: ignore[no-untyped-call]
+            places.setdefault(client.get_redis_connection(node), []).append(place)
+        return places
+
+    def _ask(self, calls: Sequence[Call], places_by_node: dict[redis.Redis, list[int]], answers: list[Any]) -> None:
+        """Send all that every node is asked, then read what they say: they work at the same time."""
+        self.fanout.rounds += 1
+        self.fanout.calls += sum(map(len, places_by_node.values()))
+        with contextlib.ExitStack() as stack:
+            asked = []
+            for node, places in places_by_node.items():
+                pool = node.connection_pool
+                try:
+                    connection = pool.get_connection()
+                    stack.callback(pool.release, connection)
+                    # Whatever interrupts us, no later call must read what was meant for this one.
+                    unread = stack.enter_context(contextlib.ExitStack())
+                    unread.callback(connection.disconnect)
+                    wanted = [calls[place].command for place in places]
+                    commands = connection.pack_commands(wanted)  # type: ignore[no-untyped-call]
+                    connection.send_packed_command(commands)  # type: ignore[no-untyped-call]
+                except _CUT_OFF as error:
+                    for place in places:
+                        answers[place] = error
+                else:
+                    asked.append((connection, places, unread))
+            for connection, places, unread in asked:
+                if _read(connection, places, answers):
+                    unread.pop_all()
+
+
+def _read(connection: Any, places: Sequence[int], answers: list[Any]) -> bool:
+    """Read a connection's answers into their places; False if it was cut off before the last of them."""
+    for number, place in enumerate(places):
+        try:
+            answers[place] = connection.read_response()
+        except redis.ResponseError as error:
+            answers[place] = error
+        except _CUT_OFF as error:
+            for rest in places[number:]:
+                answers[rest] = error
+            return False
+    return True

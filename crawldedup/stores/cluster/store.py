@@ -1,0 +1,335 @@
+"""The shared store on a Redis Cluster: one index over all masters.
+
+It is cut into 16 partitions, each within one hash slot. A page that is compared with the pages of one place only (its
+site, its spider) belongs to one partition, where a check is one script call, as on a single server, with the same
+promise. Pages that are compared with all others are spread over all partitions: see `cluster_check` for how, and for
+what is promised.
+
+Where the number of pages is limited, each partition may have its sixteenth, of either kind. While a slot moves to
+another node, the partition in it is waited for, for some seconds; then the store is unavailable until it has arrived.
+A page that a master has taken in may be lost with that master, if it dies before its replica has heard of the page.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import redis
+from redis.exceptions import RedisClusterException
+
+from crawldedup.errors import ProfileMismatchError, StoreError, StoreUnavailableError
+from crawldedup.stores.base import (
+    LEASE_SECONDS,
+    UNKNOWN_PLACE,
+    Answer,
+    Crawler,
+    Pruned,
+    Status,
+    StoreInfo,
+    shown_url,
+)
+from crawldedup.stores.cluster.check import Check
+from crawldedup.stores.cluster.nodes import Call, Nodes, script_call
+from crawldedup.stores.cluster.protocol import PARTITIONS, prefixes, split
+from crawldedup.stores.cluster.spread import ForeignPartError, LostPartError, Spread, new_token, sound
+from crawldedup.stores.cluster.upkeep import measure, prune, records, remove_epochs
+from crawldedup.stores.process import is_gone, own_process
+from crawldedup.stores.redis.errors import replies_read, store_errors
+from crawldedup.stores.redis.health import layout_warnings
+from crawldedup.stores.redis.protocol import bytes8, crawl, loaded, packed_order, question, unpacked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from crawldedup.stores.base import Layout, Query, Record, Retention
+    from crawldedup.stores.cluster.nodes import Fanout
+
+_LEADING: Final = 0
+"""The partition that knows who is at work."""
+_LOADED_AT_ONCE: Final = 1000
+
+_Result = TypeVar("_Result")
+
+_log = logging.getLogger(__name__)
+
+
+class ClusterStore:
+    """One namespace of a Redis Cluster. Safe to use from several threads, processes and machines."""
+
+    def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
+        self._layout = layout
+        # None lets the servers' clocks count, which the machines of a fleet share.
+        self._clock = clock
+        self._prefixes = prefixes(layout.namespace)
+        self._order = packed_order(layout.tables)
+        self._placed_pages = [0] * PARTITIONS
+        self._crawler = Crawler(0, 0)
+        self._joining = threading.Lock()
+        self._url = shown_url(url)
+        self._nodes = Nodes(url)
+        self._spread = Spread(self._nodes, layout)
+        self._has_warned = False
+
+    @property
+    def fanout(self) -> Fanout:
+        """What this store has asked of the cluster so far."""
+        return self._nodes.fanout
+
+    def open(self) -> int:
+        """See `Store`."""
+        with self._joining, self._errors():
+            profile, now = self._layout.profile, self._now() or ""
+            leading = self._prefixes[_LEADING]
+            self._bury_the_dead()
+            own = self._crawler.number
+            (answer,) = self._asked(script_call("join", leading, profile, self._order, now, LEASE_SECONDS, own))
+            self._crawler = Crawler(int(answer[1]), int(answer[2]))
+            number = self._crawler.number
+            parts = [(prefix, self._order) for prefix in self._prefixes]
+            parts += [(prefix, b"") for prefix in (*self._spread.homes, *self._spread.tables)]
+            begun = self._asked(
+                *(script_call("spread_begin", prefix, profile, order, now, number) for prefix, order in parts)
+            )
+            with contextlib.suppress(redis.OutOfMemoryError):
+                self._nodes.run([Call(f"{leading}w", ("HSET", f"{leading}w", number, own_process()))])
+            self._note_pages(begun)
+            self._spread.finish()
+            self._warn_once()
+            return self._pages()
+
+    def look(self) -> int:
+        """See `Store`."""
+        with self._errors():
+            profile = self._layout.profile
+            heads = (*self._prefixes, *self._spread.homes, *self._spread.tables)
+            self._note_pages(self._asked(*(script_call("look", head, profile) for head in heads)))
+            return self._pages()
+
+    def _note_pages(self, answers: Sequence[Any]) -> None:
+        """What the parts say of themselves: first those of placed pages, then the homes of the others."""
+        for partition in range(PARTITIONS):
+            self._placed_pages[partition] = answers[partition][1]
+            self._spread.note_pages(partition, answers[PARTITIONS + partition][1])
+
+    def _asked(self, *calls: Call) -> list[Any]:
+        return [sound(answer) for answer in self._nodes.run(calls)]
+
+    def _bury_the_dead(self) -> None:
+        """End the leases of crawlers of this machine that died without a word, or we would be their fellow."""
+        leading = self._prefixes[_LEADING]
+        (told,) = self._nodes.run([Call(f"{leading}w", ("HGETALL", f"{leading}w"))])
+        processes = dict(zip(told[::2], told[1::2], strict=True))
+        dead = [number for number, process in processes.items() if is_gone(process.decode("utf-8", "replace"))]
+        if dead:
+            self._leave(*dead)
+
+    def _warn_once(self) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            for warning in self._warnings():
+                _log.warning("%s: %s", self._url, warning)
+
+    def _warnings(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(warning for node in self._nodes.masters() for warning in layout_warnings(node)))
+
+    def check_and_add(self, query: Query) -> Answer:
+        """See `Store`. With a place it is one call; else several, as `cluster_check` tells."""
+        return next(self.check_many((query,)))
+
+    def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
+        """See `Store`. Pages in a row that have places take one round trip, others are checked one by one."""
+        for is_placed, group in groupby(queries, lambda query: query.place is not None):
+            pages = list(group)
+            yield from self._check_placed(pages) if is_placed else map(self._check_spread, pages)
+
+    def _check_placed(self, queries: Sequence[Query]) -> Iterator[Answer]:
+        with self._errors():
+            answers = self._nodes.try_to_run([self._placed_check(query) for query in queries])
+        for query, answer in zip(queries, answers, strict=True):
+            with self._errors():
+                if isinstance(answer, Exception):
+                    raise answer
+                yield self._placed_answer(query, answer)
+
+    def _placed_check(self, query: Query) -> Call:
+        asked = question(query, self._layout, self._now())
+        own, again = (crawl(_share(query.retention), *self._numbers, again=again) for again in (False, True))
+        prefix = self._prefixes[_place(query)]
+        return script_call("check", prefix, self._layout.profile, *asked, own, last_again=again)
+
+    def _placed_answer(self, query: Query, first_answer: Any) -> Answer:
+        answers = iter([first_answer])
+
+        def once() -> Any:
+            answer = next(answers, None)
+            return sound(self._nodes.run([self._placed_check(query)])[0] if answer is None else answer)
+
+        status, changed, pages, candidates, record = self._begun_again(once)
+        self._placed_pages[_place(query)] = pages
+        return Answer(
+            Status(status.decode()),
+            unpacked(record, self._layout) if record else None,
+            bool(changed),
+            self._pages(),
+            candidates,
+        )
+
+    def _check_spread(self, query: Query) -> Answer:
+        with self._errors():
+            asked = split(query, self._layout, self._now())
+            own = crawl(_share(query.retention), *self._numbers)
+            answer = self._begun_again(Check(self._spread, query, asked, own, new_token()).run)
+            return replace(answer, pages=self._pages())
+
+    def _begun_again(self, call: Callable[[], _Result]) -> _Result:
+        """The result of a call; if a part of the index has gone, it is begun again first."""
+        try:
+            return call()
+        except LostPartError:
+            self.open()
+        try:
+            return call()
+        except LostPartError:
+            raise StoreUnavailableError(f"{self._url} loses the index as soon as it is begun") from None
+
+    @property
+    def _numbers(self) -> tuple[int, int]:
+        return self._crawler.number, self._crawler.first
+
+    def _pages(self) -> int:
+        return sum(self._placed_pages) + self._spread.pages()
+
+    def find(self, query: Query) -> list[Record]:
+        """See `Store`. On replicas, if the URL says so."""
+        with self._errors(), contextlib.suppress(LostPartError):
+            if query.place is None:
+                return self._spread.find(query, split(query, self._layout, self._now()))
+            asked = question(query, self._layout, self._now())
+            call = script_call("find", self._prefixes[_place(query)], self._layout.profile, *asked)
+            (answer,) = self._nodes.run([call], reading=True)
+            return [unpacked(record, self._layout) for record in sound(answer)[1:]]
+        return []
+
+    def forget(self, url_key: int) -> bool:
+        """See `Store`."""
+        with self._errors(), contextlib.suppress(LostPartError):
+            placed = self._nodes.run([script_call("forget", prefix, bytes8(url_key)) for prefix in self._prefixes])
+            return self._spread.forget(url_key) or any(placed)
+        return False
+
+    def clear(self) -> None:
+        """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
+        with self._errors():
+            heads = (*self._prefixes, *self._spread.homes, *self._spread.tables)
+            over = self._nodes.run([script_call("clear", head) for head in heads])
+            remove_epochs(self._nodes, dict(zip(heads, over, strict=True)))
+        if self._crawler.number:
+            self.open()
+
+    def prune(self, retention: Retention) -> Iterator[Pruned]:
+        """See `Store`. One partition after the other."""
+        with self._errors(), contextlib.suppress(LostPartError):
+            yield from prune(self._nodes, self._spread, self._prefixes, _share(retention), self._now())
+
+    def records(self) -> Iterator[list[Record]]:
+        """See `Store`. In the order of adding within each partition."""
+        with self._errors():
+            yield from records(self._nodes, self._layout, (*self._prefixes, *self._spread.homes))
+
+    def load(self, records: Sequence[Record]) -> int:
+        """See `Store`. Some hundred pages a script call, so that a crawl can go on beside it."""
+        if any(record.place == UNKNOWN_PLACE for record in records):
+            raise StoreError(
+                "a cluster keeps pages by their sites or spiders, and these do not tell theirs: load them into one "
+                "server, or with the scope site and URLs"
+            )
+        spread = [record for record in records if record.place is None]
+        placed: dict[int, list[Record]] = {}
+        for record in records:
+            if record.place is not None:
+                placed.setdefault(record.place % PARTITIONS, []).append(record)
+        with self._errors():
+            try:
+                added = sum(self._spread.load(part) for part in _parts(spread))
+                for partition, mine in placed.items():
+                    for part in _parts(mine):
+                        profile, tables = self._layout.profile, len(self._layout.tables)
+                        packed = loaded(part, self._layout)
+                        (answer,) = self._asked(script_call("load", self._prefixes[partition], profile, tables, packed))
+                        added += int(answer[1])
+                return added
+            except LostPartError:
+                raise StoreUnavailableError(f"the index in {self._url} is gone") from None
+
+    def info(self) -> StoreInfo:
+        """See `Store`. Sizes are projected from a sample of the index's keys."""
+        with self._errors():
+            figures = measure(self._nodes, self._layout, self._prefixes, self._spread.homes, self._spread.tables)
+            return StoreInfo(
+                pages=figures.pages,
+                bytes=figures.bytes,
+                table_bytes=figures.table_bytes,
+                tables=len(self._layout.tables),
+                profile=self._layout.profile,
+                namespace=self._layout.namespace,
+                store=self._url,
+                warnings=self._warnings(),
+            )
+
+    def heartbeat(self) -> None:
+        """See `Store`. Files what others have left unfiled, too."""
+        leading = self._prefixes[_LEADING]
+        with self._errors(), contextlib.suppress(LostPartError):
+            number = self._crawler.number
+            self._nodes.run([script_call("heartbeat", leading, self._now() or "", LEASE_SECONDS, number)])
+            self._spread.finish()
+
+    def close(self) -> None:
+        """See `Store`."""
+        with self._joining, contextlib.suppress(redis.RedisError, RedisClusterException, OSError):
+            if self._crawler.number:
+                number, self._crawler = self._crawler.number, Crawler(0, 0)
+                self._leave(number)
+            self._nodes.close()
+
+    def _leave(self, *numbers: int | bytes) -> None:
+        leading = self._prefixes[_LEADING]
+        commands = (("ZREM", f"{leading}c"), ("HDEL", f"{leading}w"))
+        self._nodes.run([Call(key, (command, key, *numbers)) for command, key in commands])
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        namespace = self._layout.namespace
+        with store_errors(self._url, lambda: self._crawler.number > 0, namespace), replies_read():
+            try:
+                yield
+            except ForeignPartError as error:
+                raise ProfileMismatchError(
+                    f"the namespace {namespace!r} of {self._url}",
+                    index_profile=error.profile,
+                    own_profile=self._layout.profile,
+                ) from None
+
+    def _now(self) -> int:
+        """Seconds since 1970; 0 for the servers' clocks."""
+        return 0 if self._clock is None else int(self._clock())
+
+
+def _place(query: Query) -> int:
+    """The partition of a query with a place."""
+    return (query.place or 0) % PARTITIONS
+
+
+def _share(retention: Retention) -> Retention:
+    """What of a limit is one partition's."""
+    most = retention.max_pages
+    return retention if most is None else replace(retention, max_pages=-(-most // PARTITIONS))
+
+
+def _parts(records: Sequence[Record]) -> list[Sequence[Record]]:
+    return [records[first : first + _LOADED_AT_ONCE] for first in range(0, len(records), _LOADED_AT_ONCE)]

@@ -1,0 +1,1 @@
+"""The shared store: one Redis server."""

@@ -1,0 +1,278 @@
+-- Looking for near duplicates.
+
+-- What `crawldedup.stores.redis.protocol.question` packs into ARGV[2] to ARGV[7].
+local function read_question()
+  local now, ttl, refresh, exact_only, limit, max_candidates, max_keys, key_limit, signature_bytes =
+    struct.unpack('>I4I4BBI4I4I4I4I2', ARGV[2])
+  if now == 0 then now = tonumber(call('TIME')[1]) end
+  local body = ARGV[4]
+  return {
+    now = now,
+    oldest = ttl > 0 and now - ttl or 0,
+    refresh = refresh,
+    exact_only = exact_only,
+    limit = limit,
+    max_candidates = max_candidates,
+    max_keys = max_keys,
+    key_limit = key_limit,
+    keys = ARGV[3],
+    body = body,
+    digest = sub(body, 9, 12),
+    url_key = sub(body, 13, 20),
+    signature = sub(body, 21, 20 + signature_bytes),
+    probes = ARGV[5],
+    costs = ARGV[6],
+    key_costs = ARGV[7],
+  }
+end
+
+local UNSIGNED = {[0] = 'u1', 'u2', 'u4', 'u8', 'u16', 'u32'}
+
+-- By the width of a range in the filter (it has 2^width bits there) and the value of these bits, in which eighths of the range a
+-- key may be, as a mask of eight bits. Three bits' width needs no translation.
+local EIGHTHS = {
+  [0] = {255},
+  {15, 240, 255},
+  {3, 12, 15, 48, 51, 60, 63, 192, 195, 204, 207, 240, 243, 252, 255},
+}
+
+local function eighths(bits, width)
+  if width < 3 then return EIGHTHS[width][bits] end
+  if width == 3 then return bits end
+  local bits_each = 2 ^ (2 ^ width / 8)
+  local mask = 0
+  for part = 0, 7 do
+    if bits % bits_each > 0 then mask = mask + 2 ^ part end
+    bits = floor(bits / bits_each)
+  end
+  return mask
+end
+
+-- The numbers of the probes that are worth a look, as the filter tells, in their order. A probe is 8 bytes: table, 5
+-- bytes of the lowest key, number of leading bits that its keys share, mask of the eighths that are wanted.
+local function promising(probes)
+  local count = #probes / 8
+  local shallow, deep = meta.depth, meta.depth + 1
+  local cut_below = meta.split * 2 ^ (40 - shallow)
+  local bits_shallow, bits_deep = filtered_bits(shallow), filtered_bits(deep)
+  local part_shallow, part_deep = 2 ^ (40 - bits_shallow), 2 ^ (40 - bits_deep)
+  local requests, by_filter, of_probe = {}, {}, {}
+  for i = 1, count do
+    local number, a, b, c, d, e, prefix = byte(probes, i * 8 - 7, i * 8 - 1)
+    local value = (((a * 256 + b) * 256 + c) * 256 + d) * 256 + e
+    local depth, bits, part, filter = shallow, bits_shallow, part_shallow, number * 2
+    if value < cut_below then depth, bits, part, filter = deep, bits_deep, part_deep, filter + 1 end
+    local width = bits - prefix
+    if width > 5 or prefix < depth then
+      of_probe[i] = false
+    else
+      local request = by_filter[filter]
+      if not request or request.size > 3000 then
+        request = {arguments = {'BITFIELD_RO', format('%sf%d:%d', DATA, number, depth)}, size = 2, bits = bits, taken = 0}
+        by_filter[filter] = request
+        requests[#requests + 1] = request
+      end
+      local arguments, size = request.arguments, request.size
+      arguments[size + 1] = 'GET'
+      arguments[size + 2] = width > 0 and UNSIGNED[width] or 'u1'
+      -- As text: the server would write a number as a fraction first, which is slow.
+      arguments[size + 3] = format('%d', value / part)
+      request.size = size + 3
+      of_probe[i] = request
+    end
+  end
+  for i = 1, #requests do requests[i].found = call(unpack(requests[i].arguments)) end
+  local numbers, found = {}, 0
+  for i = 1, count do
+    local request = of_probe[i]
+    local look = not request
+    if request then
+      local taken = request.taken + 1
+      request.taken = taken
+      local bits = request.found[taken]
+      if bits > 0 then
+        local prefix, mask = byte(probes, i * 8 - 1, i * 8)
+        look = bit.band(eighths(bits, max(request.bits - prefix, 0)), mask) > 0
+      end
+    end
+    if look then
+      found = found + 1
+      numbers[found] = i
+    end
+  end
+  return numbers
+end
+
+-- The key that a probe looks for: the page's own, with the probe's bits flipped.
+local function middle_of(own, low, high)
+  local bytes = {}
+  for i = 1, 5 do
+    local a, b = byte(low, i), byte(high, i)
+    bytes[i] = char(bit.bor(a, bit.band(byte(own, i), bit.bxor(a, b))))
+  end
+  return concat(bytes)
+end
+
+-- The members of a range of a table; of many, the last `limit` below the key that is looked for and the first `limit` from
+-- there on. `prefix` is the number of leading bits that the range's keys share.
+local function members_near(number, own, low, prefix, limit)
+  local a, b, c, d, e = byte(low, 1, 5)
+  local value = ((a * 256 + b) * 256 + c) * 256 + d
+  local high = struct.pack('>I5', value * 256 + e + 2 ^ (40 - prefix) - 1)
+  local members
+  if prefix > meta.depth then
+    local bucket, _, width = bucket_of(value)
+    local key, first, last = format('%st%d:%d', DATA, number, bucket), '[' .. low, '[' .. high .. '\255\255\255\255'
+    if value % width * 2 < width then
+      members = call('ZRANGEBYLEX', key, first, last, 'LIMIT', '0', limit)
+    else
+      -- The server looks through a packed bucket from the end where it is told to begin.
+      members = call('ZREVRANGEBYLEX', key, last, first, 'LIMIT', '0', limit)
+      for i = 1, #members / 2 do members[i], members[#members + 1 - i] = members[#members + 1 - i], members[i] end
+    end
+  else
+    members = members_between('t' .. number, low, high, limit)
+  end
+  if #members < tonumber(limit) then return members end
+  local middle = middle_of(own, low, high)
+  local key = bucket_key('t' .. number, middle)
+  local below = call('ZREVRANGEBYLEX', key, '(' .. middle, '[' .. low, 'LIMIT', 0, limit)
+  local near = {}
+  for i = #below, 1, -1 do near[#near + 1] = below[i] end
+  local above = call('ZRANGEBYLEX', key, '[' .. middle, '[' .. high .. '\255\255\255\255', 'LIMIT', 0, limit)
+  for i = 1, #above do near[#near + 1] = above[i] end
+  return near
+end
+
+-- What the differences of a member's key from the page's own cost, by the key rule; nil above its limit. The rule
+-- comes as a cost for every value of every four bits of a table's keys: the first 34 bits count.
+local function key_cost(question, number, member)
+  local costs, place = question.key_costs, number * 144 + 1
+  local own = number * 8
+  local sum = 0
+  for i = 5, 1, -1 do
+    local differing = bit.bxor(byte(question.keys, own + i), byte(member, i))
+    if differing > 0 then
+      local low, from = differing % 16, place + (i - 1) * 32
+      sum = sum + byte(costs, from + (differing - low) / 16)
+      if i < 5 then sum = sum + byte(costs, from + 16 + low) end
+      if sum > question.key_limit then return nil end
+    end
+  end
+  return sum
+end
+
+-- The pages whose keys lie in the ranges of the probes and pass the key rule, best ranges first, by page what the rule
+-- says of them, and by page the number of the probe that found it.
+local function pages_in_ranges(question)
+  local probes, max_keys = question.probes, question.max_keys
+  local limit = format('%d', max(1, max_keys / 8))
+  local by_rule = #question.key_costs > 0
+  local pages, costs, finders, keys_read = {}, {}, {}, 0
+  local numbers = promising(probes)
+  for i = 1, #numbers do
+    local first = numbers[i] * 8 - 7
+    local number = byte(probes, first)
+    local members = members_near(number, sub(question.keys, number * 8 + 1, number * 8 + 5),
+      sub(probes, first + 1, first + 5), byte(probes, first + 6), limit)
+    for j = 1, min(#members, max_keys - keys_read) do
+      local cost = by_rule and key_cost(question, number, members[j]) or not by_rule and 0
+      if cost then
+        local page = page_of(members[j])
+        if not costs[page] then
+          pages[#pages + 1] = page
+          costs[page] = cost
+          finders[page] = numbers[i]
+        elseif cost < costs[page] then
+          costs[page] = cost
+        end
+      end
+    end
+    keys_read = keys_read + #members
+    if keys_read >= max_keys then break end
+  end
+  return pages, costs, finders
+end
+
+-- The `most` pages of the lowest costs; among equals the ones found first.
+local function cheapest(pages, costs, most)
+  local by_cost, highest_cost = {}, 0
+  for i = 1, #pages do
+    local cost = costs[pages[i]]
+    by_cost[cost] = by_cost[cost] or {}
+    by_cost[cost][#by_cost[cost] + 1] = pages[i]
+    if cost > highest_cost then highest_cost = cost end
+  end
+  local best = {}
+  for cost = 0, highest_cost do
+    local equals = by_cost[cost] or {}
+    for i = 1, #equals do
+      best[#best + 1] = equals[i]
+      if #best == most then return best end
+    end
+  end
+  return best
+end
+
+local function pages_to_compare(question)
+  local pages, costs = pages_in_ranges(question)
+  if #pages > question.max_candidates then return cheapest(pages, costs, question.max_candidates) end
+  return pages
+end
+
+-- Sum of the costs of the bits (or whole bytes, if there is one cost a byte) in which two signatures differ, or nil once
+-- it is above the limit. `first` is where the other's begins.
+local function cost_of(own, other, first, costs, limit)
+  local sum = 0
+  local by_byte = #costs == #own
+  for i = 1, #own do
+    local differing = bit.bxor(byte(own, i), byte(other, first + i - 1))
+    if differing > 0 then
+      if by_byte then
+        sum = sum + byte(costs, i)
+      else
+        local place = i * 8
+        repeat
+          local odd = differing % 2
+          if odd == 1 then sum = sum + byte(costs, place) end
+          differing = (differing - odd) / 2
+          place = place - 1
+        until differing == 0
+      end
+      if sum > limit then return nil end
+    end
+  end
+  return sum
+end
+
+-- What the question's rule says of a record: a cost, or nil if it does not accept it.
+local function judge(question, record)
+  if question.exact_only == 1 and digest_of(record) ~= question.digest then return nil end
+  return cost_of(question.signature, record, HEAD + 1, question.costs, question.limit)
+end
+
+local function nearest_first(accepted)
+  table.sort(accepted, function(a, b)
+    if a[1] == b[1] then return a[2] < b[2] end
+    return a[1] < b[1]
+  end)
+  return accepted
+end
+
+-- Accepted pages of the probes: a list of {cost, page, record}, nearest first; how many were compared; and
+-- {page, record} of some that have expired.
+local function search(question)
+  local pages = pages_to_compare(question)
+  local accepted, expired, compared = {}, {}, 0
+  for i = 1, #pages do
+    local record = read_record(pages[i])
+    if record and age_mark(record, question.refresh) < question.oldest then
+      if #expired < 8 then expired[#expired + 1] = {pages[i], record} end
+    elseif record then
+      compared = compared + 1
+      local cost = judge(question, record)
+      if cost then accepted[#accepted + 1] = {cost, pages[i], record} end
+    end
+  end
+  return nearest_first(accepted), compared, expired
+end

@@ -1,0 +1,246 @@
+"""What the scripts under `lua/` are sent and what they answer, as bytes.
+
+Numbers are big-endian. The formats are told in `lua/layout.lua` (records), `lua/search.lua` (questions) and the head of
+each script.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from crawldedup.search.plan import STORED_BITS
+from crawldedup.search.tables import KEY_BITS
+from crawldedup.stores.base import Record
+from crawldedup.stores.candidates import key_costs
+from crawldedup.stores.redis.errors import OddReplyError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from crawldedup.search.tables import Order
+    from crawldedup.stores.base import Entry, Layout, Query, Retention
+
+RECORDS_A_LIST: Final = 512
+EVERY_PART: Final = 255
+KEY_BYTES: Final = 5
+
+_HEAD: Final = struct.Struct(">IIII8s4s8s")
+_SEARCH_PLACE: Final = 16
+_SIGNATURE_PLACE: Final = _HEAD.size
+_QUESTION: Final = struct.Struct(">IIBBIIIIH")
+_CRAWL: Final = struct.Struct(">IIIB")
+_MOST_COPIES: Final = 0xFF_FFFF
+_LOADED: Final = struct.Struct(">I")
+_MOST: Final = 0xFFFF_FFFF
+_PARTS: Final = 8
+_NIBBLES: Final = 9
+_NOT_KEPT: Final = np.uint64(KEY_BITS - 8 * KEY_BYTES)
+
+_PARTS_OF: Final = {
+    "check": ("layout", "records", "writing", "retention", "search"),
+    "find": ("layout", "records", "search"),
+    "forget": ("layout", "records", "writing"),
+    "load": ("layout", "records", "writing"),
+    "prune": ("layout", "records", "writing", "retention"),
+    "clear": ("layout",),
+    "join": ("layout",),
+    "look": ("layout",),
+    "heartbeat": ("layout",),
+}
+SCRIPTS: Final = tuple(_PARTS_OF)
+_GUARDED: Final = ("layout", "spread_guard", "records")
+_AT_HOME: Final = (*_GUARDED, "home_filing")
+_REMOVING: Final = (*_GUARDED, "writing", "home_filing", "home_removing")
+_READING: Final = (*_GUARDED, "search", "spread_reading")
+_PARTS_ON_CLUSTERS: Final = {
+    "home_admit": (*_REMOVING, "retention", "search"),
+    "home_compare": (*_GUARDED, "search"),
+    "home_confirm": _AT_HOME,
+    "home_count": (*_AT_HOME, "writing", "search"),
+    "home_forget": _REMOVING,
+    "home_free": (*_REMOVING, "search"),
+    "home_load": _REMOVING,
+    "home_meet": _AT_HOME,
+    "home_others": _AT_HOME,
+    "home_pending": _AT_HOME,
+    "home_prune": (*_REMOVING, "retention"),
+    "home_retract": _REMOVING,
+    "home_visit": (*_AT_HOME, "writing", "search"),
+    "spread_add": (*_GUARDED, "writing", "spread_filing"),
+    "spread_begin": ("layout",),
+    "spread_heal": _READING,
+    "spread_look": _READING,
+    "spread_since": _READING,
+    "spread_unfile": _GUARDED,
+}
+
+
+@cache
+def script_text(name: str) -> str:
+    """A script with the parts it builds on in front.
+
+    All but the first is a function in a function: Lua finds what a function takes from around it in a list of all such
+    things of the same level, one after the other, and a script makes some fifty functions each time it runs.
+    """
+    parts = _PARTS_OF.get(name) or _PARTS_ON_CLUSTERS[name]
+    first, *others = (_source(part) for part in (*parts, name))
+    return "\n".join((first, "return (function()", *others, "end)()"))
+
+
+def _source(name: str) -> str:
+    stores = resources.files("crawldedup.stores")
+    group, _, rest = name.partition("_")
+    if group in ("home", "spread"):
+        return stores.joinpath(f"cluster/lua/{group}/{rest}.lua").read_text("utf-8")
+    folder = "redis/lua" if name in _PARTS_OF else "redis/lua/lib"
+    return stores.joinpath(f"{folder}/{name}.lua").read_text("utf-8")
+
+
+def bytes8(value: int) -> bytes:
+    """Eight bytes of a number."""
+    return value.to_bytes(8, "big")
+
+
+def packed_keys(keys: Sequence[int]) -> bytes:
+    """The keys of a page in all tables, eight bytes each."""
+    return struct.pack(f">{len(keys)}Q", *keys)
+
+
+def packed_order(tables: Sequence[Order]) -> bytes:
+    """Where in a record the bits of the tables' keys are, two bytes each; zeros stand for bits an order lacks."""
+    packed = b""
+    for table in tables:
+        bits = table.order
+        places = np.where(bits < KEY_BITS, bits + 8 * _SEARCH_PLACE, bits - KEY_BITS + 8 * _SIGNATURE_PLACE)
+        packed += places.astype(">u2").tobytes().ljust(2 * KEY_BITS, b"\0")
+    return packed
+
+
+def question(query: Query, layout: Layout, now: int) -> tuple[bytes, ...]:
+    """Who asks, where to look and what to accept; `now` is 0 for the server's clock."""
+    entry, rule, retention = query.entry, query.rule, query.retention
+    key_rule = query.key_rule
+    return (
+        _QUESTION.pack(
+            now,
+            retention.ttl_seconds or 0,
+            retention.refresh,
+            query.exact_only,
+            rule.limit,
+            min(query.max_candidates, _MOST),
+            min(query.max_keys, _MOST),
+            key_rule.limit if key_rule else 0,
+            len(entry.signature),
+        ),
+        packed_keys(entry.keys),
+        body_of(entry),
+        *_packed_search(query, layout),
+    )
+
+
+def crawl(retention: Retention, own: int, first: int, *, again: bool = False) -> bytes:
+    """What a check needs to know beside the question; `again` if the answer to the same one was lost."""
+    return _CRAWL.pack(min(retention.max_pages or 0, _MOST), own, first, again)
+
+
+def body_of(entry: Entry | Record) -> bytes:
+    """A record without its times and counters, which the script puts in front."""
+    numbers = struct.pack(">QIQ", entry.search, entry.digest, entry.url_key)
+    return numbers + entry.signature + entry.url.encode("utf-8", "replace")
+
+
+def _packed_search(query: Query, layout: Layout) -> tuple[bytes, bytes, bytes]:
+    """The probes, the costs of the rule, and those of the key rule.
+
+    Eight bytes a probe: table, lowest key, number of leading bits that its keys share, and which of the eight parts of
+    the range hold keys that the key rule can accept. The rule's costs: one byte for each value of each four bits.
+    """
+    plan = query.plan
+    spans = plan.lows ^ plan.highs
+    free = np.frexp((spans >> _NOT_KEPT).astype(np.float64))[1]
+    probes = plan.tables.astype(np.uint64) << np.uint64(56)
+    probes |= plan.lows >> _NOT_KEPT << np.uint64(16)
+    probes |= (8 * KEY_BYTES - free).astype(np.uint64) << np.uint64(8)
+    if query.key_rule is None or not len(plan):
+        return _bytes_of(probes | np.uint64(EVERY_PART)), query.rule.costs, b""
+    costs = np.zeros((len(layout.tables), KEY_BITS), np.float32)
+    costs[:, :STORED_BITS] = key_costs(query.key_rule, layout)
+    probes |= _wanted_parts(query, query.key_rule.limit, costs, spans, free)
+    nibbles = np.minimum(costs[:, : 4 * _NIBBLES].reshape(-1, 4) @ _nibble_bits(), 255).astype(np.uint8)
+    return _bytes_of(probes), query.rule.costs, nibbles.tobytes()
+
+
+def _bytes_of(numbers: NDArray[np.uint64]) -> bytes:
+    return numbers.astype(">u8").tobytes()
+
+
+def _wanted_parts(
+    query: Query, limit: int, costs: NDArray[np.float32], spans: NDArray[np.uint64], free: NDArray[np.int32]
+) -> NDArray[np.uint64]:
+    """For each probe, which of the eight parts of its range can hold accepted keys, one bit each.
+
+    Told of the ranges as wide as the last one, which next to all are; of the others, every part is wanted. `costs` are
+    those of the bits of each table's keys, shape (tables, 64).
+    """
+    plan = query.plan
+    own = np.array(query.entry.keys, np.uint64)
+    flipped = (own.take(plan.tables) ^ plan.lows) & ~spans
+    bits = np.unpackbits(flipped.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1)
+    spent = (bits.astype(np.float32) @ costs.T)[np.arange(len(plan)), plan.tables]
+    prefix = 8 * KEY_BYTES - int(free[-1])
+    next_bits = own >> np.uint64(max(KEY_BITS - prefix - 3, 0)) & np.uint64(7)
+    of_parts = _part_bits()[np.arange(_PARTS) ^ next_bits.astype(np.intp)[:, None]]
+    next_costs = (of_parts * costs[:, None, prefix : prefix + 3]).sum(axis=2)
+    wanted = np.packbits(spent[:, None] + next_costs.take(plan.tables, axis=0) <= limit, axis=1)[:, 0]
+    return np.where(free == free[-1], wanted, EVERY_PART).astype(np.uint64)
+
+
+@cache
+def _nibble_bits() -> NDArray[np.float32]:
+    return np.unpackbits(np.arange(16, dtype=np.uint8)[:, None], axis=1)[:, 4:].T.astype(np.float32)
+
+
+@cache
+def _part_bits() -> NDArray[np.float32]:
+    """The bits of the number of a part, shape (parts, 3)."""
+    return np.unpackbits(np.arange(_PARTS, dtype=np.uint8)[:, None], axis=1)[:, 5:].astype(np.float32)
+
+
+def record_of(record: Record) -> bytes:
+    """A record as it is kept. It belongs to no crawler at work."""
+    copies = min(record.copies, _MOST_COPIES) << 8
+    return struct.pack(">IIII", record.added_at, record.seen_at, copies, 0) + body_of(record)
+
+
+def loaded(records: Sequence[Record], layout: Layout) -> bytes:
+    """Records for the script `load`."""
+    packed = bytearray()
+    for record in records:
+        body = record_of(record)
+        packed += _LOADED.pack(len(body)) + packed_keys(layout.keys(record.search, record.signature)) + body
+    return bytes(packed)
+
+
+def unpacked(record: bytes, layout: Layout) -> Record:
+    """A record of the index. Raises OddReplyError for what is none."""
+    if not isinstance(record, bytes) or len(record) < _HEAD.size + layout.signature_bytes:
+        raise OddReplyError("a reply holds what is no record of a page")
+    added_at, seen_at, copies, _, search, digest, url_key = _HEAD.unpack_from(record)
+    end = _HEAD.size + layout.signature_bytes
+    return Record(
+        url=record[end:].decode("utf-8", "replace"),
+        url_key=int.from_bytes(url_key, "big"),
+        search=int.from_bytes(search, "big"),
+        signature=record[_HEAD.size : end],
+        digest=int.from_bytes(digest, "big"),
+        added_at=added_at,
+        seen_at=seen_at,
+        copies=copies >> 8,
+    )

@@ -1,0 +1,34 @@
+"""What the scripts of a single server answer. Whatever stands between us and it may answer something else."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from crawldedup.stores.base import Status
+from crawldedup.stores.redis.errors import OddReplyError
+
+_STATUSES: Final = frozenset(status.encode() for status in Status)
+
+
+def sound_answer(script: str, answer: Any) -> Any:
+    """The answer, if it is one that the script can give. Raises OddReplyError."""
+    if not _is_sound(script, answer):
+        raise OddReplyError.to(f"the script {script!r}", answer)
+    return answer
+
+
+def _is_sound(script: str, answer: Any) -> bool:
+    match script, answer:
+        case (("check" | "find" | "join" | "load" | "look"), [b"profile", bytes()]):
+            return True
+        case (("check" | "load"), [b"lost"]):
+            return True
+        case "check", [status, int(), int(), int(), bytes() | None]:
+            return status in _STATUSES
+        case "find", [b"found", *records]:
+            return all(isinstance(record, bytes) for record in records)
+        case ("join", [b"joined", int(), int(), int()]) | ("look", [b"pages", int()]) | ("load", [b"loaded", int()]):
+            return True
+        case ("prune", [int(), int(), int(), int()]) | (("clear" | "forget" | "heartbeat"), int()):
+            return True
+    return False

@@ -1,0 +1,193 @@
+"""Fingerprints: frozen, as defined, and the same however the work is cut up."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawldedup.fingerprinting import fingerprint as module
+from crawldedup.fingerprinting.fingerprint import MIN_WORDS, Fingerprint, fingerprint, text_digest, thin_fingerprint
+from tests.fingerprinting.definition import fingerprint_of
+from tests.fingerprinting.golden import GOLDEN, TEXTS, golden_of
+
+WORDS = [f"word{number}" for number in range(3000)]
+
+
+def random_text(seed: int, words: int) -> str:
+    # Squared, so that some words are frequent, as in a language.
+    generator = random.Random(seed)
+    return " ".join(WORDS[int(len(WORDS) * generator.random() ** 2)] for _ in range(words))
+
+
+def same(first: Fingerprint, second: Fingerprint) -> bool:
+    return (
+        (first.search, first.verify, first.words, first.thin)
+        == (second.search, second.verify, second.words, second.thin)
+        and first.search_weights.tobytes() == second.search_weights.tobytes()
+        and first.verify_weights.tobytes() == second.verify_weights.tobytes()
+    )
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_frozen_fingerprints(name: str) -> None:
+    assert golden_of(fingerprint(TEXTS[name], min_words=8)) == GOLDEN[name]
+
+
+def assert_as_defined(text: str) -> None:
+    page = fingerprint(text, min_words=8)
+    defined = fingerprint_of(text)
+    assert not page.thin
+    assert page.search == defined.search
+    assert page.verify == defined.verify
+    assert page.search_weights.astype("<f4").tobytes() == defined.search_weights
+    assert page.verify_weights.astype("<f4").tobytes() == defined.verify_weights
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_as_defined(text: str) -> None:
+    assert_as_defined(text)
+
+
+# 255 shingles fill one byte counter, 2,048 features one block.
+@pytest.mark.parametrize("words", [8, 256, 257, 258, 512, 513, 1500, 9000])
+def test_as_defined_at_lengths_where_the_counting_changes(words: int) -> None:
+    assert_as_defined(random_text(words, words))
+    if words < 2000:
+        assert_as_defined(" ".join(WORDS[:words]))
+
+
+@given(st.lists(st.sampled_from([*WORDS[:40], "é", "漢", "字"]), min_size=8, max_size=40).map(" ".join))
+@settings(max_examples=60, deadline=None)
+def test_as_defined_for_few_words_in_any_order(text: str) -> None:
+    assert_as_defined(text)
+
+
+def test_a_sum_of_zero_sets_the_bit() -> None:
+    """Two shingles cancel out in half of the bits."""
+    page = fingerprint("a b c d", min_words=4)
+    smallest = np.abs(page.verify_weights) < 1
+    assert smallest.sum() > 50
+    assert np.unpackbits(np.frombuffer(page.verify, np.uint8))[smallest].all()
+
+
+@pytest.mark.parametrize("rows", [1, 7, 255, 256, 1000])
+def test_blocks_of_rows_change_nothing(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [random_text(1, 600), *TEXTS.values()]
+    whole = [fingerprint(text) for text in texts]
+    monkeypatch.setattr(module, "_ROWS_A_BLOCK", rows)
+    assert all(same(page, fingerprint(text)) for page, text in zip(whole, texts, strict=True))
+
+
+def test_frequency_weights_are_the_same_on_every_machine() -> None:
+    """Rounding would differ between mathematical libraries only if a logarithm lay this close to a border."""
+    exact = 8 * (1 + np.log(np.arange(1, 1 << 16)))
+    assert np.abs(exact - np.floor(exact) - 0.5).min() > 1e-9
+
+
+def test_very_frequent_words() -> None:
+    assert_as_defined("ab " * 70_000 + "c d e f g h")
+
+
+def test_huge_text_in_bounded_memory() -> None:
+    text = random_text(3, 400_000)
+    tracemalloc.start()
+    page = fingerprint(text, min_words=8)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert page.words == 400_000
+    assert peak < 64 * len(text)
+    assert_close(page.verify_weights)
+
+
+def assert_close(weights: np.ndarray) -> None:
+    """Normalised weights are about N(0, 1)."""
+    assert abs(float(weights.mean())) < 5 / len(weights) ** 0.5
+    assert 0.7 < float(weights.std()) < 1.3
+
+
+def test_weights_are_standard_normal() -> None:
+    pages = [fingerprint(random_text(seed, 400)) for seed in range(60)]
+    assert_close(np.concatenate([page.search_weights for page in pages]))
+    assert_close(np.concatenate([page.verify_weights for page in pages]))
+
+
+def test_bits_are_independent_of_each_other() -> None:
+    pages = [fingerprint(" ".join(random.Random(seed).sample(WORDS, 60))) for seed in range(1500)]
+    for weights in (
+        np.stack([page.search_weights for page in pages]),
+        np.stack([page.verify_weights for page in pages]),
+        np.stack([np.concatenate((page.search_weights, page.verify_weights)) for page in pages]),
+    ):
+        between = np.corrcoef(weights, rowvar=False) - np.eye(weights.shape[1])
+        assert np.abs(between).max() < 6 / len(pages) ** 0.5
+
+
+def test_case_form_and_layout_of_a_text_do_not_matter() -> None:
+    page = fingerprint(TEXTS["english"])
+    for text in (TEXTS["english"].upper(), TEXTS["english"].replace(" ", "\n\t "), TEXTS["english"].replace(",", " -")):
+        assert same(page, fingerprint(text))
+        assert fingerprint(text).digest != page.digest
+
+
+def test_digest_tells_texts_apart_character_for_character() -> None:
+    texts = ["", "a", "A", "a ", "á", "a\u0301", "\ud800", *TEXTS.values()]
+    assert len({text_digest(text) for text in texts}) == len(texts)
+    assert text_digest("crawldedup") == 0xFDA092DCF2FA1E98
+
+
+@pytest.mark.parametrize(
+    ("text", "min_words", "thin"),
+    [
+        ("", MIN_WORDS, True),
+        ("one two three four five six seven " * 2, MIN_WORDS, True),
+        ("one two three four five six seven eight nine ten " * 2, MIN_WORDS, False),
+        ("one two three four five six seven", 8, True),
+        ("one two three four five six seven eight", 8, False),
+        ("one two three four five six seven eight", 9, True),
+        ("one two three", 1, False),
+        ("one two", 1, True),
+        ("漢字仮名交じり文", 8, False),
+    ],
+)
+def test_pages_of_too_few_words_are_thin(text: str, min_words: int, thin: bool) -> None:
+    page = fingerprint(text, min_words=min_words)
+    assert page.thin is thin
+    assert bool(page.search_weights.any()) is not thin
+    assert page.search_weights.shape == (64,)
+    assert page.verify_weights.shape == (256,)
+    assert len(page.verify) == 32
+
+
+def test_thin_pages_equal_their_exact_copies_only() -> None:
+    page = fingerprint("Out of stock")
+    assert same(page, fingerprint("  Out of\nstock "))
+    others = [fingerprint(text) for text in ("out of stock", "Out of stock.", "Out of socks", "")]
+    assert all(other.search != page.search and other.verify != page.verify for other in others)
+    distances = [
+        int(np.bitwise_count(np.frombuffer(page.verify, np.uint8) ^ np.frombuffer(other.verify, np.uint8)).sum())
+        for other in others
+    ]
+    assert min(distances) > 80
+    assert same(page, thin_fingerprint(text_digest("Out of stock"), 3))
+    assert (f"{page.search:x}", page.verify.hex()[:16]) == ("1ea948fb577aa045", "3f8f4c128ef2bd91")
+
+
+def test_identity_of_a_thin_page_is_given_by_the_caller() -> None:
+    first, copy, second = (
+        fingerprint("Add to basket", identity=whole)
+        for whole in ("Red shoe Add to basket", "Red shoe\nAdd to basket", "Blue hat Add to basket")
+    )
+    assert same(first, copy)
+    assert first.verify != second.verify
+    long = random_text(5, 50)
+    assert same(fingerprint(long, identity="x"), fingerprint(long))
+
+
+def test_lone_surrogates_are_harmless() -> None:
+    assert same(fingerprint("\ud800 " + TEXTS["english"]), fingerprint(TEXTS["english"]))
+    assert fingerprint("\ud800").thin

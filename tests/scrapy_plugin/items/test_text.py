@@ -1,0 +1,232 @@
+"""What of an item is compared."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pydantic
+import pytest
+import scrapy
+from scrapy.settings import Settings
+
+from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.scrapy_plugin.items.text import ItemSettings, identity_in, page_in, site_in
+
+PROSE = "The ferry leaves the island at seven in the morning and comes back long after dark every day of the year. " * 2
+
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+
+
+class Article(scrapy.Item):
+    url = scrapy.Field()
+    title = scrapy.Field()
+    body = scrapy.Field()
+
+
+class Report(Article):
+    pass
+
+
+@dataclass
+class DataclassArticle:
+    title: str | None = None
+    body: str | None = None
+
+
+@attrs.define
+class AttrsArticle:
+    title: str | None = None
+    body: str | None = None
+
+
+def settings(fields: Any = ("title", "body"), **others: Any) -> ItemSettings:
+    return ItemSettings.from_settings(Settings({"CRAWLDEDUP_ITEM_FIELDS": fields, **others}))
+
+
+def text_of(item: object, fields: Any = ("title", "body")) -> str:
+    page = page_in(item, settings(fields))
+    assert not page.is_html
+    return page.body.decode()
+
+
+@pytest.mark.parametrize("cls", [dict, Article, DataclassArticle, AttrsArticle])
+def test_the_text_of_every_kind_of_item_is_its_fields_in_their_order(cls: type) -> None:
+    assert text_of(cls(title="A title", body="The body")) == "A title\nThe body"
+    assert text_of(cls(title="A title", body="The body"), "body, title") == "The body\nA title"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (["First.", "Second.", None, ""], "First.\nSecond."),
+        (("One", ["two", 3]), "One\ntwo\n3"),
+        (19.5, "19.5"),
+        (Decimal("19.50"), "19.50"),
+    ],
+)
+def test_lists_and_numbers_have_texts(value: object, text: str) -> None:
+    assert text_of({"body": value}, ["body"]) == text
+
+
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [
+        ({"title": "A title"}, "no_field"),
+        ({"title": "A title", "body": None}, "no_field"),
+        ({"title": "A title", "body": " \n"}, "no_field"),
+        ({"title": "A title", "body": []}, "no_field"),
+        ({"title": "A title", "body": {"text": "The body"}}, "field_type"),
+        ({"title": "A title", "body": b"The body"}, "field_type"),
+        ({"title": "A title", "body": True}, "field_type"),
+        ({"title": "A title", "body": ENDLESS}, "field_type"),
+        ({"title": "A title", "body": "x" * 30_000_000}, "too_large"),
+    ],
+)
+def test_an_item_without_its_text_is_not_judged_by_the_rest(item: dict[str, object], reason: str) -> None:
+    with pytest.raises(PageError) as error:
+        page_in(item, settings())
+    assert error.value.reason == reason
+
+
+def test_an_attribute_that_is_not_set_yet_is_a_field_that_is_missing() -> None:
+    @dataclass
+    class Unfinished:
+        body: str = field(init=False)
+        url: str = field(init=False)
+
+    with pytest.raises(PageError) as error:
+        page_in(Unfinished(), settings(["body"]))
+    assert error.value.reason == "no_field"
+    assert identity_in(Unfinished(), settings())[0] == ""
+
+
+@pytest.mark.parametrize(
+    "name", [Article, "Article", f"{Article.__module__}.Article"], ids=["class", "short", "dotted"]
+)
+def test_each_class_can_have_fields_of_its_own_which_its_subclasses_inherit(name: object) -> None:
+    fields = {name: ["body"], "dict": "title"}
+    assert text_of(Article(title="A title", body="The body"), fields) == "The body"
+    assert text_of(Report(title="A title", body="The body"), fields) == "The body"
+    assert text_of({"title": "A title", "body": "The body"}, fields) == "A title"
+    with pytest.raises(PageError, match=r"names no fields for .*\.DataclassArticle") as error:
+        page_in(DataclassArticle("A title", "The body"), settings(fields))
+    assert error.value.reason == "class"
+
+
+def test_the_command_line_can_name_classes_too() -> None:
+    assert settings('{"Article": ["title", "body"]}') == settings({"Article": ("title", "body")})
+    assert settings("title, body") == settings(["title", "body"]) == settings(' ["title", "body"]')
+
+
+@pytest.mark.parametrize("text", ["if a < b and c > d: e", "1 <2> 3", "a <- b, b -> c", "mail <someone@example.com>"])
+def test_angle_brackets_alone_are_no_markup(text: str) -> None:
+    assert text_of({"body": text}, ["body"]) == text
+
+
+def test_a_text_that_is_no_valid_unicode_can_be_read() -> None:
+    assert text_of({"body": "half a \ud83d pair"}, ["body"]) == "half a ? pair"
+
+
+def test_an_item_is_itself_by_its_url_with_the_fragment() -> None:
+    def identity(value: object, **others: Any) -> tuple[str, str]:
+        return identity_in({"url": value, "id": value}, settings(**others))
+
+    assert identity("https://e.com/t?b=1&a=2") == ("https://e.com/t?b=1&a=2", identity("https://e.com/t?a=2&b=1")[1])
+    assert identity("https://e.com/t#post-1")[1] != identity("https://e.com/t#post-2")[1]
+    assert identity(["https://e.com/t"]) == identity("https://e.com/t")
+    assert identity(17, CRAWLDEDUP_ITEM_IDENTITY="id")[0] == "17"
+    assert identity("http://[broken")[0] == "http://[broken"
+
+
+class Handle:
+    """Has no text but its address."""
+
+
+@pytest.mark.parametrize("name", ["SKU:1", "a b", "A?c=1&b=2", "e.com/t?c=1&b=2", "//e.com/t"])
+def test_a_name_that_is_no_url_counts_as_it_is_spelled(name: str) -> None:
+    assert identity_in({"url": name}, settings()) == (name, f"item {name}")
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (uuid.UUID(int=7), "00000000-0000-0000-0000-000000000007"),
+        (Decimal("7.50"), "7.50"),
+        (Path("a/b"), "a/b"),
+        (7, "7"),
+        ([uuid.UUID(int=7)], "00000000-0000-0000-0000-000000000007"),
+    ],
+)
+def test_what_has_a_text_is_a_name(value: object, name: str) -> None:
+    assert identity_in({"url": value}, settings())[0] == name
+
+
+def test_the_url_of_a_pydantic_item_is_its_identity() -> None:
+    item = pydantic.create_model("Item", url=(pydantic.HttpUrl, ...))(url="https://e.com/t?b=1&a=2")
+    assert identity_in(item, settings()) == identity_in({"url": "https://e.com/t?b=1&a=2"}, settings())
+
+
+@pytest.mark.parametrize(
+    ("item", "site"),
+    [
+        ({"url": "https://shop.e.co.uk/a"}, None),
+        ({"url": "https://shop.e.co.uk/a", "sku": "https://e.org/7"}, None),
+        ({"url": "https://shop.e.co.uk/a", "sku": "7"}, "e.co.uk"),
+        ({"url": ["https://shop.e.co.uk/a"], "sku": "//e.org/7"}, "e.co.uk"),
+        ({"url": "ftp://e.com/a"}, "e.com"),
+    ],
+)
+def test_the_site_of_an_item_is_that_of_its_url_whatever_its_name(item: dict[str, object], site: str | None) -> None:
+    name = str(item.get("sku", item["url"]))
+    assert site_in(item, name) == site
+
+
+@pytest.mark.parametrize("url", [None, "", "/a", "7", "https://", "http://[broken", True, Handle()])
+def test_the_site_of_an_item_without_a_whole_url_is_not_known(url: object) -> None:
+    item = {"url": url, "sku": "7"}
+    for identity in ("url", "sku"):
+        name, _ = identity_in(item, settings(CRAWLDEDUP_ITEM_IDENTITY=identity))
+        with pytest.raises(PageError) as error:
+            site_in(item, name)
+        assert error.value.reason == "no_site"
+
+
+@pytest.mark.parametrize("value", [None, "", "  ", True, ["a", "b"], 1.5, {"a": 1}, b"a", Article(), Handle()])
+def test_an_item_without_a_name_is_never_the_same_again(value: object) -> None:
+    item = {"url": value}
+    first, second = identity_in(item, settings()), identity_in(item, settings())
+    assert first[0] == second[0] == ""
+    assert first[1] != second[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, 'CRAWLDEDUP_ITEM_FIELDS is not set; name the fields whose text is compared, as in .*"title", "body"'),
+        ({"CRAWLDEDUP_ITEM_FIELDS": []}, r"CRAWLDEDUP_ITEM_FIELDS is \[\]; it must be a list"),
+        ({"CRAWLDEDUP_ITEM_FIELDS": {"body", "title"}}, "it must be a list"),
+        ({"CRAWLDEDUP_ITEM_FIELDS": ["body", 5]}, "it must be a list"),
+        ({"CRAWLDEDUP_ITEM_FIELDS": ""}, "it must be a list"),
+        ({"CRAWLDEDUP_ITEM_FIELDS": 5}, "it must be a list"),
+        ({"CRAWLDEDUP_ITEM_FIELDS": {}}, "or a dict of classes"),
+        ({"CRAWLDEDUP_ITEM_FIELDS": {5: ["body"]}}, "or a dict of classes"),
+        ({"CRAWLDEDUP_ITEM_FIELDS": {"Article": {}}}, "it must be a list"),
+        ({"CRAWLDEDUP_ITEM_FIELDS": '{"Article"'}, "or a dict of classes"),
+        ({"CRAWLDEDUP_ITEM_FIELDS": '["body"'}, "it must be a list"),
+        ({"CRAWLDEDUP_ITEM_FIELDS": "[]"}, "it must be a list"),
+        (
+            {"CRAWLDEDUP_ITEM_FIELDS": "body", "CRAWLDEDUP_ITEM_ACTION": "drop-items"},
+            "CRAWLDEDUP_ITEM_ACTION is 'drop-items'; it must be 'drop' or 'mark'",
+        ),
+        ({"CRAWLDEDUP_ITEM_FIELDS": "body", "CRAWLDEDUP_ITEM_IDENTITY": ["id"]}, "it must be the name of a field"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_what_is_allowed(given: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        ItemSettings.from_settings(Settings(given))

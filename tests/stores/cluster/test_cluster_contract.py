@@ -1,0 +1,95 @@
+"""What every store does, on a cluster: with pages that belong to one partition, and with pages of all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from crawldedup.stores.cluster.store import ClusterStore
+from tests.servers import ClusterSetup, RedisServer
+from tests.stores import test_contract, test_moving
+from tests.stores.backends import Backend, Clock, redis_contents
+from tests.stores.test_retention import TestTimeToLive
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from crawldedup.stores.base import Answer, Layout, Query, Record, Store
+
+# What a cluster does in a coarser way. Its partitions have an order of their own each, and records do not tell to which
+# millisecond they are older than others.
+LEFT_OUT = {
+    "test_the_earliest_of_equally_near_originals_is_named",
+    "test_pages_are_told_in_the_order_of_adding_some_at_a_time",
+    "test_pages_that_are_known_are_left_out",
+    "test_pages_may_come_and_go_while_they_are_told",
+}
+
+
+class PlacedStore(ClusterStore):
+    """One whose pages all have the same place."""
+
+    def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
+        return super().check_many([replace(query, place=5) for query in queries])
+
+    def find(self, query: Query) -> list[Record]:
+        return super().find(replace(query, place=5))
+
+
+@dataclass(frozen=True)
+class ClusterBackend(Backend):
+    masters: tuple[RedisServer, ...] = ()
+    is_placed: bool = False
+
+    def store(self, layout: Layout, clock: Clock) -> Store:
+        return (PlacedStore if self.is_placed else ClusterStore)(self.url, layout, clock=clock)
+
+    def contents(self) -> object:
+        everything: dict[Any, Any] = {}
+        for master in self.masters:
+            everything |= redis_contents(master.client)
+        return everything
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "kind" in metafunc.fixturenames:
+        # A record does not tell its place.
+        moves = metafunc.function.__module__ == test_moving.__name__
+        metafunc.parametrize("kind", ["global"] if moves else ["global", "placed"])
+
+
+@pytest.fixture(scope="module")
+def quiet_cluster() -> Iterator[ClusterSetup]:
+    """One in which nothing is killed."""
+    with ClusterSetup() as setup:
+        yield setup
+
+
+@pytest.fixture
+def backend(quiet_cluster: ClusterSetup, kind: str) -> Backend:
+    masters = quiet_cluster.nodes[:3]
+    for master in masters:
+        master.client.flushall()
+    return ClusterBackend("cluster", quiet_cluster.url, masters=tuple(masters), is_placed=kind == "placed")
+
+
+@pytest.fixture
+def shared_backend(backend: Backend) -> Backend:
+    return backend
+
+
+for _module in (test_contract, test_moving):
+    globals().update(
+        {name: test for name, test in vars(_module).items() if name.lower().startswith("test") and name not in LEFT_OUT}
+    )
+
+
+class TestTimeToLiveHere(TestTimeToLive):
+    # Each partition looks for what has expired when a page is added to it.
+    test_expired_pages_are_freed_while_others_are_added = None  # type: ignore[assignment]
+    test_an_index_that_pages_come_to_all_the_time_stays_small = None  # type: ignore[assignment]
+
+
+del TestTimeToLive

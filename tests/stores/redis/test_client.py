@@ -1,0 +1,332 @@
+from __future__ import annotations
+
+import contextlib
+import socket
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import redis
+from redis.exceptions import (
+    AskError,
+    AuthenticationError,
+    BusyLoadingError,
+    ClusterCrossSlotError,
+    ClusterDownError,
+    ClusterError,
+    MasterDownError,
+    MaxConnectionsError,
+    MovedError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisClusterException,
+    ResponseError,
+    SlotNotCoveredError,
+    TryAgainError,
+)
+from redis.sentinel import MasterNotFoundError, SlaveNotFoundError
+
+from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
+from crawldedup.stores.base import shown_url
+from crawldedup.stores.redis.client import (
+    Connection,
+    check_cluster_url,
+    connect,
+    connect_cluster,
+    through_failover,
+)
+from crawldedup.stores.redis.errors import store_errors
+from tests.servers import Certificates, free_port
+
+
+def settings(client: redis.Redis) -> dict[str, Any]:
+    return client.connection_pool.connection_kwargs
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("redis://", {"host": "localhost", "port": 6379}),
+        ("redis://example.com:6380/3", {"host": "example.com", "port": 6380, "db": 3}),
+        ("REDIS://localhost/3?db=4\n", {"host": "localhost", "db": 4}),
+        ("redis://user:pass%2Fw%40rd@localhost", {"username": "user", "password": "pass/w@rd"}),
+        ("redis://user:p@ss:word@localhost", {"username": "user", "password": "p@ss:word", "host": "localhost"}),
+        ("redis://guest:@localhost", {"username": "guest"}),
+        ("redis://[::1]:6380/0", {"host": "::1", "port": 6380}),
+        ("redis://localhost", {"socket_timeout": 2.0, "socket_connect_timeout": 2.0}),
+        ("redis://localhost?socket_timeout=5&socket_keepalive=yes", {"socket_timeout": 5.0, "socket_keepalive": True}),
+        ("rediss://localhost?ssl_cert_reqs=CERT_NONE", {"ssl_cert_reqs": "none"}),
+        ("rediss://localhost?ssl_check_hostname=false", {"ssl_check_hostname": False}),
+        ("unix:///run/redis.sock?db=1&password=s3cret", {"path": "/run/redis.sock", "db": 1, "password": "s3cret"}),
+        ("unix://user:s3cret@/run/redis.sock", {"path": "/run/redis.sock", "username": "user", "password": "s3cret"}),
+        ("redis+sentinel://user:s3cret@a:1,b/crawl/2", {"username": "user", "password": "s3cret", "db": 2}),
+        ("redis+sentinel://a/crawl?db=2&client_name=me", {"db": 2, "client_name": "me", "socket_timeout": 2.0}),
+    ],
+)
+def test_a_url_says_how_to_connect(url: str, expected: dict[str, Any]) -> None:
+    connection = connect(url)
+    assert expected.items() <= settings(connection.main).items()
+    assert connection.reader is connection.main
+
+
+def test_a_replica_has_an_address_of_its_own_and_the_rest_in_common() -> None:
+    connection = connect("rediss://user:s3cret@one:6380/3?replica=two:6381&ssl_check_hostname=no")
+    main, reader = settings(connection.main), settings(connection.reader)
+    assert (main["host"], main["port"], reader["host"], reader["port"]) == ("one", 6380, "two", 6381)
+    for name in ("username", "password", "db", "ssl_check_hostname", "socket_timeout"):
+        assert reader[name] == main[name]
+    assert connect("redis://one?replica=two").reader.connection_pool.connection_kwargs["port"] == 6379
+
+
+def test_sentinels_have_a_login_and_a_share_of_the_time_of_their_own(certificates: Certificates) -> None:
+    url = (
+        f"redis+sentinel://user:s3cret@a,b:1,[::1]:2,d/crawl?replicas=true"
+        f"&ssl=true&ssl_ca_certs={certificates.authority}&sentinel_username=watcher&sentinel_password=hush"
+    )
+    connection = connect(url)
+    asked = [settings(client) for client in connection.main.connection_pool.sentinel_manager.sentinels]
+    assert [(each["host"], each["port"]) for each in asked] == [("a", 26379), ("b", 1), ("::1", 2), ("d", 26379)]
+    for each in asked:
+        assert (each["username"], each["password"], each["socket_timeout"]) == ("watcher", "hush", 0.5)
+        assert each["ssl_ca_certs"] == str(certificates.authority)
+    for client, is_master in ((connection.main, True), (connection.reader, False)):
+        pool = client.connection_pool
+        assert (pool.is_master, pool.service_name, settings(client)["password"]) == (is_master, "crawl", "s3cret")
+        assert issubclass(pool.connection_class, redis.SSLConnection)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("mongodb://localhost", "write redis://"),
+        ("redis://one,two", "write redis://user"),
+        ("redis://localhost:port/0", "write redis://user"),
+        ("redis://localhost:0/0", "write redis://user"),
+        ("redis://localhost:99999/0", "write redis://user"),
+        ("redis://local host", "write redis://user"),
+        ("redis://exa..mple/0", "name of a host"),
+        ("redis://localhost/zero", "number of a database"),
+        ("redis://localhost/0/1", "number of a database"),
+        ("redis://localhost?colour=red", "option is wrong: colour is not known; allowed are username"),
+        ("redis://localhost?replicas=true", "replicas is not known"),
+        ("redis://localhost?socket_timeout=soon", "option is wrong: socket_timeout"),
+        ("redis://localhost?socket_timeout=-1", "option is wrong: socket_timeout"),
+        ("redis://localhost?protocol=7", "option is wrong: protocol"),
+        ("redis://localhost?replica=two:port", "option is wrong: replica"),
+        ("redis://localhost?replica=exa..mple", "name of a host"),
+        ("redis://localhost?decode_responses=1", "decode_responses is not known"),
+        ("redis://localhost?ssl_cert_reqs=none", "ssl_cert_reqs needs rediss://"),
+        ("rediss://localhost?ssl_cert_reqs=perhaps", "option is wrong: ssl_cert_reqs"),
+        ("rediss://localhost?ssl_ca_certs=/no/such/file", "file that an ssl_ option names"),
+        ("rediss://localhost?ssl_keyfile=/no/such/file", "file that an ssl_ option names"),
+        ("unix://localhost/run/redis.sock", "write unix://"),
+        ("unix://", "write unix://"),
+        ("unix:///run/redis.sock?replica=two", "replica is not known"),
+        ("redis+sentinel://a,b", r"write redis\+sentinel://"),
+        ("redis+sentinel:///crawl", r"write redis\+sentinel://"),
+        ("redis+sentinel://a,,b/crawl", r"write redis\+sentinel://"),
+        ("redis+sentinel://a/crawl/zero", "number of a database"),
+        ("redis+sentinel://a/crawl?ssl=perhaps", "option is wrong: ssl "),
+        ("redis+sentinel://a/crawl?ssl_ca_certs=x", "ssl_ca_certs needs ssl=true"),
+        ("redis+cluster://", r"write redis\+cluster://"),
+        ("redis+cluster://a/1", "one database"),
+        ("redis+cluster://a?db=1", "db is not known"),
+        ("redis+cluster://a?replica=b", "replica is not known"),
+        ("redis+cluster://a?max_connections=many", "option is wrong: max_connections"),
+        ("redis://:geheim@localhost:port/0", "percent-encoded"),
+        ("redis://:gehe/im@localhost:6379/0", "percent-encoded"),
+        ("redis://:gehe#im@localhost:6379/0", "percent-encoded"),
+        ("redis://user:gehe?im@localhost:6379/0", "percent-encoded"),
+        ("redis://user:12?geheim@localhost", "what follows the question mark"),
+        ("redis://localhost:port/0?password=geheim", "percent-encoded"),
+        ("redis+sentinel://user:gehe,im@a,b", r"write redis\+sentinel://"),
+        ("redis+sentinel://a,b?sentinel_password=geheim", r"write redis\+sentinel://"),
+        ("rediss://localhost?ssl_keyfile=/no/such/file&ssl_password=geheim", "file that an ssl_ option names"),
+        ("redis+cluster://user:geheim@a:port", r"write redis\+cluster://"),
+    ],
+)
+def test_a_wrong_url_is_refused_at_once_and_shows_no_password(url: str, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"not valid: .*{said}") as caught:
+        (check_cluster_url if url.startswith("redis+cluster") else connect)(url)
+    assert "gehe" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_cluster_is_connected_to_otherwise() -> None:
+    with pytest.raises(ConfigurationError, match=r"write redis://.* or redis\+sentinel://"):
+        connect("redis+cluster://localhost")
+    for use in (check_cluster_url, connect_cluster):
+        with pytest.raises(ConfigurationError, match=r"write redis\+cluster://"):
+            use("redis://localhost")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis+sentinel://user:geheim@a:1,b/crawl/0", "redis+sentinel://user:***@a:1,b/crawl/0"),
+        (
+            "redis+sentinel://a,b/crawl?sentinel_password=geheim&ssl=true",
+            "redis+sentinel://a,b/crawl?sentinel_password=***&ssl=true",
+        ),
+        ("rediss://a?ssl_password=ge@heim", "rediss://a?ssl_password=***"),
+        ("redis+cluster://:ge@he/im@a:1,b:2", "redis+cluster://:***@a:1,b:2"),
+    ],
+)
+def test_passwords_are_not_shown(url: str, shown: str) -> None:
+    assert shown_url(url) == shown
+
+
+def taken_for_no_node(answer: str) -> RedisClusterException:
+    """What the client makes of any error that a node answers at first."""
+    error = RedisClusterException("Cluster mode is not enabled on this node")
+    error.__context__ = ResponseError(answer)
+    return error
+
+
+def wrapped(cause: Exception) -> Exception:
+    error = RedisClusterException(f"Redis Cluster cannot be connected: {cause}")
+    error.__cause__ = cause
+    return error
+
+
+MENDED_BY_TIME = [
+    redis.ConnectionError("refused"),
+    redis.TimeoutError("Timeout"),
+    BusyLoadingError("LOADING"),
+    ReadOnlyError("read only"),
+    MaxConnectionsError("too many"),
+    MasterNotFoundError("no master"),
+    SlaveNotFoundError("no replica"),
+    ClusterDownError("CLUSTERDOWN"),
+    MasterDownError("MASTERDOWN"),
+    ClusterError("TTL exhausted."),
+    SlotNotCoveredError("slot 1"),
+    TryAgainError("TRYAGAIN"),
+    AskError("1 127.0.0.1:1"),
+    ClusterCrossSlotError("CROSSSLOT"),
+    RedisClusterException("All slots are not covered"),
+    wrapped(redis.ConnectionError("refused")),
+    wrapped(taken_for_no_node("BUSY Redis is busy running a script.")),
+    ConnectionResetError("reset"),
+    ResponseError("MISCONF disk"),
+    ResponseError("BUSY a script"),
+    ResponseError("Error running script: @user_script: 5: -READONLY You can't write"),
+    ResponseError("Lua script attempted to access a non local key in a cluster node"),
+]
+MENDED_BY_SETTINGS = [
+    AuthenticationError("WRONGPASS"),
+    NoPermissionError("no"),
+    redis.ConnectionError("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed"),
+    redis.ConnectionError("Error while reading: (1, '[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED]')"),
+    MovedError("1 127.0.0.1:1"),
+    wrapped(AuthenticationError("WRONGPASS")),
+    wrapped(taken_for_no_node("ERR This instance has cluster support disabled")),
+]
+MENDED_BY_ROOM = [OutOfMemoryError("OOM"), ResponseError("Error running script: -OOM command not allowed")]
+
+
+@pytest.mark.parametrize("was_in", [False, True])
+@pytest.mark.parametrize(
+    ("errors", "kind", "kind_once_in"),
+    [
+        (MENDED_BY_TIME, StoreUnavailableError, StoreUnavailableError),
+        (MENDED_BY_SETTINGS, ConfigurationError, StoreUnavailableError),
+        (MENDED_BY_ROOM, StoreFullError, StoreFullError),
+        ([ResponseError("ERR DB index is out of range")], ConfigurationError, ConfigurationError),
+        ([ResponseError("WRONGTYPE Operation against a key")], StoreError, StoreError),
+    ],
+)
+def test_errors_of_the_client_become_ours(
+    errors: list[Exception], kind: type, kind_once_in: type, was_in: bool
+) -> None:
+    for error in errors:
+        with pytest.raises((StoreError, ConfigurationError)) as caught, store_errors("redis://host", lambda: was_in):
+            raise error
+        assert type(caught.value) is (kind_once_in if was_in else kind), error
+        assert caught.value.__cause__ is error
+        assert str(caught.value).startswith("redis://host ") or kind is StoreError
+        assert str(error) in str(caught.value)
+
+
+def test_other_errors_pass_through_unchanged() -> None:
+    for error in (ValueError("x"), StoreFullError("full"), KeyboardInterrupt()):
+        with pytest.raises(type(error)) as caught, store_errors("redis://host", lambda: True):
+            raise error
+        assert caught.value is error
+
+
+def test_a_moved_slot_of_a_cluster_is_mended_by_time() -> None:
+    with pytest.raises(StoreUnavailableError), store_errors("redis+cluster://host", lambda: False):
+        raise MovedError("1 127.0.0.1:1")
+
+
+class Failing:
+    """Fails some times, with one error after another, and then succeeds."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.calls = 0
+
+    def __call__(self) -> str:
+        self.calls += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        return "done"
+
+
+def test_a_call_is_repeated_while_a_failover_may_be_on() -> None:
+    passing = [error for error in MENDED_BY_TIME if "refused" in str(error) or isinstance(error, ClusterDownError)]
+    assert len(passing) > 2
+    call = Failing(*passing)
+    assert through_failover(call) == "done"
+    assert call.calls == len(passing) + 1
+
+
+@pytest.mark.parametrize("error", [*MENDED_BY_SETTINGS[:2], *MENDED_BY_ROOM, ResponseError("WRONGTYPE"), ValueError()])
+def test_a_call_that_time_does_not_mend_is_not_repeated(error: Exception) -> None:
+    call = Failing(error)
+    with pytest.raises(type(error)):
+        through_failover(call)
+    assert call.calls == 1
+
+
+def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crawldedup.stores.redis.client.FAILOVER_SECONDS", 2.25)
+    call = Failing(*[redis.ConnectionError("refused")] * 1000)
+    with pytest.raises(redis.ConnectionError):
+        through_failover(call)
+    assert 2 <= call.calls < 10
+
+
+@pytest.mark.parametrize(
+    ("form", "use"),
+    [
+        ("redis://127.0.0.1:{}", lambda url: connect(url).main.ping()),
+        ("redis+sentinel://127.0.0.1:{}/crawl", lambda url: connect(url).main.ping()),
+        ("redis+sentinel://127.0.0.1:{}/crawl?replicas=true", lambda url: connect(url).reader.ping()),
+        ("redis+cluster://127.0.0.1:{}", connect_cluster),
+    ],
+)
+def test_nobody_at_home_is_unavailable(form: str, use: Callable[[str], object]) -> None:
+    url = form.format(free_port())
+    with pytest.raises(StoreUnavailableError, match="cannot be used"), store_errors(url, lambda: False):
+        use(url)
+
+
+@pytest.mark.parametrize("use", [lambda both: both.main.ping(), lambda both: both.reader.ping()])
+def test_silent_sentinels_are_waited_for_once(
+    use: Callable[[Connection], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crawldedup.stores.redis.client.TIMEOUT_SECONDS", 0.3)
+    with contextlib.ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+        places = ",".join(f"127.0.0.1:{each.getsockname()[1]}" for each in silent)
+        both = connect(f"redis+sentinel://{places}/crawl?replicas=true")
+        with pytest.raises(StoreUnavailableError, match="no sentinel answers"), store_errors("", lambda: False):
+            use(both)
+        for each in silent:
+            each.accept()[0].close()
+            each.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                each.accept()

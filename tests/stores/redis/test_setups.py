@@ -1,0 +1,335 @@
+"""Redis with TLS, restricted users, replicas, sentinels and clusters: real ones, whose servers are killed."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import redis
+
+from crawldedup.errors import ConfigurationError, StoreUnavailableError
+from crawldedup.stores.base import Retention, Status, shown_url
+from crawldedup.stores.redis.client import (
+    ACL_RULES,
+    CLUSTER_ACL_RULES,
+    SENTINEL_ACL_RULES,
+    connect,
+    connect_cluster,
+    through_failover,
+)
+from crawldedup.stores.redis.errors import store_errors
+from crawldedup.stores.redis.store import RedisStore
+from tests.servers import Certificates, ClusterSetup, RedisServer, SentinelSetup, wait_until
+from tests.stores.backends import on_the_oldest_server
+from tests.stores.pages import LAYOUT, query, random_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# As the scripts of a store, this one does no harm when the client sends it twice.
+WRITING = "redis.call('SET', KEYS[1], ARGV[1]) return redis.call('GET', KEYS[1])"
+READING = "return redis.call('GET', KEYS[1])"
+
+
+def calls(server: RedisServer) -> dict[str, int]:
+    """How often a server was asked for which command; `script` for `SCRIPT LOAD`."""
+    stats = server.client.info("commandstats")
+    return {name.removeprefix("cmdstat_").split("|")[0]: each["calls"] for name, each in stats.items()}
+
+
+def refusal(url: str, use: Callable[[str], object]) -> str:
+    with pytest.raises(ConfigurationError) as caught, store_errors(shown_url(url), lambda: False):
+        use(url)
+    return str(caught.value)
+
+
+def ping(url: str) -> None:
+    with contextlib.closing(connect(url)) as connection:
+        connection.main.ping()
+
+
+class TestTls:
+    def test_a_store_works_over_tls(self, tls_url: str, certificates: Certificates) -> None:
+        store = RedisStore(
+            f"{tls_url}?ssl_ca_certs={certificates.authority}&ssl_certfile={certificates.client}"
+            f"&ssl_keyfile={certificates.client_key}",
+            LAYOUT,
+        )
+        store.open()
+        page = query(random_page(np.random.default_rng(1)), "https://example.com/1")
+        assert store.check_and_add(page).status is Status.NEW
+        assert store.check_and_add(page).status is Status.REVISIT
+        store.close()
+
+    def test_a_certificate_that_is_a_strangers_is_a_configuration_error(
+        self, tls_url: str, certificates: Certificates
+    ) -> None:
+        with_authority = f"{tls_url}?ssl_ca_certs={certificates.authority}"
+        client = f"&ssl_certfile={certificates.client}&ssl_keyfile={certificates.client_key}"
+        ping(with_authority + client)
+        ping(f"{tls_url}?ssl_cert_reqs=none{client}")
+        for url in (
+            f"{tls_url}?{client[1:]}",
+            f"{with_authority}{client}".replace("localhost", "127.0.0.1"),
+        ):
+            assert "do not agree on TLS" in refusal(url, ping), url
+        # Servers mostly hang up on who has no certificate, without a word.
+        with pytest.raises((ConfigurationError, StoreUnavailableError)), store_errors("", lambda: False):
+            ping(with_authority)
+
+
+class TestAccess:
+    @pytest.fixture
+    def restricted(self, redis_server: RedisServer) -> Iterator[RedisServer]:
+        client = redis_server.client
+        client.execute_command("ACL SETUSER", "crawler", "reset", "on", ">s3cret", *ACL_RULES)
+        client.execute_command("ACL LOG RESET")
+        # Other tests of this server may have left the scripts there.
+        client.script_flush()
+        client.config_resetstat()
+        yield redis_server
+        client.acl_deluser("crawler")
+
+    def test_a_store_needs_exactly_the_commands_that_are_documented(self, restricted: RedisServer) -> None:
+        # Database 1, so that one must be selected.
+        store = RedisStore(restricted.url.replace("//", "//crawler:s3cret@").replace("/0", "/1"), LAYOUT)
+        others = redis.Redis.from_url(restricted.url.replace("/0", "/1"))
+        use_everything(store, others)
+        store.close()
+        denied = [entry["object"] for entry in restricted.client.acl_log() if entry["username"] == "crawler"]
+        # The client introduces itself, and does not mind that nobody listens; the store asks for the configuration.
+        assert set(denied) <= {"client", "client|setinfo", "config", "config|get"}
+        allowed = {rule[1:].split("|")[0] for rule in ACL_RULES if rule.startswith("+")}
+        by_others = {"acl", "config", "info", "flushall", "flushdb", "del", "auth", "hello", "client", "eval", "ping"}
+        assert allowed - calls(restricted).keys() == set()
+        assert calls(restricted).keys() - allowed <= by_others
+
+    def test_other_keys_are_out_of_reach(self, restricted: RedisServer) -> None:
+        restricted.client.hset("mine", "a", 1)
+        with connect(restricted.url.replace("//", "//crawler:s3cret@")).main as client:
+            for call in (lambda: client.hget("mine", "a"), lambda: client.flushall(), lambda: client.keys()):
+                with pytest.raises(redis.exceptions.NoPermissionError):
+                    call()
+
+
+def use_everything(store: RedisStore, server: redis.Redis) -> None:
+    """Call every method of a store, with enough pages that every step of its scripts is taken."""
+    rng = np.random.default_rng(2)
+    pages = [random_page(rng) for _ in range(300)]
+    store.open()
+    for number, page in enumerate(pages):
+        assert store.check_and_add(query(page, f"https://example.com/{number}")).status is Status.NEW
+    # One more text for a known URL, and pages of one template: a range holds more of them than are read.
+    store.check_and_add(query(random_page(rng), "https://example.com/0"))
+    for number in range(100):
+        page = replace(random_page(rng), search_weights=pages[1].search_weights)
+        store.check_and_add(query(page, f"https://example.com/template/{number}"))
+    store.find(query(pages[1], ""))
+    store.heartbeat()
+    assert store.info().pages > 0
+    assert store.forget(query(pages[2], "https://example.com/2").entry.url_key)
+    moved = [record for batch in store.records() for record in batch]
+    assert store.load(moved) == 0
+    list(store.check_many([query(random_page(rng), f"https://example.com/batch/{number}") for number in range(3)]))
+    # The oldest pages go, and at last a whole list of them.
+    for number in range(200):
+        page = random_page(rng)
+        limited = Retention(ttl_seconds=10_000, max_pages=300)
+        store.check_and_add(replace(query(page, f"https://example.com/limited/{number}"), retention=limited))
+    list(store.prune(Retention(max_pages=10)))
+    list(store.prune(Retention(ttl_seconds=10_000)))
+    # A store that lost a part of its records goes on.
+    server.delete(*server.scan_iter("crawldedup:*:r:*"))
+    store.check_and_add(query(random_page(rng), "https://example.com/later"))
+    # A crawler of this machine that died is buried.
+    server.hset("crawldedup:{test}:w", "7", process_that_is_gone())
+    store.open()
+    store.clear()
+    assert store.info().pages == 0
+
+
+class TestReplica:
+    @pytest.fixture
+    def replica(self, redis_server: RedisServer) -> Iterator[RedisServer]:
+        with RedisServer(binary=redis_server.binary) as replica:
+            replica.follow(redis_server)
+            yield replica
+
+    def test_a_named_replica_is_read_and_never_written(self, redis_server: RedisServer, replica: RedisServer) -> None:
+        url = f"{redis_server.url}?replica=127.0.0.1:{replica.port}"
+        with contextlib.closing(connect(url)) as connection:
+            connection.main.eval(WRITING, 1, "a", 5)
+            wait_until(lambda: connection.reader.eval(READING, 1, "a") == b"5")
+            redis_server.client.config_resetstat()
+            replica.client.config_resetstat()
+            assert connection.reader.eval(READING, 1, "a") == b"5"
+            assert "get" in calls(replica)
+            assert "get" not in calls(redis_server)
+            with pytest.raises(StoreUnavailableError, match="read only"), store_errors(url, lambda: True):
+                connection.reader.eval(WRITING, 1, "a", 1)
+            replica.stop()
+            with pytest.raises(StoreUnavailableError), store_errors(url, lambda: True):
+                connection.reader.get("a")
+            assert connection.main.get("a") == b"5"
+
+
+class TestSentinels:
+    def test_a_client_goes_on_with_the_new_master_after_a_kill(self, sentinels: SentinelSetup) -> None:
+        with contextlib.closing(connect(sentinels.url)) as connection:
+            connection.main.eval(WRITING, 1, "a", 5)
+            connection.main.wait(1, 1000)
+            dead = sentinels.master
+            dead.stop()
+            with pytest.raises(StoreUnavailableError), store_errors(sentinels.url, lambda: True):
+                connection.main.eval(WRITING, 1, "b", 6)
+            wait_until(lambda: connection.main.eval(WRITING, 1, "b", 6))
+            assert connection.main.mget("a", "b") == [b"5", b"6"]
+            assert sentinels.master is not dead
+
+    def test_a_client_follows_when_the_roles_are_exchanged(self, sentinels: SentinelSetup) -> None:
+        with contextlib.closing(connect(sentinels.url)) as connection:
+            connection.main.eval(WRITING, 1, "a", 5)
+            before = sentinels.master
+            wait_until(lambda: sentinels.sentinels[0].client.sentinel_failover("crawl"))
+            wait_until(lambda: sentinels.master is not before)
+            # What the sentinels do ten seconds later.
+            before.follow(sentinels.master)
+            before.client.client_kill_filter(_type="normal", skipme=True)
+            wait_until(lambda: connection.main.eval(WRITING, 1, "b", 6))
+            assert sentinels.master.client.mget("a", "b") == [b"5", b"6"]
+
+    def test_replicas_are_read_and_the_master_when_there_is_none(self, sentinels: SentinelSetup) -> None:
+        with contextlib.closing(connect(f"{sentinels.url}?replicas=true")) as connection:
+            connection.main.set("a", 5)
+            master, replica = sentinels.master, sentinels.replica
+            wait_until(lambda: connection.reader.eval(READING, 1, "a") == b"5")
+            master.client.config_resetstat()
+            replica.client.config_resetstat()
+            assert connection.reader.eval(READING, 1, "a") == b"5"
+            assert "get" in calls(replica)
+            assert "get" not in calls(master)
+            replica.stop()
+            wait_until(lambda: connection.reader.eval(READING, 1, "a") == b"5")
+            assert "get" in calls(master)
+
+    def test_one_sentinel_is_enough_to_find_the_master(self, sentinels: SentinelSetup) -> None:
+        sentinels.sentinels[0].stop()
+        with sentinels.sentinels[1].frozen(), contextlib.closing(connect(sentinels.url)) as connection:
+            # On a busy machine it may hold the master to be dead for a moment.
+            wait_until(connection.main.ping)
+
+    def test_sentinels_with_a_user_of_their_own(self, sentinels: SentinelSetup) -> None:
+        for sentinel in sentinels.sentinels:
+            sentinel.client.execute_command("ACL SETUSER", "watcher", "reset", "on", ">hush", *SENTINEL_ACL_RULES)
+        url = f"{sentinels.url}?sentinel_username=watcher&replicas=true&sentinel_password="
+        with contextlib.closing(connect(f"{url}hush")) as connection:
+            assert connection.main.ping()
+            assert connection.reader.ping()
+        said = refusal(f"{url}wr0ng", ping)
+        assert "refuses the user or the password" in said
+        assert "wr0ng" not in said
+
+    def test_a_service_that_nobody_knows_is_a_configuration_error(self, sentinels: SentinelSetup) -> None:
+        said = refusal(sentinels.url.replace("/crawl", "/crwal"), ping)
+        assert "names a service that the sentinels do not know" in said
+        assert "known are: 'crawl'" in said
+
+
+class TestCluster:
+    @pytest.fixture
+    def client(self, cluster: ClusterSetup) -> Iterator[redis.RedisCluster]:
+        with connect_cluster(cluster.url) as client:
+            yield client
+
+    @on_the_oldest_server
+    def test_a_client_goes_on_with_the_replica_of_a_master_that_is_killed(
+        self, cluster: ClusterSetup, client: redis.RedisCluster, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # A busy machine may take its time to find a master dead.
+        monkeypatch.setattr("crawldedup.stores.redis.client.FAILOVER_SECONDS", 30.0)
+        script = client.register_script(WRITING)
+        keys = [f"key{number}" for number in range(30)]
+        for key in keys:
+            script([key], [5])
+        dead = cluster.master_of(keys[0])
+        wait_until(lambda: all(replica_has_all(node) for node in cluster.masters))
+        dead.stop()
+        for key in keys:
+            assert through_failover(lambda key=key: client.get(key)) == b"5"
+            assert through_failover(lambda key=key: script([key], [6])) == b"6"
+        assert cluster.master_of(keys[0]) is not dead
+
+    @on_the_oldest_server
+    def test_an_error_of_a_cluster_without_a_failover_is_ours(
+        self, cluster: ClusterSetup, client: redis.RedisCluster, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("crawldedup.stores.redis.client.FAILOVER_SECONDS", 2.5)
+        for node in cluster.nodes:
+            node.stop()
+        with pytest.raises(StoreUnavailableError), store_errors(cluster.url, lambda: True):
+            through_failover(lambda: client.eval(WRITING, 1, "a", 1))
+        cluster.settle()
+        assert through_failover(lambda: client.eval(WRITING, 1, "a", 1)) == b"1"
+
+    def test_a_slot_that_moves_is_followed(self, cluster: ClusterSetup, client: redis.RedisCluster) -> None:
+        client.set("a", 5)
+        source = cluster.master_of("a")
+        target = next(node for node in cluster.masters if node is not source)
+        for first, second in ((source, target), (target, source)):
+            with cluster.moving("a", second):
+                assert client.eval(WRITING, 1, "a", first.port) == str(first.port).encode()
+                assert cluster.master_of("a") is first
+            assert client.get("a") == str(first.port).encode()
+            assert cluster.master_of("a") is second
+
+    def test_replicas_are_read(self, cluster: ClusterSetup) -> None:
+        with connect_cluster(f"{cluster.url}?replicas=true") as client:
+            client.set("a", 5)
+            master = cluster.master_of("a")
+            replica = client.get_node_from_key("a", replica=True)
+            wait_until(lambda: client.get("a") == b"5")
+            master.client.config_resetstat()
+            assert client.get("a") == b"5"
+            # Scripts are sent to a replica when it is named.
+            assert client.execute_command("EVAL", READING, 1, "a", target_nodes=replica) == b"5"
+            assert "get" not in calls(master)
+
+    def test_users_need_some_commands_more(self, cluster: ClusterSetup) -> None:
+        for node in cluster.nodes:
+            node.client.execute_command(
+                "ACL SETUSER", "crawler", "reset", "on", ">s3cret", *ACL_RULES, *CLUSTER_ACL_RULES
+            )
+        url = cluster.url.replace("//", "//crawler:s3cret@") + "?replicas=true"
+        with connect_cluster(url) as client:
+            script = client.register_script("return redis.call('HSET', KEYS[1], 'a', 1)")
+            assert script(["crawldedup:{x}:m"]) == 1
+            assert client.hget("crawldedup:{x}:m", "a") in (b"1", None)
+        said = refusal(url.replace("s3cret", "wr0ng"), connect_cluster)
+        assert "refuses the user or the password" in said
+        assert "wr0ng" not in said
+
+    def test_a_server_of_another_kind_is_a_configuration_error(
+        self, cluster: ClusterSetup, redis_server: RedisServer
+    ) -> None:
+        said = refusal(redis_server.url.replace("redis:", "redis+cluster:"), connect_cluster)
+        assert "is not a node of a cluster, so write redis://" in said
+        other = next(node for node in cluster.masters if node is not cluster.master_of("a"))
+        said = refusal(other.url, lambda url: connect(url).main.eval(READING, 1, "a"))
+        assert "is a node of a cluster, so write redis+cluster://" in said
+
+
+def replica_has_all(master: RedisServer) -> bool:
+    state: Any = master.client.info("replication")
+    return bool(state["slave0"]["offset"] == state["master_repl_offset"])
+
+
+def process_that_is_gone() -> str:
+    """How a store names a process of this machine that has ended."""
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return f"{socket.gethostname()}:{process.pid}:"

@@ -1,0 +1,341 @@
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import resource
+import signal
+import sqlite3
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from crawldedup.errors import ForeignStoreError, StoreError, StoreFullError, StoreUnavailableError
+from crawldedup.stores.base import Status
+from crawldedup.stores.sqlite.store import SqliteStore
+from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, query, random_page
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from pathlib import Path
+
+    from crawldedup.stores.base import Answer, Query
+    from tests.stores.pages import Page
+
+PROCESSES = multiprocessing.get_context("spawn")
+
+
+def page_number(number: int) -> Page:
+    return random_page(np.random.default_rng(number))
+
+
+def add(store: SqliteStore, number: int) -> int:
+    answer = store.check_and_add(question(number))
+    assert answer.status is Status.NEW
+    return answer.pages
+
+
+def question(number: int) -> Query:
+    return query(page_number(number), f"https://example.com/{number}")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "index.sqlite"
+
+
+def assert_whole(path: Path, pages: int, *, absent: int | None = None) -> None:
+    """The file is sound, and holds pages 0.. in full and nothing else."""
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        for table in ("pages_1", "urls_1", "keys_1_0", "keys_1_1"):
+            assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (pages,), table
+    store = SqliteStore(str(path), LAYOUT)
+    assert store.open() == pages
+    for number in range(pages):
+        (found,) = store.find(query(page_number(number), ""))
+        assert found.url == f"https://example.com/{number}"
+    if absent is not None:
+        assert store.find(query(page_number(absent), "")) == []
+    store.close()
+
+
+def test_the_folder_is_made_when_it_is_missing(tmp_path: Path) -> None:
+    path = tmp_path / "job" / "crawl" / "index.sqlite"
+    store = SqliteStore(str(path), LAYOUT)
+    store.open()
+    store.close()
+    assert path.is_file()
+
+
+def test_closing_leaves_one_file(path: Path) -> None:
+    store = SqliteStore(str(path), LAYOUT)
+    store.open()
+    add(store, 0)
+    store.close()
+    assert list(path.parent.iterdir()) == [path]
+    assert_whole(path, 1)
+
+
+def test_an_empty_file_is_taken_into_use(path: Path) -> None:
+    path.touch()
+    assert SqliteStore(str(path), LAYOUT).open() == 0
+
+
+class TestForeignFiles:
+    @pytest.fixture(params=["delete", "wal"])
+    def foreign_database(self, request: pytest.FixtureRequest, path: Path) -> Path:
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            db.execute(f"PRAGMA journal_mode = {request.param}")
+            db.execute("CREATE TABLE precious (data)")
+            db.execute("INSERT INTO precious VALUES (1)")
+            db.commit()
+        return path
+
+    def test_a_database_of_another_program_is_refused(self, foreign_database: Path) -> None:
+        self.assert_refused_unmodified(foreign_database, "SQLite file of another program")
+
+    def test_a_file_of_another_layout_is_refused(self, path: Path) -> None:
+        store = SqliteStore(str(path), LAYOUT)
+        store.open()
+        store.close()
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            db.execute("PRAGMA user_version = 7")
+        self.assert_refused_unmodified(path, r"another version of crawldedup \(layout 7; this is 1\)")
+
+    def test_a_marked_but_empty_database_of_another_program_is_refused(self, path: Path) -> None:
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            db.execute("PRAGMA application_id = 1234")
+        self.assert_refused_unmodified(path, "SQLite file of another program")
+
+    @pytest.mark.parametrize("content", [b"hello", b"hello world\n" * 1000, bytes(range(256)) * 64])
+    def test_a_file_that_is_no_database_is_refused(self, path: Path, content: bytes) -> None:
+        path.write_bytes(content)
+        self.assert_refused_unmodified(path, "not a SQLite file; choose another path")
+
+    def assert_refused_unmodified(self, path: Path, said: str) -> None:
+        before = path.read_bytes()
+        store = SqliteStore(str(path), LAYOUT)
+        for call in (store.open, store.clear):
+            with pytest.raises(StoreError, match=said) as caught:
+                call()
+            assert type(caught.value) is ForeignStoreError
+            assert str(path) in str(caught.value)
+        store.close()
+        assert path.read_bytes() == before
+        assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("place", [".", "file/index.sqlite", "x" * 300], ids=["a folder", "under a file", "too long"])
+def test_a_path_that_cannot_be_written_is_unavailable(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").touch()
+    store = SqliteStore(str(tmp_path / place), LAYOUT)
+    with pytest.raises(StoreUnavailableError, match=str(tmp_path)):
+        store.open()
+    store.close()
+
+
+def test_a_damaged_file_is_a_store_error(path: Path) -> None:
+    store = SqliteStore(str(path), LAYOUT)
+    store.open()
+    for number in range(50):
+        add(store, number)
+    store.close()
+    damaged = bytearray(path.read_bytes())
+    damaged[4096:] = b"\xff" * (len(damaged) - 4096)
+    path.write_bytes(damaged)
+    with pytest.raises(StoreError, match="malformed"):
+        store.open()
+
+
+def test_a_file_locked_by_another_program_is_unavailable_until_it_is_released(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crawldedup.stores.sqlite.database.BUSY_SECONDS", 0.05)
+    store = SqliteStore(str(path), LAYOUT)
+    store.open()
+    add(store, 0)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailableError, match="locked"):
+            store.check_and_add(query(page_number(1), "https://example.com/1"))
+        assert len(store.find(query(page_number(0), ""))) == 1
+    add(store, 1)
+    store.close()
+    assert_whole(path, 2)
+
+
+class TestFullDisk:
+    def test_a_page_without_room_is_refused_and_nothing_of_it_stays(self, path: Path) -> None:
+        store = SqliteStore(str(path), LAYOUT)
+        store.open()
+        add(store, 0)
+        assert store._connection is not None
+        (size,) = store._connection.execute("PRAGMA page_count").fetchone()
+        store._connection.execute(f"PRAGMA max_page_count = {size}")
+        added = 1
+        with contextlib.suppress(StoreFullError):
+            while True:
+                added = add(store, added)
+        with pytest.raises(StoreFullError, match=f"no room left for {path}"):
+            add(store, added)
+        assert len(store.find(query(page_number(0), ""))) == 1
+        store._connection.execute(f"PRAGMA max_page_count = {size + 1000}")
+        assert store.check_and_add(query(page_number(0), "https://example.com/0")).status is Status.REVISIT
+        assert store.info().pages == added
+        store.close()
+        assert_whole(path, added, absent=added)
+
+    def test_of_many_pages_those_that_found_room_are_answered_and_kept(self, path: Path) -> None:
+        store = SqliteStore(str(path), LAYOUT)
+        store.open()
+        add(store, 0)
+        assert store._connection is not None
+        (size,) = store._connection.execute("PRAGMA page_count").fetchone()
+        store._connection.execute(f"PRAGMA max_page_count = {size + 30}")
+        answers: list[Answer] = []
+        with pytest.raises(StoreFullError, match="no room left"):
+            answers.extend(store.check_many([question(number) for number in range(2000)]))
+        kept = len(answers)
+        assert [answer.pages for answer in answers] == list(range(1, kept + 1))
+        assert [answer.status for answer in answers] == [Status.REVISIT] + [Status.NEW] * (kept - 1)
+        assert 100 < kept < 2000
+        store.close()
+        assert_whole(path, kept, absent=kept)
+
+    def test_a_disk_that_refuses_to_write_costs_no_page_that_was_kept(self, path: Path) -> None:
+        pipe, far_end = PROCESSES.Pipe()
+        process = PROCESSES.Process(target=fill_until_refused, args=(str(path), far_end))
+        process.start()
+        far_end.close()
+        refused, recovered = pipe.recv()
+        process.join()
+        assert refused == recovered - 1 > 0
+        assert_whole(path, recovered)
+
+
+def fill_until_refused(path: str, pipe: Connection) -> None:
+    store = SqliteStore(path, LAYOUT)
+    store.open()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))
+    pages = 0
+    with contextlib.suppress(StoreError):
+        while True:
+            pages = add(store, pages)
+    with pytest.raises(StoreError):
+        add(store, pages)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    pipe.send((pages, add(store, pages)))
+
+
+def test_a_killed_writer_leaves_every_page_it_was_told_of(path: Path) -> None:
+    pipe, far_end = PROCESSES.Pipe()
+    process = PROCESSES.Process(target=write_for_ever, args=(str(path), far_end))
+    process.start()
+    far_end.close()
+    while pipe.recv() < 100:
+        pass
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    told = 100
+    with contextlib.suppress(EOFError):
+        while True:
+            told = pipe.recv()
+    store = SqliteStore(str(path), LAYOUT)
+    pages = store.open()
+    store.close()
+    # The last page may be kept without our being told.
+    assert told <= pages <= told + 1
+    assert_whole(path, pages)
+
+
+def write_for_ever(path: str, pipe: Connection) -> None:
+    store = SqliteStore(path, LAYOUT)
+    store.open()
+    pages = 0
+    while True:
+        pages = add(store, pages)
+        pipe.send(pages)
+
+
+def test_clearing_one_namespace_gives_its_room_back_and_leaves_the_other(path: Path) -> None:
+    one, two = SqliteStore(str(path), LAYOUT), SqliteStore(str(path), OTHER_NAMESPACE)
+    one.open()
+    two.open()
+    for number in range(200):
+        add(one, number)
+    add(two, 0)
+    size = one.info().bytes
+    for _ in range(3):
+        one.clear()
+        for number in range(200):
+            add(one, number)
+    assert one.info().bytes < 1.5 * size
+    assert len(two.find(query(page_number(0), ""))) == 1
+
+
+def test_the_number_of_a_page_is_not_given_again(path: Path) -> None:
+    store = SqliteStore(str(path), LAYOUT)
+    store.open()
+    for number in range(3):
+        add(store, number)
+    for number in (2, 1):
+        assert store.forget(question(number).entry.url_key)
+    assert add(store, 3) == 2
+    assert store._connection is not None
+    assert store._connection.execute("SELECT number FROM pages_1").fetchall() == [(1,), (4,)]
+    store.forget(question(0).entry.url_key)
+    store.forget(question(3).entry.url_key)
+    assert store.info().pages == 0
+    assert add(store, 4) == 1
+    store.close()
+
+
+def test_a_store_without_page_numbers_left_is_full(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SqliteStore(str(path), LAYOUT)
+    store.open()
+    for number in range(3):
+        add(store, number)
+    monkeypatch.setattr("crawldedup.stores.sqlite.store.MAX_PAGES", 4)
+    with pytest.raises(StoreFullError, match="page numbers"):
+        add(store, 3)
+    assert [answer.status for answer in store.check_many([question(0), question(2)])] == [Status.REVISIT] * 2
+    answers = store.check_many([question(0), question(3), question(2)])
+    assert next(answers).status is Status.REVISIT
+    with pytest.raises(StoreFullError, match="page numbers"):
+        next(answers)
+    store.close()
+    assert_whole(path, 3, absent=3)
+
+
+def test_one_that_checks_many_pages_without_a_rest_leaves_others_their_turn(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crawldedup.stores.sqlite.database.BUSY_SECONDS", 1.0)
+    store = SqliteStore(str(path), LAYOUT)
+    store.open()
+    pipe, far_end = PROCESSES.Pipe()
+    process = PROCESSES.Process(target=check_for_ever, args=(str(path), far_end), daemon=True)
+    process.start()
+    far_end.close()
+    assert pipe.recv() == 200
+    try:
+        for number in range(200, 250):
+            add(store, number)
+    finally:
+        process.kill()
+        process.join()
+    store.close()
+    assert_whole(path, 250)
+
+
+def check_for_ever(path: str, pipe: Connection) -> None:
+    store = SqliteStore(path, LAYOUT)
+    store.open()
+    questions = [question(number) for number in range(200)]
+    pipe.send(len(list(store.check_many(questions))))
+    while True:
+        for _ in store.check_many(questions):
+            pass
