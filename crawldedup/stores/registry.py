@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _memory(url: str, layout: Layout) -> Store:
-    from crawldedup.stores.memory import MemoryStore
+    from crawldedup.stores.memory.store import MemoryStore
 
     if url != "memory://":
         raise ConfigurationError(f"the store URL {url!r} is not valid: memory:// takes nothing behind it")
@@ -24,19 +24,19 @@ def _memory(url: str, layout: Layout) -> Store:
 
 
 def _sqlite(url: str, layout: Layout) -> Store:
-    from crawldedup.stores.sqlite import SqliteStore
+    from crawldedup.stores.sqlite.store import SqliteStore
 
     return SqliteStore(sqlite_path(url), layout)
 
 
 def _redis(url: str, layout: Layout) -> Store:
-    from crawldedup.stores.redis import RedisStore
+    from crawldedup.stores.redis.store import RedisStore
 
     return RedisStore(url, layout)
 
 
 def _redis_cluster(url: str, layout: Layout) -> Store:
-    from crawldedup.stores.redis_cluster import ClusterStore
+    from crawldedup.stores.cluster.store import ClusterStore
 
     return ClusterStore(url, layout)
 
@@ -66,6 +66,15 @@ def sqlite_path(url: str) -> str:
 def scheme_of(url: str) -> str:
     """What of a store URL chooses the store."""
     return url.partition("://")[0].lower()
+
+
+def check_store_url(name: str, value: object) -> str:
+    """Return the URL of a store that can be made. Raises ConfigurationError, which begins with `name`."""
+    if not isinstance(value, str) or scheme_of(value) not in _OPENERS or "://" not in value:
+        schemes = ", ".join(f"{scheme}://" for scheme in _OPENERS)
+        shown = shown_url(value) if isinstance(value, str) else value
+        raise ConfigurationError(f"{name} is {shown!r}; it must be a URL with one of the schemes {schemes}")
+    return value
 
 
 def make_store(url: str, layout: Layout) -> Store:

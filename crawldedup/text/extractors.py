@@ -168,6 +168,17 @@ def get_extractor(name: str) -> Extractor:
     )
 
 
+def check_extractor(name: str, value: object) -> str:
+    """Return the name of an extractor that can be made. Raises ConfigurationError, which begins with `name`."""
+    if not isinstance(value, str):
+        raise ConfigurationError(f"{name} is {value!r}; it must be the name of an extractor")
+    try:
+        get_extractor(value)
+    except ConfigurationError as error:
+        raise type(error)(f"{name} is {value!r}: {error}") from error
+    return value
+
+
 def _load(path: str) -> Any:
     module_name, _, attribute = path.rpartition(".")
     try:

@@ -1,0 +1,132 @@
+"""Checks of what users give: each takes a name and a value, and returns the value or raises ConfigurationError.
+
+Each message names the value that was given and what is allowed. A check of a number takes a number; text is
+turned into one by `Option.from_text` first.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from crawldedup.errors import ConfigurationError
+from crawldedup.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    Check = Callable[[str, Any], Any]
+
+_TTL_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_LONGEST_TTL: Final = 100 * 365 * 86400
+_LONGEST_SHOWN: Final = 80
+
+
+def refused(name: str, value: object, allowed: str) -> ConfigurationError:
+    """Return the error for a value that is not allowed."""
+    # The whole of a page would hide what is said about it.
+    return ConfigurationError(f"{name} is {printable(repr(value), _LONGEST_SHOWN)}; it must be {allowed}")
+
+
+def did_you_mean(word: object, allowed: Collection[str]) -> str:
+    """Return "; did you mean 'x'?" for a word close to an allowed one, else an empty string."""
+    close = difflib.get_close_matches(str(word).lower(), allowed, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def text(name: str, value: object) -> str:
+    """Check for a text that is not empty."""
+    if not isinstance(value, str) or not value.strip():
+        raise refused(name, value, "a text that is not empty")
+    return value
+
+
+def flag(name: str, value: object) -> bool:
+    """Check for True or False: "no" would count as true."""
+    if not isinstance(value, bool):
+        raise refused(name, value, "True or False")
+    return value
+
+
+def one_of(*allowed: str) -> Check:
+    """Make a check for one of some words."""
+
+    def check(name: str, value: object) -> str:
+        if not isinstance(value, str) or value not in allowed:
+            raise refused(name, value, " or ".join(map(repr, allowed)) + did_you_mean(value, allowed))
+        return value
+
+    return check
+
+
+def whole(at_least: int, at_most: float = math.inf) -> Check:
+    """Make a check for a whole number within bounds."""
+    allowed = f"a whole number from {at_least:,}" + (f" to {at_most:,}" if at_most < math.inf else "")
+
+    def check(name: str, value: object) -> int:
+        is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        if isinstance(value, bool) or not isinstance(value, int | float) or not is_whole:
+            raise refused(name, value, allowed)
+        if not at_least <= value <= at_most:
+            raise refused(name, value, allowed)
+        return int(value)
+
+    return check
+
+
+def number(allowed: str, accept: Callable[[float], bool]) -> Check:
+    """Make a check for a number that `accept` is true of."""
+
+    def check(name: str, value: object) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not accept(value):
+            raise refused(name, value, f"a number {allowed}")
+        return value
+
+    return check
+
+
+def optional(check: Check) -> Check:
+    """Make a check that lets None pass, too."""
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def namespace(name: str, value: object) -> str:
+    """Check for a name that can be part of a key."""
+    if not isinstance(value, str) or not re.fullmatch(r"[\w.:-]{1,100}", value, re.ASCII):
+        raise refused(name, value, "1 to 100 letters, digits and the signs . _ : -")
+    return value
+
+
+def ttl_seconds(name: str, value: object) -> int | None:
+    """Return the seconds of a time to live: a number of seconds, or "90m", "12h", "30d", "8w"; None means for ever."""
+    if value is None or value == "":
+        return None
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw]?)\s*", str(value))
+    seconds = float(match[1]) * _TTL_UNITS[match[2] or "s"] if match else 0
+    if not 1 <= seconds <= _LONGEST_TTL:
+        raise refused(
+            name,
+            value,
+            f"a number of seconds from 1, or a number with one of the units {', '.join(_TTL_UNITS)}, as in '30d', "
+            "and at most 100 years",
+        )
+    return int(seconds)
+
+
+def patterns(name: str, value: object) -> tuple[re.Pattern[str], ...]:
+    """Compile regular expressions: one, or several in a list, as texts or compiled already."""
+    allowed = "a regular expression or a list of them, none of them empty"
+    compiled = []
+    for expression in value if isinstance(value, list | tuple | set | frozenset) else [value]:
+        if not isinstance(expression, str | re.Pattern) or not isinstance(getattr(expression, "pattern", ""), str):
+            raise refused(name, expression, allowed)
+        try:
+            pattern = re.compile(expression)
+        except re.error as error:
+            raise refused(name, expression, f"{allowed}: {error}") from None
+        if not pattern.pattern:
+            raise refused(name, expression, allowed)
+        compiled.append(pattern)
+    return tuple(compiled)

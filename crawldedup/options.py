@@ -1,0 +1,186 @@
+"""Every option of an index, once: its default, its check and its help.
+
+`Deduplicator`, `AsyncDeduplicator`, the Scrapy settings, both command lines and the settings reference are made from
+`Options`. The Scrapy plugin adds the options of a crawl in a subclass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final, Self, TypedDict
+
+from crawldedup import checks
+from crawldedup.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crawldedup.checks import Check
+
+SCOPES: Final = ("global", "site", "spider")
+DISTINGUISH: Final = ("nothing", "products", "numbers")
+LOWEST_SIMILARITY: Final = 0.5
+LARGEST_INDEX: Final = 10**12
+
+check_similarity: Final = checks.number(
+    f"above {LOWEST_SIMILARITY} and at most 1", lambda value: LOWEST_SIMILARITY < value <= 1
+)
+
+
+def _store(name: str, value: object) -> str:
+    from crawldedup.stores.registry import check_store_url
+
+    return check_store_url(name, value)
+
+
+def _extractor(name: str, value: object) -> str:
+    from crawldedup.text.extractors import check_extractor
+
+    return check_extractor(name, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: how to check a value, and what to tell users.
+
+    `owner` is who takes it: "index" for the library, the command lines and Scrapy; "library" for the library and the
+    command lines alone; "crawl" and "items" for Scrapy alone.
+    `kind` is the type that a text stands for: float, int, bool or str.
+    """
+
+    name: str
+    default: Any
+    check: Check
+    help: str
+    owner: str
+    kind: type
+
+    def from_text(self, text: str) -> Any:
+        """Return what a text from a command line or a setting stands for, unchecked."""
+        if self.kind is bool:
+            return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
+        try:
+            return int(text) if self.kind is int else float(text) if self.kind is float else text
+        except ValueError:
+            return text
+
+
+def option(default: Any, check: Check, help: str, *, owner: str = "index", kind: type = str) -> Any:
+    """Declare an option as a field of `Options`."""
+    return field(default=default, metadata={"check": check, "help": help, "owner": owner, "kind": kind})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of an index, checked. Raises ConfigurationError, which names the option and what it allows."""
+
+    store: str = option(
+        "memory://",
+        _store,
+        "Where pages are remembered: memory://, sqlite:///path, redis://host:port/db, rediss://, unix://, "
+        "redis+sentinel:// or redis+cluster://.",
+    )
+    namespace: str = option("default", checks.namespace, "The name of the index within the store.")
+    scope: str = option(
+        "global",
+        checks.one_of(*SCOPES),
+        "Which pages a page is compared with: all (global), those of its registered domain (site) or those of its "
+        "spider (spider).",
+    )
+    similarity: float = option(
+        0.9,
+        check_similarity,
+        "The Jaccard similarity of word 3-shingles from which on a page is a near duplicate.",
+        kind=float,
+    )
+    recall: float = option(
+        0.98,
+        checks.number("from 0.5 to below 1", lambda value: 0.5 <= value < 1),
+        "The share of near duplicates to find. A higher share costs more probes.",
+        kind=float,
+    )
+    ttl: int | str | None = option(
+        None, checks.ttl_seconds, 'Forget pages that were not seen for this long, as in "30d" or a number of seconds.'
+    )
+    ttl_refresh: bool = option(
+        True,
+        checks.flag,
+        "Count the time to live from the last visit; False counts from when the page was added.",
+        owner="library",
+        kind=bool,
+    )
+    max_pages: int | None = option(
+        None, checks.optional(checks.whole(1)), "Forget the oldest pages beyond this number.", kind=int
+    )
+    store_urls: bool = option(
+        True,
+        checks.flag,
+        "Remember URLs; False keeps 64 bits of each, and verdicts name no original.",
+        owner="library",
+        kind=bool,
+    )
+    extractor: str = option(
+        "trafilatura",
+        _extractor,
+        "What finds the main text: trafilatura, resiliparse, text (all visible text), or the dotted path of your own.",
+    )
+    min_words: int = option(
+        20, checks.whole(1, 1000), "A page with fewer words is thin: only its exact copies are duplicates.", kind=int
+    )
+    distinguish: str = option(
+        "products",
+        checks.one_of(*DISTINGUISH),
+        "Which pages differ however alike they read: different products (products), pages with different numbers, "
+        "too (numbers), or none (nothing).",
+    )
+    expected_pages: int = option(
+        0,
+        checks.whole(0, LARGEST_INDEX),
+        "Search at once as in an index of this many pages, rather than as in one of the present size.",
+        owner="library",
+        kind=int,
+    )
+
+    def __post_init__(self) -> None:
+        """Check every value, and keep what the check returns."""
+        for declared in options_of(type(self)):
+            object.__setattr__(self, declared.name, declared.check(declared.name, getattr(self, declared.name)))
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, object]) -> Self:
+        """Make options of named values. Raises ConfigurationError for a name that is no option, with the closest."""
+        names = [declared.name for declared in options_of(cls)]
+        for name in values:
+            if name not in names:
+                hint = checks.did_you_mean(name, names)
+                raise ConfigurationError(f"there is no option {name!r}{hint or '; options: ' + ', '.join(names)}")
+        return cls(**values)  # type: ignore[arg-type]
+
+
+class OptionValues(TypedDict, total=False):
+    """The types of `Options`, for the keyword arguments of `Deduplicator`; a test holds the two together."""
+
+    namespace: str
+    scope: str
+    similarity: float
+    recall: float
+    ttl: float | str | None
+    ttl_refresh: bool
+    max_pages: int | None
+    store_urls: bool
+    extractor: str
+    min_words: int
+    distinguish: str
+    expected_pages: int
+
+
+def options_of(cls: type[Options] = Options) -> tuple[Option, ...]:
+    """Return the declared options of a class, in order."""
+    return tuple(
+        Option(
+            name=each.name,
+            default=each.default,
+            **{key: each.metadata[key] for key in ("check", "help", "owner", "kind")},
+        )
+        for each in fields(cls)
+    )
