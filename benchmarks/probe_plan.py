@@ -43,7 +43,7 @@ from crawldedup import evaluation
 from crawldedup.errors import CrawlDedupError
 from crawldedup.evaluation.exact import jaccard, words
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, fingerprint
-from crawldedup.queries import QueryMaker
+from crawldedup.queries import QueryBuilder
 from crawldedup.search.decision import key_rule, likelihood_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import PROBE_BUDGET, ProbePlan, prefix_bits, volatile_plan
@@ -195,7 +195,7 @@ class EditRow:
 
 def edit_rows(kind: str, texts: Sequence[list[str]]) -> list[EditRow]:
     """Look for edited texts, both ways round, in indexes of all sizes: by the queries alone, without other pages."""
-    maker = QueryMaker(TwoStage(), "global", PLANNED_SIMILARITY, 0.98, FOR_EVER)
+    maker = QueryBuilder(TwoStage(), "global", PLANNED_SIMILARITY, 0.98, FOR_EVER)
     rows = []
     for similarity in EDIT_SIMILARITIES:
         shift = shift_for(similarity)

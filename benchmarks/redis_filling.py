@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from benchmarks.redis_server import Memory
-    from crawldedup.queries import QueryMaker
+    from crawldedup.queries import QueryBuilder
     from crawldedup.stores.base import Query, Store
     from tests.stores.pages import Page
 
@@ -358,7 +358,7 @@ def contents(server: IndexServer) -> dict[str, Any]:
 class Queries:
     """Questions about pages that are in no index: nothing is asked twice."""
 
-    def __init__(self, maker: QueryMaker, *, urls: bool = True) -> None:
+    def __init__(self, maker: QueryBuilder, *, urls: bool = True) -> None:
         self._maker = maker
         self._urls = urls
         self._drawn = counter(1)

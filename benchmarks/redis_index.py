@@ -54,7 +54,7 @@ from benchmarks.redis_server import OTHER, WARM_UP, Memory, Part, TimeRow, make_
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.evaluation import read_corpus
 from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
-from crawldedup.queries import QueryMaker
+from crawldedup.queries import QueryBuilder
 from crawldedup.search.two_stage import TwoStage
 from crawldedup.stores.base import FOR_EVER, Query, Status
 from crawldedup.stores.memory.store import MemoryStore
@@ -71,7 +71,7 @@ PLANTED_SIMILARITIES = (0.9, 0.93, 0.97)
 COMPUTED_PAGES = 10**9
 
 
-def real_fingerprints(files: Sequence[Path], maker: QueryMaker) -> tuple[list[Fingerprint], list[Fingerprint]]:
+def real_fingerprints(files: Sequence[Path], maker: QueryBuilder) -> tuple[list[Fingerprint], list[Fingerprint]]:
     """Fingerprints of the pages of corpora: of those that are new beside the ones before, and of all."""
     new: list[Fingerprint] = []
     every: list[Fingerprint] = []
@@ -328,8 +328,8 @@ def show_recall(console: Console, rows: Sequence[RecallRow]) -> None:
 # --- the command line -----------------------------------------------------------------------------------------------
 
 
-def query_maker(arguments: argparse.Namespace) -> QueryMaker:
-    return QueryMaker(METHOD, "global", arguments.similarity, arguments.recall, FOR_EVER)
+def query_maker(arguments: argparse.Namespace) -> QueryBuilder:
+    return QueryBuilder(METHOD, "global", arguments.similarity, arguments.recall, FOR_EVER)
 
 
 def numbers(text: str) -> list[int]:

@@ -293,7 +293,7 @@ def main() -> None:
         from crawldedup.scrapy_plugin.signals import page_deduplicated
 
         if task.timed:
-            meter.time_calls(Deduplicator, "judge", "store")
+            meter.time_calls(Deduplicator, "check_fingerprint", "store")
             for method in ("send", "_read"):
                 meter.time_calls(Channel, method, "handing")
         crawler.signals.connect(meter.page_deduplicated, page_deduplicated)

@@ -295,7 +295,7 @@ def run(words: Words, deduplicator: Deduplicator, pages: int, workers: int, minu
         template = site.template(number)
         url = f"https://site.example/{template.replace(' ', '-')}/{number}.html"
         started = time.perf_counter()
-        verdict = deduplicator.judge(url, page)
+        verdict = deduplicator.check_fingerprint(url, page)
         seconds = time.perf_counter() - started
         for stretch in (outcome.stretches[number * STRETCHES // pages], outcome.templates[template]):
             stretch.candidates.append(verdict.candidates)

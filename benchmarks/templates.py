@@ -246,7 +246,7 @@ class Judge:
         compared.similarities.append(jaccard(shingles(one.main), shingles(other.main)))
         self._pairs += 1
         verdicts = [
-            self._dedup.judge(url, self.fingerprint(page), scope_key=str(self._pairs))
+            self._dedup.check_fingerprint(url, self.fingerprint(page), scope_key=str(self._pairs))
             for url, page in (("https://one.example/", one), ("https://other.example/", other))
         ]
         compared.flagged.append(verdicts[-1].is_duplicate)

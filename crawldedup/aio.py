@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from crawldedup.deduplicator import Moved, OnUnreadable, Progress
+    from crawldedup.deduplicator import CopyResult, OnUnreadable, Progress
     from crawldedup.files import FileName
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.page_input import PageInput
@@ -65,8 +65,8 @@ class AsyncDeduplicator:
         scope_key: str | None = None,
     ) -> Verdict:
         """See `Deduplicator.check`."""
-        page = await self.read(html, text, encoding)
-        return await self._ask(lambda: self._dedup.judge(url, page, identity=identity, scope_key=scope_key))
+        page = await self.fingerprint(html=html, text=text, encoding=encoding)
+        return await self._ask(lambda: self._dedup.check_fingerprint(url, page, identity=identity, scope_key=scope_key))
 
     async def check_many(
         self,
@@ -133,7 +133,7 @@ class AsyncDeduplicator:
     async def _fingerprint_of(self, page: PageInput) -> Fingerprint:
         if page.fingerprint is not None:
             return page.fingerprint
-        return await self.read(page.html, page.text, page.encoding)
+        return await self.fingerprint(html=page.html, text=page.text, encoding=page.encoding)
 
     async def _judge_all(self, pages: list[PageInput]) -> tuple[deque[Verdict], Exception | None]:
         """The verdicts up to the first error, and that."""
@@ -179,22 +179,24 @@ class AsyncDeduplicator:
         """See `Deduplicator.export_to`; other questions wait until it is done."""
         return await self._ask(lambda: self._dedup.export_to(file, progress=progress))
 
-    async def import_from(self, file: FileName, *, progress: Progress | None = None) -> Moved:
+    async def import_from(self, file: FileName, *, progress: Progress | None = None) -> CopyResult:
         """See `Deduplicator.import_from`; other questions wait until it is done."""
         return await self._ask(lambda: self._dedup.import_from(file, progress=progress))
 
-    async def copy_to(self, other: AsyncDeduplicator, *, progress: Progress | None = None) -> Moved:
+    async def copy_to(self, other: AsyncDeduplicator, *, progress: Progress | None = None) -> CopyResult:
         """See `Deduplicator.copy_to`; other questions wait until it is done."""
         return await self._ask(lambda: self._dedup.copy_to(other._dedup, progress=progress))
 
-    async def read(
-        self, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None
+    async def fingerprint(
+        self, *, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None
     ) -> Fingerprint:
-        """See `Deduplicator.read`."""
+        """See `Deduplicator.fingerprint`."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._readers, self._dedup.read, html, text, encoding)
+        return await loop.run_in_executor(
+            self._readers, lambda: self._dedup.fingerprint(html=html, text=text, encoding=encoding)
+        )
 
-    async def judge(
+    async def check_fingerprint(
         self,
         url: str,
         page: Fingerprint,
@@ -205,9 +207,9 @@ class AsyncDeduplicator:
         canonical: str | None = None,
         remember: bool = True,
     ) -> Verdict:
-        """See `Deduplicator.judge`."""
+        """See `Deduplicator.check_fingerprint`."""
         return await self._ask(
-            lambda: self._dedup.judge(
+            lambda: self._dedup.check_fingerprint(
                 url,
                 page,
                 identity=identity,

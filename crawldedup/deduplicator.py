@@ -25,7 +25,7 @@ from crawldedup.fingerprinting.fingerprint import MIN_WORDS, Fingerprint
 from crawldedup.page import PageReader
 from crawldedup.page_input import PageInput
 from crawldedup.portable import export_index, opened_index
-from crawldedup.queries import QueryMaker
+from crawldedup.queries import QueryBuilder
 from crawldedup.stores.base import MAX_KEYS, Layout, Retention, shown_url
 from crawldedup.stores.registry import make_store, scheme_of
 
@@ -48,7 +48,7 @@ BATCH_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class CopyResult:
     """What an import or a copy has done: `pages` that came, and how many of them were not known and so `added`."""
 
     pages: int
@@ -119,7 +119,7 @@ class Deduplicator:
         self.reader = PageReader(extractor, min_words, method=method, weighting=weighting, distinguish=distinguish)
         comparison = self.reader.method
         self._retention = Retention(parse_ttl(ttl), ttl_refresh, check_max_pages(max_pages))
-        self._queries = QueryMaker(comparison, scope, similarity, recall, self._retention, expected_pages, store_urls)
+        self._queries = QueryBuilder(comparison, scope, similarity, recall, self._retention, expected_pages, store_urls)
         self._layout = Layout(
             namespace=namespace,
             profile=self.reader.profile,
@@ -128,7 +128,7 @@ class Deduplicator:
         )
         self._store = make_store(store, self._layout)
         self.answers_at_once = scheme_of(store) == "memory" and comparison.max_keys <= MAX_KEYS
-        """Whether `judge` waits for nothing but the processor, and for that a fraction of a millisecond."""
+        """Whether `check_fingerprint` waits for nothing but the processor, and for that a fraction of a millisecond."""
         self._place = f"the namespace {namespace!r} of {shown_url(store)}"
         self._pages = 0
         self._is_open = False
@@ -159,7 +159,7 @@ class Deduplicator:
     def look(self) -> None:
         """Connect as far as it takes to look at the index: no crawl is joined, and nothing is begun.
 
-        Raises as `open` does. `judge(remember=False)`, `find` and the like do so by themselves.
+        Raises as `open` does. `check_fingerprint(remember=False)`, `find` and the like do so by themselves.
         """
         if not self._is_open and time.monotonic() >= self._next_look:
             self._pages = self._store.look()
@@ -188,10 +188,10 @@ class Deduplicator:
         a revisit, never a duplicate. Raises PageError for a page that cannot be read, and StoreError.
         """
         check_address(url, identity, scope_key)
-        page = self.read(html, text, encoding)
-        return self.judge(url, page, identity=identity, scope_key=scope_key)
+        page = self.fingerprint(html=html, text=text, encoding=encoding)
+        return self.check_fingerprint(url, page, identity=identity, scope_key=scope_key)
 
-    def judge(
+    def check_fingerprint(
         self,
         url: str,
         page: Fingerprint,
@@ -212,7 +212,9 @@ class Deduplicator:
         check_address(url, identity, scope_key)
         check_text("canonical", canonical, optional=True)
         if not isinstance(page, Fingerprint):
-            raise ConfigurationError(f"page is a {type(page).__name__}; it must be a Fingerprint, as `read` makes one")
+            raise ConfigurationError(
+                f"page is a {type(page).__name__}; it must be a Fingerprint, as `Deduplicator.fingerprint` makes one"
+            )
         if remember:
             self.open()
             self._beat_if_due()
@@ -220,18 +222,18 @@ class Deduplicator:
             self.look()
         query = self._query(url, page, identity, scope_key, similarity)
         if canonical is not None:
-            lenient = self._query(url, page, identity, scope_key, self._queries.lowered(similarity))
+            lenient = self._query(url, page, identity, scope_key, self._queries.canonical_threshold(similarity))
             original = self._queries.url_key(canonical, scope_key=self._queries.scope_key_of(url, scope_key))
             if any(record.url_key == original for record in self._store.find(lenient)):
                 query = lenient
         if not remember:
-            return self._queries.outlook(url, page, query, self._store.find(query))
+            return self._queries.preview(url, page, query, self._store.find(query))
         return self._verdict(url, page, query, self._store.check_and_add(query))
 
     def plan_task(self, similarity: float | None = None) -> PlanTask:
-        """What to plan a page for that `judge` will be asked about now, with this `similarity`.
+        """What to plan a page for that `check_fingerprint` will be asked about now, with this `similarity`.
 
-        For `PageReader.plan_ahead`, which spares `judge` that work. Any thread may ask.
+        For `PageReader.plan_ahead`, which spares `check_fingerprint` that work. Any thread may ask.
         """
         return self._queries.plan_task(similarity, self._pages)
 
@@ -283,7 +285,9 @@ class Deduplicator:
                 if not isinstance(page, PageInput):
                     raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a PageInput")
                 try:
-                    fingerprint = page.fingerprint or self.read(page.html, page.text, page.encoding)
+                    fingerprint = page.fingerprint or self.fingerprint(
+                        html=page.html, text=page.text, encoding=page.encoding
+                    )
                 except PageError as error:
                     if not skip:
                         raise
@@ -309,7 +313,7 @@ class Deduplicator:
     ) -> list[Match]:
         """Remembered pages that resemble this one, best first; changes nothing. `url` gives a site scope its site."""
         check_address(url, None, scope_key)
-        page = self.read(html, text, encoding)
+        page = self.fingerprint(html=html, text=text, encoding=encoding)
         self.look()
         query = self._queries.query(url, page, pages=self._pages, scope_key=scope_key, similarity=similarity)
         matches = [self._queries.match(page, query, record) for record in self._store.find(query)]
@@ -364,7 +368,7 @@ class Deduplicator:
         batches = _counted(self._store.records(), self._pages, progress)
         return export_index(file, self._layout, batches, pages=self._pages)
 
-    def import_from(self, file: FileName, *, progress: Progress | None = None) -> Moved:
+    def import_from(self, file: FileName, *, progress: Progress | None = None) -> CopyResult:
         """Add the pages of a file that `export_to` wrote, with their times and copies, but for those known already.
 
         `file` is a path or a binary stream. Nothing is compared, so what was kept stays kept. Of a file that turns out
@@ -375,7 +379,7 @@ class Deduplicator:
         with opened_index(file, self._layout) as (header, batches):
             return self._load(_counted(batches, header.pages, progress))
 
-    def copy_to(self, other: Deduplicator, *, progress: Progress | None = None) -> Moved:
+    def copy_to(self, other: Deduplicator, *, progress: Progress | None = None) -> CopyResult:
         """Add the pages of this index to another, as an export and an import would.
 
         Raises ProfileMismatchError unless both were made with the same settings.
@@ -387,14 +391,14 @@ class Deduplicator:
         self.look()
         return other._load(_counted(self._store.records(), self._pages, progress))
 
-    def _load(self, batches: Iterable[Records]) -> Moved:
+    def _load(self, batches: Iterable[Records]) -> CopyResult:
         self.open()
         pages = added = 0
         for records in batches:
             pages += len(records)
             added += self._store.load([self._queries.placed(record) for record in records])
         self._pages += added
-        return Moved(pages, added)
+        return CopyResult(pages, added)
 
     def info(self) -> StoreInfo:
         """Pages, bytes, tables, profile and namespace of the index."""
@@ -402,7 +406,7 @@ class Deduplicator:
         return self._store.info()
 
     def heartbeat(self) -> None:
-        """Say that this crawler is still at work. `judge` does so by itself; call this while idle for long.
+        """Say that this crawler is still at work. `check_fingerprint` does so by itself; call this while idle for long.
 
         One that has only looked is at no work, and says nothing.
         """
@@ -430,8 +434,8 @@ class Deduplicator:
         self._pages = answer.pages
         return self._queries.verdict(url, page, query, answer)
 
-    def read(
-        self, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None
+    def fingerprint(
+        self, *, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None
     ) -> Fingerprint:
         """The first half of `check`: the page's fingerprint, from either `html` or `text`. Raises PageError."""
         check_body(html, text, encoding)

@@ -13,8 +13,8 @@ from crawldedup.fingerprinting.fingerprint import Fingerprint
 class PageInput:
     """A page as `html` (with its declared `encoding`), as `text`, or as a `fingerprint` made elsewhere.
 
-    The rest is as in `Deduplicator.judge`. Raises ConfigurationError unless exactly one of the three is given, and
-    everything is of its type.
+    The rest is as in `Deduplicator.check_fingerprint`. Raises ConfigurationError unless exactly one of the three is
+    given, and everything is of its type.
     """
 
     url: str
@@ -35,5 +35,5 @@ class PageInput:
         elif not isinstance(self.fingerprint, Fingerprint):
             raise ConfigurationError(
                 f"the page {self.url!r} has a fingerprint that is a {type(self.fingerprint).__name__}; take what "
-                f"`Deduplicator.read` or `crawldedup.fingerprint` made"
+                f"`Deduplicator.fingerprint` or `crawldedup.fingerprint` made"
             )

@@ -38,7 +38,7 @@ CANONICAL_MARGIN: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class QueryMaker:
+class QueryBuilder:
     """What one user wants to know of a page: compared with whose pages, from which similarity on, how surely.
 
     Ranges are planned for an index of `expected_pages` pages at least.
@@ -70,7 +70,7 @@ class QueryMaker:
         scope_key: str | None = None,
         similarity: float | None = None,
     ) -> Query:
-        """The question about one page, for an index of about `pages` pages; the rest as in `Deduplicator.judge`."""
+        """Return the question about one page for an index of about `pages` pages."""
         if similarity is None:
             similarity = self.similarity
         else:
@@ -128,7 +128,7 @@ class QueryMaker:
             return replace(record, place=salt.number)
         return replace(record, place=UNKNOWN_PLACE)
 
-    def lowered(self, similarity: float | None) -> float:
+    def canonical_threshold(self, similarity: float | None) -> float:
         """The similarity that is enough for a page that names its original."""
         wanted = self.similarity if similarity is None else similarity
         return max(wanted - CANONICAL_MARGIN, min(wanted, LOWEST_SIMILARITY + 0.01))
@@ -168,7 +168,7 @@ class QueryMaker:
             self.crowding.learn(query.entry.keys, answer.candidates, query.max_candidates)
         return self._verdict(url, page, query, answer)
 
-    def outlook(self, url: str, page: Fingerprint, query: Query, records: Sequence[Record]) -> Verdict:
+    def preview(self, url: str, page: Fingerprint, query: Query, records: Sequence[Record]) -> Verdict:
         """What the store would answer for the page, judged by the records that were found of it, nearest first."""
         own = [record for record in records if record.url_key == query.entry.url_key]
         record = next(iter([*own, *records]), None)

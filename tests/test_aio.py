@@ -36,11 +36,11 @@ def test_every_call_takes_the_same_arguments(name: str) -> None:
 def test_a_page_is_judged_without_being_remembered(store_url: str) -> None:
     async def work() -> None:
         async with AsyncDeduplicator(store_url) as dedup:
-            page = await dedup.read(None, TEXT, None)
-            looked = [await dedup.judge(url, page, remember=False) for url in (A, B)]
+            page = await dedup.fingerprint(text=TEXT)
+            looked = [await dedup.check_fingerprint(url, page, remember=False) for url in (A, B)]
             assert [str(verdict.kind) for verdict in looked] == ["new", "new"]
-            await dedup.judge(A, page)
-            verdict = await dedup.judge(B, page, remember=False)
+            await dedup.check_fingerprint(A, page)
+            verdict = await dedup.check_fingerprint(B, page, remember=False)
             assert (str(verdict.kind), verdict.original, verdict.copies) == ("exact_duplicate", A, 1)
             assert (await dedup.info()).pages == 1
 
@@ -51,8 +51,8 @@ def test_a_page_is_judged_without_being_remembered(store_url: str) -> None:
 def test_a_page_that_names_its_original_is_judged_with_it(store_url: str, canonical: str | None, kind: str) -> None:
     async def work() -> None:
         async with AsyncDeduplicator(store_url) as dedup:
-            await dedup.judge(A, fingerprint(text=TEXT))
-            verdict = await dedup.judge(B, fingerprint(text=edited(13)), canonical=canonical)
+            await dedup.check_fingerprint(A, fingerprint(text=TEXT))
+            verdict = await dedup.check_fingerprint(B, fingerprint(text=edited(13)), canonical=canonical)
             assert str(verdict.kind) == kind
 
     asyncio.run(work())

@@ -141,10 +141,10 @@ class TestVerdicts:
         dedup = Deduplicator(similarity=0.9)
         dedup.check(A, text=TEXT)
         page = dedup.reader.read_text(edited(TEXT, 10))
-        assert dedup.judge(B, page, similarity=0.75).is_duplicate
-        assert dedup.judge(C, page).kind is Kind.NEW
+        assert dedup.check_fingerprint(B, page, similarity=0.75).is_duplicate
+        assert dedup.check_fingerprint(C, page).kind is Kind.NEW
         with pytest.raises(ConfigurationError, match="similarity is 2"):
-            dedup.judge(C, page, similarity=2)
+            dedup.check_fingerprint(C, page, similarity=2)
 
     def test_pages_not_seen_for_the_time_to_live_are_new_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = [1e9]
@@ -171,7 +171,7 @@ class TestFindAndForget:
     def test_find_gives_matches_best_first_and_changes_nothing(self, store_url: str) -> None:
         with Deduplicator(store_url) as dedup:
             for url, text in ((A, edited(TEXT, 4)), (B, OTHER), (C, TEXT)):
-                dedup.judge(url, dedup.reader.read_text(text), similarity=1)
+                dedup.check_fingerprint(url, dedup.reader.read_text(text), similarity=1)
             for _ in range(2):
                 found = dedup.find(text=TEXT)
                 assert [(match.url, match.exact, match.copies) for match in found] == [(C, True, 0), (A, False, 0)]
@@ -247,9 +247,9 @@ class TestManyPages:
     def test_the_verdicts_are_those_of_single_checks(self, store_url: str, batch: int) -> None:
         with Deduplicator(store_url, namespace="a") as one, Deduplicator(store_url, namespace="b") as two:
             singly = [
-                one.judge(
+                one.check_fingerprint(
                     page.url,
-                    page.fingerprint or one.read(page.html, page.text, page.encoding),
+                    page.fingerprint or one.fingerprint(html=page.html, text=page.text, encoding=page.encoding),
                     identity=page.identity,
                     scope_key=page.scope_key,
                     similarity=page.similarity,
@@ -516,7 +516,9 @@ class TestSharing:
 
         def crawl(name: str) -> None:
             start.wait()
-            kinds.extend([dedup.judge(f"{A}/{name}/{number}", page).kind for number, page in enumerate(pages)])
+            kinds.extend(
+                [dedup.check_fingerprint(f"{A}/{name}/{number}", page).kind for number, page in enumerate(pages)]
+            )
 
         threads = [threading.Thread(target=crawl, args=(name,)) for name in "abcd"]
         for thread in threads:
@@ -539,8 +541,8 @@ class TestLife:
     def test_looking_begins_no_index_and_joins_no_crawl(self, shared_backend: Backend, tmp_path: Path) -> None:
         def look() -> tuple[list[str], Kind, int]:
             with contextlib.closing(Deduplicator(shared_backend.url, ttl="1d")) as dedup:
-                page = dedup.read(None, TEXT, None)
-                verdict = dedup.judge(A, page, remember=False)
+                page = dedup.fingerprint(text=TEXT)
+                verdict = dedup.check_fingerprint(A, page, remember=False)
                 dedup.prune()
                 return [match.url for match in dedup.find(text=TEXT)], verdict.kind, dedup.export_to(tmp_path / "pages")
 

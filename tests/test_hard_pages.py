@@ -737,7 +737,7 @@ def test_repetition_makes_no_two_pages_alike(distinguish: str) -> None:
     with Deduplicator(distinguish=distinguish) as dedup:
         for name, text in REPETITIVE.items():
             assert dedup.check(f"https://spam.example/{name}", text=text).kind is Kind.NEW, name
-        prints = [dedup.read(None, text, None) for text in REPETITIVE.values()]
+        prints = [dedup.fingerprint(text=text) for text in REPETITIVE.values()]
     for number, one in enumerate(prints):
         for other in prints[:number]:
             assert one.search != other.search

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 HTML = b"<p>" + b"some words of a page " * 20
-FINGERPRINT = Deduplicator().read(html=HTML)
+FINGERPRINT = Deduplicator().fingerprint(html=HTML)
 
 
 @pytest.mark.parametrize(
@@ -39,8 +39,8 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "html is 5": lambda dedup: dedup.check("u", html=5),
     "encoding is 5": lambda dedup: dedup.check("u", html=HTML, encoding=5),
     "scope_key is 5": lambda dedup: dedup.check("u", html=HTML, scope_key=5),
-    "canonical is 5": lambda dedup: dedup.judge("u", FINGERPRINT, canonical=5),
-    "page is a str": lambda dedup: dedup.judge("u", "x"),
+    "canonical is 5": lambda dedup: dedup.check_fingerprint("u", FINGERPRINT, canonical=5),
+    "page is a str": lambda dedup: dedup.check_fingerprint("u", "x"),
     "page is a NoneType": lambda dedup: dedup.forget(None),
     "identity is 5": lambda dedup: dedup.forget("u", identity=5),
     "url is 5": lambda dedup: dedup.find(html=HTML, url=5),

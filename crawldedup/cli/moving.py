@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from crawldedup.deduplicator import Deduplicator, Moved
+    from crawldedup.deduplicator import CopyResult, Deduplicator
 
 _STANDARD = "-"
 
@@ -93,7 +93,7 @@ def _require_pages(dedup: Deduplicator, options: Namespace) -> None:
         raise ConfigurationError(f"the namespace {options.namespace!r} holds no page: there is nothing to copy")
 
 
-def _print_moved(options: Namespace, out: Console, moved: Moved) -> int:
+def _print_moved(options: Namespace, out: Console, moved: CopyResult) -> int:
     if options.json:
         print_json(out, asdict(moved))
     else:

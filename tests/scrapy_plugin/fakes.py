@@ -117,8 +117,8 @@ class FakeDeduplicator:
     def close(self) -> None:
         self.calls.append("close")
 
-    def judge(self, url: str, fingerprint: str, **rules: object) -> Verdict:
-        self._call("judge")
+    def check_fingerprint(self, url: str, fingerprint: str, **rules: object) -> Verdict:
+        self._call("check_fingerprint")
         self.judged.append({"url": url, **rules})
         urls = self._seen.setdefault(fingerprint.lower(), [])
         if url in urls:

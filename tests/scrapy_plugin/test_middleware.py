@@ -383,7 +383,7 @@ def test_under_inspection_nothing_is_remembered_dropped_or_closed(caplog: pytest
     assert not any(call["remember"] for call in crawl.store.judged)
     assert crawl.crawler.engine.closed == []
     # After each look it leaves: a shell that stays would make one crawl of those that come and go meanwhile.
-    assert crawl.store.calls == ["judge", "close"] * 4 + ["close"]
+    assert crawl.store.calls == ["check_fingerprint", "close"] * 4 + ["close"]
     assert "https://e.com/b is near duplicate (0.97) of https://e.com/a" in caplog.text
     assert "https://e.com/d is new" in caplog.text
     assert "Namespace news" in caplog.text
@@ -416,12 +416,12 @@ def test_a_store_that_is_down_costs_no_page_and_no_time(caplog: pytest.LogCaptur
         crawl.store.errors = [DOWN, DOWN]
         for path in "abc":
             assert (await crawl.page(path, "text"))[1] is not None
-        assert crawl.store.calls.count("judge") == 1
+        assert crawl.store.calls.count("check_fingerprint") == 1
         crawl.now = 0.5
         assert (await crawl.page("d", "text"))[1] is not None
         crawl.now = 1.4
         assert (await crawl.page("e", "text"))[1] is not None
-        assert crawl.store.calls.count("judge") == 2
+        assert crawl.store.calls.count("check_fingerprint") == 2
         crawl.now = 1.5
         await crawl.page("f", "text")
         await crawl.page("g", "text")

@@ -15,7 +15,7 @@ def test_a_plan_moves_with_its_page(spec: str) -> None:
     method, task = dedup.reader.method, dedup.plan_task()
     salt = salt_of("example.com", method.signature_bytes)
     for seed in range(20):
-        page = dedup.read(text=" ".join(text_of(seed)))
+        page = dedup.fingerprint(text=" ".join(text_of(seed)))
         how = {"similarity": task.similarity, "recall": task.recall, "pages": task.pages}
         moved = method.plan(page, page.search, page.verify, **how).moved(  # type: ignore[arg-type]
             [table.key_of(salt.number, salt.signature) for table in method.tables]
@@ -33,24 +33,24 @@ def test_verdicts_are_the_same_with_plans_made_ahead(spec: str, scope: str) -> N
     planned, unplanned = (Deduplicator(method=spec, scope=scope) for _ in range(2))
     for seed in range(60):
         words = text_of(seed // 3)
-        page = planned.read(text=" ".join(edited(words) if seed % 3 else words))
+        page = planned.fingerprint(text=" ".join(edited(words) if seed % 3 else words))
         ahead = planned.reader.plan_ahead(page, planned.plan_task())
         url = f"http://site{seed % 2}.example/{seed}"
-        assert planned.judge(url, ahead) == unplanned.judge(url, page)
+        assert planned.check_fingerprint(url, ahead) == unplanned.check_fingerprint(url, page)
 
 
 def test_a_plan_that_fits_is_used_and_another_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     dedup = Deduplicator(scope="site")
-    page = dedup.read(text=" ".join(text_of(1)))
+    page = dedup.fingerprint(text=" ".join(text_of(1)))
     ahead = dedup.reader.plan_ahead(page, dedup.plan_task())
     asked: list[object] = []
     plan = type(dedup.reader.method).plan
     monkeypatch.setattr(
         type(dedup.reader.method), "plan", lambda *page, **task: asked.append(task) or plan(*page, **task)
     )
-    dedup.judge("http://a.example/", ahead)
+    dedup.check_fingerprint("http://a.example/", ahead)
     assert asked == []
-    dedup.judge("http://b.example/", ahead, similarity=0.8)
+    dedup.check_fingerprint("http://b.example/", ahead, similarity=0.8)
     assert asked == [{"similarity": 0.8, "recall": 0.98, "pages": 1}]
 
 
@@ -64,5 +64,5 @@ def test_a_task_is_the_same_until_an_index_has_doubled() -> None:
 
 def test_a_page_for_its_exact_copies_needs_no_plan() -> None:
     dedup = Deduplicator()
-    thin = dedup.read(text="a few words")
+    thin = dedup.fingerprint(text="a few words")
     assert dedup.reader.plan_ahead(thin, dedup.plan_task()).planned is None

@@ -209,7 +209,7 @@ class Offer:
 
 def ask(dedup: Deduplicator, offer: Offer) -> Verdict:
     """The way every user asks."""
-    return dedup.judge(offer.url, offer.page)
+    return dedup.check_fingerprint(offer.url, offer.page)
 
 
 def ask_carelessly(dedup: Deduplicator, offer: Offer) -> Verdict:
@@ -218,10 +218,10 @@ def ask_carelessly(dedup: Deduplicator, offer: Offer) -> Verdict:
     The promise is broken on purpose, to see that the judge notices.
     """
     if dedup.find(text=offer.text):
-        return dedup.judge(offer.url, offer.page)
+        return dedup.check_fingerprint(offer.url, offer.page)
     time.sleep(0.002)
     # At this similarity only an exact copy is a duplicate, so the page is remembered whatever came meanwhile.
-    return dedup.judge(offer.url, offer.page, similarity=1.0)
+    return dedup.check_fingerprint(offer.url, offer.page, similarity=1.0)
 
 
 def offers_of(contents: Sequence[Content], copies: int) -> list[Offer]:

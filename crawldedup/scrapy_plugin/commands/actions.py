@@ -150,7 +150,7 @@ def _check(job: Job) -> int:
             url = named.source.url
             with found.counted(url):
                 page = named.source.read(dedup.reader)
-                verdict = dedup.judge(
+                verdict = dedup.check_fingerprint(
                     url, page, scope_key=job.scope_key(url), canonical=named.canonical, remember=job.remember
                 )
                 if job.json:

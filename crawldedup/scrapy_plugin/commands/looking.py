@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from crawldedup.arguments import parse_ttl
-from crawldedup.queries import QueryMaker
+from crawldedup.queries import QueryBuilder
 from crawldedup.scrapy_plugin.middleware import deduplicator_for
 from crawldedup.search.model import accept_threshold
 from crawldedup.search.two_stage import TwoStage
@@ -61,7 +61,7 @@ class LookOnly:
         self._settings = settings
         method = self.reader.method
         retention = Retention(parse_ttl(settings.ttl), settings.ttl_refresh, settings.max_pages)
-        self._queries = QueryMaker(method, settings.scope, settings.similarity, settings.recall, retention)
+        self._queries = QueryBuilder(method, settings.scope, settings.similarity, settings.recall, retention)
         layout = Layout(
             namespace=settings.namespace,
             profile=self.reader.profile,
@@ -79,7 +79,7 @@ class LookOnly:
         self._store.close()
 
     def look(self, url: str, page: Fingerprint, *, scope_key: str, canonical: str | None = None) -> Look:
-        """Judge a page; the arguments as in `Deduplicator.judge`. Raises StoreError."""
+        """Judge a page; the arguments as in `Deduplicator.check_fingerprint`. Raises StoreError."""
         similarity = self._similarity(url, page, scope_key, canonical)
         query = self._query(url, page, scope_key, similarity)
         records = self._store.find(_for_all_candidates(query))
@@ -89,14 +89,14 @@ class LookOnly:
             for record, cost in zip(records, costs, strict=True)
         )
         accepted = [record for record, candidate in zip(records, candidates, strict=True) if candidate.accepted]
-        verdict = replace(self._queries.outlook(url, page, query, accepted), candidates=len(records))
+        verdict = replace(self._queries.preview(url, page, query, accepted), candidates=len(records))
         threshold = self._threshold(page, similarity)
         return Look(verdict, self._pages, similarity, query.rule.limit, threshold, candidates)
 
     def _similarity(self, url: str, page: Fingerprint, scope_key: str, canonical: str | None) -> float:
-        """As `Deduplicator.judge` takes it for a page that names its original."""
+        """As `Deduplicator.check_fingerprint` takes it for a page that names its original."""
         if canonical is not None:
-            lowered = self._queries.lowered(None)
+            lowered = self._queries.canonical_threshold(None)
             original = self._queries.url_key(canonical, scope_key=scope_key)
             found = self._store.find(self._query(url, page, scope_key, lowered))
             if any(record.url_key == original for record in found):

@@ -47,11 +47,13 @@ class StoreCalls:
     def judge(
         self, url: str, fingerprint: Fingerprint, *, canonical: Callable[[], str | None] = lambda: None, **rules: Any
     ) -> Pending[Verdict]:
-        """Look and remember; `rules` are the keyword arguments of `Deduplicator.judge`.
+        """Look and remember; `rules` are the keyword arguments of `Deduplicator.check_fingerprint`.
 
         `canonical` is asked where the store is, for it may have to parse the page's head.
         """
-        return self._guarded(lambda: self._deduplicator.judge(url, fingerprint, canonical=canonical(), **rules))
+        return self._guarded(
+            lambda: self._deduplicator.check_fingerprint(url, fingerprint, canonical=canonical(), **rules)
+        )
 
     def plan_task(self, similarity: float | None) -> PlanTask:
         """See `Deduplicator.plan_task`."""

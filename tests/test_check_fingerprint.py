@@ -1,4 +1,4 @@
-"""What `Deduplicator.judge` does beyond what `check` does, on every kind of store."""
+"""What `Deduplicator.check_fingerprint` does beyond what `check` does, on every kind of store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_looking_gives_the_verdict_and_changes_nothing(store_url: str) -> None:
     with Deduplicator(store_url) as dedup:
 
         def look(url: str, text: str) -> tuple[Kind, str | None, int, bool]:
-            verdict = dedup.judge(url, dedup.read(None, text, None), remember=False)
+            verdict = dedup.check_fingerprint(url, dedup.fingerprint(text=text), remember=False)
             return verdict.kind, verdict.original, verdict.copies, verdict.changed
 
         assert look(A, TEXT) == (Kind.NEW, None, 0, False)
@@ -59,7 +59,9 @@ def test_less_is_enough_for_a_page_that_names_its_original(store_url: str) -> No
     with Deduplicator(store_url) as dedup:
 
         def kind(url: str, text: str, canonical: str | None, **rules: float) -> Kind:
-            return dedup.judge(url, dedup.read(None, text, None), canonical=canonical, remember=False, **rules).kind
+            return dedup.check_fingerprint(
+                url, dedup.fingerprint(text=text), canonical=canonical, remember=False, **rules
+            ).kind
 
         dedup.check(A, text=TEXT)
         assert kind(B, HALF_ALIKE, None) is Kind.NEW
@@ -69,22 +71,22 @@ def test_less_is_enough_for_a_page_that_names_its_original(store_url: str) -> No
         assert kind(B, UNLIKE, A) is Kind.NEW
         assert kind(B, ALIKE, C) is Kind.NEAR_DUPLICATE
         assert kind(A, HALF_ALIKE, B) is Kind.NEW
-        dedup.judge(B, dedup.read(None, HALF_ALIKE, None), canonical=A)
+        dedup.check_fingerprint(B, dedup.fingerprint(text=HALF_ALIKE), canonical=A)
         assert dedup.info().pages == 1
 
 
 def test_what_a_page_names_is_looked_for_in_its_own_scope() -> None:
     with Deduplicator(scope="site") as dedup:
         dedup.check(A, text=TEXT)
-        page = dedup.read(None, HALF_ALIKE, None)
-        assert dedup.judge("https://www.e.com/b", page, canonical=A, remember=False).is_duplicate
-        assert not dedup.judge("https://other.com/b", page, canonical=A, remember=False).is_duplicate
+        page = dedup.fingerprint(text=HALF_ALIKE)
+        assert dedup.check_fingerprint("https://www.e.com/b", page, canonical=A, remember=False).is_duplicate
+        assert not dedup.check_fingerprint("https://other.com/b", page, canonical=A, remember=False).is_duplicate
 
 
 @pytest.mark.parametrize("similarity", [0.505, 0.55, 0.6])
 def test_the_lowest_similarities_have_a_lower_one_too(similarity: float) -> None:
     with Deduplicator(similarity=similarity) as dedup:
-        page = dedup.read(None, TEXT, None)
-        assert dedup.judge(B, page, canonical=A).kind is Kind.NEW
+        page = dedup.fingerprint(text=TEXT)
+        assert dedup.check_fingerprint(B, page, canonical=A).kind is Kind.NEW
         with pytest.raises(ConfigurationError, match="similarity is 7"):
-            dedup.judge(B, page, canonical=A, similarity=7)
+            dedup.check_fingerprint(B, page, canonical=A, similarity=7)
