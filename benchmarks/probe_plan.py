@@ -44,7 +44,7 @@ from crawldedup.errors import CrawlDedupError
 from crawldedup.evaluation.exact import jaccard, words
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, fingerprint
 from crawldedup.queries import QueryBuilder
-from crawldedup.search.decision import key_rule, likelihood_rule
+from crawldedup.search.decision import likelihood_prefilter, likelihood_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import PROBE_BUDGET, ProbePlan, prefix_bits, volatile_plan
 from crawldedup.search.two_stage import KEPT, TABLES, TwoStage
@@ -404,7 +404,7 @@ def random_query(generator: np.random.Generator, prefix: int, probes: int) -> Qu
         entry=Entry("", url_key, search, signature, digest & DIGEST_MASK, LAYOUT.keys(search, signature)),
         plan=plan(weights, prefix=prefix, similarity=PLANNED_SIMILARITY, budget=probes),
         rule=likelihood_rule(generator.standard_normal(VERIFY_BITS).astype(np.float32), 0.86),
-        key_rule=key_rule(weights, search_similarity(PLANNED_SIMILARITY), KEPT),
+        prefilter=likelihood_prefilter(weights, search_similarity(PLANNED_SIMILARITY), KEPT),
     )
 
 

@@ -25,7 +25,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from crawldedup.search.decision import key_rule, likelihood_rule
+from crawldedup.search.decision import likelihood_prefilter, likelihood_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import ProbePlan, prefix_bits, volatile_plan
 from crawldedup.search.two_stage import KEPT, TABLES
@@ -92,7 +92,7 @@ def measure(store: Store, pages: int, probes: int, checks: int) -> np.ndarray:
             budget=probes,
         )
         rule = likelihood_rule(rng.standard_normal(SIGNATURE_BITS).astype(np.float32), 0.86)
-        queries.append(Query(entry, plan, rule, key_rule=key_rule(weights, SIMILARITY, KEPT)))
+        queries.append(Query(entry, plan, rule, prefilter=likelihood_prefilter(weights, SIMILARITY, KEPT)))
     times = np.empty(len(queries))
     for number, query in enumerate(queries):
         started = time.perf_counter()

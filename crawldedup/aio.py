@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from crawldedup.files import FileName
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.page_input import PageInput
-    from crawldedup.search.plan import PlanTask
     from crawldedup.stores.base import StoreInfo
     from crawldedup.verdict import Match, Verdict
 
@@ -219,10 +218,6 @@ class AsyncDeduplicator:
                 remember=remember,
             )
         )
-
-    def plan_task(self, similarity: float | None = None) -> PlanTask:
-        """See `Deduplicator.plan_task`; nothing is waited for."""
-        return self._dedup.plan_task(similarity)
 
     async def clear(self) -> None:
         """See `Deduplicator.clear`."""

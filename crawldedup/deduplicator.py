@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from crawldedup.files import FileName
-    from crawldedup.search.plan import PlanTask
     from crawldedup.stores.base import Answer, Query, Record, StoreInfo
     from crawldedup.verdict import Match, Verdict
 
@@ -229,13 +228,6 @@ class Deduplicator:
         if not remember:
             return self._queries.preview(url, page, query, self._store.find(query))
         return self._verdict(url, page, query, self._store.check_and_add(query))
-
-    def plan_task(self, similarity: float | None = None) -> PlanTask:
-        """What to plan a page for that `check_fingerprint` will be asked about now, with this `similarity`.
-
-        For `PageReader.plan_ahead`, which spares `check_fingerprint` that work. Any thread may ask.
-        """
-        return self._queries.plan_task(similarity, self._pages)
 
     def check_many(
         self, pages: Iterable[PageInput], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -11,13 +10,11 @@ from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, make_method
 from crawldedup.facts.page_facts import DEFAULT_DISTINGUISH, check_distinguish, text_facts
 from crawldedup.fingerprinting.features import DEFAULT_WEIGHTING
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
-from crawldedup.search.plan import Planned
 from crawldedup.text.decode import tidy
 from crawldedup.text.extract import TEXT_PROFILE, extract_page, get_extractor
 
 if TYPE_CHECKING:
     from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.search.plan import PlanTask
     from crawldedup.text.extract import Extractor
 
 _LARGEST_MIN_WORDS = 1000
@@ -62,15 +59,6 @@ class PageReader:
         """Fingerprint an HTML page. `encoding` is what the server declared. Raises PageError."""
         page = extract_page(body, encoding, self._extractor, min_words=self._min_words, distinguish=self._distinguish)
         return self.method.fingerprint(page.main, min_words=self._min_words, identity=page.whole, facts=page.facts)
-
-    def plan_ahead(self, page: Fingerprint, task: PlanTask) -> Fingerprint:
-        """The fingerprint with its search prepared: half of what is left to do for it, done where there is time."""
-        if page.thin:
-            return page
-        similarity, recall, method = task.similarity, task.recall, self.method
-        plan = method.plan(page, page.search, page.verify, similarity=similarity, recall=recall, pages=task.pages)
-        rule, key_rule = method.rule(page, similarity, recall), method.key_rule(page, similarity)
-        return replace(page, planned=Planned(task, plan, rule, key_rule))
 
     def read_text(self, text: str) -> Fingerprint:
         """Fingerprint a text that is already extracted. Raises PageError if there is none."""

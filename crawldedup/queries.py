@@ -1,6 +1,6 @@
 """From a fingerprint to the question for the store, and from the store's answer to the verdict.
 
-Pure, but for what `Crowding` learns from the answers.
+Pure, but for what `HotPrefixes` learns from the answers.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from crawldedup.arguments import LOWEST_SIMILARITY, check_expected_pages, check_recall, check_similarity
 from crawldedup.scope import check_scope, page_key, salt_of, site_of, xored
-from crawldedup.search.crowding import Crowding
 from crawldedup.search.decision import identity_rule
-from crawldedup.search.plan import PlanTask, single_plan
+from crawldedup.search.hot_prefixes import HotPrefixes
+from crawldedup.search.plan import single_plan
 from crawldedup.stores.base import DIGEST_MASK, UNKNOWN_PLACE, Answer, Entry, Query, Retention, Status
 from crawldedup.verdict import Kind, Match, Verdict
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.search.decision import CostRule, KeyRule
+    from crawldedup.search.decision import Prefilter, WeightedThreshold
     from crawldedup.search.method import Method
     from crawldedup.search.plan import ProbePlan
     from crawldedup.stores.base import Record
@@ -52,7 +52,7 @@ class QueryBuilder:
     retention: Retention
     expected_pages: int = 0
     store_urls: bool = True
-    crowding: Crowding = field(default_factory=Crowding, compare=False)
+    hot_prefixes: HotPrefixes = field(default_factory=HotPrefixes, compare=False)
 
     def __post_init__(self) -> None:
         check_scope(self.scope)
@@ -83,8 +83,7 @@ class QueryBuilder:
         search = page.search ^ salt.number ^ facts.number
         signature = xored(xored(page.verify, salt.signature), facts.signature)
         keys = tuple(table.key_of(search, signature) for table in self.method.tables)
-        task = self.plan_task(similarity, pages)
-        rule, key_rule = self._rules(page, task)
+        rule, prefilter = self._rules(page, similarity)
         return Query(
             entry=Entry(
                 url=url if self.store_urls else "",
@@ -94,20 +93,15 @@ class QueryBuilder:
                 digest=(page.digest ^ salt.number ^ facts.number) & DIGEST_MASK,
                 keys=keys,
             ),
-            plan=self._plan(page, search, signature, keys, task),
+            plan=self._plan(page, search, signature, keys, similarity, pages),
             rule=rule,
             retention=self.retention,
             exact_only=page.thin,
             max_candidates=self.method.max_candidates,
             max_keys=self.method.max_keys,
-            key_rule=key_rule,
+            prefilter=prefilter,
             place=place,
         )
-
-    def plan_task(self, similarity: float | None, pages: int) -> PlanTask:
-        """What the plan of a page is made for, as far as that can be told before the page is read."""
-        wanted = self.similarity if similarity is None else similarity
-        return PlanTask.about(wanted, self.recall, max(pages, self.expected_pages))
 
     def url_key(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> int:
         """64 bits by which a page is recognised as itself within its scope."""
@@ -134,38 +128,22 @@ class QueryBuilder:
         return max(wanted - CANONICAL_MARGIN, min(wanted, LOWEST_SIMILARITY + 0.01))
 
     def _plan(
-        self,
-        page: Fingerprint,
-        search: int,
-        signature: bytes,
-        keys: tuple[int, ...],
-        task: PlanTask,
+        self, page: Fingerprint, search: int, signature: bytes, keys: tuple[int, ...], similarity: float, pages: int
     ) -> ProbePlan:
         if page.thin:
             return single_plan(keys[0])
-        if doublings := self.crowding.doublings(keys):
-            task = replace(task, pages=task.pages << doublings)
-        if page.planned is None or page.planned.task != task:
-            return self.method.plan(
-                page, search, signature, similarity=task.similarity, recall=task.recall, pages=task.pages
-            )
-        plan = page.planned.plan
-        if page.search == search and page.verify == signature:
-            return plan
-        difference = xored(page.verify, signature)
-        return plan.moved([table.key_of(page.search ^ search, difference) for table in self.method.tables])
+        size = max(pages, self.expected_pages, 1) << self.hot_prefixes.extra_bits(keys)
+        return self.method.plan(page, search, signature, similarity=similarity, recall=self.recall, pages=size)
 
-    def _rules(self, page: Fingerprint, task: PlanTask) -> tuple[CostRule, KeyRule | None]:
+    def _rules(self, page: Fingerprint, similarity: float) -> tuple[WeightedThreshold, Prefilter | None]:
         if page.thin:
             return identity_rule(8 * self.method.signature_bytes), None
-        if page.planned is not None and page.planned.judges_as(task):
-            return page.planned.rule, page.planned.key_rule
-        return self.method.rule(page, task.similarity, task.recall), self.method.key_rule(page, task.similarity)
+        return self.method.rule(page, similarity, self.recall), self.method.prefilter(page, similarity)
 
     def verdict(self, url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
         """What the store's answer means for the page. Learns from it where pages crowd."""
         if not page.thin and answer.status is not Status.REVISIT:
-            self.crowding.learn(query.entry.keys, answer.candidates, query.max_candidates)
+            self.hot_prefixes.learn(query.entry.keys, answer.candidates, query.max_candidates)
         return self._verdict(url, page, query, answer)
 
     def preview(self, url: str, page: Fingerprint, query: Query, records: Sequence[Record]) -> Verdict:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from crawldedup.fingerprinting.features import SearchFeatures
-    from crawldedup.search.plan import Planned
 
     Hashes = NDArray[np.uint64]
     Floats = NDArray[np.float32]
@@ -70,7 +69,7 @@ class Fingerprint:
     length. `digest` is a 64-bit hash of the whole text. `facts` is a 64-bit hash of what tells the page from
     others that read alike, 0 for nothing: pages of different facts are never near duplicates. A `thin`
     fingerprint has too few words: its weights are zero, its bits come from the digest, and it equals only
-    its exact copies. `planned` is what somebody has prepared of its search, for these bits.
+    its exact copies.
     """
 
     search: int
@@ -81,7 +80,6 @@ class Fingerprint:
     words: int
     thin: bool
     facts: int = 0
-    planned: Planned | None = None
 
 
 def fingerprint(

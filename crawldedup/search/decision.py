@@ -38,7 +38,7 @@ _ESTIMATE_TOLERANCE: Final = 5e-5
 
 
 @dataclass(frozen=True, slots=True)
-class CostRule:
+class WeightedThreshold:
     """Accept a signature when the costs of the bits in which it differs sum up to at most `limit`.
 
     `costs` holds one byte for each bit of the signature, or one for each byte of it: then bytes are compared as
@@ -60,7 +60,7 @@ class CostRule:
         return differing.astype(np.int64) @ np.frombuffer(self.costs, np.uint8).astype(np.int64)
 
 
-def likelihood_rule(weights: Floats, threshold: float) -> CostRule:
+def likelihood_rule(weights: Floats, threshold: float) -> WeightedThreshold:
     """The rule "the most likely similarity is at least `threshold`" for a page's verify weights."""
     rows = grid_rows(np.abs(weights), steepness(threshold))
     tables = normal_tables()
@@ -70,11 +70,11 @@ def likelihood_rule(weights: Floats, threshold: float) -> CostRule:
         return identity_rule(len(weights))
     costs = (pulls + tables.push.take(rows)) * (_SCALED_LIMIT / limit)
     scaled = np.minimum(np.rint(costs), MAX_COST).astype(np.uint8)
-    return CostRule(scaled.tobytes(), _SCALED_LIMIT)
+    return WeightedThreshold(scaled.tobytes(), _SCALED_LIMIT)
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRule:
+class Prefilter:
     """Refuse a key that differs from the page's own in bits whose costs sum up to more than `limit`.
 
     `costs` holds one byte for each search bit, the higher the less a near duplicate is expected to differ there. Of
@@ -89,7 +89,7 @@ KEY_DEVIATIONS: Final = 6.0
 _KEY_SCALE: Final = 8
 
 
-def key_rule(weights: Floats, similarity: float, kept: NDArray[np.float64]) -> KeyRule:
+def likelihood_prefilter(weights: Floats, similarity: float, kept: NDArray[np.float64]) -> Prefilter:
     """The rule for keys of pages of this similarity to a page with these search weights.
 
     A bit costs minus the log odds of its flip, in eighths. The limit lies so many standard deviations above the mean
@@ -100,7 +100,7 @@ def key_rule(weights: Floats, similarity: float, kept: NDArray[np.float64]) -> K
     moments = _key_moments()
     costs = moments.cost.take(rows)
     limits = kept @ moments.mean.take(rows) + KEY_DEVIATIONS * np.sqrt(kept @ moments.variance.take(rows))
-    return KeyRule(costs.tobytes(), min(int(limits.max()), _SCALED_LIMIT))
+    return Prefilter(costs.tobytes(), min(int(limits.max()), _SCALED_LIMIT))
 
 
 class _KeyMoments(NamedTuple):
@@ -118,19 +118,19 @@ def _key_moments() -> _KeyMoments:
     return _KeyMoments(cost.astype(np.uint8), cost * flip, cost * cost * flip * (1 - flip))
 
 
-def hamming_rule(bits: int, distance: int) -> CostRule:
+def hamming_rule(bits: int, distance: int) -> WeightedThreshold:
     """The classic rule "at most `distance` bits differ"."""
-    return CostRule(bytes([1]) * bits, distance)
+    return WeightedThreshold(bytes([1]) * bits, distance)
 
 
-def byte_rule(size: int, distance: int) -> CostRule:
+def byte_rule(size: int, distance: int) -> WeightedThreshold:
     """The rule "at most `distance` of `size` bytes differ"."""
-    return CostRule(bytes([1]) * size, distance)
+    return WeightedThreshold(bytes([1]) * size, distance)
 
 
-def identity_rule(bits: int) -> CostRule:
+def identity_rule(bits: int) -> WeightedThreshold:
     """The rule that accepts an equal signature only."""
-    return CostRule(bytes([MAX_COST]) * bits, 0)
+    return WeightedThreshold(bytes([MAX_COST]) * bits, 0)
 
 
 def estimate_similarity(weights: Floats, own: bytes, other: bytes) -> float:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.search.decision import CostRule, KeyRule
+    from crawldedup.search.decision import Prefilter, WeightedThreshold
     from crawldedup.search.plan import ProbePlan
     from crawldedup.search.tables import Order
 
@@ -46,10 +46,10 @@ class Method(Protocol):
     ) -> ProbePlan:
         """Which ranges to read for a page in an index of about `pages` pages."""
 
-    def key_rule(self, page: Fingerprint, similarity: float) -> KeyRule | None:
+    def prefilter(self, page: Fingerprint, similarity: float) -> Prefilter | None:
         """Which keys in the ranges are met by chance; None if that cannot be told."""
 
-    def rule(self, page: Fingerprint, similarity: float, recall: float) -> CostRule:
+    def rule(self, page: Fingerprint, similarity: float, recall: float) -> WeightedThreshold:
         """Which records are near duplicates."""
 
     def estimate(self, page: Fingerprint, own: bytes, other: bytes) -> float:

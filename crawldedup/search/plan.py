@@ -10,10 +10,9 @@ Two planners give the same thing, a list of key ranges:
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -21,11 +20,8 @@ from crawldedup.search.model import grid_rows, normal_tables, steepness
 from crawldedup.search.tables import KEY_BITS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
-    from crawldedup.search.decision import CostRule, KeyRule
     from crawldedup.search.tables import BlockSearch, Table
 
 STORED_BITS: Final = 34
@@ -53,44 +49,6 @@ class ProbePlan:
 
     def __len__(self) -> int:
         return len(self.tables)
-
-    def moved(self, keys: Sequence[int]) -> ProbePlan:
-        """The plan for a page with other bits and the same weights; `keys` are those of the bits that differ.
-
-        Which bits to flip is told by weights alone, and a key is its bits in another order. So the ranges move with the
-        page, each by the part of the key that is the same in all of it.
-        """
-        rests = self.lows ^ self.highs
-        lows = self.lows ^ (np.array(keys, np.uint64).take(self.tables) & ~rests)
-        return ProbePlan(self.tables, lows, lows | rests, self.recall)
-
-
-@dataclass(frozen=True, slots=True)
-class PlanTask:
-    """What a probe plan is made for: similarity and recall, and an index of about `pages` pages, a power of two."""
-
-    similarity: float
-    recall: float
-    pages: int
-
-    @classmethod
-    def about(cls, similarity: float, recall: float, pages: int) -> Self:
-        """The task for an index of so many pages. Plans go by doublings, so that one made a little earlier fits."""
-        return cls(similarity, recall, 1 << max(pages - 1, 0).bit_length())
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Planned:
-    """What can be said of a page's search as soon as it is read: its probe plan and its rules, for a task."""
-
-    task: PlanTask
-    plan: ProbePlan
-    rule: CostRule
-    key_rule: KeyRule | None
-
-    def judges_as(self, task: PlanTask) -> bool:
-        """Whether the rules are those of the task; they depend on no number of pages."""
-        return (self.task.similarity, self.task.recall) == (task.similarity, task.recall)
 
 
 def single_plan(key: int) -> ProbePlan:
@@ -156,7 +114,7 @@ def kept_bits(tables: tuple[Table, ...]) -> NDArray[np.float64]:
 
 def prefix_bits(pages: int) -> int:
     """Prefix length at which two probes or more meet one unrelated page in an index of `pages` pages."""
-    return min(max(math.ceil(math.log2(max(pages, 1))) + 1, MIN_PREFIX_BITS), MAX_PREFIX_BITS)
+    return min(max(max(pages - 1, 0).bit_length() + 1, MIN_PREFIX_BITS), MAX_PREFIX_BITS)
 
 
 def volatile_plan(

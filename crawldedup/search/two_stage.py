@@ -9,7 +9,7 @@ import numpy as np
 
 from crawldedup.fingerprinting.features import default_features
 from crawldedup.fingerprinting.fingerprint import PROFILE, SEARCH_BITS, VERIFY_BITS, fingerprint
-from crawldedup.search.decision import estimate_similarity, key_rule, likelihood_rule
+from crawldedup.search.decision import estimate_similarity, likelihood_prefilter, likelihood_rule
 from crawldedup.search.model import accept_threshold, search_similarity
 from crawldedup.search.plan import ProbePlan, kept_bits, page_plan
 from crawldedup.search.tables import rotated_tables
@@ -19,7 +19,7 @@ from crawldedup.stores.packed_keys import MAX_PAGES
 if TYPE_CHECKING:
     from crawldedup.fingerprinting.features import SearchFeatures
     from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.search.decision import CostRule, KeyRule
+    from crawldedup.search.decision import Prefilter, WeightedThreshold
     from crawldedup.search.tables import Order
 
 TABLES: Final = rotated_tables(2, SEARCH_BITS)
@@ -61,11 +61,11 @@ class TwoStage:
             recall=(1 + recall) / 2,
         )
 
-    def key_rule(self, page: Fingerprint, similarity: float) -> KeyRule | None:
+    def prefilter(self, page: Fingerprint, similarity: float) -> Prefilter | None:
         """See `Method`."""
-        return key_rule(page.search_weights, search_similarity(similarity), KEPT)
+        return likelihood_prefilter(page.search_weights, search_similarity(similarity), KEPT)
 
-    def rule(self, page: Fingerprint, similarity: float, recall: float) -> CostRule:
+    def rule(self, page: Fingerprint, similarity: float, recall: float) -> WeightedThreshold:
         """See `Method`."""
         return likelihood_rule(page.verify_weights, accept_threshold(similarity, VERIFY_BITS, recall))
 
@@ -89,7 +89,7 @@ class BruteForce(TwoStage):
         del page, search, signature, similarity, recall, pages
         return ProbePlan(np.zeros(1, np.intp), np.zeros(1, np.uint64), np.full(1, 2**64 - 1, np.uint64), recall=1.0)
 
-    def key_rule(self, page: Fingerprint, similarity: float) -> KeyRule | None:
+    def prefilter(self, page: Fingerprint, similarity: float) -> Prefilter | None:
         """See `Method`; every page is compared."""
         del page, similarity
         return None

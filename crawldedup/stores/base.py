@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from crawldedup.search.decision import CostRule, KeyRule
+    from crawldedup.search.decision import Prefilter, WeightedThreshold
     from crawldedup.search.plan import ProbePlan
     from crawldedup.search.tables import Order
 
@@ -94,19 +94,19 @@ class Query:
     """A page to look up: what it is, where to look, and which records are accepted.
 
     `exact_only` asks for an equal digest beside an accepted signature (pages too thin for a fingerprint).
-    `key_rule` refuses keys that were met by chance before anything of their pages is read; None takes them all.
+    `prefilter` refuses keys that were met by chance before anything of their pages is read; None takes them all.
     `place` names the part of the index that holds every page this one may be compared with, if there is such a part:
     a store that is spread over servers keeps it in one of them.
     """
 
     entry: Entry
     plan: ProbePlan
-    rule: CostRule
+    rule: WeightedThreshold
     retention: Retention = FOR_EVER
     exact_only: bool = False
     max_candidates: int = MAX_CANDIDATES
     max_keys: int = MAX_KEYS
-    key_rule: KeyRule | None = None
+    prefilter: Prefilter | None = None
     place: int | None = None
 
     @property

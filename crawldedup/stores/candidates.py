@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from crawldedup.search.decision import KeyRule
+    from crawldedup.search.decision import Prefilter
     from crawldedup.search.tables import Order
     from crawldedup.stores.base import Layout, Query
     from crawldedup.stores.packed_keys import Keys
@@ -29,12 +29,12 @@ def choose_pages(query: Query, layout: Layout, tables: NDArray[np.intp], packed:
     """
     if not len(packed):
         return []
-    if query.key_rule is None:
+    if query.prefilter is None:
         return list(dict.fromkeys(map(page_of, packed.tolist())))[: query.max_candidates]
     differing = packed ^ np.array(query.entry.keys, np.uint64).take(tables)
     bits = np.unpackbits(differing.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1, count=STORED_BITS)
-    costs = (bits * key_costs(query.key_rule, layout).take(tables, axis=0)).sum(axis=1, dtype=np.int64)
-    accepted = np.flatnonzero(costs <= query.key_rule.limit)
+    costs = (bits * key_costs(query.prefilter, layout).take(tables, axis=0)).sum(axis=1, dtype=np.int64)
+    accepted = np.flatnonzero(costs <= query.prefilter.limit)
     best: dict[int, int] = {}
     for key, cost in zip(packed[accepted].tolist(), costs[accepted].tolist(), strict=True):
         page = page_of(key)
@@ -44,7 +44,7 @@ def choose_pages(query: Query, layout: Layout, tables: NDArray[np.intp], packed:
     return sorted(best, key=best.__getitem__)[: query.max_candidates]
 
 
-def key_costs(rule: KeyRule, layout: Layout) -> NDArray[np.uint8]:
+def key_costs(rule: Prefilter, layout: Layout) -> NDArray[np.uint8]:
     """The rule's costs in the order of each table's keys, shape (tables, STORED_BITS)."""
     return np.frombuffer(rule.costs, np.uint8).take(_key_bits(layout.tables))
 

@@ -9,7 +9,7 @@ import mmh3
 import numpy as np
 
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_fingerprint
-from crawldedup.search.decision import identity_rule, key_rule, likelihood_rule
+from crawldedup.search.decision import identity_rule, likelihood_prefilter, likelihood_rule
 from crawldedup.search.model import cosine, search_similarity
 from crawldedup.search.plan import page_plan, single_plan
 from crawldedup.search.two_stage import KEPT, TABLES
@@ -116,7 +116,7 @@ def query(
             recall=0.99,
         )
         rule = likelihood_rule(page.verify_weights, similarity - 0.03)
-        keys = key_rule(page.search_weights, search_similarity(similarity), KEPT)
+        keys = likelihood_prefilter(page.search_weights, search_similarity(similarity), KEPT)
     return Query(
         entry=Entry(
             url=url,
@@ -131,5 +131,5 @@ def query(
         retention=retention,
         exact_only=page.thin,
         max_candidates=max_candidates,
-        key_rule=keys,
+        prefilter=keys,
     )

@@ -167,7 +167,7 @@ class ReferenceStore:
 
     def _is_met(self, query: Query, table: int, key: int) -> bool:
         """True if a key lies in a range of its table and the key rule has nothing against it."""
-        plan, rule = query.plan, query.key_rule
+        plan, rule = query.plan, query.prefilter
         bounds = zip(plan.tables.tolist(), plan.lows.tolist(), plan.highs.tolist(), strict=True)
         if not any(table == where and low <= key <= high for where, low, high in bounds):
             return False

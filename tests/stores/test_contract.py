@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crawldedup.errors import ProfileMismatchError
-from crawldedup.search.decision import KeyRule
+from crawldedup.search.decision import Prefilter
 from crawldedup.search.plan import ProbePlan
 from crawldedup.search.two_stage import TABLES
 from crawldedup.stores.base import DIGEST_MASK, LEASE_SECONDS, Record, Retention, Status
@@ -41,7 +41,7 @@ def whole_tables(page: Page, url: str, max_candidates: int = 256) -> Query:
     """A question that reads both tables from end to end."""
     ends = np.array([0, 0], np.uint64), np.array([2**64 - 1] * 2, np.uint64)
     plan = ProbePlan(np.arange(2), *ends, 1.0)
-    return replace(query(page, url, max_candidates=max_candidates), plan=plan, key_rule=None)
+    return replace(query(page, url, max_candidates=max_candidates), plan=plan, prefilter=None)
 
 
 def test_a_first_page_is_new_and_counted(store: Store, page: Page) -> None:
@@ -273,10 +273,10 @@ def test_pages_whose_keys_the_rule_refuses_are_not_compared(store: Store, page: 
     near = replace(page, search_weights=page.search_weights.copy())
     near.search_weights[[0, 40]] *= -1
     for limit, found in ((0, []), (1, [B]), (None, [B])):
-        rule = None if limit is None else KeyRule(bytes([1]) * 64, limit)
-        assert [record.url for record in store.find(replace(whole_tables(near, C), key_rule=rule))] == found
-    likely = query(page, C).key_rule
-    answers = [store.check_and_add(replace(whole_tables(page, C), key_rule=rule)) for rule in (likely, None)]
+        rule = None if limit is None else Prefilter(bytes([1]) * 64, limit)
+        assert [record.url for record in store.find(replace(whole_tables(near, C), prefilter=rule))] == found
+    likely = query(page, C).prefilter
+    answers = [store.check_and_add(replace(whole_tables(page, C), prefilter=rule)) for rule in (likely, None)]
     assert [answer.status for answer in answers] == [Status.EXACT] * 2
     assert answers[0].candidates < 30 < answers[1].candidates == 61
 
@@ -335,7 +335,7 @@ class TestMaxCandidates:
                 narrow.recall,
             )
             question = query(page, f"{C}/{best}", max_candidates=20)
-            answer = store.check_and_add(replace(question, plan=plan, key_rule=None))
+            answer = store.check_and_add(replace(question, plan=plan, prefilter=None))
             assert (answer.status, answer.candidates) == (Status.EXACT, 20)
 
 

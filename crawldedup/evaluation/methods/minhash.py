@@ -32,7 +32,7 @@ from crawldedup.stores.base import MAX_CANDIDATES, MAX_KEYS
 from crawldedup.text.tokenize import word_hashes
 
 if TYPE_CHECKING:
-    from crawldedup.search.decision import CostRule
+    from crawldedup.search.decision import WeightedThreshold
     from crawldedup.search.tables import Order
 
 MAX_BANDS: Final = 64
@@ -125,11 +125,11 @@ class MinHash:
         found = collision_probability(similarity, bands, rows)
         return ProbePlan(np.arange(bands), keys & ~rest, keys | rest, recall=found)
 
-    def key_rule(self, page: Fingerprint, similarity: float) -> None:
+    def prefilter(self, page: Fingerprint, similarity: float) -> None:
         """See `Method`: a band either agrees or not."""
         del page, similarity
 
-    def rule(self, page: Fingerprint, similarity: float, recall: float) -> CostRule:
+    def rule(self, page: Fingerprint, similarity: float, recall: float) -> WeightedThreshold:
         """See `Method`: accepts a pair of exactly `similarity` with probability `recall`."""
         del page
         deviation = math.sqrt(similarity * (1 - similarity) / self.permutations)

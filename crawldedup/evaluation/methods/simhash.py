@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS, SEARCH_BITS, Fingerprint, simhash_fingerprint
-from crawldedup.search.decision import KeyRule, estimate_similarity, hamming_rule
+from crawldedup.search.decision import Prefilter, estimate_similarity, hamming_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import STORED_BITS, exact_plan, page_plan
 from crawldedup.search.tables import BlockSearch, rotated_tables
@@ -16,7 +16,7 @@ from crawldedup.stores.base import MAX_CANDIDATES, MAX_KEYS
 
 if TYPE_CHECKING:
     from crawldedup.fingerprinting.features import SearchFeatures
-    from crawldedup.search.decision import CostRule
+    from crawldedup.search.decision import WeightedThreshold
     from crawldedup.search.plan import ProbePlan
     from crawldedup.search.tables import Order
 
@@ -44,12 +44,12 @@ class _Simhash:
         """See `Method`."""
         return simhash_fingerprint(text, self.features, min_words=min_words, identity=identity, facts=facts)
 
-    def key_rule(self, page: Fingerprint, similarity: float) -> KeyRule:
+    def prefilter(self, page: Fingerprint, similarity: float) -> Prefilter:
         """See `Method`: a key that differs in too many bits belongs to a page that does."""
         del page, similarity
-        return KeyRule(bytes([1]) * SEARCH_BITS, self.distance)
+        return Prefilter(bytes([1]) * SEARCH_BITS, self.distance)
 
-    def rule(self, page: Fingerprint, similarity: float, recall: float) -> CostRule:
+    def rule(self, page: Fingerprint, similarity: float, recall: float) -> WeightedThreshold:
         """See `Method`: the distance alone decides, whatever similarity is wanted."""
         del page, similarity, recall
         return hamming_rule(SEARCH_BITS, self.distance)

@@ -10,7 +10,6 @@ from crawldedup.printable import printable
 if TYPE_CHECKING:
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.scrapy_plugin.runtime.pending import Pending
-    from crawldedup.search.plan import PlanTask
 
 PAGE_LIMIT_SECONDS: Final = 30.0
 
@@ -32,15 +31,11 @@ class UnexpectedReadError(CrawlDedupError):
 
 
 class Page(NamedTuple):
-    """What is read: a body of HTML, or of plain text if `is_html` is False.
-
-    `task` is what its probe plan will be for, to be made where the page is read if that is elsewhere.
-    """
+    """What is read: a body of HTML, or of plain text if `is_html` is False."""
 
     body: bytes
     encoding: str | None
     is_html: bool = True
-    task: PlanTask | None = None
 
 
 class TextReader(Protocol):
@@ -59,9 +54,6 @@ class Readers(Protocol):
     Scrapy bounds the pages that wait here, since a page in a downloader middleware counts towards
     CONCURRENT_REQUESTS.
     """
-
-    plans: bool
-    """Whether a page's probe plan is made, too, and this process is spared the work."""
 
     def start(self) -> None:
         """Get ready ahead of the first page; what goes wrong is told when a page is read."""

@@ -53,8 +53,6 @@ class ProcessReaders:
     Every page is answered within `limit_seconds` of its turn, as long as `expire` is called now and then.
     """
 
-    plans = True
-
     def __init__(
         self,
         reader: PageReader,

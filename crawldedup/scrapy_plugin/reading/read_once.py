@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import mmh3
@@ -48,8 +47,7 @@ class ReadOnce:
         if self._reads.get(key) is not done:
             return
         if done.error is None:
-            # Bare: whatever is kept here, Python's garbage collections go through.
-            self._reads[key] = replace(done.result(), planned=None)
+            self._reads[key] = done.result()
         else:
             # Its traceback would keep the response alive.
             del self._reads[key]

@@ -26,8 +26,6 @@ class ThreadReader:
     Nothing can end a thread: one whose page takes too long is left behind, and another takes its place.
     """
 
-    plans = False
-
     def __init__(
         self,
         reader: TextReader,

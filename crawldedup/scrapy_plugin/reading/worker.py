@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.page import PageReader
     from crawldedup.scrapy_plugin.reading.base import Page, TextReader
 
 # Seconds a page may take beyond the limit that the parent enforces. If the parent was killed, nobody else
@@ -78,13 +77,13 @@ def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     while True:
         page = pickle.load(requests)
         _set_alarm(int(limit_seconds) + _GRACE_SECONDS)
-        answer = answer_of(partial(_read_and_plan, reader, page))
+        answer = answer_of(partial(read_page, reader, page))
         _set_alarm(0)
         _send(answers, answer)
 
 
 def read_page(reader: TextReader, page: Page) -> Fingerprint:
-    """Read a page, without planning. Raises what the reader raises."""
+    """Read a page. Raises what the reader raises."""
     if page.is_html:
         return reader.read(page.body, page.encoding)
     return reader.read_text(page.body.decode(page.encoding or "utf-8", errors="replace"))
@@ -104,11 +103,6 @@ def answer_of(read: Callable[[], Fingerprint]) -> tuple[str, Any]:
     # All of them: what a library raises to end the program, or in Rust to panic, is one page's trouble here, too.
     except BaseException as error:
         return "internal", (type(error).__name__, traceback.format_exc())
-
-
-def _read_and_plan(reader: PageReader, page: Page) -> Fingerprint:
-    fingerprint = read_page(reader, page)
-    return fingerprint if page.task is None else reader.plan_ahead(fingerprint, page.task)
 
 
 def _send(answers: IO[bytes], answer: tuple[str, Any]) -> None:

@@ -53,8 +53,6 @@ class Judge:
 
         Raises what `Readers.read` may end with, and StoreError.
         """
-        if self._readers.plans:
-            page = page._replace(task=self._store.plan_task(similarity))
         return await self._store.judge(url, await self._read(page), similarity=similarity, **rules)
 
     def forget(self, url: str, *, identity: str | None, scope_key: str) -> None:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.search.plan import PlanTask
     from crawldedup.verdict import Verdict
 
 T = TypeVar("T")
@@ -54,10 +53,6 @@ class StoreCalls:
         return self._guarded(
             lambda: self._deduplicator.check_fingerprint(url, fingerprint, canonical=canonical(), **rules)
         )
-
-    def plan_task(self, similarity: float | None) -> PlanTask:
-        """See `Deduplicator.plan_task`."""
-        return self._deduplicator.plan_task(similarity)
 
     def forget(self, url: str, *, identity: str | None, scope_key: str) -> Pending[int]:
         """See `Deduplicator.forget`."""

@@ -126,7 +126,7 @@ def packed_order(tables: Sequence[Order]) -> bytes:
 def question(query: Query, layout: Layout, now: int) -> tuple[bytes, ...]:
     """Who asks, where to look and what to accept; `now` is 0 for the server's clock."""
     entry, rule, retention = query.entry, query.rule, query.retention
-    key_rule = query.key_rule
+    prefilter = query.prefilter
     return (
         _QUESTION.pack(
             now,
@@ -136,7 +136,7 @@ def question(query: Query, layout: Layout, now: int) -> tuple[bytes, ...]:
             rule.limit,
             min(query.max_candidates, _MOST),
             min(query.max_keys, _MOST),
-            key_rule.limit if key_rule else 0,
+            prefilter.limit if prefilter else 0,
             len(entry.signature),
         ),
         packed_keys(entry.keys),
@@ -168,11 +168,11 @@ def _packed_search(query: Query, layout: Layout) -> tuple[bytes, bytes, bytes]:
     probes = plan.tables.astype(np.uint64) << np.uint64(56)
     probes |= plan.lows >> _NOT_KEPT << np.uint64(16)
     probes |= (8 * KEY_BYTES - free).astype(np.uint64) << np.uint64(8)
-    if query.key_rule is None or not len(plan):
+    if query.prefilter is None or not len(plan):
         return _bytes_of(probes | np.uint64(EVERY_PART)), query.rule.costs, b""
     costs = np.zeros((len(layout.tables), KEY_BITS), np.float32)
-    costs[:, :STORED_BITS] = key_costs(query.key_rule, layout)
-    probes |= _wanted_parts(query, query.key_rule.limit, costs, spans, free)
+    costs[:, :STORED_BITS] = key_costs(query.prefilter, layout)
+    probes |= _wanted_parts(query, query.prefilter.limit, costs, spans, free)
     nibbles = np.minimum(costs[:, : 4 * _NIBBLES].reshape(-1, 4) @ _nibble_bits(), 255).astype(np.uint8)
     return _bytes_of(probes), query.rule.costs, nibbles.tobytes()
 

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.page import PageReader
 from crawldedup.scrapy_plugin.reading.base import Page, UnexpectedReadError, WorkerError
 from crawldedup.scrapy_plugin.reading.process_readers import AHEAD, ProcessReaders
-from crawldedup.search.plan import PlanTask
 from tests.scrapy_plugin.fakes import BrokenReader, Clock, FakeReader, SlowToStart, page
 
 if TYPE_CHECKING:
@@ -249,20 +247,6 @@ def test_one_that_was_never_used_closes() -> None:
         assert not readers._queue
 
     run(work, size=2)
-
-
-def test_plans_are_made_where_pages_are_read() -> None:
-    text = " ".join(f"word{number}" for number in range(100))
-    task = PlanTask(0.9, 0.98, 1024)
-
-    async def work(readers: ProcessReaders) -> None:
-        read = await readers.read(page(f"<p>{text}</p>")._replace(task=task))
-        assert read.planned is not None
-        assert read.planned.task == task
-        thin = await readers.read(page("<p>too few words</p>")._replace(task=task))
-        assert thin.planned is None
-
-    run(work, PageReader("text"))
 
 
 def test_a_script_without_a_main_guard_is_not_run_again() -> None:

@@ -15,30 +15,30 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CELL_BITS: Final = 10
-MAX_DOUBLINGS: Final = 16
+MAX_EXTRA_BITS: Final = 16
 _STEP: Final = 2
 
 Cell = tuple[int, int]
 
 
-class Crowding:
+class HotPrefixes:
     """Learns from answers how crowded the cells of an index are. Each user of an index learns for itself."""
 
     def __init__(self) -> None:
-        self._doublings: dict[Cell, int] = {}
+        self._extra_bits: dict[Cell, int] = {}
 
-    def doublings(self, keys: Sequence[int]) -> int:
+    def extra_bits(self, keys: Sequence[int]) -> int:
         """How often an index must be taken for twice its size to plan for a page with these keys in its tables."""
-        return min((self._doublings.get(cell, 0) for cell in _cells(keys)), default=0)
+        return min((self._extra_bits.get(cell, 0) for cell in _cells(keys)), default=0)
 
     def learn(self, keys: Sequence[int], candidates: int, most: int) -> None:
         """Note that a page with these keys was compared with `candidates` pages where `most` were allowed."""
         for cell in _cells(keys):
-            known = self._doublings.get(cell, 0)
+            known = self._extra_bits.get(cell, 0)
             if candidates >= most:
-                self._doublings[cell] = min(known + _STEP, MAX_DOUBLINGS)
+                self._extra_bits[cell] = min(known + _STEP, MAX_EXTRA_BITS)
             elif known and candidates < most // 4:
-                self._doublings[cell] = known - 1
+                self._extra_bits[cell] = known - 1
 
 
 def _cells(keys: Sequence[int]) -> list[Cell]:

@@ -1,0 +1,49 @@
+"""Where pages crowd, plans are made as for a larger index, and only there."""
+
+from __future__ import annotations
+
+from crawldedup.search.hot_prefixes import MAX_EXTRA_BITS, HotPrefixes
+
+MOST = 64
+HERE = [0x123 << 54, 0x3FF << 54]
+HERE_TOO = [HERE[0] + 12345, HERE[1] + 99]
+ELSEWHERE = [0x122 << 54, 0x3FE << 54]
+HALF_HERE = [HERE[0], ELSEWHERE[1]]
+
+
+def test_nothing_is_crowded_at_first() -> None:
+    hot_prefixes = HotPrefixes()
+    hot_prefixes.learn(HERE, MOST - 1, MOST)
+    assert hot_prefixes.extra_bits(HERE) == 0
+
+
+def test_a_crowd_is_remembered_where_it_was() -> None:
+    hot_prefixes = HotPrefixes()
+    hot_prefixes.learn(HERE, MOST, MOST)
+    assert hot_prefixes.extra_bits(HERE) == hot_prefixes.extra_bits(HERE_TOO) > 0
+    assert hot_prefixes.extra_bits(ELSEWHERE) == hot_prefixes.extra_bits(HALF_HERE) == 0
+
+
+def test_the_larger_the_crowd_the_narrower_the_ranges_up_to_a_limit() -> None:
+    hot_prefixes = HotPrefixes()
+    seen = []
+    for _ in range(40):
+        hot_prefixes.learn(HERE, MOST, MOST)
+        seen.append(hot_prefixes.extra_bits(HERE))
+    assert seen == sorted(seen)
+    assert seen[0] < seen[1] < seen[-1] == MAX_EXTRA_BITS
+
+
+def test_a_crowd_that_has_left_is_forgotten() -> None:
+    hot_prefixes = HotPrefixes()
+    hot_prefixes.learn(HERE, MOST, MOST)
+    crowded = hot_prefixes.extra_bits(HERE)
+    hot_prefixes.learn(HERE, MOST // 2, MOST)
+    assert hot_prefixes.extra_bits(HERE) == crowded
+    for _ in range(crowded):
+        hot_prefixes.learn(HERE, 0, MOST)
+    assert hot_prefixes.extra_bits(HERE) == 0
+
+
+def test_a_method_without_tables_is_not_crowded() -> None:
+    assert HotPrefixes().extra_bits([]) == 0
