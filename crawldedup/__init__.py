@@ -13,7 +13,6 @@ if TYPE_CHECKING:
         ConfigurationError,
         CrawlDedupError,
         PageError,
-        PortableFileError,
         ProfileMismatchError,
         StoreError,
     )
@@ -35,7 +34,6 @@ __all__ = [
     "Match",
     "PageError",
     "PageInput",
-    "PortableFileError",
     "ProfileMismatchError",
     "StoreError",
     "Verdict",
@@ -55,7 +53,6 @@ _HOMES = {
     "Match": "verdict",
     "PageError": "errors",
     "PageInput": "page_input",
-    "PortableFileError": "errors",
     "ProfileMismatchError": "errors",
     "StoreError": "errors",
     "Verdict": "verdict",

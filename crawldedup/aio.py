@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from crawldedup.deduplicator import CopyResult, OnUnreadable, Progress
-    from crawldedup.files import FileName
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.page_input import PageInput
     from crawldedup.stores.base import StoreInfo
@@ -173,14 +172,6 @@ class AsyncDeduplicator:
     async def prune(self, *, progress: Progress | None = None) -> int:
         """See `Deduplicator.prune`; other questions wait until it is done."""
         return await self._ask(lambda: self._dedup.prune(progress=progress))
-
-    async def export_to(self, file: FileName, *, progress: Progress | None = None) -> int:
-        """See `Deduplicator.export_to`; other questions wait until it is done."""
-        return await self._ask(lambda: self._dedup.export_to(file, progress=progress))
-
-    async def import_from(self, file: FileName, *, progress: Progress | None = None) -> CopyResult:
-        """See `Deduplicator.import_from`; other questions wait until it is done."""
-        return await self._ask(lambda: self._dedup.import_from(file, progress=progress))
 
     async def copy_to(self, other: AsyncDeduplicator, *, progress: Progress | None = None) -> CopyResult:
         """See `Deduplicator.copy_to`; other questions wait until it is done."""

@@ -24,7 +24,6 @@ from crawldedup.fingerprinting.features import DEFAULT_WEIGHTING
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS, Fingerprint
 from crawldedup.page import PageReader
 from crawldedup.page_input import PageInput
-from crawldedup.portable import export_index, opened_index
 from crawldedup.queries import QueryBuilder
 from crawldedup.stores.base import MAX_KEYS, Layout, Retention, shown_url
 from crawldedup.stores.registry import make_store, scheme_of
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
-    from crawldedup.files import FileName
     from crawldedup.stores.base import Answer, Query, Record, StoreInfo
     from crawldedup.verdict import Match, Verdict
 
@@ -349,30 +347,11 @@ class Deduplicator:
         self._pages = max(0, self._pages - freed)
         return freed
 
-    def export_to(self, file: FileName, *, progress: Progress | None = None) -> int:
-        """Write every page of the index to a file, compressed if its name ends in .gz; how many there were.
-
-        `file` is a path or a binary stream. A file of that name is replaced when all is written. Crawls may go on
-        meanwhile; what they change may or may not be in the file. `progress` is called with the pages written and
-        the pages there are, about. Raises OSError for a file that cannot be written.
-        """
-        self.look()
-        batches = _counted(self._store.records(), self._pages, progress)
-        return export_index(file, self._layout, batches, pages=self._pages)
-
-    def import_from(self, file: FileName, *, progress: Progress | None = None) -> CopyResult:
-        """Add the pages of a file that `export_to` wrote, with their times and copies, but for those known already.
-
-        `file` is a path or a binary stream. Nothing is compared, so what was kept stays kept. Of a file that turns out
-        damaged, what came before stays added, and importing a better copy adds the rest. `progress` is called with
-        the pages read and the pages in the file, about. Raises PortableFileError, ProfileMismatchError for a file of
-        an index made with other settings, and OSError for a file that cannot be read.
-        """
-        with opened_index(file, self._layout) as (header, batches):
-            return self._load(_counted(batches, header.pages, progress))
-
     def copy_to(self, other: Deduplicator, *, progress: Progress | None = None) -> CopyResult:
-        """Add the pages of this index to another, as an export and an import would.
+        """Add the pages of this index to another, with their times and copies, but for those known there already.
+
+        Nothing is compared, so every page that was kept stays kept. `progress` is called with the pages copied and the
+        pages there are, about.
 
         Raises ProfileMismatchError unless both were made with the same settings.
         """

@@ -14,7 +14,7 @@ class MissingDependencyError(ConfigurationError):
 
 
 class ProfileMismatchError(CrawlDedupError):
-    """The index (or the exported file) was written with another fingerprint profile than the one asked for.
+    """The index was written with another fingerprint profile than the one asked for.
 
     Fingerprints of different profiles cannot be compared, so the index is refused, unchanged. Nor can they be
     converted: that would take the texts, which are not stored.
@@ -29,10 +29,6 @@ class ProfileMismatchError(CrawlDedupError):
             f"settings (or the version) it was written with, or crawl again: into another namespace, or into this one "
             f"after `crawldedup clear`."
         )
-
-
-class PortableFileError(CrawlDedupError):
-    """A file is no exported index, a newer one than this version reads, truncated or damaged."""
 
 
 class PageError(CrawlDedupError):

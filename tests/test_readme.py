@@ -69,7 +69,7 @@ def test_every_command_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
     commands = re.findall(r"^    (\w+) ", capsys.readouterr().out, flags=re.MULTILINE)
-    assert "export" in commands
+    assert "migrate" in commands
     for command in commands:
         assert f"crawldedup {command}" in README
 

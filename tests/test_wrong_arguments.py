@@ -46,7 +46,6 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "url is 5": lambda dedup: dedup.find(html=HTML, url=5),
     "each must be a PageInput": lambda dedup: list(dedup.check_many([PageInput("u", html=HTML), "http://x"])),
     "batch is 1.5": lambda dedup: dedup.check_many([], batch=1.5),
-    "file is a NoneType": lambda dedup: dedup.export_to(None),
 }
 
 

@@ -115,21 +115,6 @@ def _parser() -> argparse.ArgumentParser:
     add_json_option(command)
     command.set_defaults(run=moving.prune)
 
-    command = add("export", help="write an index to a file")
-    command.add_argument("file", metavar="FILE", help="is replaced; compressed if it ends in .gz; - for stdout")
-    add_index_options(command)
-    add_profile_options(command)
-    add_json_option(command)
-    command.set_defaults(run=moving.export)
-
-    command = add("import", help="add the pages of an exported index to an index")
-    command.add_argument("file", metavar="FILE", help="what `crawldedup export` wrote; - for stdin")
-    add_index_options(command)
-    add_scope_option(command)
-    add_profile_options(command)
-    add_json_option(command)
-    command.set_defaults(run=moving.import_index)
-
     command = add(
         "migrate",
         help="copy an index to another store or namespace",

@@ -1,20 +1,15 @@
-"""Commands on whole indexes: freeing what has expired, writing to a file, reading it again, copying."""
+"""Commands on whole indexes: freeing what has expired, and copying."""
 
 from __future__ import annotations
 
-import sys
 from contextlib import closing
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from crawldedup.cli.options import existing_index, make_deduplicator
-from crawldedup.cli.output import give_up_output, print_json, progress_bar
-from crawldedup.errors import ConfigurationError, PortableFileError
-from crawldedup.printable import counted, printable
-from crawldedup.sources import standard_input
+from crawldedup.cli.output import print_json, progress_bar
+from crawldedup.errors import ConfigurationError
+from crawldedup.printable import counted
 from crawldedup.stores.registry import scheme_of
 
 if TYPE_CHECKING:
@@ -23,8 +18,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from crawldedup.deduplicator import CopyResult, Deduplicator
-
-_STANDARD = "-"
 
 
 def prune(options: Namespace, out: Console, err: Console) -> int:
@@ -37,39 +30,6 @@ def prune(options: Namespace, out: Console, err: Console) -> int:
     else:
         out.print(f"{counted(freed, 'page')} freed, {pages:,} left")
     return 0
-
-
-def export(options: Namespace, out: Console, err: Console) -> int:
-    """Write an index to a file."""
-    if options.file == _STANDARD and sys.stdout.isatty():
-        raise ConfigurationError("an exported index is not for terminals: name a file, or redirect the output")
-    with existing_index(options) as dedup, progress_bar(err, "exporting") as progress:
-        if Path(options.file).is_file():
-            # Or an index that was cleared would replace the last good file by an empty one.
-            _require_pages(dedup, options)
-        file = sys.stdout.buffer if options.file == _STANDARD else options.file
-        try:
-            pages = dedup.export_to(file, progress=progress)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            give_up_output()
-            raise PortableFileError("the reader left before the index was written whole") from None
-    # Standard output is the file.
-    said, name = (err, "standard output") if options.file == _STANDARD else (out, printable(options.file))
-    if options.json:
-        print_json(said, {"pages": pages, "file": options.file})
-    else:
-        said.print(Text(f"{counted(pages, 'page')} written to {name}"))
-    return 0
-
-
-def import_index(options: Namespace, out: Console, err: Console) -> int:
-    """Add the pages of a file to an index."""
-    file = standard_input() if options.file == _STANDARD else options.file
-    # Not opened yet: a file that is refused must not leave an empty index behind.
-    with closing(make_deduplicator(options)) as dedup, progress_bar(err, "importing") as progress:
-        moved = dedup.import_from(file, progress=progress)
-    return _print_moved(options, out, moved)
 
 
 def migrate(options: Namespace, out: Console, err: Console) -> int:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -140,9 +139,6 @@ def test_text_from_pages_cannot_reach_the_terminal_unescaped(pages: Path, capsys
         (["prune", "--store", "memory://", "--max-pages", "0"], "max_pages"),
         (["find", "http://[::1"], "http://[::1"),
         (["check", "--max-pages", "-1", "a.html"], "max_pages"),
-        (["import", "--store", "memory://", "no-such-file"], "no-such-file"),
-        (["import", "--store", "memory://", "a.html"], "a.html is not an exported index"),
-        (["export", "--store", "memory://", "index.gz"], "ends with the program"),
         (["migrate", "--store", "memory://"], "--to-store"),
         (["migrate", "--to-store", "memory://"], "would end with this program"),
         (["check", "--store", "rediss:/x", "a.html"], "rediss:/x"),
@@ -269,31 +265,6 @@ def test_prune(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert copy["kind"] == "exact_duplicate"
 
 
-def test_export_and_import(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(capsys, "check", str(pages))
-    assert run_json(capsys, "export", "index.gz") == [{"pages": 2, "file": "index.gz"}]
-    target = ["--store", "sqlite:///other.sqlite", "--namespace", "seed"]
-    assert run_json(capsys, "import", "index.gz", *target) == [{"pages": 2, "added": 2}]
-    assert run(capsys, "import", "index.gz", *target)[1] == "0 pages added, 2 known already\n"
-    status, _, err = run(capsys, "import", "index.gz", "--store", "sqlite:///none.sqlite", "--extractor", "text")
-    assert (status, Path("none.sqlite").exists()) == (2, False)
-    assert "'text/" in err
-    assert "the file index.gz" in err
-    (copy,) = run_json(capsys, "check", str(pages / "b.html"), *target)
-    assert (copy["kind"], copy["original"]) == ("near_duplicate", (pages / "a.html").as_uri())
-
-
-def test_an_empty_index_does_not_replace_an_exported_one(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(capsys, "check", str(pages))
-    run(capsys, "export", "index.gz")
-    before = Path("index.gz").read_bytes()
-    run(capsys, "clear", "--yes")
-    status, _, err = run(capsys, "export", "index.gz")
-    assert (status, Path("index.gz").read_bytes()) == (2, before)
-    assert "'default' holds no page" in err
-    assert run(capsys, "export", "another.gz")[:2] == (0, "0 pages written to another.gz\n")
-
-
 def test_a_cleared_index_takes_the_settings_of_whoever_comes_next(
     pages: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -307,39 +278,6 @@ def test_an_index_of_sites_is_copied_as_one(pages: Path, capsys: pytest.CaptureF
     run(capsys, "check", str(pages), "--scope", "site")
     assert run(capsys, "migrate", "--to-namespace", "other", "--scope", "site")[0] == 0
     assert run_json(capsys, "info", "--namespace", "other")[0]["pages"] == 2
-
-
-def test_a_reader_that_leaves_too_early_is_an_error_of_export(pages: Path) -> None:
-    assert main(["check", str(pages)]) == 0
-    reader, writer = os.pipe()
-    os.close(reader)
-    program = Path(sys.executable).with_name("crawldedup")
-    done = subprocess.run([program, "export", "-"], stdout=writer, stderr=subprocess.PIPE, text=True)
-    os.close(writer)
-    assert (done.returncode, done.stderr) == (2, "crawldedup: the reader left before the index was written whole\n")
-
-
-def test_export_and_import_through_a_pipe(
-    pages: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert main(["check", str(pages)]) == 0
-    capsysbinary.readouterr()
-    assert main(["export", "-"]) == 0
-    exported = capsysbinary.readouterr()
-    assert b"2 pages written" in exported.err
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(exported.out)))
-    assert main(["import", "-", "--namespace", "other", "--json"]) == 0
-    assert json.loads(capsysbinary.readouterr().out) == {"pages": 2, "added": 2}
-
-
-def test_an_exported_index_is_not_shown_on_a_terminal(
-    pages: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run(capsys, "check", str(pages))
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    status, out, err = run(capsys, "export", "-")
-    assert (status, out) == (2, "")
-    assert "redirect" in err
 
 
 @pytest.mark.parametrize("target", [["--to-store", "sqlite:///b.sqlite"], ["--to-namespace", "b"]])
@@ -366,8 +304,7 @@ def test_an_index_of_another_profile_is_not_migrated(
 
 
 @pytest.mark.parametrize(
-    "command",
-    [["info"], ["find", "a.html"], ["forget", "x"], ["clear", "--yes"], ["prune", "--ttl", "1d"], ["export", "x"]],
+    "command", [["info"], ["find", "a.html"], ["forget", "x"], ["clear", "--yes"], ["prune", "--ttl", "1d"]]
 )
 def test_looking_does_not_make_an_index(
     pages: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: list[str]
@@ -388,7 +325,6 @@ def test_looking_does_not_make_an_index(
         ["forget", "x"],
         ["clear", "--yes"],
         ["prune", "--ttl", "1d"],
-        ["export", "x"],
         ["migrate", "--to-namespace", "other"],
     ],
 )
@@ -407,25 +343,22 @@ def test_a_name_that_is_no_index_is_answered_with_those_that_are(
 
 def test_what_is_wrong_with_a_command_on_an_index(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "check", str(pages / "a.html"))
-    for command, message in ((["prune"], "ttl or max_pages"), (["export", "no/such/folder"], "no such folder")):
-        status, out, err = run(capsys, *command)
-        assert (status, out) == (2, "")
-        assert message in err
+    status, out, err = run(capsys, "prune")
+    assert (status, out) == (2, "")
+    assert "ttl or max_pages" in err
 
 
 def test_one_page_is_called_one_page(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = pages / "a.html"
     assert run(capsys, "scan", str(page))[1] == "1 page, 0 duplicates in 0 clusters, 0 skipped\n"
     run(capsys, "check", str(page))
-    assert run(capsys, "export", "index")[1] == "1 page written to index\n"
-    assert run(capsys, "import", "index", "--namespace", "other")[1] == "1 page added\n"
+    assert run(capsys, "migrate", "--to-namespace", "other")[1] == "1 page added\n"
+    assert run(capsys, "migrate", "--to-namespace", "other")[1] == "0 pages added, 1 known already\n"
     assert "1 page counted" in run(capsys, "frequencies", str(page), "--output", "df.npz")[1]
     assert run(capsys, "forget", page.as_uri())[1] == "1 of 1 page was known and forgotten\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "channel", "status"), [("check -", "<&-", 1), ("import -", "<&-", 2), ("info", ">&-", 0)]
-)
+@pytest.mark.parametrize(("arguments", "channel", "status"), [("check -", "<&-", 1), ("info", ">&-", 0)])
 def test_a_channel_may_be_closed(pages: Path, arguments: str, channel: str, status: int) -> None:
     assert main(["check", str(pages)]) == 0
     program = Path(sys.executable).with_name("crawldedup")

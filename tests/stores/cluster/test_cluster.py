@@ -43,7 +43,6 @@ from tests.stores.test_racing import assert_index_holds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from crawldedup.stores.base import Query
     from crawldedup.stores.cluster.nodes import Call
@@ -618,23 +617,20 @@ class TestRetention:
         store.close()
 
 
-def test_pages_of_sites_are_moved_to_where_they_are_looked_for(cluster: ClusterSetup, tmp_path: Path) -> None:
+def test_pages_of_sites_are_copied_to_where_they_are_looked_for(cluster: ClusterSetup) -> None:
     texts = {f"https://{site}.example/{name}": f"{site} {name} " * 20 for site in "abcdefgh" for name in ("one", "two")}
-    file = tmp_path / "index"
     with Deduplicator(scope="site") as memory:
         for address, text in texts.items():
             memory.check(address, text=text)
-        memory.export_to(file)
-    with Deduplicator(cluster.url, scope="site") as dedup:
-        assert dedup.import_from(file).added == len(texts)
-        assert dedup.import_from(file).added == 0
-        for address, text in texts.items():
-            verdict = dedup.check(f"{address}?copy", text=text)
-            assert (verdict.kind, verdict.original) == (Kind.EXACT_DUPLICATE, address)
-        moved = tmp_path / "moved"
-        assert dedup.export_to(moved) == len(texts)
-    with (
-        Deduplicator(cluster.url, scope="spider", namespace="spiders") as dedup,
-        pytest.raises(StoreError, match="do not tell"),
-    ):
-        dedup.import_from(file)
+        with Deduplicator(cluster.url, scope="site") as dedup:
+            assert memory.copy_to(dedup).added == len(texts)
+            assert memory.copy_to(dedup).added == 0
+            for address, text in texts.items():
+                verdict = dedup.check(f"{address}?copy", text=text)
+                assert (verdict.kind, verdict.original) == (Kind.EXACT_DUPLICATE, address)
+            assert dedup.copy_to(Deduplicator(scope="site")).added == len(texts)
+        with (
+            Deduplicator(cluster.url, scope="spider", namespace="spiders") as dedup,
+            pytest.raises(StoreError, match="do not tell"),
+        ):
+            memory.copy_to(dedup)
