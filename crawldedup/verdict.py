@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from crawldedup.printable import printable
+
 
 class Kind(StrEnum):
     """What a page is, compared with the pages seen before it."""
@@ -64,3 +66,17 @@ class Match:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON. `seen_at` is in seconds since 1970 (UTC)."""
         return asdict(self)
+
+
+def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
+    """Return what a page is, in words that are safe to show. `unnamed` stands for an original without URL."""
+    original = printable(verdict.original or unnamed)
+    match verdict.kind:
+        case Kind.EXACT_DUPLICATE:
+            return f"exact duplicate of {original}"
+        case Kind.NEAR_DUPLICATE:
+            return f"near duplicate ({verdict.similarity or 0:.3f}) of {original}"
+        case Kind.REVISIT:
+            return "known, with other text" if verdict.changed else "known and unchanged"
+        case Kind.NEW | Kind.THIN:
+            return str(verdict.kind)

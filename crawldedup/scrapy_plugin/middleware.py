@@ -45,7 +45,7 @@ from crawldedup.scrapy_plugin.seen import FILE_NAME, Visits
 from crawldedup.scrapy_plugin.settings import DedupSettings, is_enabled
 from crawldedup.scrapy_plugin.stats import Tally
 from crawldedup.stores.registry import scheme_of
-from crawldedup.verdict import Kind
+from crawldedup.verdict import Kind, describe
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -240,14 +240,14 @@ class DedupMiddleware:
         if verdict.is_duplicate:
             await self._tell(signals.page_deduplicated, request, response, verdict, dropped)
         if self._inspects:
-            self._log(logging.INFO, "%s is %s", response.url, explanation(verdict))
+            self._log(logging.INFO, "%s is %s", response.url, describe(verdict))
         if dropped:
-            reason = explanation(verdict)
+            reason = describe(verdict)
             self._log(logging.DEBUG, "dropped %s: %s", response.url, reason)
             await close_browser_page(request)
             raise DuplicatePageError(reason, verdict)
         if refused and policy.action == "drop-items":
-            self._log(logging.DEBUG, "drops the items of %s: %s", response.url, explanation(verdict))
+            self._log(logging.DEBUG, "drops the items of %s: %s", response.url, describe(verdict))
             request.meta[DROP_ITEMS_KEY] = True
         if policy.action == "mark" and (verdict.is_duplicate or unchanged):
             response.flags.append(f"crawldedup:{'unchanged' if unchanged else verdict.kind}")
@@ -304,17 +304,3 @@ def deduplicator_for(settings: DedupSettings) -> Deduplicator:
         name, _, rest = str(error).partition(" ")
         known = name in {field.name for field in fields(settings)}
         raise ConfigurationError(f"CRAWLDEDUP_{name.upper()} {rest}" if known else str(error)) from None
-
-
-def explanation(verdict: Verdict) -> str:
-    """What a page is, in a form that is safe to log."""
-    original = printable(verdict.original or "an unknown page")
-    match verdict.kind:
-        case Kind.EXACT_DUPLICATE:
-            return f"exact duplicate of {original}"
-        case Kind.NEAR_DUPLICATE:
-            return f"near duplicate ({verdict.similarity or 0:.2f}) of {original}"
-        case Kind.REVISIT:
-            return "known, with other text" if verdict.changed else "known and unchanged"
-        case Kind.NEW | Kind.THIN:
-            return verdict.kind

@@ -21,7 +21,7 @@ from crawldedup.scrapy_plugin.inspection import is_inspection
 from crawldedup.scrapy_plugin.items.reader import ItemReader
 from crawldedup.scrapy_plugin.items.text import ItemSettings, identity_in, page_in, site_in
 from crawldedup.scrapy_plugin.items.verdict_fields import add_verdict
-from crawldedup.scrapy_plugin.middleware import deduplicator_for, explanation
+from crawldedup.scrapy_plugin.middleware import deduplicator_for
 from crawldedup.scrapy_plugin.policy import is_surplus
 from crawldedup.scrapy_plugin.reading.thread_reader import ThreadReader
 from crawldedup.scrapy_plugin.refusal import LONGEST_MESSAGE, refuse
@@ -29,6 +29,7 @@ from crawldedup.scrapy_plugin.runtime.judge import Judge
 from crawldedup.scrapy_plugin.runtime.store_calls import StoreCalls
 from crawldedup.scrapy_plugin.settings import DedupSettings, is_enabled
 from crawldedup.scrapy_plugin.stats import Tally
+from crawldedup.verdict import describe
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -112,7 +113,7 @@ class DedupItemPipeline:
             dropped = refused and self._item_settings.action == "drop"
             self._tally.checked(verdict, dropped=dropped)
             if dropped:
-                raise DuplicateItemError(_reason(verdict), verdict)
+                raise DuplicateItemError(describe(verdict, unnamed="an item without URL"), verdict)
         if self._item_settings.action == "mark":
             self._mark(item, verdict)
         return item
@@ -172,7 +173,3 @@ def items_index_of(settings: DedupSettings) -> DedupSettings:
     Items come as text, so that the extractor of the pages is no part of their profile: changing it keeps the index.
     """
     return replace(settings, namespace=f"{settings.namespace}.items", extractor="text", workers=0)
-
-
-def _reason(verdict: Verdict) -> str:
-    return explanation(replace(verdict, original=verdict.original or "an item without URL"))

@@ -75,7 +75,7 @@ class Project:
 @pytest.mark.parametrize(
     ("command", "shown"),
     [
-        (["fetch", "{url}/near", "-s", "CRAWLDEDUP_ACTION=drop"], "/near is near duplicate (0.99) of /a"),
+        (["fetch", "{url}/near", "-s", "CRAWLDEDUP_ACTION=drop"], "/near is near duplicate (0.9"),
         (["parse", "--spider=pages", "{url}/near", "--nocolour"], "[{'kind': 'near_duplicate'}]"),
         (["shell", "{url}/near", "-c", "response.flags"], "\n['crawldedup:near_duplicate']"),
         (["shell", "{url}/b", "-c", "[fetch('{url}/near'), response]"], "/near is near"),

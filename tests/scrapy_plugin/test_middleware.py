@@ -124,7 +124,7 @@ def test_a_near_duplicate_is_dropped_and_says_of_what() -> None:
         request, response = await crawl.page("b", "TEXT")
         assert response is None
         assert request.meta["crawldedup_verdict"].original == "https://e.com/a"
-        with pytest.raises(DuplicatePageError, match=r"^near duplicate \(0\.97\) of https://e\.com/a$") as dropped:
+        with pytest.raises(DuplicatePageError, match=r"^near duplicate \(0\.970\) of https://e\.com/a$") as dropped:
             await crawl.middleware.process_response(
                 request.replace(url="https://e.com/c"), HtmlResponse("https://e.com/c", body=b"Text")
             )
@@ -384,7 +384,7 @@ def test_under_inspection_nothing_is_remembered_dropped_or_closed(caplog: pytest
     assert crawl.crawler.engine.closed == []
     # After each look it leaves: a shell that stays would make one crawl of those that come and go meanwhile.
     assert crawl.store.calls == ["check_fingerprint", "close"] * 4 + ["close"]
-    assert "https://e.com/b is near duplicate (0.97) of https://e.com/a" in caplog.text
+    assert "https://e.com/b is near duplicate (0.970) of https://e.com/a" in caplog.text
     assert "https://e.com/d is new" in caplog.text
     assert "Namespace news" in caplog.text
 

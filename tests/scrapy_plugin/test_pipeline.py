@@ -100,7 +100,7 @@ class Crawl:
 def test_a_near_duplicate_is_dropped_and_says_of_what() -> None:
     async def work(crawl: Crawl) -> None:
         assert await crawl.item("a", "text") == {"url": "https://e.com/a", "body": "text"}
-        with pytest.raises(DuplicateItemError, match=r"^near duplicate \(0\.97\) of https://e\.com/a$") as dropped:
+        with pytest.raises(DuplicateItemError, match=r"^near duplicate \(0\.970\) of https://e\.com/a$") as dropped:
             await crawl.pipeline.process_item({"url": "https://e.com/b", "body": "TEXT"})
         assert dropped.value.verdict.original == "https://e.com/a"
         assert dropped.value.log_level == "DEBUG"
