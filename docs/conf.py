@@ -1,0 +1,39 @@
+"""Configuration of the documentation site: `sphinx-build -W -b html docs OUTPUT`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import crawldedup
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "crawldedup"
+author = "The crawldedup developers"
+copyright = author
+release = crawldedup.__version__
+
+# sphinx_scrapy brings autodoc, intersphinx and the roles setting, reqmeta, signal, stat and command.
+extensions = ["sphinx_scrapy", "myst_parser", "generated_reference"]
+exclude_patterns = ["_build"]
+html_theme = "sphinx_rtd_theme"
+html_title = f"crawldedup {release}"
+
+myst_heading_anchors = 3
+myst_enable_extensions = ["colon_fence", "deflist"]
+
+# Docstrings write names in single backticks.
+default_role = "code"
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+
+# A build without a network must not warn about inventories it cannot fetch. Links into the documentation of Python,
+# Scrapy and redis-py are plain text then.
+online = "READTHEDOCS" in os.environ or "CRAWLDEDUP_DOCS_ONLINE" in os.environ
+if online:
+    intersphinx_mapping = {"redis": ("https://redis.readthedocs.io/en/stable/", None)}
+else:
+    scrapy_intersphinx_disable = ["python", "scrapy"]

@@ -1,0 +1,86 @@
+"""Sessions that check the project, each in an environment of its own: `nox -s tests-3.11`, `nox -l` for all."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import nox
+
+PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+
+nox.options.sessions = ["checks", f"tests-{PYTHONS[0]}", "docs", "package"]
+
+
+@nox.session
+def checks(session: nox.Session) -> None:
+    """Lint, format, spelling, types and the import contract."""
+    session.install("-q", "-e", ".[test,bench,docs]")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("codespell")
+    session.run("mypy")
+    session.run("lint-imports")
+
+
+@nox.session(python=PYTHONS)
+def tests(session: nox.Session) -> None:
+    """Run the test suite; arguments go to pytest."""
+    session.install("-q", "-e", ".[test]")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session(python=PYTHONS[0])
+def lowest(session: nox.Session) -> None:
+    """Run tests with the lowest version of each package that pyproject.toml allows; arguments go to pytest."""
+    floors = Path(session.create_tmp()) / "floors.txt"
+    floors.write_text("\n".join(lowest_versions()))
+    session.install("-q", "-c", str(floors), "-e", ".[test]")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation site into docs/_build; a warning is an error."""
+    session.install("-q", "-e", ".[docs]")
+    session.run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", "docs/_build")
+
+
+@nox.session
+def benchmarks(session: nox.Session) -> None:
+    """Run every benchmark at its smallest size, to see that it still runs."""
+    session.install("-q", "-e", ".[test,bench]")
+    for program in sorted(Path("benchmarks").glob("*.py")):
+        if "--smoke" in program.read_text():
+            session.run("python", str(program), "--smoke")
+
+
+@nox.session
+def package(session: nox.Session) -> None:
+    """Build the wheel, install it without the source tree, and run the demo from it in an empty folder."""
+    built = Path(session.create_tmp()).resolve()
+    session.install("-q", "build")
+    session.run("python", "-m", "build", "-q", "--wheel", "--outdir", str(built))
+    (wheel,) = built.glob("*.whl")
+    session.install("-q", str(wheel))
+    with session.chdir(session.create_tmp()):
+        session.run("crawldedup", "demo")
+
+
+def lowest_versions() -> list[str]:
+    """Return a constraint for pip for each package that the tests use. Raises ValueError if one has no lower bound."""
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+    groups = project["optional-dependencies"]
+    # The peers of the benchmarks are of any version, and the tests do not need the documentation.
+    used = [*project["dependencies"]]
+    used += [requirement for name in groups if name not in ("bench", "docs") for requirement in groups[name]]
+    constraints = []
+    for requirement in used:
+        # A constraint has no extras.
+        constraint, bounds = re.subn(">=", "==", re.sub(r"\[.*?\]", "", requirement), count=1)
+        if bounds:
+            constraints.append(constraint)
+        elif constraint != project["name"]:
+            raise ValueError(f"pyproject.toml names no lowest version of {requirement}")
+    return constraints
