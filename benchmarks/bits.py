@@ -64,7 +64,7 @@ BETWEEN = (0.8, 0.85)
 FAR = 0.5
 VERIFY_SIZES = (64, 128, 192, 256, 320, 384, 512)
 BYTES_A_PAGE = 48
-BYTES_A_KEY = 8
+BYTES_PER_KEY = 8
 
 Floats = NDArray[np.float32]
 
@@ -218,7 +218,7 @@ def table_rows(corpus: Corpus, limit: int, draws: int) -> list[TableRow]:
     rows = []
     for count in track((1, 2, 3, 4), "tables", console=Console(stderr=True), transient=True):
         tables = rotated_tables(count, SEARCH_BITS)
-        bits = 8 * (BYTES_A_PAGE - count * BYTES_A_KEY)
+        bits = 8 * (BYTES_A_PAGE - count * BYTES_PER_KEY)
         threshold = accept_threshold(SIMILARITY, bits, RECALL)
         row = TableRow(count, bits, {}, {})
         accepted = np.array(

@@ -91,7 +91,7 @@ def questions(seed: int, count: int, *, placed: bool) -> list[Query]:
         place = int(rng.integers(1 << 60)) if placed else None
         for text, name in ((page, "page"), (near_page(page), "copy")):
             url = f"https://example.com/{seed}/{number}/{name}/{URL_PADDING}"
-            asked.append(replace(query(text, url, pages=100_000), place=place))
+            asked.append(replace(query(text, url, pages=100_000), shard_key=place))
     return asked
 
 

@@ -74,7 +74,7 @@ class PlainTables:
         for probe, number in enumerate(plan.tables.tolist()):
             place = slice(probe * 8, probe * 8 + 8)
             ranges.zrangebylex(
-                f"t{number}", b"[" + lows[place], b"[" + highs[place], start=0, num=query.max_keys_a_side
+                f"t{number}", b"[" + lows[place], b"[" + highs[place], start=0, num=query.max_keys_per_side
             )
         for number, members in zip(plan.tables.tolist(), ranges.execute(), strict=True):
             keys = np.frombuffer(b"".join(members), ">u8").astype(np.uint64)

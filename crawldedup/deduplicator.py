@@ -159,7 +159,7 @@ class Deduplicator:
         Raises as `open` does. `check_fingerprint(remember=False)`, `find` and the like do so by themselves.
         """
         if not self._is_open and time.monotonic() >= self._next_look:
-            self._pages = self._store.look()
+            self._pages = self._store.open_read_only()
             # An index that is not there yet may be there at any moment.
             self._next_look = time.monotonic() + (HEARTBEAT_SECONDS if self._pages else 0)
 

@@ -13,7 +13,7 @@ from crawldedup.scope import check_scope, page_key, salt_of, site_of, xored
 from crawldedup.search.decision import identity_rule
 from crawldedup.search.hot_prefixes import HotPrefixes
 from crawldedup.search.plan import single_plan
-from crawldedup.stores.base import DIGEST_MASK, UNKNOWN_PLACE, Answer, Entry, Query, Retention, Status
+from crawldedup.stores.base import DIGEST_MASK, UNKNOWN_SHARD, Answer, Entry, Query, Retention, Status
 from crawldedup.verdict import Kind, Match, Verdict
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class QueryBuilder:
         size = self.method.signature_bytes
         scope = self.scope_key_of(url, scope_key)
         salt = salt_of(scope, size)
-        place = salt.number if scope or self.scope != "global" else None
+        shard_key = salt.number if scope or self.scope != "global" else None
         facts = salt_of(f"facts {page.facts}" if page.facts else "", size)
         search = page.search ^ salt.number ^ facts.number
         signature = xored(xored(page.verify, salt.signature), facts.signature)
@@ -100,7 +100,7 @@ class QueryBuilder:
             max_candidates=self.method.max_candidates,
             max_keys=self.method.max_keys,
             prefilter=prefilter,
-            place=place,
+            shard_key=shard_key,
         )
 
     def url_key(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> int:
@@ -119,8 +119,8 @@ class QueryBuilder:
             return record
         if self.scope == "site" and site_of(record.url):
             salt = salt_of(site_of(record.url), self.method.signature_bytes)
-            return replace(record, place=salt.number)
-        return replace(record, place=UNKNOWN_PLACE)
+            return replace(record, shard_key=salt.number)
+        return replace(record, shard_key=UNKNOWN_SHARD)
 
     def canonical_threshold(self, similarity: float | None) -> float:
         """The similarity that is enough for a page that names its original."""

@@ -270,7 +270,7 @@ class SentinelSetup:
         # The delay makes the first copy take its time; a server that was started again has forgotten it.
         self.master.client.config_set("repl-diskless-sync-delay", 0)
         return (
-            all(_is_sound(sentinel.master) for sentinel in self.sentinels)
+            all(_is_valid(sentinel.master) for sentinel in self.sentinels)
             and len({sentinel.master["port"] for sentinel in self.sentinels}) == 1
             and self.master.client.role()[0] == b"master"
             and self.replica.client.info("replication").get("master_link_status") == "up"
@@ -281,7 +281,7 @@ class SentinelSetup:
         )
 
 
-def _is_sound(state: dict[str, Any]) -> bool:
+def _is_valid(state: dict[str, Any]) -> bool:
     return bool(state["is_master"] and not state["is_sdown"] and state["num-other-sentinels"] == 2)
 
 

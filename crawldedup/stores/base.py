@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from crawldedup.search.tables import Order
 
 LEASE_SECONDS: Final = 120
-"""A crawler that is not heard of for this long has left the crawl; see `Crawler`."""
+"""A crawler that is not heard of for this long has left the crawl; see `CrawlSession`."""
 
 MAX_CANDIDATES: Final = 64
 """At most so many records are compared with one page: work a page stays bounded."""
@@ -45,7 +45,7 @@ MAX_SWEPT: Final = 4
 """For a page that is added so many others are looked at, going round and round, and freed if they have expired."""
 
 DIGEST_MASK: Final = 0xFFFF_FFFF
-UNKNOWN_PLACE: Final = -1
+UNKNOWN_SHARD: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ class Query:
 
     `exact_only` asks for an equal digest beside an accepted signature (pages too thin for a fingerprint).
     `prefilter` refuses keys that were met by chance before anything of their pages is read; None takes them all.
-    `place` names the part of the index that holds every page this one may be compared with, if there is such a part:
-    a store that is spread over servers keeps it in one of them.
+    `shard_key` is equal for all pages that may be compared with each other; None if those are all of the index. A store
+    that is spread over servers keeps them on one of them.
     """
 
     entry: Entry
@@ -107,10 +107,10 @@ class Query:
     max_candidates: int = MAX_CANDIDATES
     max_keys: int = MAX_KEYS
     prefilter: Prefilter | None = None
-    place: int | None = None
+    shard_key: int | None = None
 
     @property
-    def max_keys_a_side(self) -> int:
+    def max_keys_per_side(self) -> int:
         """At most so many keys are read from one range on either side of the key that is looked for there."""
         return max(1, self.max_keys // 8)
 
@@ -119,8 +119,8 @@ class Query:
 class Record:
     """A remembered page. Times are in seconds since 1970 (UTC).
 
-    `place` is as in `Query`, told by whoever loads the page; UNKNOWN_PLACE if it has one that cannot be told. Stores
-    do not keep it.
+    `shard_key` is that of `Query`, for `Store.load`; UNKNOWN_SHARD if the page has one that is not known. Stores do not
+    keep it.
     """
 
     url: str
@@ -131,7 +131,7 @@ class Record:
     added_at: int
     seen_at: int
     copies: int
-    place: int | None = None
+    shard_key: int | None = None
 
 
 class Status(StrEnum):
@@ -168,21 +168,28 @@ class Pruned:
 
 
 @dataclass(frozen=True, slots=True)
-class Crawler:
-    """One user of an index, numbered from 1.
+class CrawlSession:
+    """One crawler at work on an index, numbered from 1, and the process that holds its lease.
 
-    A page never duplicates itself, so a URL that comes again is a revisit: a retry, or a later crawl. But when
-    several crawlers work on one crawl, a URL that a fellow has just delivered is a copy like any other.
-    Fellows are told from earlier crawls by number: a crawler that joins while others are at work shares
-    their crawl, whose first crawler is `first`; one that joins an idle index starts a crawl of its own.
+    A page never duplicates itself, so a URL that comes again is a revisit: a retry, or a later crawl. Crawlers that
+    work at the same time share one crawl: a URL that another of them delivered counts as a copy. A crawler that joins
+    while others are at work joins their crawl, which began with number `first`; else it begins a crawl of its own.
+
+    Worker processes of one crawler share its session. `process` is the crawler's own (see `process.own_process`): the
+    lease outlives a worker that dies, and ends early when that process has exited.
     """
 
     number: int
     first: int
+    process: str
 
-    def is_fellow(self, number: int) -> bool:
-        """True if `number` is another crawler of the same crawl."""
+    def is_concurrent(self, number: int) -> bool:
+        """Return True if `number` is another crawler of the same crawl."""
         return number != self.number and number >= self.first
+
+
+NO_SESSION: Final = CrawlSession(0, 0, "")
+"""In place of a session before a store has joined. No crawler has the number 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,17 +227,23 @@ class StoreInfo:
 class Store(Protocol):
     """One index: a namespace of a store. Methods raise `StoreError` and its kin, safe to call again."""
 
-    def open(self) -> int:
-        """Connect, check the profile, join the crawl; the number of pages in the index.
+    @property
+    def session(self) -> CrawlSession | None:
+        """The crawler that this store works as; None unless `open` has joined a crawl."""
 
+    def open(self, session: CrawlSession | None = None) -> int:
+        """Connect, check the profile, join the crawl; return the number of pages in the index.
+
+        With a session whose number is not 0, work as that crawler; else take a new number, with a lease held by
+        `session.process`, by default this process. An open store that is opened again keeps its number.
         Raises StoreUnavailableError, or ProfileMismatchError for an index with other fingerprints.
         """
 
-    def look(self) -> int:
-        """Connect and check the profile, as `open` does, without joining: the number of pages in the index.
+    def open_read_only(self) -> int:
+        """Connect and check the profile as `open` does, without joining; return the number of pages in the index.
 
-        Nothing is written. An index that is not there holds no page and stays absent. Then come methods that neither
-        add pages nor renew the lease; `open` may follow.
+        Writes nothing. An absent index holds no page and stays absent. Only methods that neither add pages nor renew
+        the lease may follow, or `open`.
         """
 
     def check_and_add(self, query: Query) -> Answer:
@@ -277,8 +290,8 @@ class Store(Protocol):
     def heartbeat(self) -> None:
         """Say that this crawler is still at work; due once in every LEASE_SECONDS at least."""
 
-    def close(self) -> None:
-        """Leave the crawl and disconnect; harmless when repeated."""
+    def close(self, *, leave: bool = True) -> None:
+        """End the session's lease, unless `leave` is False, and disconnect; harmless when repeated."""
 
 
 def shown_url(url: str) -> str:

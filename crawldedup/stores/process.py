@@ -1,4 +1,4 @@
-"""Which process a crawler is, so that one that died without a word is not taken for a fellow at work."""
+"""Identify the process that holds a lease, so that the lease of a dead process can be expired early."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 
 def own_process() -> str:
-    """Names this process: host, process id, and when it started (empty where that cannot be read)."""
+    """Return the name of this process: host, process id, and start time (empty where that cannot be read)."""
     return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
 
 
-def is_gone(process: str) -> bool:
-    """True if a process of this machine has ended; False for those of other machines, of which we know nothing."""
+def has_exited(process: str) -> bool:
+    """Return True if a process of this machine has exited. Processes of other machines count as running."""
     host, pid, started = process.rsplit(":", 2) if process.count(":") >= 2 else ("", "", "")
     if host != socket.gethostname() or not pid.isdecimal():
         return False
@@ -28,7 +28,7 @@ def is_gone(process: str) -> bool:
 
 
 def _started(pid: int) -> str:
-    """Start time of a process in the kernel's ticks: a process id alone may have been given again."""
+    """Return the start time of a process in kernel ticks. Process ids are reused, so an id alone proves nothing."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):

@@ -9,8 +9,9 @@ from crawldedup.search.plan import STORED_BITS
 from crawldedup.stores.base import (
     LEASE_SECONDS,
     MAX_EVICTED,
+    NO_SESSION,
     Answer,
-    Crawler,
+    CrawlSession,
     Layout,
     Pruned,
     Query,
@@ -46,37 +47,41 @@ class ReferenceStore:
         self._index = index
         self._layout = layout
         self._clock = clock
-        self._me = Crawler(0, 0)
+        self._me = NO_SESSION
 
     @property
     def _now(self) -> int:
         return int(self._clock())
 
-    def open(self) -> int:
+    @property
+    def session(self) -> CrawlSession | None:
+        return self._me if self._me.number else None
+
+    def open(self, session: CrawlSession | None = None) -> int:
         index = self._index
         index.leases = {number: ends for number, ends in index.leases.items() if ends > self._now}
         if self._me.number == 0:
             index.crawlers += 1
-            self._me = Crawler(index.crawlers, 0)
+            self._me = CrawlSession(index.crawlers, 0, "")
         index.leases.pop(self._me.number, None)
         if not index.leases:
             index.first = self._me.number
-        self._me = Crawler(self._me.number, index.first)
+        self._me = CrawlSession(self._me.number, index.first, "")
         self.heartbeat()
         return len(index.pages)
 
     def heartbeat(self) -> None:
         self._index.leases[self._me.number] = self._now + LEASE_SECONDS
 
-    def close(self) -> None:
+    def close(self, *, leave: bool = True) -> None:
         self._index.leases.pop(self._me.number, None)
-        self._me = Crawler(0, 0)
+        self._me = NO_SESSION
 
     def check_and_add(self, query: Query) -> Answer:
         self._free_expired(query.retention)
         entry, pages = query.entry, self._index.pages
         own = next((place for place, (page, _) in enumerate(pages) if page.url_key == entry.url_key), None)
-        if own is not None and not self._me.is_fellow(pages[own][1]):
+        if own is not None and not self._me.is_concurrent(pages[own][1]):
             old = pages[own][0]
             new = replace(old, seen_at=self._now)
             if old.digest != entry.digest:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,7 +15,8 @@ from crawldedup.errors import ProfileMismatchError
 from crawldedup.search.decision import Prefilter
 from crawldedup.search.plan import ProbePlan
 from crawldedup.search.two_stage import TABLES
-from crawldedup.stores.base import DIGEST_MASK, LEASE_SECONDS, Record, Retention, Status
+from crawldedup.stores.base import DIGEST_MASK, LEASE_SECONDS, CrawlSession, Record, Retention, Status
+from crawldedup.stores.process import own_process
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import (
     LAYOUT,
@@ -35,6 +38,13 @@ A, B, C = "https://example.com/a", "https://example.com/b", "https://example.com
 def record_of(answer: Answer) -> Record:
     assert answer.record is not None
     return answer.record
+
+
+def exited_process() -> str:
+    """The name of a process of this machine that has exited."""
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return f"{socket.gethostname()}:{process.pid}:"
 
 
 def whole_tables(page: Page, url: str, max_candidates: int = 256) -> Query:
@@ -193,7 +203,7 @@ def test_who_looks_at_an_index_that_is_not_there_finds_it_empty_and_does_not_beg
 ) -> None:
     store = shared_backend.store(LAYOUT, clock)
     before = shared_backend.contents()
-    assert store.look() == 0
+    assert store.open_read_only() == 0
     assert store.find(query(page, A)) == []
     assert not store.forget(query(page, A).entry.url_key)
     assert list(store.records()) == []
@@ -202,9 +212,9 @@ def test_who_looks_at_an_index_that_is_not_there_finds_it_empty_and_does_not_beg
     store.close()
     assert shared_backend.contents() == before
     # Whoever looked first may remember afterwards.
-    assert store.look() == store.open() == 0
+    assert store.open_read_only() == store.open() == 0
     assert store.check_and_add(query(page, A)).status is Status.NEW
-    assert store.look() == 1
+    assert store.open_read_only() == 1
     store.close()
 
 
@@ -213,7 +223,7 @@ def test_who_only_looks_is_no_fellow_of_a_crawl(shared_backend: Backend, clock: 
     first.open()
     first.check_and_add(query(page, A))
     before = shared_backend.contents()
-    assert looker.look() == 1
+    assert looker.open_read_only() == 1
     assert [record.url for record in looker.find(query(page, B))] == [A]
     assert shared_backend.contents() == before
     first.close()
@@ -232,7 +242,7 @@ def test_who_looks_at_an_index_of_another_profile_is_told_so(shared_backend: Bac
     looker = shared_backend.store(OTHER_PROFILE, clock)
     for _ in range(2):
         with pytest.raises(ProfileMismatchError):
-            looker.look()
+            looker.open_read_only()
     looker.close()
     owner.close()
 
@@ -427,6 +437,71 @@ class TestOneIndexForMany:
         second.open()
         assert second.check_and_add(query(page, A)).status is Status.EXACT
 
+    def test_stores_that_share_a_session_are_one_crawler(
+        self, shared_backend: Backend, clock: Clock, page: Page, other: Page
+    ) -> None:
+        first, worker, foreign, late = (shared_backend.store(LAYOUT, clock) for _ in range(4))
+        assert (first.session, first.open()) == (None, 0)
+        session = first.session
+        assert session is not None
+        worker.open(session)
+        assert worker.session == first.session == session
+        foreign.open()
+        first.check_and_add(query(page, A))
+        assert worker.check_and_add(query(page, A)).status is Status.REVISIT
+        assert foreign.check_and_add(query(page, A)).status is Status.EXACT
+        foreign.check_and_add(query(other, B))
+        assert worker.check_and_add(query(other, B)).status is Status.EXACT
+        foreign.close()
+        # The foreign crawler has left: a worker that joins now still knows its pages as those of the same crawl.
+        first.close(leave=False)
+        assert first.session is None
+        first.open(session)
+        assert first.session == session
+        assert first.check_and_add(query(other, B)).status is Status.EXACT
+        worker.close(leave=False)
+        late.open()
+        assert late.check_and_add(query(page, A)).status is Status.EXACT
+        first.close()
+
+    def test_a_lease_ends_with_the_last_store_that_leaves(
+        self, shared_backend: Backend, clock: Clock, page: Page, other: Page
+    ) -> None:
+        first, worker, second = (shared_backend.store(LAYOUT, clock) for _ in range(3))
+        first.open()
+        worker.open(first.session)
+        worker.check_and_add(query(page, A))
+        worker.close(leave=False)
+        first.close()
+        second.open()
+        assert second.check_and_add(query(page, A)).status is Status.REVISIT
+
+    def test_a_worker_renews_the_lease_of_its_session(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
+        first, worker, second = (shared_backend.store(LAYOUT, clock) for _ in range(3))
+        first.open()
+        worker.open(first.session)
+        first.check_and_add(query(page, A))
+        clock.wait(LEASE_SECONDS - 1)
+        worker.heartbeat()
+        clock.wait(LEASE_SECONDS - 1)
+        second.open()
+        assert second.check_and_add(query(page, A)).status is Status.EXACT
+
+    @pytest.mark.parametrize("has_exited", [True, False])
+    def test_a_lease_ends_early_when_the_process_of_its_session_has_exited(
+        self, shared_backend: Backend, clock: Clock, page: Page, has_exited: bool
+    ) -> None:
+        first, worker, second = (shared_backend.store(LAYOUT, clock) for _ in range(3))
+        holder = exited_process() if has_exited else own_process()
+        first.open(CrawlSession(0, 0, holder))
+        assert first.session is not None
+        assert (first.session.process, first.session.number > 0) == (holder, True)
+        worker.open(first.session)
+        worker.check_and_add(query(page, A))
+        second.open()
+        expected = Status.REVISIT if has_exited else Status.EXACT
+        assert second.check_and_add(query(page, A)).status is expected
+
     @pytest.mark.parametrize("again", ["open", "clear"])
     def test_opening_or_clearing_an_open_store_leaves_one_crawler_behind_not_two(
         self, shared_backend: Backend, clock: Clock, page: Page, again: str
@@ -504,7 +579,7 @@ class TestOneIndexForMany:
 
     def test_what_others_added_since_is_cleared_too(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
         looker, worker = (shared_backend.store(LAYOUT, clock) for _ in range(2))
-        assert looker.look() == 0
+        assert looker.open_read_only() == 0
         worker.open()
         worker.check_and_add(query(page, A))
         looker.clear()

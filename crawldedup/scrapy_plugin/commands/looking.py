@@ -72,7 +72,7 @@ class LookOnly:
         self._pages = 0
 
     def __enter__(self) -> Self:
-        self._pages = self._store.look()
+        self._pages = self._store.open_read_only()
         return self
 
     def __exit__(self, *_: object) -> None:

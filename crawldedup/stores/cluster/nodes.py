@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import redis
 from redis.exceptions import AskError, MovedError, NoScriptError, RedisClusterException, TryAgainError
 
-from crawldedup.stores.redis.client import check_cluster_url, connect_cluster, through_failover
+from crawldedup.stores.redis.client import check_cluster_url, connect_cluster, retry_on_failover
 from crawldedup.stores.redis.protocol import script_text
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Nodes:
 
         if calls:
             with contextlib.suppress(*_ANY_ERROR):
-                through_failover(attempt)
+                retry_on_failover(attempt)
         return answers
 
     def masters(self) -> Iterator[redis.Redis]:

@@ -25,7 +25,7 @@ from crawldedup.stores.cluster.protocol import (
     page_ids,
     prefixes,
 )
-from crawldedup.stores.redis.errors import OddReplyError
+from crawldedup.stores.redis.errors import UnexpectedReplyError
 from crawldedup.stores.redis.protocol import bytes8, unpacked
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ class ForeignPartError(Exception):
 
 
 def sound(answer: Any) -> Any:
-    """The answer of a script. Raises LostPartError, ForeignPartError or OddReplyError."""
+    """The answer of a script. Raises LostPartError, ForeignPartError or UnexpectedReplyError."""
     if not isinstance(answer, list) or not answer:
-        raise OddReplyError.to("a script", answer)
+        raise UnexpectedReplyError.to("a script", answer)
     if answer[0] == b"lost":
         raise LostPartError
     if answer[0] == b"profile":

@@ -25,9 +25,10 @@ from redis.exceptions import RedisClusterException
 from crawldedup.errors import ProfileMismatchError, StoreError, StoreUnavailableError
 from crawldedup.stores.base import (
     LEASE_SECONDS,
-    UNKNOWN_PLACE,
+    NO_SESSION,
+    UNKNOWN_SHARD,
     Answer,
-    Crawler,
+    CrawlSession,
     Pruned,
     Status,
     StoreInfo,
@@ -38,7 +39,7 @@ from crawldedup.stores.cluster.nodes import Call, Nodes, script_call
 from crawldedup.stores.cluster.protocol import PARTITIONS, prefixes, split
 from crawldedup.stores.cluster.spread import ForeignPartError, LostPartError, Spread, new_token, sound
 from crawldedup.stores.cluster.upkeep import measure, prune, records, remove_epochs
-from crawldedup.stores.process import is_gone, own_process
+from crawldedup.stores.process import has_exited, own_process
 from crawldedup.stores.redis.errors import replies_read, store_errors
 from crawldedup.stores.redis.health import layout_warnings
 from crawldedup.stores.redis.protocol import bytes8, crawl, loaded, packed_order, question, unpacked
@@ -68,7 +69,7 @@ class ClusterStore:
         self._prefixes = prefixes(layout.namespace)
         self._order = packed_order(layout.tables)
         self._placed_pages = [0] * PARTITIONS
-        self._crawler = Crawler(0, 0)
+        self._session = NO_SESSION
         self._joining = threading.Lock()
         self._url = shown_url(url)
         self._nodes = Nodes(url)
@@ -80,29 +81,35 @@ class ClusterStore:
         """What this store has asked of the cluster so far."""
         return self._nodes.fanout
 
-    def open(self) -> int:
+    @property
+    def session(self) -> CrawlSession | None:
+        """See `Store`."""
+        return self._session if self._session.number else None
+
+    def open(self, session: CrawlSession | None = None) -> int:
         """See `Store`."""
         with self._joining, self._errors():
             profile, now = self._layout.profile, self._now() or ""
             leading = self._prefixes[_LEADING]
-            self._bury_the_dead()
-            own = self._crawler.number
-            (answer,) = self._asked(script_call("join", leading, profile, self._order, now, LEASE_SECONDS, own))
-            self._crawler = Crawler(int(answer[1]), int(answer[2]))
-            number = self._crawler.number
+            self._expire_dead_sessions()
+            given = session or replace(self._session, first=0)
+            own = (given.number, given.first)
+            (answer,) = self._asked(script_call("join", leading, profile, self._order, now, LEASE_SECONDS, *own))
+            self._session = CrawlSession(int(answer[1]), int(answer[2]), given.process or own_process())
+            number = self._session.number
             parts = [(prefix, self._order) for prefix in self._prefixes]
             parts += [(prefix, b"") for prefix in (*self._spread.homes, *self._spread.tables)]
             begun = self._asked(
                 *(script_call("spread_begin", prefix, profile, order, now, number) for prefix, order in parts)
             )
             with contextlib.suppress(redis.OutOfMemoryError):
-                self._nodes.run([Call(f"{leading}w", ("HSET", f"{leading}w", number, own_process()))])
+                self._nodes.run([Call(f"{leading}w", ("HSET", f"{leading}w", number, self._session.process))])
             self._note_pages(begun)
             self._spread.finish()
             self._warn_once()
             return self._pages()
 
-    def look(self) -> int:
+    def open_read_only(self) -> int:
         """See `Store`."""
         with self._errors():
             profile = self._layout.profile
@@ -119,12 +126,12 @@ class ClusterStore:
     def _asked(self, *calls: Call) -> list[Any]:
         return [sound(answer) for answer in self._nodes.run(calls)]
 
-    def _bury_the_dead(self) -> None:
-        """End the leases of crawlers of this machine that died without a word, or we would be their fellow."""
+    def _expire_dead_sessions(self) -> None:
+        """Expire the leases of crawlers whose process on this machine has exited."""
         leading = self._prefixes[_LEADING]
         (told,) = self._nodes.run([Call(f"{leading}w", ("HGETALL", f"{leading}w"))])
         processes = dict(zip(told[::2], told[1::2], strict=True))
-        dead = [number for number, process in processes.items() if is_gone(process.decode("utf-8", "replace"))]
+        dead = [number for number, process in processes.items() if has_exited(process.decode("utf-8", "replace"))]
         if dead:
             self._leave(*dead)
 
@@ -143,7 +150,7 @@ class ClusterStore:
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
         """See `Store`. Pages in a row that have places take one round trip, others are checked one by one."""
-        for is_placed, group in groupby(queries, lambda query: query.place is not None):
+        for is_placed, group in groupby(queries, lambda query: query.shard_key is not None):
             pages = list(group)
             yield from self._check_placed(pages) if is_placed else map(self._check_spread, pages)
 
@@ -199,7 +206,7 @@ class ClusterStore:
 
     @property
     def _numbers(self) -> tuple[int, int]:
-        return self._crawler.number, self._crawler.first
+        return self._session.number, self._session.first
 
     def _pages(self) -> int:
         return sum(self._placed_pages) + self._spread.pages()
@@ -207,7 +214,7 @@ class ClusterStore:
     def find(self, query: Query) -> list[Record]:
         """See `Store`. On replicas, if the URL says so."""
         with self._errors(), contextlib.suppress(LostPartError):
-            if query.place is None:
+            if query.shard_key is None:
                 return self._spread.find(query, split(query, self._layout, self._now()))
             asked = question(query, self._layout, self._now())
             call = script_call("find", self._prefixes[_place(query)], self._layout.profile, *asked)
@@ -228,7 +235,7 @@ class ClusterStore:
             heads = (*self._prefixes, *self._spread.homes, *self._spread.tables)
             over = self._nodes.run([script_call("clear", head) for head in heads])
             remove_epochs(self._nodes, dict(zip(heads, over, strict=True)))
-        if self._crawler.number:
+        if self._session.number:
             self.open()
 
     def prune(self, retention: Retention) -> Iterator[Pruned]:
@@ -243,16 +250,16 @@ class ClusterStore:
 
     def load(self, records: Sequence[Record]) -> int:
         """See `Store`. Some hundred pages a script call, so that a crawl can go on beside it."""
-        if any(record.place == UNKNOWN_PLACE for record in records):
+        if any(record.shard_key == UNKNOWN_SHARD for record in records):
             raise StoreError(
                 "a cluster keeps pages by their sites or spiders, and these do not tell theirs: load them into one "
                 "server, or with the scope site and URLs"
             )
-        spread = [record for record in records if record.place is None]
+        spread = [record for record in records if record.shard_key is None]
         placed: dict[int, list[Record]] = {}
         for record in records:
-            if record.place is not None:
-                placed.setdefault(record.place % PARTITIONS, []).append(record)
+            if record.shard_key is not None:
+                placed.setdefault(record.shard_key % PARTITIONS, []).append(record)
         with self._errors():
             try:
                 added = sum(self._spread.load(part) for part in _parts(spread))
@@ -285,15 +292,15 @@ class ClusterStore:
         """See `Store`. Files what others have left unfiled, too."""
         leading = self._prefixes[_LEADING]
         with self._errors(), contextlib.suppress(LostPartError):
-            number = self._crawler.number
+            number = self._session.number
             self._nodes.run([script_call("heartbeat", leading, self._now() or "", LEASE_SECONDS, number)])
             self._spread.finish()
 
-    def close(self) -> None:
+    def close(self, *, leave: bool = True) -> None:
         """See `Store`."""
         with self._joining, contextlib.suppress(redis.RedisError, RedisClusterException, OSError):
-            if self._crawler.number:
-                number, self._crawler = self._crawler.number, Crawler(0, 0)
+            number, self._session = self._session.number, NO_SESSION
+            if number and leave:
                 self._leave(number)
             self._nodes.close()
 
@@ -305,7 +312,7 @@ class ClusterStore:
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         namespace = self._layout.namespace
-        with store_errors(self._url, lambda: self._crawler.number > 0, namespace), replies_read():
+        with store_errors(self._url, lambda: self._session.number > 0, namespace), replies_read():
             try:
                 yield
             except ForeignPartError as error:
@@ -322,7 +329,7 @@ class ClusterStore:
 
 def _place(query: Query) -> int:
     """The partition of a query with a place."""
-    return (query.place or 0) % PARTITIONS
+    return (query.shard_key or 0) % PARTITIONS
 
 
 def _share(retention: Retention) -> Retention:

@@ -16,7 +16,9 @@ from crawldedup.stores.base import (
     MAX_EVICTED,
     MAX_FREED,
     MAX_SWEPT,
+    NO_SESSION,
     Answer,
+    CrawlSession,
     Layout,
     Pruned,
     Query,
@@ -27,6 +29,7 @@ from crawldedup.stores.base import (
 from crawldedup.stores.candidates import accepted, choose_pages
 from crawldedup.stores.memory.sorted_keys import SortedKeys
 from crawldedup.stores.packed_keys import MAX_PAGES, middles, pack_key, packed_range, packed_ranges, page_of, renumbered
+from crawldedup.stores.process import own_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -69,6 +72,7 @@ class MemoryStore:
                 ("signature", "V", layout.signature_bytes),
             ]
         )
+        self._session = NO_SESSION
         self._swept = _Cursor()
         self._oldest = _Cursor()
         self._cursors = {self._swept, self._oldest}
@@ -84,11 +88,19 @@ class MemoryStore:
         for cursor in self._cursors:
             cursor.place = 0
 
-    def open(self) -> int:
-        """See `Store`; nothing can fail here."""
+    @property
+    def session(self) -> CrawlSession | None:
+        """See `Store`."""
+        return self._session if self._session.number else None
+
+    def open(self, session: CrawlSession | None = None) -> int:
+        """See `Store`; nothing can fail here, and nobody else works on the index."""
+        given = session or self._session
+        number = given.number or 1
+        self._session = CrawlSession(number, given.first or number, given.process or own_process())
         return self._pages
 
-    def look(self) -> int:
+    def open_read_only(self) -> int:
         """See `Store`."""
         return self._pages
 
@@ -211,8 +223,9 @@ class MemoryStore:
     def heartbeat(self) -> None:
         """See `Store`; a memory has one crawler only."""
 
-    def close(self) -> None:
+    def close(self, *, leave: bool = True) -> None:  # noqa: ARG002
         """See `Store`."""
+        self._session = NO_SESSION
 
     @contextlib.contextmanager
     def _cursor(self) -> Iterator[_Cursor]:
@@ -245,7 +258,7 @@ class MemoryStore:
         for number, keys in enumerate(self._tables):
             mine = np.flatnonzero(plan.tables == number)
             if len(mine):
-                ranges, packed = keys.ranges(lows[mine], between[mine], highs[mine], query.max_keys_a_side)
+                ranges, packed = keys.ranges(lows[mine], between[mine], highs[mine], query.max_keys_per_side)
                 found.append((mine.take(ranges), packed))
         if not found:
             return [], []

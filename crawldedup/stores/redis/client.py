@@ -17,7 +17,7 @@ from redis.exceptions import NoPermissionError, RedisClusterException
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
-from crawldedup.stores.redis.errors import UnknownServiceError, may_pass, refusal_of, replies_read
+from crawldedup.stores.redis.errors import UnknownServiceError, auth_error, is_transient, replies_read
 from crawldedup.stores.redis.url import TIMEOUT_SECONDS, Target, client_options, parse_url, wire_options
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 FAILOVER_SECONDS: Final = 5.0
-"""For the replica of a dead master to take its place in a cluster: see `through_failover`."""
+"""For the replica of a dead master to take its place in a cluster: see `retry_on_failover`."""
 
 ACL_RULES: Final = (
     "~crawldedup:*",
@@ -90,7 +90,7 @@ def connect_cluster(url: str) -> RedisCluster:
     """A client of the cluster that a `redis+cluster` URL names, connected: it has asked who serves what.
 
     With `replicas=true` the commands that only read (`EVALSHA` is none of them) go to replicas. The client follows
-    slots that move; waiting for a failover is left to `through_failover`.
+    slots that move; waiting for a failover is left to `retry_on_failover`.
     Raises ConfigurationError as `connect` does, and the client's own errors.
     """
     target = parse_url(url, "redis+cluster")
@@ -106,7 +106,7 @@ def connect_cluster(url: str) -> RedisCluster:
     )
 
 
-def once_more(call: Callable[[bool], _Result]) -> _Result:
+def retry_once(call: Callable[[bool], _Result]) -> _Result:
     """The result of a call that is made again at once if the connection breaks: it may just have been idle too long.
 
     The call is told whether it is the second time, for the server may have done what it was told and only the answer
@@ -118,7 +118,7 @@ def once_more(call: Callable[[bool], _Result]) -> _Result:
         return call(True)
 
 
-def through_failover(call: Callable[[], _Result]) -> _Result:
+def retry_on_failover(call: Callable[[], _Result]) -> _Result:
     """The result of a call to a cluster, called again while a replica takes the place of a dead master.
 
     The call must be safe to repeat. The first repetition is immediate, for the connection may just have been idle
@@ -130,7 +130,7 @@ def through_failover(call: Callable[[], _Result]) -> _Result:
         try:
             return call()
         except (redis.RedisError, RedisClusterException, OSError) as error:
-            if refusal_of(error) or not may_pass(error) or time.monotonic() + pause > last_start:
+            if auth_error(error) or not is_transient(error) or time.monotonic() + pause > last_start:
                 raise
         time.sleep(pause)
         pause = 0.1

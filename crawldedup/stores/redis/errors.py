@@ -39,7 +39,7 @@ class UnknownServiceError(MasterNotFoundError):
     """Sentinels answered, and none has heard of the service."""
 
 
-class OddReplyError(redis.RedisError):
+class UnexpectedReplyError(redis.RedisError):
     """What was answered is no answer to what was asked: a broken proxy, or a server of another kind."""
 
     @classmethod
@@ -50,13 +50,13 @@ class OddReplyError(redis.RedisError):
 
 @contextlib.contextmanager
 def replies_read() -> Iterator[None]:
-    """What a reply of the wrong kind makes of the code that reads it, as an OddReplyError. For nothing but reading."""
+    """Raise UnexpectedReplyError where reading a reply fails because it has the wrong form. Wrap reading alone."""
     try:
         yield
     except CrawlDedupError:
         raise  # some of ours are ValueErrors
     except (TypeError, ValueError, LookupError, AttributeError, struct.error) as error:
-        raise OddReplyError(f"a reply cannot be read ({type(error).__name__}: {error})") from error
+        raise UnexpectedReplyError(f"a reply cannot be read ({type(error).__name__}: {error})") from error
 
 
 @contextlib.contextmanager
@@ -74,11 +74,11 @@ def store_errors(shown_url: str, was_in: Callable[[], bool], namespace: str | No
 
 def _as_ours(error: Exception, store: str, was_in: bool, namespace: str | None) -> CrawlDedupError:
     text = str(error)
-    if isinstance(error, OddReplyError):
+    if isinstance(error, UnexpectedReplyError):
         return StoreError(
             f"{store} does not answer as Redis does: {text}; look at what is at that address, or in front of it"
         )
-    if refusal := refusal_of(error) or _wrong_kind(error, store):
+    if refusal := auth_error(error) or _wrong_kind(error, store):
         message = f"{store} {refusal}: {text}"
         return StoreUnavailableError(message) if was_in else ConfigurationError(message)
     # Before the codes below: a name of a key may look like one.
@@ -87,7 +87,7 @@ def _as_ours(error: Exception, store: str, was_in: bool, namespace: str | None) 
     # Redis 6.2 hides the code of an error inside a script in the middle of the message.
     if isinstance(error, redis.OutOfMemoryError) or re.search(r"\bOOM\b", text):
         return StoreFullError(f"{store} is full (maxmemory reached): {text}")
-    if may_pass(error):
+    if is_transient(error):
         return StoreUnavailableError(f"{store} cannot be used: {text}")
     if "DB index" in text:
         return ConfigurationError(f"{store} names a database the server does not have: {text}")
@@ -108,7 +108,7 @@ def _foreign_key(text: str, namespace: str | None) -> str:
     )
 
 
-def refusal_of(error: BaseException) -> str | None:
+def auth_error(error: BaseException) -> str | None:
     """What a server has against us, if that is what the error says."""
     if isinstance(error, redis.AuthenticationError):
         return "refuses the user or the password"
@@ -120,7 +120,7 @@ def refusal_of(error: BaseException) -> str | None:
         return "and this program do not agree on TLS"
     # A cluster's client wraps what befell it when it connects.
     if isinstance(error, RedisClusterException) and error.__cause__ is not None:
-        return refusal_of(error.__cause__)
+        return auth_error(error.__cause__)
     return None
 
 
@@ -159,6 +159,6 @@ _KEY: Final = re.compile(r"\bcrawldedup:\{.*\}:[0-9a-z:]+")
 _TLS_TROUBLE: Final = re.compile(r"CERTIFICATE_VERIFY_FAILED|ALERT_CERTIFICATE_REQUIRED")
 
 
-def may_pass(error: Exception) -> bool:
+def is_transient(error: Exception) -> bool:
     """True for what time may mend."""
     return isinstance(error, _UNAVAILABLE_KINDS) or _UNAVAILABLE.search(str(error)) is not None

@@ -17,7 +17,7 @@ from crawldedup.search.plan import STORED_BITS
 from crawldedup.search.tables import KEY_BITS
 from crawldedup.stores.base import Record
 from crawldedup.stores.candidates import key_costs
-from crawldedup.stores.redis.errors import OddReplyError
+from crawldedup.stores.redis.errors import UnexpectedReplyError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -229,9 +229,9 @@ def loaded(records: Sequence[Record], layout: Layout) -> bytes:
 
 
 def unpacked(record: bytes, layout: Layout) -> Record:
-    """A record of the index. Raises OddReplyError for what is none."""
+    """A record of the index. Raises UnexpectedReplyError for what is none."""
     if not isinstance(record, bytes) or len(record) < _HEAD.size + layout.signature_bytes:
-        raise OddReplyError("a reply holds what is no record of a page")
+        raise UnexpectedReplyError("a reply holds what is no record of a page")
     added_at, seen_at, copies, _, search, digest, url_key = _HEAD.unpack_from(record)
     end = _HEAD.size + layout.signature_bytes
     return Record(

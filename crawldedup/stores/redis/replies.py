@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any, Final
 
 from crawldedup.stores.base import Status
-from crawldedup.stores.redis.errors import OddReplyError
+from crawldedup.stores.redis.errors import UnexpectedReplyError
 
 _STATUSES: Final = frozenset(status.encode() for status in Status)
 
 
-def sound_answer(script: str, answer: Any) -> Any:
-    """The answer, if it is one that the script can give. Raises OddReplyError."""
-    if not _is_sound(script, answer):
-        raise OddReplyError.to(f"the script {script!r}", answer)
+def validate_reply(script: str, answer: Any) -> Any:
+    """The answer, if it is one that the script can give. Raises UnexpectedReplyError."""
+    if not _is_valid(script, answer):
+        raise UnexpectedReplyError.to(f"the script {script!r}", answer)
     return answer
 
 
-def _is_sound(script: str, answer: Any) -> bool:
+def _is_valid(script: str, answer: Any) -> bool:
     match script, answer:
         case (("check" | "find" | "join" | "load" | "look"), [b"profile", bytes()]):
             return True

@@ -8,16 +8,17 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import redis
 from redis.exceptions import NoScriptError
 
 from crawldedup.errors import ProfileMismatchError, StoreUnavailableError
-from crawldedup.stores.base import LEASE_SECONDS, Answer, Crawler, Pruned, Status, StoreInfo, shown_url
-from crawldedup.stores.process import is_gone, own_process
-from crawldedup.stores.redis.client import connect, once_more
-from crawldedup.stores.redis.errors import may_pass, replies_read, store_errors
+from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Pruned, Status, StoreInfo, shown_url
+from crawldedup.stores.process import has_exited, own_process
+from crawldedup.stores.redis.client import connect, retry_once
+from crawldedup.stores.redis.errors import is_transient, replies_read, store_errors
 from crawldedup.stores.redis.health import layout_warnings
 from crawldedup.stores.redis.keys import Names, bucket_names, sample
 from crawldedup.stores.redis.naming import name_key
@@ -32,7 +33,7 @@ from crawldedup.stores.redis.protocol import (
     script_text,
     unpacked,
 )
-from crawldedup.stores.redis.replies import sound_answer
+from crawldedup.stores.redis.replies import validate_reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -58,7 +59,7 @@ class RedisStore:
         self._clock = clock
         self._prefix = f"{KEY_PREFIX}:{{{layout.namespace}}}:"
         self._order = packed_order(layout.tables)
-        self._crawler = Crawler(0, 0)
+        self._session = NO_SESSION
         self._joining = threading.Lock()
         self._url = shown_url(url)
         self._connection = connect(url)
@@ -66,27 +67,32 @@ class RedisStore:
         self._scripts: dict[str, Script] = {name: self._client.register_script(script_text(name)) for name in SCRIPTS}
         self._has_warned = False
 
-    def open(self) -> int:
+    @property
+    def session(self) -> CrawlSession | None:
+        """See `Store`."""
+        return self._session if self._session.number else None
+
+    def open(self, session: CrawlSession | None = None) -> int:
         """See `Store`."""
         with self._joining, self._errors():
-            return once_more(lambda _: self._join())
+            return retry_once(lambda _: self._join(session or replace(self._session, first=0)))
 
-    def _join(self) -> int:
-        own = self._crawler.number
-        self._bury_the_dead()
-        answer = self._run("join", self._layout.profile, self._order, self._now() or "", LEASE_SECONDS, own)
+    def _join(self, session: CrawlSession) -> int:
+        self._expire_dead_sessions()
+        own = (session.number, session.first)
+        answer = self._run("join", self._layout.profile, self._order, self._now() or "", LEASE_SECONDS, *own)
         self._check_profile(answer)
-        self._crawler = Crawler(int(answer[1]), int(answer[2]))
+        self._session = CrawlSession(int(answer[1]), int(answer[2]), session.process or own_process())
         with contextlib.suppress(redis.OutOfMemoryError):
-            self._client.hset(self._prefix + "w", str(self._crawler.number), own_process())
+            self._client.hset(self._prefix + "w", str(self._session.number), self._session.process)
         self._warn_once()
         return int(answer[3])
 
     @replies_read()
-    def _bury_the_dead(self) -> None:
-        """End the leases of crawlers of this machine that died without a word, or we would be their fellow."""
+    def _expire_dead_sessions(self) -> None:
+        """Expire the leases of crawlers whose process on this machine has exited."""
         processes: Any = self._client.hgetall(self._prefix + "w")
-        dead = [number for number, process in processes.items() if is_gone(process.decode("utf-8", "replace"))]
+        dead = [number for number, process in processes.items() if has_exited(process.decode("utf-8", "replace"))]
         if dead:
             self._client.zrem(self._prefix + "c", *dead)
             self._client.hdel(self._prefix + "w", *dead)
@@ -98,7 +104,7 @@ class RedisStore:
             for warning in layout_warnings(self._client):
                 _log.warning("%s: %s", self._url, warning)
 
-    def look(self) -> int:
+    def open_read_only(self) -> int:
         """See `Store`."""
         with self._errors():
             answer = self._ask("look", self._layout.profile)
@@ -116,14 +122,14 @@ class RedisStore:
                 if isinstance(answer, Exception):
                     self._name_key(answer, "check", *self._arguments(query, again=True))
                     raise answer
-                yield self._answer(query, sound_answer("check", answer))
+                yield self._answer(query, validate_reply("check", answer))
 
     def _asked(self, queries: Sequence[Query]) -> list[Any]:
         """What the script `check` says of each page: an answer or an error."""
         with self._errors():
             if len(queries) == 1:
-                return [once_more(lambda again: self._run("check", *self._arguments(queries[0], again)))]
-            answers = once_more(lambda again: self._pipelined(queries, again))
+                return [retry_once(lambda again: self._run("check", *self._arguments(queries[0], again)))]
+            answers = retry_once(lambda again: self._pipelined(queries, again))
             if any(isinstance(answer, NoScriptError) for answer in answers):
                 script = self._scripts["check"]
                 self._client.script_load(script.script)
@@ -145,14 +151,14 @@ class RedisStore:
         return pipeline.execute(raise_on_error=False)
 
     def _arguments(self, query: Query, again: bool) -> tuple[bytes | str, ...]:
-        own = crawl(query.retention, self._crawler.number, self._crawler.first, again=again)
+        own = crawl(query.retention, self._session.number, self._session.first, again=again)
         return (self._layout.profile, *question(query, self._layout, self._now()), own)
 
     def _answer(self, query: Query, answer: Any) -> Answer:
         if answer[0] == b"lost":
             # The index went under our feet: begin it again with this crawler as its first.
             self.open()
-            answer = once_more(lambda again: self._run("check", *self._arguments(query, again)))
+            answer = retry_once(lambda again: self._run("check", *self._arguments(query, again)))
         self._check_profile(answer)
         if answer[0] == b"lost":
             raise StoreUnavailableError(f"{self._url} loses the index as soon as it is begun")
@@ -182,7 +188,7 @@ class RedisStore:
         """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
         with self._errors():
             self._remove_keys(int(self._ask("clear")))
-        if self._crawler.number:
+        if self._session.number:
             self.open()
 
     @replies_read()
@@ -234,9 +240,9 @@ class RedisStore:
     @replies_read()
     def _list_of_records(self, number: int) -> tuple[int, list[Record]]:
         """The number of the next page to be added, and the records of one list."""
-        meta: Any = once_more(lambda _: self._client.hmget(self._prefix + "m", "epoch", "next"))
+        meta: Any = retry_once(lambda _: self._client.hmget(self._prefix + "m", "epoch", "next"))
         epoch, following = (int(value or 0) for value in meta)
-        found: Any = once_more(lambda _: self._client.lrange(f"{self._prefix}{epoch}:r:{number}", 0, -1))
+        found: Any = retry_once(lambda _: self._client.lrange(f"{self._prefix}{epoch}:r:{number}", 0, -1))
         return following, [unpacked(record, self._layout) for record in found if record]
 
     def load(self, records: Sequence[Record]) -> int:
@@ -258,7 +264,7 @@ class RedisStore:
     def info(self) -> StoreInfo:
         """See `Store`. Sizes are projected from a sample of the index's keys."""
         with self._errors():
-            return once_more(lambda _: self._info())
+            return retry_once(lambda _: self._info())
 
     @replies_read()
     def _info(self) -> StoreInfo:
@@ -298,14 +304,14 @@ class RedisStore:
     def heartbeat(self) -> None:
         """See `Store`."""
         with self._errors():
-            self._ask("heartbeat", self._now() or "", LEASE_SECONDS, self._crawler.number)
+            self._ask("heartbeat", self._now() or "", LEASE_SECONDS, self._session.number)
 
-    def close(self) -> None:
+    def close(self, *, leave: bool = True) -> None:
         """See `Store`."""
         with self._joining, contextlib.suppress(redis.RedisError, OSError):
-            number, self._crawler = self._crawler.number, Crawler(0, 0)
+            number, self._session = self._session.number, NO_SESSION
             try:
-                if number:
+                if number and leave:
                     self._client.zrem(self._prefix + "c", number)
                     self._client.hdel(self._prefix + "w", str(number))
             finally:
@@ -317,14 +323,14 @@ class RedisStore:
             try:
                 return self._run(script, *arguments, client=self._connection.reader)
             except redis.RedisError as error:
-                if not may_pass(error):
+                if not is_transient(error):
                     raise
                 _log.debug("%s: the replica cannot be used: %s", self._url, error)
         return self._ask(script, *arguments)
 
     def _ask(self, script: str, *arguments: bytes | str | float) -> Any:
         """Run a script that may be run twice."""
-        return once_more(lambda _: self._run(script, *arguments))
+        return retry_once(lambda _: self._run(script, *arguments))
 
     def _run(self, script: str, *arguments: bytes | str | float, client: redis.Redis | None = None) -> Any:
         try:
@@ -332,13 +338,13 @@ class RedisStore:
         except redis.ResponseError as error:
             self._name_key(error, script, *arguments)
             raise
-        return sound_answer(script, answer)
+        return validate_reply(script, answer)
 
     def _name_key(self, error: Exception, script: str, *arguments: bytes | str | float) -> None:
         name_key(error, self._client, script, self._prefix, arguments)
 
     def _errors(self) -> contextlib.AbstractContextManager[None]:
-        return store_errors(self._url, lambda: self._crawler.number > 0, self._layout.namespace)
+        return store_errors(self._url, lambda: self._session.number > 0, self._layout.namespace)
 
     def _check_profile(self, answer: Any) -> None:
         if answer[0] == b"profile":

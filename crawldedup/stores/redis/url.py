@@ -46,7 +46,7 @@ def client_options(seconds: float) -> dict[str, Any]:
     """The same for a client of one server."""
     return {
         **wire_options(seconds),
-        # Only `once_more` knows whether a command may be sent again as it is.
+        # Only `retry_once` knows whether a command may be sent again as it is.
         "retry": Retry(NoBackoff(), 0),
         "health_check_interval": 0,
     }

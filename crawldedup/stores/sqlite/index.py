@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from crawldedup.stores.base import Entry, Layout, Query, Retention
     from crawldedup.stores.packed_keys import Keys
 
-BYTES_A_KEY: Final = 16
+BYTES_PER_KEY: Final = 16
 """Bytes of a file for one row id, inserted in random order: 15.4 at a million of them."""
 CLEARED: Final = ""
 """In the place of a profile: who joins next gives the index his own."""
@@ -136,7 +136,7 @@ class SqliteIndex:
 
     def _keys_in_ranges(self, db: sqlite3.Connection, query: Query) -> tuple[NDArray[np.intp], Keys]:
         """Tables and packed keys of what lies in the query's ranges, best ranges first."""
-        plan, limit = query.plan, query.max_keys_a_side
+        plan, limit = query.plan, query.max_keys_per_side
         lows, highs = packed_ranges(plan)
         bounds = _signed_array(np.stack((lows, highs), axis=1))
         found: list[tuple[int, int, int]] = []

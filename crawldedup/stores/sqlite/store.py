@@ -9,15 +9,26 @@ import contextlib
 import sqlite3
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import ProfileMismatchError, StoreError, StoreFullError, StoreUnavailableError
-from crawldedup.stores.base import MAX_EVICTED, MAX_FREED, MAX_SWEPT, Answer, Crawler, Pruned, Status, StoreInfo
+from crawldedup.stores.base import (
+    MAX_EVICTED,
+    MAX_FREED,
+    MAX_SWEPT,
+    NO_SESSION,
+    Answer,
+    CrawlSession,
+    Pruned,
+    Status,
+    StoreInfo,
+)
 from crawldedup.stores.candidates import accepted
 from crawldedup.stores.packed_keys import MAX_PAGES
 from crawldedup.stores.sqlite.database import IN_MEMORY, connect, errors_of, holds_anything, transaction
-from crawldedup.stores.sqlite.index import BYTES_A_KEY, CLEARED, SqliteIndex, create_tables, drop_tables
-from crawldedup.stores.sqlite.leases import count_crawlers, join_crawl, leave_crawl, renew_lease
+from crawldedup.stores.sqlite.index import BYTES_PER_KEY, CLEARED, SqliteIndex, create_tables, drop_tables
+from crawldedup.stores.sqlite.leases import has_others, join_crawl, leave_crawl, renew_lease
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,21 +50,26 @@ class SqliteStore:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._is_absent = False
-        self._crawler = Crawler(0, 0)
+        self._session = NO_SESSION
         self._index = SqliteIndex(0, layout)
 
-    def open(self) -> int:
+    @property
+    def session(self) -> CrawlSession | None:
+        """See `Store`."""
+        return self._session if self._session.number else None
+
+    def open(self, session: CrawlSession | None = None) -> int:
         """See `Store`."""
         with self._lock, errors_of(self._path):
             if self._is_absent:
                 self._disconnect()
             with transaction(self._connect()) as db:
-                crawler = self._join(db)
+                joined = self._join(db, session or replace(self._session, first=0))
                 pages = self._head(db).pages
-            self._crawler = crawler
+            self._session = joined
             return pages
 
-    def look(self) -> int:
+    def open_read_only(self) -> int:
         """See `Store`. An index that is not there is looked at as an empty one in memory."""
         with self._lock, errors_of(self._path):
             if self._is_absent:
@@ -100,8 +116,8 @@ class SqliteStore:
         head = self._head(db)
         own = index.page_with(db, entry.url_key)
         own_lives = own is not None and retention.is_live(own.added_at, own.seen_at, now)
-        if own is not None and own_lives and not self._crawler.is_fellow(own.crawler):
-            newer = index.revisit(db, own, entry, now, self._crawler.number)
+        if own is not None and own_lives and not self._session.is_concurrent(own.crawler):
+            newer = index.revisit(db, own, entry, now, self._session.number)
             return Answer(Status.REVISIT, newer.record(), newer.digest != own.digest, head.pages, 0)
         candidates, expired = self._candidates(db, query, now)
         matches = _matches(query, candidates)
@@ -116,7 +132,7 @@ class SqliteStore:
             return Answer(status, page.record(), False, pages, len(candidates))
         self._check_room(head.newest)
         index.add(
-            db, head.newest + 1, entry, entry.keys, added_at=now, seen_at=now, copies=0, crawler=self._crawler.number
+            db, head.newest + 1, entry, entry.keys, added_at=now, seen_at=now, copies=0, crawler=self._session.number
         )
         pages += 1
         if retention.ttl_seconds is not None:
@@ -171,7 +187,7 @@ class SqliteStore:
                 self._disconnect()
             if self._connection is None and not holds_anything(self._path):
                 return
-            crawler = self._crawler
+            session = self._session
             with transaction(self._connect()) as db:
                 row = db.execute(
                     "SELECT number, tables FROM indexes WHERE namespace = ?", (self._layout.namespace,)
@@ -185,9 +201,9 @@ class SqliteStore:
                         "UPDATE indexes SET profile = ?, freed = 0, newest_freed = 0, swept = 0 WHERE number = ?",
                         (CLEARED, number),
                     )
-                if crawler.number:
-                    crawler = self._join(db)
-            self._crawler = crawler
+                if session.number:
+                    session = self._join(db, replace(session, first=0))
+            self._session = session
 
     def prune(self, retention: Retention) -> Iterator[Pruned]:
         """See `Store`."""
@@ -259,7 +275,7 @@ class SqliteStore:
             return StoreInfo(
                 pages=pages,
                 bytes=int(size),
-                table_bytes=pages * len(self._layout.tables) * BYTES_A_KEY,
+                table_bytes=pages * len(self._layout.tables) * BYTES_PER_KEY,
                 tables=len(self._layout.tables),
                 profile=self._layout.profile,
                 namespace=self._layout.namespace,
@@ -269,15 +285,15 @@ class SqliteStore:
     def heartbeat(self) -> None:
         """See `Store`."""
         with self._turn() as db:
-            renew_lease(db, self._index.number, self._crawler.number, int(self._clock()))
+            renew_lease(db, self._index.number, self._session, int(self._clock()))
 
-    def close(self) -> None:
+    def close(self, *, leave: bool = True) -> None:
         """See `Store`."""
         with self._lock:
-            if self._connection is not None and self._crawler.number:
+            if leave and self._connection is not None and self._session.number:
                 with contextlib.suppress(sqlite3.Error):
-                    leave_crawl(self._connection, self._index.number, self._crawler.number)
-                self._crawler = Crawler(0, 0)
+                    leave_crawl(self._connection, self._index.number, self._session.number)
+            self._session = NO_SESSION
             self._disconnect()
 
     def _disconnect(self) -> None:
@@ -310,14 +326,14 @@ class SqliteStore:
         started = time.monotonic()
         with self._turn() as db:
             yield db
-            others = count_crawlers(db, int(self._clock())) > 1
+            others = has_others(db, self._index.number, self._session.number, int(self._clock()))
         if others:
             time.sleep(time.monotonic() - started)
 
-    def _join(self, db: sqlite3.Connection) -> Crawler:
+    def _join(self, db: sqlite3.Connection, session: CrawlSession) -> CrawlSession:
         """Check the profile, make what is missing, and join the crawl."""
         self._attach(db, begin=True)
-        return join_crawl(db, self._index.number, self._crawler.number, int(self._clock()))
+        return join_crawl(db, self._index.number, session, int(self._clock()))
 
     def _attach(self, db: sqlite3.Connection, *, begin: bool) -> bool:
         """Check the profile of the index, which is begun if that is wanted; False if it is not there."""

@@ -60,7 +60,7 @@ def url(number: object) -> str:
 
 
 def ask(number: int, name: object = None, *, place: int | None = None, **options: Any) -> Query:
-    return replace(query(page_number(number), url(number if name is None else name), **options), place=place)
+    return replace(query(page_number(number), url(number if name is None else name), **options), shard_key=place)
 
 
 @pytest.fixture
@@ -139,10 +139,10 @@ class TestPartitions:
         strangers = [ask(number, pages=10**6) for number in range(300)]
         # The nodes learn the scripts, which takes rounds of its own.
         for place in (None, *range(PARTITIONS)):
-            cost([replace(question, place=place) for question in strangers[:50]])
+            cost([replace(question, shard_key=place) for question in strangers[:50]])
         copies = [ask(number, f"copy/{number}", pages=10**6) for number in range(50)]
         cost(copies[:30])
-        assert cost([replace(question, place=1) for question in strangers[:50]]) == (1, 1)
+        assert cost([replace(question, shard_key=1) for question in strangers[:50]]) == (1, 1)
         calls, rounds = cost(strangers[:50])
         assert calls < 6
         assert rounds == 1

@@ -32,10 +32,10 @@ class PlacedStore(ClusterStore):
     """One whose pages all have the same place."""
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
-        return super().check_many([replace(query, place=5) for query in queries])
+        return super().check_many([replace(query, shard_key=5) for query in queries])
 
     def find(self, query: Query) -> list[Record]:
-        return super().find(replace(query, place=5))
+        return super().find(replace(query, shard_key=5))
 
 
 @dataclass(frozen=True)

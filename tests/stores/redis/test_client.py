@@ -35,7 +35,7 @@ from crawldedup.stores.redis.client import (
     check_cluster_url,
     connect,
     connect_cluster,
-    through_failover,
+    retry_on_failover,
 )
 from crawldedup.stores.redis.errors import store_errors
 from tests.servers import Certificates, free_port
@@ -279,7 +279,7 @@ def test_a_call_is_repeated_while_a_failover_may_be_on() -> None:
     passing = [error for error in MENDED_BY_TIME if "refused" in str(error) or isinstance(error, ClusterDownError)]
     assert len(passing) > 2
     call = Failing(*passing)
-    assert through_failover(call) == "done"
+    assert retry_on_failover(call) == "done"
     assert call.calls == len(passing) + 1
 
 
@@ -287,7 +287,7 @@ def test_a_call_is_repeated_while_a_failover_may_be_on() -> None:
 def test_a_call_that_time_does_not_mend_is_not_repeated(error: Exception) -> None:
     call = Failing(error)
     with pytest.raises(type(error)):
-        through_failover(call)
+        retry_on_failover(call)
     assert call.calls == 1
 
 
@@ -295,7 +295,7 @@ def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crawldedup.stores.redis.client.FAILOVER_SECONDS", 2.25)
     call = Failing(*[redis.ConnectionError("refused")] * 1000)
     with pytest.raises(redis.ConnectionError):
-        through_failover(call)
+        retry_on_failover(call)
     assert 2 <= call.calls < 10
 
 

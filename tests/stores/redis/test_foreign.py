@@ -130,7 +130,7 @@ class TestNaming:
                 call()
             assert type(caught.value) is StoreError
 
-    @pytest.mark.parametrize("call", [RedisStore.look, RedisStore.clear, RedisStore.heartbeat])
+    @pytest.mark.parametrize("call", [RedisStore.open_read_only, RedisStore.clear, RedisStore.heartbeat])
     def test_nothing_is_written_into_a_hash_of_others(
         self, redis_server: RedisServer, store: RedisStore, call: Callable[[RedisStore], object]
     ) -> None:

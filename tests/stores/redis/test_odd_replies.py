@@ -11,9 +11,9 @@ import pytest
 
 from crawldedup.errors import ConfigurationError, StoreError
 from crawldedup.stores.base import Retention
-from crawldedup.stores.redis.errors import OddReplyError
+from crawldedup.stores.redis.errors import UnexpectedReplyError
 from crawldedup.stores.redis.protocol import unpacked
-from crawldedup.stores.redis.replies import sound_answer
+from crawldedup.stores.redis.replies import validate_reply
 from crawldedup.stores.registry import make_store
 from tests.stores.pages import LAYOUT, query, random_page
 
@@ -60,7 +60,7 @@ def a_query() -> Query:
 
 METHODS: dict[str, Callable[[Store], object]] = {
     "open": lambda store: store.open(),
-    "look": lambda store: store.look(),
+    "open_read_only": lambda store: store.open_read_only(),
     "check_and_add": lambda store: store.check_and_add(a_query()),
     "check_many": lambda store: list(store.check_many([a_query(), a_query()])),
     "find": lambda store: store.find(a_query()),
@@ -102,10 +102,10 @@ def test_nor_do_sentinels_and_clusters_end_in_an_error_of_ours(address: str, url
     ],
 )
 def test_a_script_gives_answers_of_its_own_kind_only(script: str, answer: object) -> None:
-    with pytest.raises(OddReplyError, match=script):
-        sound_answer(script, answer)
+    with pytest.raises(UnexpectedReplyError, match=script):
+        validate_reply(script, answer)
 
 
 def test_what_is_too_short_is_no_record() -> None:
-    with pytest.raises(OddReplyError):
+    with pytest.raises(UnexpectedReplyError):
         unpacked(bytes(40), LAYOUT)

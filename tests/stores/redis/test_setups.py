@@ -20,7 +20,7 @@ from crawldedup.stores.redis.client import (
     SENTINEL_ACL_RULES,
     connect,
     connect_cluster,
-    through_failover,
+    retry_on_failover,
 )
 from crawldedup.stores.redis.errors import store_errors
 from crawldedup.stores.redis.store import RedisStore
@@ -260,8 +260,8 @@ class TestCluster:
         wait_until(lambda: all(replica_has_all(node) for node in cluster.masters))
         dead.stop()
         for key in keys:
-            assert through_failover(lambda key=key: client.get(key)) == b"5"
-            assert through_failover(lambda key=key: script([key], [6])) == b"6"
+            assert retry_on_failover(lambda key=key: client.get(key)) == b"5"
+            assert retry_on_failover(lambda key=key: script([key], [6])) == b"6"
         assert cluster.master_of(keys[0]) is not dead
 
     @on_the_oldest_server
@@ -272,9 +272,9 @@ class TestCluster:
         for node in cluster.nodes:
             node.stop()
         with pytest.raises(StoreUnavailableError), store_errors(cluster.url, lambda: True):
-            through_failover(lambda: client.eval(WRITING, 1, "a", 1))
+            retry_on_failover(lambda: client.eval(WRITING, 1, "a", 1))
         cluster.settle()
-        assert through_failover(lambda: client.eval(WRITING, 1, "a", 1)) == b"1"
+        assert retry_on_failover(lambda: client.eval(WRITING, 1, "a", 1)) == b"1"
 
     def test_a_slot_that_moves_is_followed(self, cluster: ClusterSetup, client: redis.RedisCluster) -> None:
         client.set("a", 5)

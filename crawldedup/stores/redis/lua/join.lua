@@ -1,4 +1,5 @@
--- Check the profile and join the crawl. KEYS: prefix. ARGV: profile, order, now, lease, own number or 0.
+-- Check the profile and join the crawl. KEYS: prefix. ARGV: profile, order, now, lease, own number or 0, number of the
+-- first crawler of the own crawl or 0.
 -- Answers {'joined', number, first, pages} or {'profile', the index's profile}.
 --
 -- A full server is joined unannounced: it still answers what it knows, and pages can be removed from it.
@@ -27,7 +28,7 @@ for i = 1, #gone do
   call('HDEL', PREFIX .. 'w', gone[i])
 end
 call('ZREM', PREFIX .. 'c', number)
-local first = number
-if call('ZCARD', PREFIX .. 'c') > 0 then first = meta.first end
-refusal = write('HSET', META, 'first', first) or write('ZADD', PREFIX .. 'c', now + lease, number)
+local has_others, first = call('ZCARD', PREFIX .. 'c') > 0, tonumber(ARGV[6])
+if first == 0 then first = has_others and meta.first or number end
+refusal = write('HSET', META, 'first', has_others and meta.first or first) or write('ZADD', PREFIX .. 'c', now + lease, number)
 return refusal or {'joined', number, first, meta.pages}
