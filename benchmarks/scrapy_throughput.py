@@ -40,12 +40,13 @@ from benchmarks.redis_server import make_table, progress
 from benchmarks.scrapy_crawl import TICK_SECONDS, CrawlError, Outcome, Task, cpu_seconds, run_crawl
 from benchmarks.scrapy_site import Folder, Generated, choose_pages, documentation, serving
 from crawldedup.errors import CrawlDedupError, PageError
+from crawldedup.facts.page_facts import page_facts
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.page import PageReader
 from crawldedup.scrapy_plugin.reading.base import Page
 from crawldedup.scrapy_plugin.reading.process_readers import ProcessReaders
 from crawldedup.scrapy_plugin.settings import ACTIONS, default_workers
-from crawldedup.text.extract import PageText, extract_page, get_extractor
+from crawldedup.text.extract import extract_page, get_extractor
 from tests.servers import RedisServer
 
 if TYPE_CHECKING:
@@ -258,7 +259,8 @@ def reading_times(server: Server, extractor: str) -> Reading:
     extracted = time.thread_time()
     for text in texts:
         if text is not None:
-            reader.method.fingerprint(text.main, min_words=MIN_WORDS, identity=text.whole, facts=text.facts)
+            main, whole, facts = text
+            reader.method.fingerprint(main, min_words=MIN_WORDS, identity=whole, facts=facts)
     fingerprinted = time.thread_time()
     before = cpu_seconds(resource.RUSAGE_CHILDREN)
     asyncio.run(_read_one(reader, bodies[0]))
@@ -275,9 +277,11 @@ async def _read_one(reader: PageReader, body: bytes) -> None:
     await readers.close()
 
 
-def _text_of(body: bytes, extractor: Extractor) -> PageText | None:
+def _text_of(body: bytes, extractor: Extractor) -> tuple[str, str | None, str | None] | None:
+    """The main text of a page, the whole of a thin one, and its facts."""
     try:
-        return extract_page(body, None, extractor, min_words=MIN_WORDS)
+        text = extract_page(body, None, extractor, min_words=MIN_WORDS)
+        return text.main, text.whole, page_facts(text, "products")
     except PageError:
         return None
 

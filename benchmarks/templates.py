@@ -48,9 +48,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from crawldedup import Deduplicator
 from crawldedup.errors import PageError
+from crawldedup.facts.page_facts import page_facts
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.text.decode import decode
 from crawldedup.text.extract import Extractor, PageText, extract_page, get_extractor
+from crawldedup.text.html_page import HtmlPage
 from crawldedup.text.limits import shorten_tags
 from crawldedup.text.tags import INVISIBLE
 from crawldedup.text.tokenize import mix, word_hashes
@@ -240,7 +242,7 @@ class Judge:
             return extract_page(html, None, self.extractor, min_words=MIN_WORDS)
         except PageError as error:
             print(f"{self.extractor.name}: {error}", file=sys.stderr)
-            return PageText("", "", used_fallback=False)
+            return PageText("", "", used_fallback=False, source=HtmlPage.read("-"))
 
     def compare(self, compared: Compared, one: PageText, other: PageText) -> None:
         compared.similarities.append(jaccard(shingles(one.main), shingles(other.main)))
@@ -253,7 +255,9 @@ class Judge:
 
     def fingerprint(self, page: PageText) -> Any:
         method = self._dedup.reader.method
-        return method.fingerprint(page.main, min_words=MIN_WORDS, identity=page.whole, facts=page.facts)
+        return method.fingerprint(
+            page.main, min_words=MIN_WORDS, identity=page.whole, facts=page_facts(page, "products")
+        )
 
 
 def milliseconds(asked: list[Extractor], articles: list[Article], repeats: int) -> dict[str, tuple[float, float]]:

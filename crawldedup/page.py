@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, make_method
-from crawldedup.facts.page_facts import DEFAULT_DISTINGUISH, check_distinguish, text_facts
+from crawldedup.facts.page_facts import DEFAULT_DISTINGUISH, check_distinguish, page_facts, text_facts
 from crawldedup.fingerprinting.features import DEFAULT_WEIGHTING
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.text.decode import tidy
@@ -57,8 +57,9 @@ class PageReader:
 
     def read(self, body: bytes | str, encoding: str | None = None) -> Fingerprint:
         """Fingerprint an HTML page. `encoding` is what the server declared. Raises PageError."""
-        page = extract_page(body, encoding, self._extractor, min_words=self._min_words, distinguish=self._distinguish)
-        return self.method.fingerprint(page.main, min_words=self._min_words, identity=page.whole, facts=page.facts)
+        page = extract_page(body, encoding, self._extractor, min_words=self._min_words)
+        facts = page_facts(page, self._distinguish)
+        return self.method.fingerprint(page.main, min_words=self._min_words, identity=page.whole, facts=facts)
 
     def read_text(self, text: str) -> Fingerprint:
         """Fingerprint a text that is already extracted. Raises PageError if there is none."""

@@ -16,6 +16,7 @@ from html import escape
 import pytest
 
 from crawldedup import Deduplicator, Kind
+from crawldedup.facts.page_facts import page_facts
 from crawldedup.text.extract import extract_page, get_extractor
 
 # Products
@@ -353,7 +354,7 @@ TEMPLATES: dict[str, Template] = {
 
 @cache
 def facts(html: str) -> str | None:
-    return extract_page(html, None, get_extractor("trafilatura"), min_words=8).facts
+    return page_facts(extract_page(html, None, get_extractor("trafilatura"), min_words=8), "products")
 
 
 class TestProducts:
@@ -399,14 +400,24 @@ class TestProducts:
                 assert dedup.check(f"https://shop.example/{kind}", html=page).kind is Kind.NEW, kind
                 assert dedup.check(f"https://shop.example/{kind}/2", html=again).is_duplicate, kind
 
-    def test_as_texts(self) -> None:
+    def test_a_text_without_html_is_compared_by_its_words_alone(self) -> None:
         """Name and price in the first lines, the rest in lines as well."""
+        verdicts = {}
         with Deduplicator() as dedup:
             for kind, item in group(SHOPS["de"], 400).items():
                 rows = "\n".join(f"{key}: {value}" for key, value in item.rows)
                 text = "\n".join((item.name, item.price, *item.description, rows))
-                assert dedup.check(f"https://shop.example/{kind}", text=text).kind is Kind.NEW, kind
-                assert dedup.check(f"https://shop.example/{kind}/2", text=text).kind is Kind.EXACT_DUPLICATE
+                verdicts[kind] = dedup.check(f"https://shop.example/{kind}", text=text).is_duplicate
+        assert verdicts == {kind: kind != "first" for kind in verdicts}
+
+    @pytest.mark.parametrize("first_line", ["awk '{ print $0 }' names", "$0", "Prints $0 if $1 > $2"])
+    def test_a_manual_with_a_dollar_meets_its_near_copy(self, first_line: str) -> None:
+        manual = ("print - write a record to standard output", first_line, *sentences(SHOPS["en"], 400))
+        edited = ("print - write the records to standard output", f"{first_line} 2", *manual[2:])
+        with Deduplicator() as dedup:
+            dedup.check("https://docs.example/print", text="\n".join(manual))
+            verdict = dedup.check("https://mirror.example/print", text="\n".join(edited))
+        assert verdict.kind is Kind.NEAR_DUPLICATE
 
     def test_distinguishing_nothing_leaves_them_to_the_similarity(self) -> None:
         with Deduplicator(distinguish="nothing") as dedup:

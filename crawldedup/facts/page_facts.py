@@ -28,18 +28,19 @@ from typing import TYPE_CHECKING, Final
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.facts.buttons import buy_controls, may_be_for_sale
 from crawldedup.facts.declared import declarations
-from crawldedup.facts.lines import Line, page_lines
+from crawldedup.facts.lines import page_lines
 from crawldedup.facts.prices import may_hold_a_price, numbers, numbers_in_words, plain
 from crawldedup.facts.product import ProductView, ReadLine, spelled, without_site, words_of
-from crawldedup.text.visible import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from lxml.html import HtmlElement
 
     from crawldedup.facts.declared import Declarations
     from crawldedup.facts.schema_org import Product
+    from crawldedup.text.extract import PageText
+    from crawldedup.text.html_page import HtmlPage
 
 DISTINGUISH: Final = ("nothing", "products", "numbers")
 DEFAULT_DISTINGUISH: Final = "products"
@@ -65,38 +66,41 @@ def check_distinguish(distinguish: str) -> None:
         )
 
 
-def page_facts(html: str, main: str, distinguish: str) -> str | None:
-    """The facts of a page, or None if there are none: pages with other facts are other pages.
+def page_facts(page: PageText, distinguish: str) -> str | None:
+    """Return what tells a page from pages that read alike, one fact a line; None for nothing. Raises PageError.
 
-    `html` is decoded, `main` the text that is fingerprinted. "products": the facts of a product page.
-    "numbers": those, and the numbers of `main` in order, so that two rows that swap theirs differ.
+    "products" gives the attributes of a product page. "numbers" adds the numbers of the main text in order, so that
+    two rows that swap theirs differ. A page too short to be fingerprinted has no facts.
     """
-    if distinguish == "nothing":
+    if distinguish == "nothing" or page.whole is not None:
         return None
-    return _joined(_product_of_page(html, main), main, distinguish)
+    try:
+        product = _product_of_page(page.source, page.main)
+    # Parsers may raise anything on hostile input, RecursionError and MemoryError included.
+    except Exception as error:
+        raise PageError("broken", f"looking for a product failed: {type(error).__name__}: {error}") from error
+    return "\n".join([*sorted(product), *_numbers(page.main, distinguish)]) or None
 
 
 def text_facts(main: str, distinguish: str) -> str | None:
-    """The facts of a text that comes without HTML: it is a product's if a name and a price are its first lines."""
-    if distinguish == "nothing":
-        return None
-    return _joined(_product_of_text(main), main, distinguish)
+    """Return the facts of a text without HTML, as `page_facts` does: its numbers, if "numbers" is asked for."""
+    return "\n".join(_numbers(main, distinguish)) or None
 
 
-def _joined(product: Iterable[str], main: str, distinguish: str) -> str | None:
-    facts = sorted(product)
-    if distinguish == "numbers":
-        text = plain(main)
-        facts += [f"numbers {' '.join(found)}" for found in (numbers(text), numbers_in_words(text)) if found]
-    return "\n".join(facts) or None
+def _numbers(main: str, distinguish: str) -> list[str]:
+    if distinguish != "numbers":
+        return []
+    text = plain(main)
+    return [f"numbers {' '.join(found)}" for found in (numbers(text), numbers_in_words(text)) if found]
 
 
-def _product_of_page(html: str, main: str) -> set[str]:
+def _product_of_page(page: HtmlPage, main: str) -> set[str]:
+    html = page.html
     may_show = len(main) <= _MAX_DESCRIPTION and (may_hold_a_price(html) or may_be_for_sale(html))
     if not may_show and not _may_declare(html):
         return set()
     try:
-        tree = parse(html)
+        tree = page.tree
     except PageError:
         return set()
     declared = declarations(tree)
@@ -125,16 +129,6 @@ def _product_of_page(html: str, main: str) -> set[str]:
 def _may_declare(html: str) -> bool:
     signs = (_DECLARES_A_PRODUCT, _DECLARES_OFFERS)
     return _DECLARES_A_PRICE in html or any(sign.search(html) for sign in signs)
-
-
-def _product_of_text(text: str) -> set[str]:
-    if len(text) > _MAX_DESCRIPTION:
-        return set()
-    first, *rest = (Line(" ".join(line.split())) for line in text.split("\n") if line.strip())
-    view = ProductView([ReadLine(line) for line in rest], [first.text])
-    if ReadLine(first).is_prose or not view.offers_one_product(for_sale=False):
-        return set()
-    return view.facts(text, whole=True).all()
 
 
 def _the_product(

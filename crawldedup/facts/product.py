@@ -252,13 +252,13 @@ class ProductView:
             number for number, line in enumerate(lines) if number not in cards and line.prices and line.stands_alone
         }
 
-    def facts(self, main: str, *, whole: bool = False) -> ProductFacts:
-        """The facts among the lines; those of the `whole` view if the site has no part in it."""
+    def facts(self, main: str) -> ProductFacts:
+        """The facts among the lines."""
         facts = ProductFacts(names={spelled(plain(name[:_MAX_NAME])) for name in self.names} - {""})
         facts.prices.update(self._above)
         block, cards = {*self._price_block(), *self._sold}, _cards(self._lines)
         known = _beginnings(main)
-        end = len(self._lines) if whole else self._end_of_text(known)
+        end = self._end_of_text(known)
         for number, line in enumerate(self._lines):
             if number in block or (line.prices and line.line.row and not line.line.linked):
                 facts.prices.update(line.prices)

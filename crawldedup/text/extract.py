@@ -23,36 +23,16 @@ What an article keeps of its text in another site's template is measured by `ben
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Final, Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import PageError
-from crawldedup.facts.page_facts import DEFAULT_DISTINGUISH, page_facts
-from crawldedup.text.decode import decode, tidy
+from crawldedup.text.decode import tidy
 from crawldedup.text.extractors import Extractor, get_extractor
-from crawldedup.text.limits import (
-    DEFAULT_LIMITS,
-    EXTRACTOR_LEVELS,
-    EXTRACTOR_TAGS,
-    EXTRACTOR_WORK,
-    Limits,
-    Shape,
-    check_size,
-    check_tags,
-    shape_of,
-    shorten_tags,
-)
+from crawldedup.text.html_page import HtmlPage
+from crawldedup.text.limits import DEFAULT_LIMITS, Limits
 from crawldedup.text.tokenize import word_hashes
-from crawldedup.text.visible import (
-    content_text,
-    headline,
-    identity_text,
-    levels,
-    parse,
-    to_html,
-    visible_text,
-)
+from crawldedup.text.visible import content_text, headline, identity_text
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -87,13 +67,13 @@ class PageText:
     `main` is what is fingerprinted. `whole` is what an exact copy of a page too short to be fingerprinted
     must share: all its visible text and all else that tells it from another page; it is given only if `main`
     has fewer words than were asked for, and None otherwise. `used_fallback` says that the extractor's
-    text was not used because it was too short.
+    text was not used because it was too short. `source` is the page.
     """
 
     main: str
     whole: str | None
     used_fallback: bool
-    facts: str | None = None
+    source: HtmlPage = field(repr=False, compare=False)
 
 
 def extract_page(
@@ -102,7 +82,6 @@ def extract_page(
     extractor: Extractor,
     *,
     min_words: int = FALLBACK_WORDS,
-    distinguish: str = DEFAULT_DISTINGUISH,
     limits: Limits = DEFAULT_LIMITS,
 ) -> PageText:
     """Decode a page and take out the text to compare.
@@ -112,9 +91,7 @@ def extract_page(
     Raises PageError: `empty`, `too_large`, `too_deep`, `binary`, or `broken` where the extractor failed.
     """
     try:
-        check_size(body, limits)
-        page = _Page.read(body, encoding, limits)
-        return _page_text(page, extractor, min_words, distinguish)
+        return _page_text(HtmlPage.read(body, encoding, limits), extractor, min_words)
     except PageError:
         raise
     # Other people's code on hostile input may raise anything, RecursionError and MemoryError included.
@@ -122,7 +99,7 @@ def extract_page(
         raise PageError("broken", f"reading with {extractor.name!r} failed: {type(error).__name__}: {error}") from error
 
 
-def _page_text(page: _Page, extractor: Extractor, min_words: int, distinguish: str) -> PageText:
+def _page_text(page: HtmlPage, extractor: Extractor, min_words: int) -> PageText:
     ask = page.suits_extractors or not extractor.guesses
     main = tidy(extractor.extract(page.html)) if ask else ""
     words = _count(main)
@@ -132,42 +109,10 @@ def _page_text(page: _Page, extractor: Extractor, min_words: int, distinguish: s
         if (content_words := _count(content)) > words:
             main, words, used_fallback = content, content_words, True
     if words < min_words:
-        return PageText(main, _identity(page.tree), used_fallback)
+        return PageText(main, _identity(page.tree), used_fallback, page)
     if extractor.guesses and words < NAMED_WORDS:
         main = f"{tidy(headline(page.html))}\n{main}".strip()
-    return PageText(main, None, used_fallback, page_facts(page.html, main, distinguish))
-
-
-@dataclass(frozen=True)
-class _Page:
-    """A decoded page that any parser may have, and its tree if somebody wants it."""
-
-    html: str
-    shape: Shape
-
-    @classmethod
-    def read(cls, body: bytes | str, encoding: str | None, limits: Limits) -> Self:
-        html = decode(body, encoding)
-        check_tags(html, limits)
-        html = shorten_tags(html)
-        shape = shape_of(html)
-        return cls(html if shape.plain else to_html(parse(html)), shape)
-
-    @cached_property
-    def tree(self) -> HtmlElement:
-        return parse(self.html)
-
-    @cached_property
-    def suits_extractors(self) -> bool:
-        """Whether an extractor that moves text about reads the page in seconds."""
-        tags = self.shape.tags
-        if tags > EXTRACTOR_TAGS:
-            return False
-        if self.shape.plain and tags * len(self.html.encode()) <= EXTRACTOR_WORK:
-            return True
-        if levels(self.tree) > EXTRACTOR_LEVELS:
-            return False
-        return tags * len(visible_text(self.tree).encode()) <= EXTRACTOR_WORK
+    return PageText(main, None, used_fallback, page)
 
 
 def _identity(tree: HtmlElement) -> str:

@@ -13,6 +13,9 @@ from crawldedup.facts.buttons import buy_controls
 from crawldedup.facts.declared import declarations
 from crawldedup.facts.page_facts import check_distinguish, page_facts, text_facts
 from crawldedup.facts.prices import numbers, plain, prices
+from crawldedup.text.extract import PageText
+from crawldedup.text.html_page import HtmlPage
+from crawldedup.text.limits import shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +31,14 @@ def page(body: str, head: str = "", title: str = "Storm lantern - Lamps 24") -> 
     return f"<!DOCTYPE html><html><head><title>{title}</title>{head}</head><body>{body}</body></html>"
 
 
+def facts_of(html: str, main: str, distinguish: str) -> str | None:
+    """The facts of a page of which `main` is the main text."""
+    source = HtmlPage(html, shape_of(html))
+    return page_facts(PageText(main, None, used_fallback=False, source=source), distinguish)
+
+
 def facts(html: str, main: str = PROSE) -> list[str]:
-    found = page_facts(html, main, "products")
+    found = facts_of(html, main, "products")
     return found.split("\n") if found else []
 
 
@@ -342,15 +351,8 @@ def test_a_declared_site_name_is_no_part_of_the_name() -> None:
 # Texts
 
 
-def test_a_text_is_a_products_if_its_first_lines_say_so() -> None:
-    text = f"Storm lantern\n£74.00\n{PROSE}\nGlass: clear\nIt is 31 cm high."
-    assert text_facts(text, "products") == "name storm lantern\nnumber 31cm\nprice £74\nrow glass clear"
-
-
-@pytest.mark.parametrize(
-    "text", [PROSE, f"Storm lantern\n{PROSE} It costs £74.", f"{PROSE}\n£74", "£74", "Storm lantern"]
-)
-def test_other_texts_are_not(text: str) -> None:
+@pytest.mark.parametrize("text", [PROSE, f"Storm lantern\n£74.00\n{PROSE}", "awk\n$0 is the line, $1 a field."])
+def test_a_text_without_html_is_no_products(text: str) -> None:
     assert text_facts(text, "products") is None
 
 
@@ -398,16 +400,16 @@ def test_one_number_in_two_spellings_is_one(one: str, other: str) -> None:
 
 def test_without_numbers_there_are_no_facts() -> None:
     assert text_facts("No numbers", "numbers") is None
-    assert page_facts(page(NAMED, title="Storm"), PROSE, "numbers") is None
+    assert facts_of(page(NAMED, title="Storm"), PROSE, "numbers") is None
 
 
 def test_numbers_come_on_top_of_the_facts_of_a_product() -> None:
-    found = page_facts(page(PRICED), "Storm lantern 74", "numbers")
+    found = facts_of(page(PRICED), "Storm lantern 74", "numbers")
     assert found == "name storm lantern\nprice £74\nnumbers 74"
 
 
 def test_nothing_is_nothing() -> None:
-    assert page_facts(page(PRICED + script(product(sku="1234"))), PROSE, "nothing") is None
+    assert facts_of(page(PRICED + script(product(sku="1234"))), PROSE, "nothing") is None
     assert text_facts("Storm lantern\n£74", "nothing") is None
 
 
@@ -564,5 +566,5 @@ def test_of_very_many_products_the_first_are_read() -> None:
 def test_hostile_pages_are_read(body: str) -> None:
     # Behind a main text as long as the page, products are not looked for.
     for main, distinguish in ((PROSE, "products"), (body, "numbers")):
-        found = page_facts(page(PRICED + body), main, distinguish)
+        found = facts_of(page(PRICED + body), main, distinguish)
         assert found is None or "\n\n" not in found

@@ -497,7 +497,8 @@ def test_own_extractors_are_taken_at_their_word(tmp_path: Path, monkeypatch: pyt
     monkeypatch.syspath_prepend(tmp_path)
 
     assert read("<p>7.50 or 9.00</p>", "own_extractors.prices", min_words=1).main == "7.50 9.00"
-    assert read("<p>seven</p>", "own_extractors.nothing") == PageText("", "seven", used_fallback=False)
+    nothing = read("<p>seven</p>", "own_extractors.nothing")
+    assert (nothing.main, nothing.whole, nothing.used_fallback) == ("", "seven", False)
     assert read("<p>seven", "own_extractors.Upper", min_words=1).main == "<P>SEVEN"
     assert read("<p>seven", "own_extractors.upper", min_words=1).main == "<P>SEVEN"
     assert get_extractor("own_extractors.upper").name == "own_extractors.upper"

@@ -14,7 +14,7 @@ from w3lib.url import is_url
 from crawldedup.cli import commands, moving
 from crawldedup.cli.output import print_error, print_forgotten, print_json, status_of
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.facts.page_facts import text_facts
+from crawldedup.facts.page_facts import page_facts, text_facts
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.printable import counted, printable
 from crawldedup.scope import site_of
@@ -275,9 +275,8 @@ def _text_and_facts(source: Source, settings: DedupSettings) -> tuple[str, list[
             source.encoding,
             get_extractor(settings.extractor),
             min_words=MIN_WORDS if settings.min_words is None else settings.min_words,
-            distinguish=settings.distinguish,
         )
-        main, facts = page.main, page.facts
+        main, facts = page.main, page_facts(page, settings.distinguish)
     return main, facts.split("\n") if facts else []
 
 

@@ -41,7 +41,7 @@ class ItemReader:
 def _bare(text: str) -> str:
     """All that is to see of a marked-up text. Raises PageError: `no_field` if that is nothing."""
     try:
-        bare = extract_page(text, None, get_extractor(_ALL_TEXT), min_words=1, distinguish="nothing").main
+        bare = extract_page(text, None, get_extractor(_ALL_TEXT), min_words=1).main
     except PageError as error:
         if error.reason != "empty":
             raise
