@@ -24,7 +24,8 @@ from benchmarks.redis_server import CLIENT_CORE, IndexServer, pinned, progress, 
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
 from crawldedup.search.two_stage import TABLES
 from crawldedup.stores.base import DIGEST_MASK, Layout
-from crawldedup.stores.redis.protocol import KEY_BYTES, RECORDS_A_LIST, script_text
+from crawldedup.stores.redis.protocol import KEY_BYTES, RECORDS_A_LIST
+from crawldedup.stores.redis.scripts import script_text
 from crawldedup.stores.redis.store import KEY_PREFIX
 from crawldedup.stores.registry import make_store
 from tests.stores.pages import random_page

@@ -17,7 +17,7 @@ import redis
 from redis.exceptions import AskError, MovedError, NoScriptError, RedisClusterException, TryAgainError
 
 from crawldedup.stores.redis.client import check_cluster_url, connect_cluster, retry_on_failover
-from crawldedup.stores.redis.protocol import script_text
+from crawldedup.stores.redis.scripts import script_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

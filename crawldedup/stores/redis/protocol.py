@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -42,65 +41,6 @@ _MOST: Final = 0xFFFF_FFFF
 _PARTS: Final = 8
 _NIBBLES: Final = 9
 _NOT_KEPT: Final = np.uint64(KEY_BITS - 8 * KEY_BYTES)
-
-_PARTS_OF: Final = {
-    "check": ("layout", "records", "writing", "retention", "search"),
-    "find": ("layout", "records", "search"),
-    "forget": ("layout", "records", "writing"),
-    "load": ("layout", "records", "writing"),
-    "prune": ("layout", "records", "writing", "retention"),
-    "clear": ("layout",),
-    "join": ("layout",),
-    "look": ("layout",),
-    "heartbeat": ("layout",),
-}
-SCRIPTS: Final = tuple(_PARTS_OF)
-_GUARDED: Final = ("layout", "spread_guard", "records")
-_AT_HOME: Final = (*_GUARDED, "home_filing")
-_REMOVING: Final = (*_GUARDED, "writing", "home_filing", "home_removing")
-_READING: Final = (*_GUARDED, "search", "spread_reading")
-_PARTS_ON_CLUSTERS: Final = {
-    "home_admit": (*_REMOVING, "retention", "search"),
-    "home_compare": (*_GUARDED, "search"),
-    "home_confirm": _AT_HOME,
-    "home_count": (*_AT_HOME, "writing", "search"),
-    "home_forget": _REMOVING,
-    "home_free": (*_REMOVING, "search"),
-    "home_load": _REMOVING,
-    "home_meet": _AT_HOME,
-    "home_others": _AT_HOME,
-    "home_pending": _AT_HOME,
-    "home_prune": (*_REMOVING, "retention"),
-    "home_retract": _REMOVING,
-    "home_visit": (*_AT_HOME, "writing", "search"),
-    "spread_add": (*_GUARDED, "writing", "spread_filing"),
-    "spread_begin": ("layout",),
-    "spread_heal": _READING,
-    "spread_look": _READING,
-    "spread_since": _READING,
-    "spread_unfile": _GUARDED,
-}
-
-
-@cache
-def script_text(name: str) -> str:
-    """A script with the parts it builds on in front.
-
-    All but the first is a function in a function: Lua finds what a function takes from around it in a list of all such
-    things of the same level, one after the other, and a script makes some fifty functions each time it runs.
-    """
-    parts = _PARTS_OF.get(name) or _PARTS_ON_CLUSTERS[name]
-    first, *others = (_source(part) for part in (*parts, name))
-    return "\n".join((first, "return (function()", *others, "end)()"))
-
-
-def _source(name: str) -> str:
-    stores = resources.files("crawldedup.stores")
-    group, _, rest = name.partition("_")
-    if group in ("home", "spread"):
-        return stores.joinpath(f"cluster/lua/{group}/{rest}.lua").read_text("utf-8")
-    folder = "redis/lua" if name in _PARTS_OF else "redis/lua/lib"
-    return stores.joinpath(f"{folder}/{name}.lua").read_text("utf-8")
 
 
 def bytes8(value: int) -> bytes:

@@ -9,6 +9,7 @@ import contextlib
 import logging
 import threading
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import redis
@@ -21,19 +22,17 @@ from crawldedup.stores.redis.client import connect, retry_once
 from crawldedup.stores.redis.errors import is_transient, replies_read, store_errors
 from crawldedup.stores.redis.health import layout_warnings
 from crawldedup.stores.redis.keys import Names, bucket_names, sample
-from crawldedup.stores.redis.naming import name_key
 from crawldedup.stores.redis.protocol import (
     RECORDS_A_LIST,
-    SCRIPTS,
     bytes8,
     crawl,
     loaded,
     packed_order,
     question,
-    script_text,
     unpacked,
 )
 from crawldedup.stores.redis.replies import validate_reply
+from crawldedup.stores.redis.scripts import script_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -64,7 +63,7 @@ class RedisStore:
         self._url = shown_url(url)
         self._connection = connect(url)
         self._client = self._connection.main
-        self._scripts: dict[str, Script] = {name: self._client.register_script(script_text(name)) for name in SCRIPTS}
+        self._script: Callable[[str], Script] = cache(lambda name: self._client.register_script(script_text(name)))
         self._has_warned = False
 
     @property
@@ -120,7 +119,6 @@ class RedisStore:
         for query, answer in zip(queries, self._asked(queries), strict=True):
             with self._errors():
                 if isinstance(answer, Exception):
-                    self._name_key(answer, "check", *self._arguments(query, again=True))
                     raise answer
                 yield self._answer(query, validate_reply("check", answer))
 
@@ -131,8 +129,7 @@ class RedisStore:
                 return [retry_once(lambda again: self._run("check", *self._arguments(queries[0], again)))]
             answers = retry_once(lambda again: self._pipelined(queries, again))
             if any(isinstance(answer, NoScriptError) for answer in answers):
-                script = self._scripts["check"]
-                self._client.script_load(script.script)
+                self._client.script_load(script_text("check"))
                 places = [place for place, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
                 asked = [queries[place] for place in places]
                 for place, answer in zip(places, self._pipelined(asked, again=False), strict=True):
@@ -147,7 +144,7 @@ class RedisStore:
             first_time = query.entry.url_key not in asked
             asked.add(query.entry.url_key)
             arguments = self._arguments(query, again and first_time)
-            pipeline.evalsha(self._scripts["check"].sha, 1, self._prefix, *arguments)
+            pipeline.evalsha(self._script("check").sha, 1, self._prefix, *arguments)
         return pipeline.execute(raise_on_error=False)
 
     def _arguments(self, query: Query, again: bool) -> tuple[bytes | str, ...]:
@@ -333,15 +330,7 @@ class RedisStore:
         return retry_once(lambda _: self._run(script, *arguments))
 
     def _run(self, script: str, *arguments: bytes | str | float, client: redis.Redis | None = None) -> Any:
-        try:
-            answer = self._scripts[script](keys=[self._prefix], args=arguments, client=client)
-        except redis.ResponseError as error:
-            self._name_key(error, script, *arguments)
-            raise
-        return validate_reply(script, answer)
-
-    def _name_key(self, error: Exception, script: str, *arguments: bytes | str | float) -> None:
-        name_key(error, self._client, script, self._prefix, arguments)
+        return validate_reply(script, self._script(script)(keys=[self._prefix], args=arguments, client=client))
 
     def _errors(self) -> contextlib.AbstractContextManager[None]:
         return store_errors(self._url, lambda: self._session.number > 0, self._layout.namespace)

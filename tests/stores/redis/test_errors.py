@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,6 +8,7 @@ from redis.exceptions import ResponseError
 from crawldedup.errors import StoreError
 from crawldedup.stores.redis.errors import store_errors
 from tests.servers import free_port
+from tests.stores.redis.documentation import passage_behind
 
 if TYPE_CHECKING:
     from crawldedup.verdict import Verdict
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("WRONGTYPE at crawldedup:{news}:7:t0:1 script: 0123, on @user_script:9.", "crawldedup:{news}:7:t0:1"),
         (
-            "Error running script (call to f_0123): @user_script:9: WRONGTYPE at crawldedup:{news}:c",
-            "crawldedup:{news}:c",
+            "Error running script (call to f_0123): @user_script:9: FOREIGN hash at crawldedup:{news}:m",
+            "crawldedup:{news}:m",
         ),
         ("FOREIGN hash at crawldedup:{news}:m", "crawldedup:{news}:m"),
         # A name that looks like the code of another error.
@@ -47,8 +46,7 @@ def test_where_no_key_is_known_the_namespace_is_named(namespace: str | None, sai
 
 
 def test_the_recipe_of_the_documentation_leaves_a_server_alone_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    section = (Path(__file__).parents[2] / "docs" / "redis.md").read_text("utf-8").partition("### From Python")[2]
-    recipe = section.partition("```python\n")[2].partition("```")[0]
+    recipe = passage_behind("### From Python").partition("```python\n")[2].partition("```")[0]
     assert "localhost:6379" in recipe
     names: dict[str, Any] = {}
     exec(recipe.replace("localhost:6379", f"127.0.0.1:{free_port()}"), names)

@@ -1,3 +1,4 @@
+-- parts: layout, records, writing, retention, search
 -- Decide about a page and remember it. KEYS: prefix. ARGV: profile, then a question, then ARGV[8]: most pages (0: no
 -- limit), own number, number of the first crawler of the crawl, 1 if the answer to the same question was lost.
 -- Answers {status, changed, pages, compared, record or false}, {'profile', the index's profile}, or {'lost'} if there is

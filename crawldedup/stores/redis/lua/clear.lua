@@ -1,3 +1,4 @@
+-- parts: layout
 -- Forget every page, whatever profile they were of. KEYS: prefix. Answers the epoch that is over, whose keys and those of
 -- earlier ones are left to be removed.
 --

@@ -1,3 +1,4 @@
+-- parts: layout, records, search
 -- Look only. KEYS: prefix. ARGV: profile, then a question.
 -- Answers {'found', record, ..}, nearest first, or {'profile', the index's profile}.
 

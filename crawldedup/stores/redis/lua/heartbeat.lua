@@ -1,3 +1,4 @@
+-- parts: layout
 -- Renew a crawler's lease. KEYS: prefix. ARGV: now, lease, number. A full server is not told: it would refuse.
 
 local now = tonumber(ARGV[1]) or tonumber(call('TIME')[1])

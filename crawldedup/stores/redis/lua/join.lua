@@ -1,3 +1,4 @@
+-- parts: layout
 -- Check the profile and join the crawl. KEYS: prefix. ARGV: profile, order, now, lease, own number or 0, number of the
 -- first crawler of the own crawl or 0.
 -- Answers {'joined', number, first, pages} or {'profile', the index's profile}.

@@ -1,3 +1,4 @@
+-- parts: layout, records, writing
 -- Add pages as they are. KEYS: prefix. ARGV: profile, number of tables, lengths and bytes of keys and record for each
 -- page as one string (4 bytes of length of the record, keys, record). Answers {'loaded', pages added}, {'profile', ..} or
 -- {'lost'}.

@@ -1,3 +1,4 @@
+-- parts: layout, records, writing, retention
 -- Free what has expired among some pages, and lists of which nothing is left; or the oldest of those that are too many. KEYS:
 -- prefix. ARGV: now, ttl or 0, refresh, most pages or 0, first page to look at, how many. Answers {pages freed, number of the
 -- next page to be added, number of the first that may be left, pages}.

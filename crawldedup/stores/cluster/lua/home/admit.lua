@@ -1,3 +1,4 @@
+-- parts: layout, spread_guard, records, writing, home_filing, home_removing, retention, search
 -- Remember a page that nothing was found for; it is undecided until it is confirmed. KEYS: prefix. ARGV: profile, a
 -- question, ARGV[8]: most pages (0: no limit), own number, number of the first crawler, ARGV[9]: token of this check.
 -- Answers {'admitted', pages, number (4 bytes), what was removed..}; {'counted', pages, record} if a fellow has delivered

@@ -1,3 +1,4 @@
+-- parts: layout, spread_guard, records, search
 -- Compare a page with some. KEYS: prefix. ARGV: profile, a question, ARGV[8]: their numbers (4 bytes each), ARGV[9]: '1'
 -- for their records too.
 -- Answers {'compared', how many, accepted (4 bytes each of cost, time of adding, number), numbers of those that are gone,

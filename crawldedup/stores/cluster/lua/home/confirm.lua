@@ -1,3 +1,4 @@
+-- parts: layout, spread_guard, records, home_filing
 -- Note that pages are filed everywhere. KEYS: prefix. ARGV: profile, their numbers (4 bytes each), token of those who filed
 -- them, or '' for whoever it was, ARGV[4]: the pages that went ahead (4 bytes each), as far as they are waited for.
 -- Answers {'confirmed', pages}; or {'behind', pages, all that went ahead} if they are more: then nothing is noted.

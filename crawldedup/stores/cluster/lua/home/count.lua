@@ -1,3 +1,4 @@
+-- parts: layout, spread_guard, records, home_filing, writing, search
 -- Count a page as a copy of one that it was compared with, if that is still so. KEYS: prefix. ARGV: profile, a question,
 -- ARGV[8]: number (4 bytes), ARGV[9]: 1 if the answer to the same call was lost.
 -- Answers {'counted', pages, record}, {'undecided', pages} or {'gone', pages}.

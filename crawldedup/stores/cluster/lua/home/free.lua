@@ -1,3 +1,4 @@
+-- parts: layout, spread_guard, records, writing, home_filing, home_removing, search
 -- Free pages that have expired. KEYS: prefix. ARGV: profile, a question, ARGV[8]: their numbers (4 bytes each).
 -- Answers {'freed', pages, what was removed..}.
 

@@ -1,3 +1,4 @@
+-- parts: layout, spread_guard, records, writing, home_filing
 -- Add pages as they are; they are pending until they are confirmed. KEYS: prefix. ARGV: profile, token, records, each
 -- behind 4 bytes of its length.
 -- Answers {'loaded', pages, pages added, number (4 bytes) of each record, or '' for a URL that was known..}.

@@ -1,3 +1,4 @@
+-- parts: layout, spread_guard, records, home_filing
 -- Let an undecided page go ahead of one of here that it has met, if that is being admitted and undecided too: that one is
 -- not confirmed now before its check has waited for the other page and looked again. KEYS: prefix. ARGV: profile, the page
 -- that goes ahead (4 bytes), number (4 bytes) of the one of here.

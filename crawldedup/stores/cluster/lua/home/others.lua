@@ -1,3 +1,4 @@
+-- parts: layout, spread_guard, records, home_filing
 -- Which of some pages are still undecided? KEYS: prefix. ARGV: profile, their numbers (4 bytes each).
 -- Answers {'others', pages, number (4 bytes) of each..}.
 

@@ -1,3 +1,4 @@
+-- parts: layout, spread_guard, records, home_filing
 -- Pages that somebody left unfiled. KEYS: prefix. ARGV: profile, for how many seconds at least.
 -- Answers {'pending', pages, number (4 bytes) and record of each..}.
 

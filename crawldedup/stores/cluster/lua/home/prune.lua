@@ -1,3 +1,4 @@
+-- parts: layout, spread_guard, records, writing, home_filing, home_removing, retention
 -- Free what has expired among some pages; or the oldest of those that are too many. KEYS: prefix. ARGV: profile, now, ttl
 -- or 0, refresh, most pages or 0, first page to look at, how many.
 -- Answers {'pruned', pages, number of the next page to be added, number of the first that may be left, what was removed..}.

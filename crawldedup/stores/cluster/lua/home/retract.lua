@@ -1,3 +1,4 @@
+-- parts: layout, spread_guard, records, writing, home_filing, home_removing
 -- Take back a page that turned out a copy while it was filed. KEYS: prefix. ARGV: profile, number (4 bytes), token.
 -- Answers {'retracted', pages}, or {'stays', pages} if it was decided over the head of a check that was held up.
 

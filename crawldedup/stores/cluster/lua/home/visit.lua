@@ -1,3 +1,4 @@
+-- parts: layout, spread_guard, records, home_filing, writing, search
 -- Is this page's URL known? If so, and not from a fellow, it is a revisit: new text replaces the old. KEYS: prefix.
 -- ARGV: profile, a question, ARGV[8]: what a check must know beside it, ARGV[9]: token of this check.
 -- Answers {'unknown', pages}, {'undecided', pages}, or {'revisit', pages, record}; if the text has changed, then also its

@@ -1,3 +1,4 @@
+-- parts: layout
 -- Begin a part of an index that is spread over a cluster, unless it has begun. KEYS: prefix. ARGV: profile, order, now or '',
 -- a crawler's number. Answers {'begun', pages} or {'profile', the index's profile}.
 

@@ -1,3 +1,4 @@
+-- parts: layout, spread_guard, records, search
 -- Take pages that are gone out of the ranges where they were found. KEYS: prefix. ARGV: profile, a question, ARGV[8]: the
 -- pages (4 bytes each). Answers {'healed', members taken out}.
 

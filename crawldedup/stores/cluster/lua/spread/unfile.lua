@@ -1,3 +1,4 @@
+-- parts: layout, spread_guard, records
 -- Take keys of pages out. KEYS: prefix. ARGV: profile, entries as they are filed. Answers {'unfiled'}.
 
 local entries, taken = ARGV[2], 0
