@@ -96,7 +96,7 @@ class Reference:
 
     name: str
     run: Callable[[str], str | None]
-    guesses: bool = True
+    is_heuristic: bool = True
 
     def extract(self, html: str) -> str:
         return self.run(html) or ""
@@ -130,7 +130,7 @@ def extractors() -> list[Extractor]:
         Reference("trafilatura, favor_precision", partial(trafilatura.extract, favor_precision=True)),
         Reference("resiliparse, main_content", main),
         Reference("same, no alt_texts, comments", partial(main, alt_texts=False, comments=False)),
-        Reference("resiliparse, full text", resiliparse.extract_plain_text, guesses=False),
+        Reference("resiliparse, full text", resiliparse.extract_plain_text, is_heuristic=False),
     ]
 
 

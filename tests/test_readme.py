@@ -13,7 +13,7 @@ from crawldedup.cli.main import main
 from crawldedup.scrapy_plugin import DuplicatePageError, policy, signals
 from crawldedup.scrapy_plugin.items.text import ItemSettings
 from crawldedup.scrapy_plugin.settings import _KNOWN, PREFIX, DedupSettings
-from crawldedup.text.extractors import OwnExtractor
+from crawldedup.text.extractors import CustomExtractor
 from crawldedup.verdict import Kind, Verdict
 
 README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
@@ -106,4 +106,4 @@ def test_the_extractor_that_is_shown_is_one() -> None:
     (shown,) = code("An extractor of your own")
     pasted: dict[str, Any] = {}
     exec(f"from __future__ import annotations\n{shown}", pasted)
-    assert OwnExtractor("myproject.pages.main_text", pasted["main_text"]).extract("<p>") == ""
+    assert CustomExtractor("myproject.pages.main_text", pasted["main_text"]).extract("<p>") == ""

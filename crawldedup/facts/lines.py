@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from lxml import etree
 
 from crawldedup.facts.rows import is_item, label_of, row_end, selected_text, short_text
-from crawldedup.text.tags import AROUND_THE_CONTENT, BLOCKS, HEADINGS, INVISIBLE, ROLES_AROUND_THE_CONTENT
+from crawldedup.text.tags import BLOCKS, BOILERPLATE_ROLES, BOILERPLATE_TAGS, HEADINGS, INVISIBLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Set
@@ -125,7 +125,7 @@ class _Walk:
             return False
         if _is_header_of_the_site(element):
             return True
-        is_around = tag in AROUND_THE_CONTENT or element.get("role") in ROLES_AROUND_THE_CONTENT
+        is_around = tag in BOILERPLATE_TAGS or element.get("role") in BOILERPLATE_ROLES
         if is_around and element not in self._boxes:
             return True
         return _is_about_others(element)

@@ -100,17 +100,17 @@ def extract_page(
 
 
 def _page_text(page: HtmlPage, extractor: Extractor, min_words: int) -> PageText:
-    ask = page.suits_extractors or not extractor.guesses
+    ask = page.suits_extractors or not extractor.is_heuristic
     main = tidy(extractor.extract(page.html)) if ask else ""
     words = _count(main)
     used_fallback = False
-    if extractor.guesses and words < FALLBACK_WORDS:
+    if extractor.is_heuristic and words < FALLBACK_WORDS:
         content = tidy(content_text(page.tree))
         if (content_words := _count(content)) > words:
             main, words, used_fallback = content, content_words, True
     if words < min_words:
         return PageText(main, _identity(page.tree), used_fallback, page)
-    if extractor.guesses and words < NAMED_WORDS:
+    if extractor.is_heuristic and words < NAMED_WORDS:
         main = f"{tidy(headline(page.html))}\n{main}".strip()
     return PageText(main, None, used_fallback, page)
 

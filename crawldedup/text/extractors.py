@@ -15,7 +15,7 @@ from lxml import etree
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.text.article import article_of, may_be_article
-from crawldedup.text.visible import drop_surroundings, parse, visible_text
+from crawldedup.text.visible import parse, strip_boilerplate, visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ class Extractor(Protocol):
         """What `get_extractor` makes the same extractor from, in another process too."""
 
     @property
-    def guesses(self) -> bool:
+    def is_heuristic(self) -> bool:
         """Whether it guesses at the main part of the page, and so may have missed it."""
 
     def extract(self, html: str) -> str:
@@ -40,7 +40,7 @@ class TrafilaturaExtractor:
     """trafilatura in its fast mode, with tables, without comments."""
 
     name = "trafilatura"
-    guesses = True
+    is_heuristic = True
 
     @cached_property
     def _extract(self) -> Callable[..., Any]:
@@ -60,7 +60,7 @@ class TrafilaturaExtractor:
         tree = parse(html)
         # Where trafilatura finds little text, it takes all there is, and tags and texts out of scripts and JSON
         # (in quadratic time). What it had better not find is taken out first.
-        drop_surroundings(tree)
+        strip_boilerplate(tree)
         etree.strip_attributes(tree, "data-preloaded")
         # A spanned cell is repeated up to 100 x 100 times, which takes minutes for a page of such cells.
         etree.strip_attributes(tree, "colspan", "rowspan")
@@ -94,7 +94,7 @@ class ResiliparseExtractor:
     """
 
     name = "resiliparse"
-    guesses = True
+    is_heuristic = True
 
     def __init__(self) -> None:
         if importlib.util.find_spec("resiliparse") is None:
@@ -118,17 +118,17 @@ class VisibleTextExtractor:
     """All text of the page that a visitor sees, navigation and footer included."""
 
     name = "text"
-    guesses = False
+    is_heuristic = False
 
     def extract(self, html: str) -> str:
         """The visible text, one block of the page a line."""
         return visible_text(parse(html))
 
 
-class OwnExtractor:
+class CustomExtractor:
     """A user's callable, by its dotted path. What it returns is taken as it is."""
 
-    guesses = False
+    is_heuristic = False
 
     def __init__(self, name: str, extract: Callable[[str], str | None]) -> None:
         self.name = name
@@ -159,7 +159,7 @@ def get_extractor(name: str) -> Extractor:
     if name in _BUILT_IN:
         return _BUILT_IN[name]()
     if isinstance(name, str) and "." in name:
-        return OwnExtractor(name, _method(name, _load(name)))
+        return CustomExtractor(name, _method(name, _load(name)))
     close = get_close_matches(str(name).lower(), _BUILT_IN, n=1)
     raise ConfigurationError(
         f"there is no extractor {name!r}"

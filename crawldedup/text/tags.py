@@ -42,6 +42,6 @@ BLOCKS: Final = _names(
 INVISIBLE: Final = _names("audio canvas iframe map math object script style svg template video")
 
 HEADINGS: Final = _names("h1 h2 h3 h4 h5 h6")
-AROUND_THE_CONTENT: Final = _names("aside button dialog footer menu nav search select")
-ROLES_AROUND_THE_CONTENT: Final = _names("alertdialog banner contentinfo dialog menu menubar navigation search")
+BOILERPLATE_TAGS: Final = _names("aside button dialog footer menu nav search select")
+BOILERPLATE_ROLES: Final = _names("alertdialog banner contentinfo dialog menu menubar navigation search")
 HOLD_CONTENT: Final = _names("article main")

@@ -12,11 +12,11 @@ from lxml.html import HtmlElement, document_fromstring, tostring
 
 from crawldedup.errors import PageError
 from crawldedup.text.tags import (
-    AROUND_THE_CONTENT,
     BLOCKS,
+    BOILERPLATE_ROLES,
+    BOILERPLATE_TAGS,
     HOLD_CONTENT,
     INVISIBLE,
-    ROLES_AROUND_THE_CONTENT,
 )
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def content_text(tree: HtmlElement) -> str:
 
     Every page of a site shares those, so two short pages would look alike with them.
     """
-    return _text(tree, _is_around_the_content)
+    return _text(tree, _is_boilerplate)
 
 
 def identity_text(tree: HtmlElement) -> str:
@@ -98,9 +98,9 @@ def identity_text(tree: HtmlElement) -> str:
     return "\n".join(filter(None, map(str.strip, parts)))
 
 
-def drop_surroundings(tree: HtmlElement) -> None:
+def strip_boilerplate(tree: HtmlElement) -> None:
     """Take navigation, footer and the like out of a tree, scripts too; the content inside of them stays."""
-    for element in tree.iter(*AROUND_THE_CONTENT):
+    for element in tree.iter(*BOILERPLATE_TAGS):
         element.tag = "div" if _holds_content(element) else "script"
     etree.strip_elements(tree, "script", "style", "noscript", with_tail=False)
 
@@ -151,12 +151,12 @@ def _is_invisible(element: HtmlElement) -> bool:
     return element.tag in INVISIBLE
 
 
-def _is_around_the_content(element: HtmlElement) -> bool:
+def _is_boilerplate(element: HtmlElement) -> bool:
     tag = element.tag
     if tag in INVISIBLE or tag in ("title", "noscript"):
         return True
     if tag == "header":
         around = not any(ancestor.tag in HOLD_CONTENT for ancestor in element.iterancestors())
     else:
-        around = tag in AROUND_THE_CONTENT or element.get("role") in ROLES_AROUND_THE_CONTENT
+        around = tag in BOILERPLATE_TAGS or element.get("role") in BOILERPLATE_ROLES
     return around and not _holds_content(element)
