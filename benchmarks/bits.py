@@ -40,8 +40,9 @@ from benchmarks.corpus import (
 )
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS, SEARCH_BITS
 from crawldedup.search.decision import estimate_similarity
+from crawldedup.search.limits import PROBE_BUDGET
 from crawldedup.search.model import accept_threshold, estimate_deviation, search_similarity
-from crawldedup.search.plan import PROBE_BUDGET, ProbePlan, prefix_bits, volatile_plan
+from crawldedup.search.plan import ProbePlan, prefix_bits, volatile_plan
 from crawldedup.search.tables import Table as BitTable
 from crawldedup.search.tables import rotated_tables
 from crawldedup.search.two_stage import TABLES

@@ -23,14 +23,9 @@ from numpy.typing import NDArray
 from crawldedup import evaluation
 from crawldedup.errors import CrawlDedupError
 from crawldedup.evaluation.exact import numbered_shingles, similar_pairs, words
-from crawldedup.fingerprinting.features import (
-    DEFAULT_KIND,
-    DEFAULT_WEIGHTING,
-    count_runs,
-    make_features,
-    pair_hashes,
-    shingle_hashes,
-)
+from crawldedup.evaluation.methods.features import DEFAULT_KIND, make_features
+from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
+from crawldedup.fingerprinting.features import count_runs, pair_hashes, shingle_hashes
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, bit_weights, fingerprint
 from crawldedup.text.tokenize import mix, word_hashes
 

@@ -26,8 +26,8 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import peers
+from crawldedup.evaluation.methods.blocks import BlockSearch
 from crawldedup.evaluation.methods.pairs import find_all
-from crawldedup.search.tables import BlockSearch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -34,7 +34,7 @@ from benchmarks import peers
 from crawldedup.demo.library import all_articles
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting import fingerprint as ours
-from crawldedup.fingerprinting.features import default_features, pair_hashes, shingle_hashes
+from crawldedup.fingerprinting.features import DEFAULT_FEATURES, pair_hashes, shingle_hashes
 from crawldedup.search.decision import likelihood_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import volatile_plan
@@ -109,7 +109,7 @@ def crawldedup_contenders(texts: list[str]) -> list[Contender]:
     pages = [ours.fingerprint(text) for text in texts]
 
     def search_bits(hashes: Any) -> object:
-        return ours.bit_weights(*default_features()("", hashes))
+        return ours.bit_weights(*DEFAULT_FEATURES("", hashes))
 
     def verify_bits(shingles: Any) -> object:
         return ours._verify_weights(shingles.copy())

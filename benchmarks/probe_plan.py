@@ -45,8 +45,9 @@ from crawldedup.evaluation.exact import jaccard, words
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, fingerprint
 from crawldedup.queries import QueryBuilder
 from crawldedup.search.decision import likelihood_prefilter, likelihood_rule
+from crawldedup.search.limits import PROBE_BUDGET
 from crawldedup.search.model import search_similarity
-from crawldedup.search.plan import PROBE_BUDGET, ProbePlan, prefix_bits, volatile_plan
+from crawldedup.search.plan import ProbePlan, prefix_bits, volatile_plan
 from crawldedup.search.two_stage import KEPT, TABLES, TwoStage
 from crawldedup.stores.base import DIGEST_MASK, FOR_EVER, Entry, Layout, Query
 from crawldedup.stores.candidates import choose_pages

@@ -32,9 +32,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.peer_judges import Candidate, peer_candidates
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
 from crawldedup.evaluation import DeduplicatorJudge
+from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
 from crawldedup.evaluation.plot import check_plot_path
 from crawldedup.evaluation.quality import measure_quality
-from crawldedup.fingerprinting.features import DEFAULT_WEIGHTING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -36,8 +36,8 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from crawldedup import Deduplicator
-from crawldedup.evaluation.methods.spec import DEFAULT_METHOD
-from crawldedup.fingerprinting.features import DEFAULT_WEIGHTING
+from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, make_method
+from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
 from crawldedup.text.tokenize import split_words
 from crawldedup.verdict import Kind
 
@@ -378,7 +378,7 @@ def main() -> None:
     if len(words.sentences) < 1000:
         parser.error(f"there are {len(words.sentences)} sentences of 6 to 30 words in these texts; 1,000 are needed")
     site = Site(words)
-    with Deduplicator(extractor="text", method=arguments.method, weighting=arguments.weighting) as deduplicator:
+    with Deduplicator(extractor="text", method=make_method(arguments.method, arguments.weighting)) as deduplicator:
         outcome = run(words, deduplicator, arguments.pages, arguments.workers, arguments.minutes)
     bands, compared, false = flagged_pairs(site, outcome, arguments.exact)
     result = {

@@ -18,20 +18,20 @@ from crawldedup.arguments import (
     parse_ttl,
 )
 from crawldedup.errors import ConfigurationError, PageError, ProfileMismatchError, StoreError
-from crawldedup.evaluation.methods.spec import DEFAULT_METHOD
 from crawldedup.facts.page_facts import DEFAULT_DISTINGUISH
-from crawldedup.fingerprinting.features import DEFAULT_WEIGHTING
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS, Fingerprint
 from crawldedup.page import PageReader
 from crawldedup.page_input import PageInput
 from crawldedup.queries import QueryBuilder
-from crawldedup.stores.base import MAX_KEYS, Layout, Retention, shown_url
+from crawldedup.search.limits import MAX_KEYS
+from crawldedup.stores.base import Layout, Retention, shown_url
 from crawldedup.stores.registry import make_store, scheme_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
+    from crawldedup.search.method import Method
     from crawldedup.stores.base import Answer, Query, Record, StoreInfo
     from crawldedup.verdict import Match, Verdict
 
@@ -84,8 +84,7 @@ class Deduplicator:
     `min_words`: a page with fewer words is `thin`; only its exact copies are duplicates.
     `distinguish`: which pages differ however alike they read: "products" (those of different products),
     "numbers" (those whose numbers differ, too) or "nothing".
-    `method` and `weighting`: how pages are compared, with options as in "simhash?distance=3&blocks=5"; see
-    docs/quality.md. The defaults are the best known.
+    `method`: how pages are compared, by default the best known method; see `crawldedup.evaluation.methods` for others.
     `expected_pages`: search at once as in an index of so many pages, rather than as in one of the present size.
     """
 
@@ -104,16 +103,14 @@ class Deduplicator:
         extractor: str = "trafilatura",
         min_words: int = MIN_WORDS,
         distinguish: str = DEFAULT_DISTINGUISH,
-        method: str = DEFAULT_METHOD,
-        weighting: str = DEFAULT_WEIGHTING,
+        method: Method | None = None,
         expected_pages: int = 0,
     ) -> None:
         check_namespace(namespace)
         check_text("extractor", extractor)
-        check_text("weighting", weighting)
         check_flag("ttl_refresh", ttl_refresh)
         check_flag("store_urls", store_urls)
-        self.reader = PageReader(extractor, min_words, method=method, weighting=weighting, distinguish=distinguish)
+        self.reader = PageReader(extractor, min_words, method=method, distinguish=distinguish)
         comparison = self.reader.method
         self._retention = Retention(parse_ttl(ttl), ttl_refresh, check_max_pages(max_pages))
         self._queries = QueryBuilder(comparison, scope, similarity, recall, self._retention, expected_pages, store_urls)

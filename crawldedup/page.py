@@ -6,15 +6,15 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, make_method
 from crawldedup.facts.page_facts import DEFAULT_DISTINGUISH, check_distinguish, page_facts, text_facts
-from crawldedup.fingerprinting.features import DEFAULT_WEIGHTING
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
+from crawldedup.search.two_stage import TwoStage
 from crawldedup.text.decode import tidy
 from crawldedup.text.extract import TEXT_PROFILE, extract_page, get_extractor
 
 if TYPE_CHECKING:
     from crawldedup.fingerprinting.fingerprint import Fingerprint
+    from crawldedup.search.method import Method
     from crawldedup.text.extract import Extractor
 
 _LARGEST_MIN_WORDS = 1000
@@ -23,7 +23,7 @@ _LARGEST_MIN_WORDS = 1000
 class PageReader:
     """Reads pages. A worker process is sent the names and numbers, and makes a reader of its own from them.
 
-    `method`, `weighting` and `distinguish` as in `Deduplicator`. Raises ConfigurationError for what does not
+    `method` and `distinguish` as in `Deduplicator`. Raises ConfigurationError for what does not
     exist, and MissingDependencyError for what is not installed.
     """
 
@@ -32,8 +32,7 @@ class PageReader:
         extractor: str = "trafilatura",
         min_words: int = MIN_WORDS,
         *,
-        method: str = DEFAULT_METHOD,
-        weighting: str = DEFAULT_WEIGHTING,
+        method: Method | None = None,
         distinguish: str = DEFAULT_DISTINGUISH,
     ) -> None:
         if not isinstance(min_words, int) or not 1 <= min_words <= _LARGEST_MIN_WORDS:
@@ -41,11 +40,16 @@ class PageReader:
                 f"min_words is {min_words!r}; it must be a whole number from 1 to {_LARGEST_MIN_WORDS}"
             )
         check_distinguish(distinguish)
-        self.method = make_method(method, weighting)
+        if isinstance(method, str):
+            raise ConfigurationError(
+                f"method is {method!r}; it must be an object, "
+                "which crawldedup.evaluation.methods.make_method makes from a name"
+            )
+        self.method: Method = TwoStage() if method is None else method
         self._extractor = _extractor(extractor)
         self._min_words = min_words
         self._distinguish = distinguish
-        self._made_from = (extractor, min_words, method, weighting, distinguish)
+        self._made_from = (extractor, min_words, method, distinguish)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _make_reader, self._made_from
@@ -70,8 +74,8 @@ class PageReader:
         return self.method.fingerprint(tidied, min_words=self._min_words, identity=None, facts=facts)
 
 
-def _make_reader(extractor: str, min_words: int, method: str, weighting: str, distinguish: str) -> PageReader:
-    return PageReader(extractor, min_words, method=method, weighting=weighting, distinguish=distinguish)
+def _make_reader(extractor: str, min_words: int, method: Method | None, distinguish: str) -> PageReader:
+    return PageReader(extractor, min_words, method=method, distinguish=distinguish)
 
 
 @cache

@@ -12,6 +12,7 @@ from crawldedup.arguments import LOWEST_SIMILARITY, check_expected_pages, check_
 from crawldedup.scope import check_scope, page_key, salt_of, site_of, xored
 from crawldedup.search.decision import identity_rule
 from crawldedup.search.hot_prefixes import HotPrefixes
+from crawldedup.search.method import Search, SearchContext
 from crawldedup.search.plan import single_plan
 from crawldedup.stores.base import DIGEST_MASK, UNKNOWN_SHARD, Answer, Entry, Query, Retention, Status
 from crawldedup.verdict import Kind, Match, Verdict
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.search.decision import Prefilter, WeightedThreshold
     from crawldedup.search.method import Method
-    from crawldedup.search.plan import ProbePlan
     from crawldedup.stores.base import Record
 
 _KINDS: Final = {
@@ -83,7 +82,7 @@ class QueryBuilder:
         search = page.search ^ salt.number ^ facts.number
         signature = xored(xored(page.verify, salt.signature), facts.signature)
         keys = tuple(table.key_of(search, signature) for table in self.method.tables)
-        rule, prefilter = self._rules(page, similarity)
+        found = self._search(replace(page, search=search, verify=signature), keys, similarity, pages)
         return Query(
             entry=Entry(
                 url=url if self.store_urls else "",
@@ -93,13 +92,13 @@ class QueryBuilder:
                 digest=(page.digest ^ salt.number ^ facts.number) & DIGEST_MASK,
                 keys=keys,
             ),
-            plan=self._plan(page, search, signature, keys, similarity, pages),
-            rule=rule,
+            plan=found.plan,
+            rule=found.rule,
             retention=self.retention,
             exact_only=page.thin,
             max_candidates=self.method.max_candidates,
             max_keys=self.method.max_keys,
-            prefilter=prefilter,
+            prefilter=found.prefilter,
             shard_key=shard_key,
         )
 
@@ -127,18 +126,11 @@ class QueryBuilder:
         wanted = self.similarity if similarity is None else similarity
         return max(wanted - CANONICAL_MARGIN, min(wanted, LOWEST_SIMILARITY + 0.01))
 
-    def _plan(
-        self, page: Fingerprint, search: int, signature: bytes, keys: tuple[int, ...], similarity: float, pages: int
-    ) -> ProbePlan:
+    def _search(self, page: Fingerprint, keys: tuple[int, ...], similarity: float, pages: int) -> Search:
         if page.thin:
-            return single_plan(keys[0])
+            return Search(single_plan(keys[0]), identity_rule(8 * self.method.signature_bytes))
         size = max(pages, self.expected_pages, 1) << self.hot_prefixes.extra_bits(keys)
-        return self.method.plan(page, search, signature, similarity=similarity, recall=self.recall, pages=size)
-
-    def _rules(self, page: Fingerprint, similarity: float) -> tuple[WeightedThreshold, Prefilter | None]:
-        if page.thin:
-            return identity_rule(8 * self.method.signature_bytes), None
-        return self.method.rule(page, similarity, self.recall), self.method.prefilter(page, similarity)
+        return self.method.search(page, SearchContext(similarity, self.recall, size))
 
     def verdict(self, url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
         """What the store's answer means for the page. Learns from it where pages crowd."""
@@ -196,7 +188,7 @@ class QueryBuilder:
     def _similarity(self, page: Fingerprint, query: Query, record: Record) -> float:
         if record.digest == query.entry.digest:
             return 1.0
-        return round(self.method.estimate(page, query.entry.signature, record.signature), 4)
+        return round(self.method.estimate(replace(page, verify=query.entry.signature), record.signature), 4)
 
 
 def _hamming(query: Query, record: Record) -> int:

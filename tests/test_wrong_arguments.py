@@ -22,7 +22,7 @@ FINGERPRINT = Deduplicator().fingerprint(html=HTML)
         ("store", 5),
         ("namespace", 5),
         ("extractor", ["text"]),
-        ("weighting", None),
+        ("method", "simhash"),
         ("ttl_refresh", "no"),
         ("store_urls", None),
     ],

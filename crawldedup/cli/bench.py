@@ -1,21 +1,14 @@
-"""Work on collections of your own: `crawldedup bench` measures on them, `crawldedup frequencies` learns from them."""
+"""`crawldedup bench`: measures methods on a collection of your own."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.progress import track
-from rich.text import Text
-
 from crawldedup.errors import ConfigurationError
-from crawldedup.evaluation.corpus import read_corpus
 from crawldedup.evaluation.judges import DeduplicatorJudge
 from crawldedup.evaluation.methods.spec import DEFAULT_METHOD
 from crawldedup.evaluation.plot import check_plot_path
 from crawldedup.evaluation.quality import measure_quality
-from crawldedup.fingerprinting.features import feature_hashes
-from crawldedup.fingerprinting.weighting import DocumentFrequencies
-from crawldedup.printable import counted, printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -24,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def quality(options: Namespace, out: Console, err: Console) -> int:
-    """Hold methods against the exact similarities of a corpus."""
+    """Compare methods with the exact similarities of a corpus."""
     if options.limit is not None and options.limit < 1:
         raise ConfigurationError(f"--limit is {options.limit}; it must be at least 1")
     if options.plot is not None:
         check_plot_path(options.plot)
-    # Made before the corpus is read: a misspelt method is said at once.
+    # Before the corpus is read, so that a misspelt method is reported at once.
     judges = [
         DeduplicatorJudge(
             method,
@@ -50,22 +43,4 @@ def quality(options: Namespace, out: Console, err: Console) -> int:
         pairs=options.pairs,
     )
     measured.show(out, as_json=options.json, detail=options.detail, plot=options.plot)
-    return 0
-
-
-def frequencies(options: Namespace, out: Console, err: Console) -> int:
-    """Learn document frequencies from a collection, and save them."""
-    if options.output.suffix != ".npz":
-        raise ConfigurationError(f"--output is {str(options.output)!r}; it must end in .npz")
-    learned = DocumentFrequencies()
-    for name in options.sources:
-        corpus = read_corpus(name, extractor=options.extractor)
-        for document in track(corpus.documents, "counting", console=err, transient=True):
-            learned.learn(feature_hashes(document.text))
-    learned.save(options.output)
-    if options.json:
-        out.print_json(data={"pages": learned.pages, "file": str(options.output)})
-    else:
-        shown = printable(str(options.output))
-        out.print(Text(f"{counted(learned.pages, 'page')} counted; use them with --weighting tf-idf:{shown}"))
     return 0

@@ -70,7 +70,7 @@ def compare(options: Namespace, out: Console, _: Console) -> int:
     first, second = (single_source(name).read(reader) for name in (options.first, options.second))
     thin = first.thin or second.thin
     same = first.digest == second.digest
-    estimate = 1.0 if same else round(reader.method.estimate(first, first.verify, second.verify), 4)
+    estimate = 1.0 if same else round(reader.method.estimate(first, second.verify), 4)
     similarity = None if thin and not same else estimate
     report = {
         "same_text": same,

@@ -135,13 +135,6 @@ def _parser() -> argparse.ArgumentParser:
     add_json_option(command)
     command.set_defaults(run=commands.info)
 
-    command = add("frequencies", help="count in how many pages words occur, for --weighting tf-idf:FILE")
-    command.add_argument("sources", nargs="+", metavar="PAGES", help="files, folders, .jsonl or .warc files")
-    command.add_argument("--output", type=Path, required=True, metavar="FILE", help="write here; ends in .npz")
-    command.add_argument("--extractor", default="trafilatura", help="for pages that are HTML (default: trafilatura)")
-    add_json_option(command)
-    command.set_defaults(run=_frequencies)
-
     command = add("bench", help="measure on pages of your own")
     measures = command.add_subparsers(metavar="WHAT", required=True)
     command = measures.add_parser(
@@ -169,12 +162,6 @@ def _demo(options: argparse.Namespace, out: Console, err: Console) -> int:
     from crawldedup.cli.demo import demo
 
     return demo(options, out, err)
-
-
-def _frequencies(options: argparse.Namespace, out: Console, err: Console) -> int:
-    from crawldedup.cli.bench import frequencies
-
-    return frequencies(options, out, err)
 
 
 def _bench_quality(options: argparse.Namespace, out: Console, err: Console) -> int:

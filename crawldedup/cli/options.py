@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.evaluation.judges import EXPECTED_PAGES
 from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, METHODS
+from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
 from crawldedup.facts.page_facts import DEFAULT_DISTINGUISH, DISTINGUISH
-from crawldedup.fingerprinting.features import DEFAULT_WEIGHTING
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.page import PageReader
 from crawldedup.scope import SCOPES
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
 _MEMORY_OPTIONS: Final = ("ttl", "ttl_refresh", "max_pages", "store_urls")
-PROFILE_OPTIONS: Final = ("extractor", "min_words", "distinguish", "method", "weighting")
+PROFILE_OPTIONS: Final = ("extractor", "min_words", "distinguish")
 _METHOD_HELP: Final = f"{', '.join(METHODS)}, with options as in 'simhash?distance=3&blocks=5'"
 _WEIGHTING_HELP: Final = (
     f"how words count: none, tf, log-tf, damped-tf, tf-idf, tf-idf:FILE or yu (default: {DEFAULT_WEIGHTING})"
@@ -55,8 +55,6 @@ def add_profile_options(parser: ArgumentParser) -> None:
         choices=DISTINGUISH,
         help=f"which pages differ however alike they read (default: {DEFAULT_DISTINGUISH})",
     )
-    parser.add_argument("--method", default=DEFAULT_METHOD, help=f"{_METHOD_HELP} (default: {DEFAULT_METHOD})")
-    parser.add_argument("--weighting", default=DEFAULT_WEIGHTING, help=_WEIGHTING_HELP)
 
 
 def add_method_options(parser: ArgumentParser) -> None:

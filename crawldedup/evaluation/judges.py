@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.evaluation.methods.spec import DEFAULT_METHOD
-from crawldedup.fingerprinting.features import DEFAULT_WEIGHTING
+from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, make_method
+from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
 
 EXPECTED_PAGES: Final = 10_000_000
 """Searches are planned as in an index of this size: a small corpus would make every method look thorough."""
@@ -61,8 +61,7 @@ class DeduplicatorJudge:
             "memory://",
             similarity=similarity,
             recall=recall,
-            method=method,
-            weighting=weighting,
+            method=make_method(method, weighting),
             expected_pages=expected_pages,
         )
         self._name = method if weighting == DEFAULT_WEIGHTING else f"{method}, {weighting}"

@@ -1,1 +1,1 @@
-"""Words to fingerprint: hashed features, and the bits and weights made of them."""
+"""Makes fingerprints of words: weighted features, and the bits and weights made of them."""

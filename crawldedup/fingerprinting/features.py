@@ -1,4 +1,9 @@
-"""Weighted features for the search bits: which pieces of a text count, and how much each."""
+"""Weighted features for the search bits: which pieces of a text count, and how much each.
+
+The default counts words and pairs of adjacent words, each by its term frequency ^ 0.75. Weights are whole numbers:
+sums of them are exact, so every machine makes the same bits. Only their proportions matter, because the fingerprint
+divides by their norm.
+"""
 
 from __future__ import annotations
 
@@ -8,40 +13,24 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from crawldedup.evaluation.methods.word_scores import WordScorer, make_word_scorer
-from crawldedup.fingerprinting.weighting import make_weighting
-from crawldedup.text.tokenize import mix, word_hashes
+from crawldedup.text.tokenize import mix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from crawldedup.fingerprinting.weighting import Weighting
-
     Hashes = NDArray[np.uint64]
+    Counts = NDArray[np.intp]
     Floats = NDArray[np.float32]
 
-FEATURE_KINDS: Final = ("words", "words+pairs", "shingles")
-DEFAULT_KIND: Final = "words+pairs"
-DEFAULT_WEIGHTING: Final = "damped-tf"
+MAX_WEIGHT: Final = 8191
+"""Sums of 2,048 such weights stay below 2^24, so they are exact even in 32-bit floats."""
 
+_DAMPING: Final = 0.75
+_UNIT: Final = 8
+_MAX_DAMPED: Final = 4096
 _PAIR_FACTOR: Final = np.uint64(0xC2B2AE3D27D4EB4F)
 _FIRST_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 _TRIPLE_FACTOR: Final = np.uint64(0x165667B19E3779F9)
-
-
-@cache
-def default_features() -> SearchFeatures:
-    """The features of the default method."""
-    return make_features(DEFAULT_KIND, DEFAULT_WEIGHTING)
-
-
-def feature_hashes(text: str) -> Hashes:
-    """All distinct features of a text, of every kind: what `DocumentFrequencies.learn` takes."""
-    words = word_hashes(text)
-    if len(words) < 3:
-        return count_runs(words.copy())[0] if len(words) else words
-    pairs = pair_hashes(words)
-    return count_runs(np.concatenate((words, mix(pairs), mix(shingle_hashes(words, pairs)))))[0]
 
 
 class SearchFeatures(Protocol):
@@ -49,39 +38,65 @@ class SearchFeatures(Protocol):
 
     @property
     def name(self) -> str:
-        """Names everything that decides them."""
+        """Name everything that decides the features; part of an index's profile."""
 
-    def __call__(self, text: str, words: Hashes) -> tuple[Hashes, Floats]:
-        """Distinct features and their weights: whole numbers above 0, at most 2 MAX_WEIGHT. `words`: word hashes."""
+    def __call__(self, text: str, words: Hashes, /) -> tuple[Hashes, Floats]:
+        """Return distinct features and their weights: whole numbers from 1 to 2 MAX_WEIGHT.
+
+        `words` are the hashes of the words of `text`.
+        """
+
+
+class Weighting(Protocol):
+    """Says how much each feature of a page counts."""
+
+    @property
+    def name(self) -> str:
+        """Name what decides the weights; part of an index's profile."""
+
+    def weigh(self, features: Hashes, frequencies: Counts, /) -> Floats:
+        """Return weights, shape (features,): whole numbers from 1 to MAX_WEIGHT.
+
+        `features` are distinct and well mixed. `frequencies`, of the same shape, are their occurrences in the page.
+        """
 
 
 @dataclass(frozen=True)
-class HashedFeatures:
-    """Words, words and word pairs, or word 3-shingles, weighted by how often they occur.
+class DampedTermFrequency:
+    """Weighs a feature (term frequency)^0.75, in eighths: between tf, which a few words dominate, and 1 + log tf.
 
-    Of words and word pairs, words count twice as much: an edited word changes one word, but two pairs.
+    An edit changes the weight of a frequent feature less, so bits that listen to frequent features are steadier. With
+    too much of that, pages of one language or one template become alike.
     """
 
-    kind: str
-    weighting: Weighting
+    name = "damped-tf"
+
+    def weigh(self, _features: Hashes, frequencies: Counts, /) -> Floats:
+        """See `Weighting`."""
+        weights: Floats = _damped_weights().take(frequencies, mode="clip")
+        return weights
+
+
+@cache
+def _damped_weights() -> Floats:
+    """Return the weights by term frequency, up to 4,096; index 0 is unused."""
+    weights: Floats = np.rint(_UNIT * np.arange(_MAX_DAMPED + 1) ** _DAMPING).astype(np.float32)
+    return weights
+
+
+@dataclass(frozen=True)
+class WordsAndPairs:
+    """Words and pairs of adjacent words. Words count twice as much: an edit changes one word, but two pairs."""
+
+    weighting: Weighting = DampedTermFrequency()
 
     @property
     def name(self) -> str:
         """See `SearchFeatures`."""
-        return f"{self.kind}.{self.weighting.name}"
+        return f"words+pairs.{self.weighting.name}"
 
-    def __call__(self, text: str, words: Hashes) -> tuple[Hashes, Floats]:
+    def __call__(self, _text: str, words: Hashes, /) -> tuple[Hashes, Floats]:
         """See `SearchFeatures`."""
-        del text
-        if self.kind == "words":
-            distinct, frequencies = count_runs(words.copy())
-        elif self.kind == "shingles":
-            distinct, frequencies = count_runs(mix(shingle_hashes(words, pair_hashes(words))))
-        else:
-            return self._words_and_pairs(words)
-        return distinct, self.weighting.weigh(distinct, frequencies)
-
-    def _words_and_pairs(self, words: Hashes) -> tuple[Hashes, Floats]:
         singles, single_frequencies = count_runs(words.copy())
         pairs, pair_frequencies = count_runs(mix(pair_hashes(words)))
         distinct = np.concatenate((singles, pairs))
@@ -90,46 +105,25 @@ class HashedFeatures:
         return distinct, weights
 
 
-@dataclass(frozen=True)
-class ScoredWords:
-    """Words scored by their occurrences, length and part of speech (Yu, Hu & Zhang)."""
-
-    scorer: WordScorer
-
-    @property
-    def name(self) -> str:
-        """See `SearchFeatures`."""
-        return self.scorer.name
-
-    def __call__(self, text: str, words: Hashes) -> tuple[Hashes, Floats]:
-        """See `SearchFeatures`. The scorer splits the text into words of its own."""
-        del words
-        return self.scorer.features(text)
-
-
-def make_features(kind: str, weighting: str) -> SearchFeatures:
-    """The features of a kind (one of FEATURE_KINDS) under a weighting. Raises ConfigurationError."""
-    if weighting == "yu" or weighting.startswith("yu?"):
-        return ScoredWords(make_word_scorer(weighting))
-    return HashedFeatures(kind, make_weighting(weighting))
+DEFAULT_FEATURES: Final = WordsAndPairs()
 
 
 def pair_hashes(words: Hashes) -> Hashes:
-    """One hash for each two adjacent words, to be mixed before its bits are used."""
+    """Return one hash for each two adjacent words, to be mixed before its bits are used."""
     pairs = words[:-1] * _FIRST_FACTOR
     pairs += words[1:] * _PAIR_FACTOR
     return pairs
 
 
 def shingle_hashes(words: Hashes, pairs: Hashes) -> Hashes:
-    """One hash for each three adjacent words, from the words and their `pair_hashes`; to be mixed like those."""
+    """Return one hash for each three adjacent words, from the words and their `pair_hashes`; to be mixed like those."""
     shingles = pairs[:-1] * _TRIPLE_FACTOR
     shingles += words[2:]
     return shingles
 
 
-def count_runs(features: Hashes) -> tuple[Hashes, NDArray[np.intp]]:
-    """The distinct values, sorted, and how often each occurs. Sorts `features` in place."""
+def count_runs(features: Hashes) -> tuple[Hashes, Counts]:
+    """Return the distinct values, sorted, and their numbers of occurrences. Sorts `features` in place."""
     features.sort()
     firsts = first_of_runs(features)
     frequencies = np.empty_like(firsts)
@@ -138,8 +132,8 @@ def count_runs(features: Hashes) -> tuple[Hashes, NDArray[np.intp]]:
     return features.take(firsts), frequencies
 
 
-def first_of_runs(ordered: Hashes) -> NDArray[np.intp]:
-    """Where each run of equal values starts."""
+def first_of_runs(ordered: Hashes) -> Counts:
+    """Return the positions at which runs of equal values start."""
     first = np.empty(len(ordered), np.bool_)
     first[0] = True
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])

@@ -1,14 +1,14 @@
 """Words to fingerprint: 64 search bits and 256 verify bits, each with its weights (Charikar 2002).
 
 Every feature is hashed to a vector of +-1; W is the sum of (feature weight x vector), a bit is the sign of
-its W, and w = W / norm(feature weights) is about N(0, 1). Classic code throws w away; a small abs(w) is what
-makes a bit likely to flip in a near duplicate (Sood & Loguinov 2011), so the query page keeps it.
+its W, and w = W / norm(feature weights) is about N(0, 1). Classic code throws w away. But a bit with a small abs(w)
+is likely to flip in a near duplicate (Sood & Loguinov 2011), so the query page keeps it.
 
-Two kinds of features, because finding and judging want opposite things:
+There are two kinds of features, because finding and deciding want opposite things:
 
 - search bits: words and word pairs with weights that grow with the term frequency. They tolerate edits, so few
   probes find a near duplicate; the pairs keep a template shared by many pages from dominating them.
-- verify bits: the set of word 3-shingles, the very set whose Jaccard similarity the user's threshold means.
+- verify bits: the set of word 3-shingles, whose Jaccard similarity is what the user's threshold means.
 
 All sums are sums of small integers, so they are exact and every machine makes the same bits.
 """
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 import mmh3
 import numpy as np
 
-from crawldedup.fingerprinting.features import default_features, first_of_runs, pair_hashes, shingle_hashes
+from crawldedup.fingerprinting.features import DEFAULT_FEATURES, first_of_runs, pair_hashes, shingle_hashes
 from crawldedup.text.tokenize import word_hashes
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ SEARCH_BITS: Final = 64
 VERIFY_BITS: Final = 256
 SHINGLE_WORDS: Final = 3
 MIN_WORDS: Final = 20
-"""Below this many words a page is `thin`: too few shingles to tell pages apart, and often the same few words on
-every page of a site whose content comes by script."""
+"""A page with fewer words is `thin`: its shingles are too few to tell pages apart, and a site whose content comes by
+script often serves the same few words on every page."""
 
 PROFILE: Final = "shingle3.set.256/unicode14/2"
-"""Names everything but the search features that decides the bits; see `SearchFeatures.name` for those."""
+"""Names everything that decides the bits, except for the search features: see `SearchFeatures.name`."""
 
 # One odd factor for each of the four 64-bit words of verify bits.
 _VERIFY_FACTORS: Final = np.array(
@@ -51,25 +51,23 @@ _HALF: Final = np.uint64(32)
 _QUARTER: Final = np.uint64(29)
 _BYTE_LANES: Final = np.uint64(0x0101010101010101)
 _LANE_SHIFTS: Final = np.arange(8, dtype=np.uint64)[:, None, None]
-# A byte counts no further.
+# A byte counts to 255.
 _MAX_ROWS_A_LANE: Final = 255
-# Bounds the temporary arrays (about 2 KiB a row) whatever the length of the page, keeps sums of weights exact in
-# float32 (1,024 times 2 MAX_WEIGHT is below 2^24), and keeps matrix products too small
-# for BLAS to spread over threads: beside busy processes, their waking takes longer than the product by far.
+# Bounds the temporary arrays (about 2 KiB a row), keeps sums of weights exact in float32 (1,024 times 2 MAX_WEIGHT is
+# below 2^24), and keeps matrix products too small for BLAS to spread over threads: on a busy machine, waking these
+# takes far longer than the product.
 _ROWS_A_BLOCK: Final = 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprint:
-    """What is compared of a page.
+    """The bits of a page that are compared, and the weights that guide the comparison.
 
-    `search` holds 64 bits, `verify` 32 bytes; bit j of `search` is bit 63 - j of the integer and belongs to
-    `search_weights[j]` (shape (64,)), bit j of `verify` is the j-th bit of the bytes read from the left and
-    belongs to `verify_weights[j]` (shape (256,)). Other methods than the default give `verify` another
-    length. `digest` is a 64-bit hash of the whole text. `facts` is a 64-bit hash of what tells the page from
-    others that read alike, 0 for nothing: pages of different facts are never near duplicates. A `thin`
-    fingerprint has too few words: its weights are zero, its bits come from the digest, and it equals only
-    its exact copies.
+    `search` holds 64 bits; bit j is bit 63 - j of the integer and belongs to `search_weights[j]`, shape (64,). `verify`
+    holds 32 bytes; bit j is the j-th bit from the left and belongs to `verify_weights[j]`, shape (256,). Methods other
+    than the default give `verify` another length. `digest` is a 64-bit hash of the whole text. `facts` is a 64-bit
+    hash of the product attributes, 0 for none: pages that differ in it are never near duplicates. A `thin` fingerprint
+    has too few words: its weights are zero, its bits come from the digest, and it equals only its exact copies.
     """
 
     search: int
@@ -88,20 +86,18 @@ def fingerprint(
     min_words: int = MIN_WORDS,
     identity: str | None = None,
     facts: str | None = None,
-    features: SearchFeatures | None = None,
+    features: SearchFeatures = DEFAULT_FEATURES,
 ) -> Fingerprint:
     """Fingerprint a text.
 
-    `features` makes the search features, by default words and word pairs whose weight grows with tf^0.75.
-    `facts` is what tells the page from others that read alike.
-    `identity` is what an exact copy of a thin page must share (white space aside), by default the text
-    itself; a caller who fingerprints only a part of a page gives the whole of it here, lest two short
-    pages be called copies for sharing a few words.
+    `identity` is the text that an exact copy of a thin page must share, white space aside; by default the text itself.
+    Give the whole page here if `text` is only a part of it: two short pages may share a few words of main text.
+    `facts` are the product attributes of the page. `features` makes the search features.
     """
     hashes = word_hashes(text)
     if len(hashes) < max(min_words, SHINGLE_WORDS):
         return thin_fingerprint_of(text, len(hashes), identity)
-    search_weights = bit_weights(*(features or default_features())(text, hashes))
+    search_weights = bit_weights(*features(text, hashes))
     verify_weights = _verify_weights(shingle_hashes(hashes, pair_hashes(hashes)))
     return Fingerprint(
         search=int.from_bytes(np.packbits(search_weights >= 0).tobytes(), "big"),
@@ -115,52 +111,26 @@ def fingerprint(
     )
 
 
-def simhash_fingerprint(
-    text: str,
-    features: SearchFeatures,
-    *,
-    min_words: int = MIN_WORDS,
-    identity: str | None = None,
-    facts: str | None = None,
-) -> Fingerprint:
-    """The classic fingerprint: 64 bits of weighted features, which stand for the verify bits too."""
-    hashes = word_hashes(text)
-    if len(hashes) < max(min_words, SHINGLE_WORDS):
-        return thin_fingerprint_of(text, len(hashes), identity, SEARCH_BITS // 8)
-    weights = bit_weights(*features(text, hashes))
-    bits = np.packbits(weights >= 0).tobytes()
-    return Fingerprint(
-        search=int.from_bytes(bits, "big"),
-        search_weights=weights,
-        verify=bits,
-        verify_weights=weights,
-        digest=text_digest(text),
-        words=len(hashes),
-        thin=False,
-        facts=facts_hash(facts),
-    )
-
-
 def text_digest(text: str) -> int:
-    """A 64-bit hash of a text, character for character."""
+    """Return a 64-bit hash of a text, character for character."""
     return int(mmh3.hash64(text.encode("utf-8", "replace"), signed=False)[0])
 
 
 def facts_hash(facts: str | None) -> int:
-    """64 bits of a page's facts; 0 if there are none."""
+    """Return a 64-bit hash of a page's product attributes; 0 if there are none."""
     return text_digest(facts) if facts else 0
 
 
 def thin_fingerprint_of(
     text: str, words: int, identity: str | None, verify_bytes: int = VERIFY_BITS // 8
 ) -> Fingerprint:
-    """The fingerprint of a text with too few words; `identity` as in `fingerprint`."""
+    """Return the fingerprint of a text with too few words; `identity` as in `fingerprint`."""
     whole = text if identity is None else identity
     return thin_fingerprint(text_digest(" ".join(whole.split())), words, verify_bytes)
 
 
 def thin_fingerprint(digest: int, words: int, verify_bytes: int = VERIFY_BITS // 8) -> Fingerprint:
-    """The fingerprint of a page with too few words: bits that only an exact copy shares."""
+    """Return the fingerprint of a page with too few words: bits that only an exact copy shares."""
     seed = digest.to_bytes(8, "big")
     verify = b"".join(mmh3.hash_bytes(seed, seed=part) for part in range(-(-verify_bytes // 16)))
     return Fingerprint(
@@ -175,7 +145,7 @@ def thin_fingerprint(digest: int, words: int, verify_bytes: int = VERIFY_BITS //
 
 
 def bit_weights(distinct: Hashes, weights: Floats) -> Floats:
-    """Normalised weights of the 64 bits of weighted features, shape (64,). The weights are whole numbers."""
+    """Return normalised weights of the 64 bits of weighted features, shape (64,). `weights` are whole numbers."""
     hashes = distinct.astype(">u8", copy=False)
     sums = np.zeros(SEARCH_BITS, np.float64)
     for start in range(0, len(hashes), _ROWS_A_BLOCK):
@@ -190,24 +160,24 @@ def bit_weights(distinct: Hashes, weights: Floats) -> Floats:
 
 
 def _verify_weights(shingles: Hashes) -> Floats:
-    """Normalised weights of the verify bits over the set of shingles, shape (256,). Sorts in place."""
+    """Return normalised weights of the verify bits over the set of shingles, shape (256,). Sorts in place."""
     shingles.sort()
     distinct = shingles.take(first_of_runs(shingles))
     counts = np.zeros(VERIFY_BITS, np.int64)
     for start in range(0, len(distinct), _ROWS_A_BLOCK):
         counts += _count_bits(distinct[start : start + _ROWS_A_BLOCK])
     sums = 2 * counts - len(distinct)
-    # Sums go up in steps of two, and a zero counts as positive: on average over odd and even pages the border
-    # lies at minus a half. That changes no bit, but without it the flips of short pages are predicted badly.
+    # Sums go up in steps of two, and zero counts as positive: averaged over odd and even pages, the border lies at
+    # minus a half. This changes no bit, but without it the flips of short pages are predicted badly.
     normalised: Floats = ((sums + 0.5) / math.sqrt(len(distinct))).astype(np.float32)
     return normalised
 
 
 def _count_bits(hashes: Hashes) -> NDArray[np.int64]:
-    """How many of the hashes' 256-bit vectors have each bit set, shape (256,).
+    """Count the hashes' 256-bit vectors that have each bit set, shape (256,).
 
-    Each hash is stretched to four words; then eight shifts bring every bit once to the bottom of its byte,
-    and adding whole words adds eight counters at a time.
+    Each hash is stretched to four words. Then eight shifts bring every bit once to the bottom of its byte, and adding
+    whole words adds eight counters at a time.
     """
     lanes = -(-len(hashes) // _MAX_ROWS_A_LANE)
     rows_a_lane = -(-len(hashes) // lanes)

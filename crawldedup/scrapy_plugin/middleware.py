@@ -295,8 +295,6 @@ def deduplicator_for(settings: DedupSettings) -> Deduplicator:
             store_urls=settings.store_urls,
             extractor=settings.extractor,
             distinguish=settings.distinguish,
-            method=settings.method,
-            weighting=settings.weighting,
             **optional,
         )
     except ConfigurationError as error:

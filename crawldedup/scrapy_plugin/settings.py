@@ -11,9 +11,7 @@ from urllib.parse import quote
 
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
-from crawldedup.evaluation.methods.spec import DEFAULT_METHOD
 from crawldedup.facts.page_facts import DEFAULT_DISTINGUISH, DISTINGUISH
-from crawldedup.fingerprinting.features import DEFAULT_WEIGHTING
 from crawldedup.scope import SCOPES
 from crawldedup.scrapy_plugin.reading.base import PAGE_LIMIT_SECONDS
 
@@ -31,7 +29,6 @@ ITEM_ACTIONS = ("drop", "mark")
 DEFAULT_EXTRACTOR = "trafilatura"
 
 # Learns while it reads, so that one worker must read all pages.
-LEARNING_WEIGHTING = "tf-idf"
 
 # Quick enough that sending a page to another process would be a large part of the work.
 INLINE_EXTRACTORS = ("text",)
@@ -53,7 +50,6 @@ _KNOWN = (
     "ITEM_IDENTITY",
     "KEEP_PER_CLUSTER",
     "MAX_PAGES",
-    "METHOD",
     "MIN_WORDS",
     "NAMESPACE",
     "ON_ERROR",
@@ -67,7 +63,6 @@ _KNOWN = (
     "STORE_URLS",
     "TTL",
     "TTL_REFRESH",
-    "WEIGHTING",
     "WORKERS",
 )
 
@@ -98,8 +93,6 @@ class DedupSettings:
     extractor: str = DEFAULT_EXTRACTOR
     min_words: int | None = None
     distinguish: str = DEFAULT_DISTINGUISH
-    method: str = DEFAULT_METHOD
-    weighting: str = DEFAULT_WEIGHTING
     keep_per_cluster: int = 1
     default: bool = True
     allow: tuple[re.Pattern[str], ...] = ()
@@ -128,15 +121,7 @@ class DedupSettings:
             field: _CHECKS[field](PREFIX + field.upper(), value) for field, value in given.items()
         }
         checked.setdefault("store", _default_store(settings))
-        workers = default_workers(checked.get("extractor", DEFAULT_EXTRACTOR))
-        if checked.get("weighting") == LEARNING_WEIGHTING:
-            if checked.get("workers", 0) > 1:
-                raise ConfigurationError(
-                    f"{PREFIX}WORKERS is {checked['workers']!r}; with {PREFIX}WEIGHTING = {LEARNING_WEIGHTING!r} it "
-                    f"must be 0 or 1, for each worker would learn frequencies of its own. Load them from a file."
-                )
-            workers = min(workers, 1)
-        checked.setdefault("workers", workers)
+        checked.setdefault("workers", default_workers(checked.get("extractor", DEFAULT_EXTRACTOR)))
         return cls(**checked)
 
 
@@ -284,8 +269,6 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "extractor": _core_allows("extractor", _text),
     "min_words": lambda name, value: whole(name, value, 1),
     "distinguish": lambda name, value: one_of(name, value, DISTINGUISH),
-    "method": _core_allows("method", _text),
-    "weighting": _core_allows("weighting", _text),
     "keep_per_cluster": lambda name, value: whole(name, value, 1),
     "default": yes_or_no,
     "allow": patterns,

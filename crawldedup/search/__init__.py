@@ -1,1 +1,1 @@
-"""Finding and judging: tables, flip model, probe plans, decision."""
+"""Finds near duplicates: tables, flip model, probe plans, decision."""

@@ -1,4 +1,4 @@
-"""Deciding: are two pages similar enough, given which bits differ, and how similar are they?
+"""The decision: are two pages similar enough, given which bits differ, and how similar are they?
 
 The log likelihood of "the other page has similarity s" is concave in u (see `model`), so "the most likely
 similarity is at least theta" is exactly
@@ -6,8 +6,8 @@ similarity is at least theta" is exactly
     sum over differing bits of c_j <= C,   c_j = x_j phi(x_j) / (Phi(x_j) Phi(-x_j)),
                                            C   = sum over all bits of x_j phi(x_j) / Phi(x_j),   x_j = |w_j| u
 
-with u at theta. A sum of small costs is cheap in numpy, in SQL and in a Lua script, and the classic rule
-"at most k bits differ" is the same rule with every cost 1. See also Dong, Charikar and Li, "Asymmetric distance
+with u at theta. A sum of small costs is cheap in numpy, in SQL and in a Lua script; the classic rule "at most k bits
+differ" is the same rule with every cost 1. See also Dong, Charikar and Li, "Asymmetric distance
 estimation with sketches", SIGIR 2008.
 """
 
@@ -39,46 +39,45 @@ _ESTIMATE_TOLERANCE: Final = 5e-5
 
 @dataclass(frozen=True, slots=True)
 class WeightedThreshold:
-    """Accept a signature when the costs of the bits in which it differs sum up to at most `limit`.
+    """Accepts a signature if the costs of the bits in which it differs sum up to at most `limit`.
 
-    `costs` holds one byte for each bit of the signature, or one for each byte of it: then bytes are compared as
-    a whole. Costs are whole numbers so that every store, in whatever
-    language it sums them, comes to the same decision.
+    `costs` holds one byte for each bit of the signature; or one for each byte of it, if bytes are compared as a whole.
+    Costs are whole numbers, so that every store comes to the same decision, whatever language it sums them in.
     """
 
     costs: bytes
     limit: int
 
     def cost(self, own: bytes, other: bytes) -> int:
-        """Sum of the costs of the bits in which two signatures differ."""
+        """Return the sum of the costs of the bits in which two signatures differ."""
         return int(self.costs_of(own, np.frombuffer(other, np.uint8).reshape(1, -1))[0])
 
     def costs_of(self, own: bytes, others: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """The same for many signatures, shape (signatures, bytes of a signature)."""
+        """Return the costs of many signatures, shape (signatures, bytes of a signature)."""
         differing = others ^ np.frombuffer(own, np.uint8)
         differing = differing != 0 if len(self.costs) == len(own) else np.unpackbits(differing, axis=1)
         return differing.astype(np.int64) @ np.frombuffer(self.costs, np.uint8).astype(np.int64)
 
 
 def likelihood_rule(weights: Floats, threshold: float) -> WeightedThreshold:
-    """The rule "the most likely similarity is at least `threshold`" for a page's verify weights."""
+    """Make the rule "the most likely similarity is at least `threshold`" from a page's verify weights."""
     rows = grid_rows(np.abs(weights), steepness(threshold))
     tables = normal_tables()
-    pulls = tables.pull.take(rows)
-    limit = float(pulls.sum())
+    equal = tables.equal.take(rows)
+    limit = float(equal.sum())
     if limit <= 0:
         return identity_rule(len(weights))
-    costs = (pulls + tables.push.take(rows)) * (_SCALED_LIMIT / limit)
+    costs = (equal + tables.different.take(rows)) * (_SCALED_LIMIT / limit)
     scaled = np.minimum(np.rint(costs), MAX_COST).astype(np.uint8)
     return WeightedThreshold(scaled.tobytes(), _SCALED_LIMIT)
 
 
 @dataclass(frozen=True, slots=True)
 class Prefilter:
-    """Refuse a key that differs from the page's own in bits whose costs sum up to more than `limit`.
+    """Drops a key that differs from the page's own in bits whose costs sum up to more than `limit`.
 
-    `costs` holds one byte for each search bit, the higher the less a near duplicate is expected to differ there. Of
-    keys that are too many, those of the lowest costs are the likeliest.
+    `costs` holds one byte for each search bit: the less likely a near duplicate differs there, the higher. Where there
+    are too many keys, those of the lowest costs are the likeliest.
     """
 
     costs: bytes
@@ -90,11 +89,11 @@ _KEY_SCALE: Final = 8
 
 
 def likelihood_prefilter(weights: Floats, similarity: float, kept: NDArray[np.float64]) -> Prefilter:
-    """The rule for keys of pages of this similarity to a page with these search weights.
+    """Make the prefilter for keys of pages of this similarity to a page with these search weights.
 
-    A bit costs minus the log odds of its flip, in eighths. The limit lies so many standard deviations above the mean
-    cost of a near duplicate that next to none is lost. `kept` is 1 where a table's keys hold a bit, shape
-    (tables, 64). Of keys that lie in a page's ranges by chance, 7 in 100 pass.
+    A bit costs minus the log odds of its flip, in eighths. The limit lies KEY_DEVIATIONS standard deviations above the
+    mean cost of a near duplicate, so next to none is lost. `kept` is 1 where a table's keys hold a bit, shape
+    (tables, 64). Of the keys that lie in a page's ranges by chance, 7 in 100 pass.
     """
     rows = grid_rows(np.abs(weights), steepness(similarity))
     moments = _key_moments()
@@ -111,32 +110,22 @@ class _KeyMoments(NamedTuple):
 
 @cache
 def _key_moments() -> _KeyMoments:
-    """What a bit costs in a key, and the moments of it among near duplicates; row i belongs to x = i / 256."""
+    """Return the cost of a bit in a key, and its moments among near duplicates; row i belongs to x = i / 256."""
     normal = normal_tables()
     cost = np.minimum(np.rint(normal.log_odds * -_KEY_SCALE), MAX_COST)
     flip = np.exp(normal.log_odds + normal.log_stay)
     return _KeyMoments(cost.astype(np.uint8), cost * flip, cost * cost * flip * (1 - flip))
 
 
-def hamming_rule(bits: int, distance: int) -> WeightedThreshold:
-    """The classic rule "at most `distance` bits differ"."""
-    return WeightedThreshold(bytes([1]) * bits, distance)
-
-
-def byte_rule(size: int, distance: int) -> WeightedThreshold:
-    """The rule "at most `distance` of `size` bytes differ"."""
-    return WeightedThreshold(bytes([1]) * size, distance)
-
-
 def identity_rule(bits: int) -> WeightedThreshold:
-    """The rule that accepts an equal signature only."""
+    """Make the rule that accepts an equal signature only."""
     return WeightedThreshold(bytes([MAX_COST]) * bits, 0)
 
 
 def estimate_similarity(weights: Floats, own: bytes, other: bytes) -> float:
-    """The most likely Jaccard similarity of a page to another, from the page's weights and both signatures.
+    """Return the most likely Jaccard similarity of a page to another, from the page's weights and both signatures.
 
-    Bisects the derivative of the log likelihood, which is concave. Returns 1.0 for equal signatures.
+    Bisects the derivative of the log likelihood, which is concave. Equal signatures give 1.0.
     """
     differing = np.unpackbits(np.frombuffer(own, np.uint8) ^ np.frombuffer(other, np.uint8)).view(np.bool_)
     if not differing.any():
@@ -148,9 +137,9 @@ def estimate_similarity(weights: Floats, own: bytes, other: bytes) -> float:
     while high - low > _ESTIMATE_TOLERANCE:
         middle = (low + high) / 2
         u = steepness(middle)
-        pull = tables.pull.take(grid_rows(same, u)).sum()
-        push = tables.push.take(grid_rows(flipped, u)).sum()
-        if pull > push:
+        equal = tables.equal.take(grid_rows(same, u)).sum()
+        different = tables.different.take(grid_rows(flipped, u)).sum()
+        if equal > different:
             low = middle
         else:
             high = middle

@@ -1,8 +1,8 @@
-"""Where pages crowd: the pages of one template share most of their search bits, however large the index is.
+"""Hot prefixes: the pages of one template share most of their search bits, however large the index is.
 
-A prefix that is right for the index on average is too short among them: a few ranges hold more keys than may be read,
-and a near duplicate may be in none of those. So where that happened before, plans are made as for a larger index: the
-same number of probes, narrower ranges. A cell is what pages share by the leading bits of a key.
+Among them a prefix of the usual length is too short: a few ranges hold more keys than may be read, and a near duplicate
+may be in none of those that are. Where that happened, later plans take longer prefixes: as many probes, narrower
+ranges. A hot prefix is known by the leading bits of a key, in each of the first two tables.
 """
 
 from __future__ import annotations
@@ -14,33 +14,36 @@ from crawldedup.search.tables import KEY_BITS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-CELL_BITS: Final = 10
+LEADING_BITS: Final = 10
 MAX_EXTRA_BITS: Final = 16
 _STEP: Final = 2
 
-Cell = tuple[int, int]
+LeadingBits = tuple[int, int]
+"""Number of the table, and the leading bits of a key in it."""
 
 
 class HotPrefixes:
-    """Learns from answers how crowded the cells of an index are. Each user of an index learns for itself."""
+    """Learns from answers where an index is crowded. Each user of an index learns for itself."""
 
     def __init__(self) -> None:
-        self._extra_bits: dict[Cell, int] = {}
+        self._extra_bits: dict[LeadingBits, int] = {}
 
     def extra_bits(self, keys: Sequence[int]) -> int:
-        """How often an index must be taken for twice its size to plan for a page with these keys in its tables."""
-        return min((self._extra_bits.get(cell, 0) for cell in _cells(keys)), default=0)
+        """Return how many bits to add to the prefixes for a page with these keys, one for each table.
+
+        A page is in a crowd if it is so in both tables, so the smaller number counts.
+        """
+        return min((self._extra_bits.get(leading, 0) for leading in _leading(keys)), default=0)
 
     def learn(self, keys: Sequence[int], candidates: int, most: int) -> None:
-        """Note that a page with these keys was compared with `candidates` pages where `most` were allowed."""
-        for cell in _cells(keys):
-            known = self._extra_bits.get(cell, 0)
+        """Note that a page with these keys was compared with `candidates` pages, of at most `most`."""
+        for leading in _leading(keys):
+            known = self._extra_bits.get(leading, 0)
             if candidates >= most:
-                self._extra_bits[cell] = min(known + _STEP, MAX_EXTRA_BITS)
+                self._extra_bits[leading] = min(known + _STEP, MAX_EXTRA_BITS)
             elif known and candidates < most // 4:
-                self._extra_bits[cell] = known - 1
+                self._extra_bits[leading] = known - 1
 
 
-def _cells(keys: Sequence[int]) -> list[Cell]:
-    """A cell for each of the first two tables: a page is crowded if it is so in both."""
-    return [(table, key >> KEY_BITS - CELL_BITS) for table, key in enumerate(keys[:2])]
+def _leading(keys: Sequence[int]) -> list[LeadingBits]:
+    return [(table, key >> KEY_BITS - LEADING_BITS) for table, key in enumerate(keys[:2])]

@@ -1,7 +1,8 @@
-"""The seam between a method and the rest: bits from a text, ranges to read, a rule to decide by."""
+"""The seam between a method and the rest: bits of a text, a search for each page, an estimate for each match."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -11,46 +12,59 @@ if TYPE_CHECKING:
     from crawldedup.search.tables import Order
 
 
-class Method(Protocol):
-    """One way to find near duplicates. Pure, but for document frequencies that are learned on the way.
+@dataclass(frozen=True, slots=True)
+class SearchContext:
+    """What is wanted: pages from `similarity` on, with probability `recall`, in an index of about `pages` pages."""
 
-    The bits that a query is planned for are not those of the page where a scope or facts salt them: XORing
-    constants changes no distance, so a plan takes the salted bits and the page's own weights.
+    similarity: float
+    recall: float
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Which ranges to read for a page, and which of the records found there are its near duplicates.
+
+    `prefilter` drops keys that chance put into the ranges, before their records are read; None keeps them all.
+    """
+
+    plan: ProbePlan
+    rule: WeightedThreshold
+    prefilter: Prefilter | None = None
+
+
+class Method(Protocol):
+    """One way to find near duplicates.
+
+    A page is filed under its bits XORed with those of its scope and product attributes. This changes no distance, so
+    `search` and `estimate` take a fingerprint that holds the bits as filed and the page's own weights.
     """
 
     @property
     def profile(self) -> str:
-        """Names everything that decides the bits and the tables they are filed in."""
+        """Name everything that decides the bits and the tables they are filed in."""
 
     @property
     def tables(self) -> tuple[Order, ...]:
-        """The orders of bits in which pages are filed."""
+        """Return the orders of bits in which pages are filed."""
 
     @property
     def signature_bytes(self) -> int:
-        """Length of `Fingerprint.verify`."""
+        """Return the length of `Fingerprint.verify`."""
 
     @property
     def max_candidates(self) -> int:
-        """At most so many records are compared with one page."""
+        """Bound the records that are compared with one page."""
 
     @property
     def max_keys(self) -> int:
-        """At most so many keys are read for one page."""
+        """Bound the keys that are read for one page."""
 
     def fingerprint(self, text: str, *, min_words: int, identity: str | None, facts: str | None) -> Fingerprint:
-        """The bits of a text; the arguments as in `crawldedup.fingerprinting.fingerprint.fingerprint`."""
+        """Return the bits of a text; the arguments are those of `fingerprinting.fingerprint.fingerprint`."""
 
-    def plan(
-        self, page: Fingerprint, search: int, signature: bytes, *, similarity: float, recall: float, pages: int
-    ) -> ProbePlan:
-        """Which ranges to read for a page in an index of about `pages` pages."""
+    def search(self, page: Fingerprint, context: SearchContext, /) -> Search:
+        """Plan the search for a page that is not thin."""
 
-    def prefilter(self, page: Fingerprint, similarity: float) -> Prefilter | None:
-        """Which keys in the ranges are met by chance; None if that cannot be told."""
-
-    def rule(self, page: Fingerprint, similarity: float, recall: float) -> WeightedThreshold:
-        """Which records are near duplicates."""
-
-    def estimate(self, page: Fingerprint, own: bytes, other: bytes) -> float:
-        """The Jaccard similarity of two pages, from their signatures."""
+    def estimate(self, page: Fingerprint, other: bytes) -> float:
+        """Return the Jaccard similarity of a page to another, from the signature of the other."""

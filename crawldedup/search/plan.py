@@ -1,11 +1,8 @@
 """Probe plans: which ranges of which tables to read for a page.
 
-Two planners give the same thing, a list of key ranges:
-
-- `exact_plan` reads one range a table and finds every fingerprint within k bits (block-permuted Hamming search);
-- `volatile_plan` reads the ranges in which a near duplicate most probably is: prefixes with sets of volatile bits
-  flipped, best first over all tables at once, until the wanted recall or the probe budget is reached
-  (probabilistic simhash matching, Sood and Loguinov 2011, generalised to several short tables).
+A plan reads the ranges in which a near duplicate most probably lies: prefixes of the page's keys with sets of volatile
+bits flipped, best first over all tables at once, until the wanted recall or the probe budget is reached (probabilistic
+simhash matching, Sood and Loguinov 2011, generalised to several short tables).
 """
 
 from __future__ import annotations
@@ -16,18 +13,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from crawldedup.search.limits import PROBE_BUDGET, STORED_BITS
 from crawldedup.search.model import grid_rows, normal_tables, steepness
 from crawldedup.search.tables import KEY_BITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from crawldedup.search.tables import BlockSearch, Table
+    from crawldedup.search.tables import Table
 
-STORED_BITS: Final = 34
-"""Leading bits of a key that every store keeps."""
-PROBE_BUDGET: Final = 64
-"""At most so many ranges are read for one page."""
 MIN_PREFIX_BITS: Final = 8
 MAX_PREFIX_BITS: Final = STORED_BITS
 _FIRST_TABLE: Final = np.zeros(1, np.intp)
@@ -38,8 +32,8 @@ _ALL_ONES: Final = (1 << KEY_BITS) - 1
 class ProbePlan:
     """Key ranges to read, best first. All arrays have shape (probes,).
 
-    `tables` says which table, `lows` and `highs` are the first and the last key of each range, both
-    included. `recall` is the predicted probability that a page of the planned similarity lies in one of them.
+    `tables` numbers the tables; `lows` and `highs` are the first and the last key of each range, both included.
+    `recall` is the predicted probability that a page of the planned similarity lies in one of the ranges.
     """
 
     tables: NDArray[np.intp]
@@ -52,7 +46,7 @@ class ProbePlan:
 
 
 def single_plan(key: int) -> ProbePlan:
-    """Read the one key itself in the first table: finds equal fingerprints only."""
+    """Plan to read one key of the first table, which finds equal fingerprints only."""
     bound = np.array([key], np.uint64)
     return ProbePlan(np.zeros(1, np.intp), bound, bound, 1.0)
 
@@ -66,7 +60,7 @@ def page_plan(
     similarity: float,
     recall: float,
 ) -> ProbePlan:
-    """The ranges to read for a page in an index of about `pages` pages: its own key, then the volatile plan."""
+    """Plan the probes for a page in an index of about `pages` pages: its own key, then the volatile plan."""
     plan = volatile_plan(
         fingerprint,
         weights,
@@ -80,9 +74,9 @@ def page_plan(
 
 
 def own_key_first(plan: ProbePlan, key: int) -> ProbePlan:
-    """The plan, but first of all the page's own key in the first table, as far as stores keep keys.
+    """Put the page's own key in the first table, as long as stores keep it, before the plan.
 
-    There exact copies are, and however many pages of one template share the plan's prefixes, few share this.
+    Exact copies are there; and while many pages of one template may share the plan's prefixes, few share this key.
     """
     rest = (1 << KEY_BITS - STORED_BITS) - 1
     return ProbePlan(
@@ -93,19 +87,8 @@ def own_key_first(plan: ProbePlan, key: int) -> ProbePlan:
     )
 
 
-def exact_plan(fingerprint: int, search: BlockSearch) -> ProbePlan:
-    """Every fingerprint within `search.distance` bits: one range in each of the search's tables."""
-    lows, highs = [], []
-    for table, prefix in zip(search.tables, search.prefixes, strict=True):
-        rest = (1 << search.bits - prefix) - 1
-        key = table.key(fingerprint)
-        lows.append(key & ~rest)
-        highs.append(key | rest)
-    return ProbePlan(np.arange(len(lows)), np.array(lows, np.uint64), np.array(highs, np.uint64), recall=1.0)
-
-
 def kept_bits(tables: tuple[Table, ...]) -> NDArray[np.float64]:
-    """1 where the stored part of a table's keys holds a bit of the fingerprint, else 0; shape (tables, 64)."""
+    """Return 1 where the stored part of a table's keys holds a bit of the fingerprint, else 0; shape (tables, 64)."""
     kept = np.zeros((len(tables), KEY_BITS))
     for row, table in zip(kept, tables, strict=True):
         row[table.order[:STORED_BITS]] = 1
@@ -113,7 +96,7 @@ def kept_bits(tables: tuple[Table, ...]) -> NDArray[np.float64]:
 
 
 def prefix_bits(pages: int) -> int:
-    """Prefix length at which two probes or more meet one unrelated page in an index of `pages` pages."""
+    """Return the prefix length at which it takes two probes or more to meet one unrelated page of `pages` pages."""
     return min(max(max(pages - 1, 0).bit_length() + 1, MIN_PREFIX_BITS), MAX_PREFIX_BITS)
 
 
@@ -127,9 +110,9 @@ def volatile_plan(
     recall: float,
     budget: int,
 ) -> ProbePlan:
-    """The most probable prefixes of a page's near duplicates at Jaccard similarity `similarity`.
+    """Plan the most probable prefixes of a page's near duplicates at Jaccard similarity `similarity`.
 
-    `weights` has shape (64,). Stops at the probe that brings the predicted probability of meeting such a page
+    `weights` has shape (64,). The plan ends with the probe that brings the predicted probability of meeting such a page
     in at least one table to `recall`, or after `budget` probes.
     """
     layout = _layout(tables, prefix)
@@ -185,12 +168,12 @@ class _Family(NamedTuple):
 
 @cache
 def _family(prefix: int, budget: int) -> _Family:
-    """All sets of volatility ranks that can be among the `budget` most probable ones, whatever the weights.
+    """Return all sets of volatility ranks that can be among the `budget` most probable ones, whatever the weights.
 
-    Flipping a less volatile bit, or one bit more, never makes a set more probable. So a set that is beaten for
-    sure by `budget` others need not be looked at, and the rest is a fixed list: one matrix product scores
-    it for a page, where a heap would walk it set by set. The order that comes out is that of the heap
-    over the VOSH trees (see `vosh`); the tests hold the two against each other.
+    Flipping a less volatile bit, or one bit more, never makes a set more probable. So a set that `budget` others are
+    sure to beat can be left out, and the rest is a fixed list: one matrix product scores it for a page, where a
+    heap would walk it set by set. The resulting order is that of a heap over the VOSH trees of Sood and Loguinov;
+    the tests hold the two against each other.
     """
     sets: list[tuple[int, ...]] = []
     waiting: list[tuple[int, ...]] = [()]
@@ -215,7 +198,7 @@ def _family(prefix: int, budget: int) -> _Family:
 
 
 def _successors(ranks: tuple[int, ...], prefix: int) -> list[tuple[int, ...]]:
-    """The sets one step less probable: one rank raised by one, or the most volatile bit added."""
+    """Return the sets one step less probable: one rank raised by one, or the most volatile bit added."""
     raised = [
         (*ranks[:place], rank + 1, *ranks[place + 1 :])
         for place, rank in enumerate(ranks)
@@ -225,9 +208,9 @@ def _successors(ranks: tuple[int, ...], prefix: int) -> list[tuple[int, ...]]:
 
 
 def _beaten_by(ranks: tuple[int, ...], enough: int) -> int:
-    """How many other sets are at least as probable as `ranks` whatever the weights, counted up to `enough`.
+    """Count the other sets that are at least as probable as `ranks` whatever the weights, up to `enough`.
 
-    Those are the sets with at most as many ranks, each at most the corresponding rank from the top.
+    They have at most as many ranks, and each is at most the corresponding rank from the top.
     """
     descending = ranks[::-1]
 

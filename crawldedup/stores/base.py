@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
+from crawldedup.search.limits import MAX_CANDIDATES, MAX_KEYS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -29,13 +31,6 @@ if TYPE_CHECKING:
 
 LEASE_SECONDS: Final = 120
 """A crawler that is not heard of for this long has left the crawl; see `CrawlSession`."""
-
-MAX_CANDIDATES: Final = 64
-"""At most so many records are compared with one page: work a page stays bounded."""
-
-MAX_KEYS: Final = 512
-"""At most so many keys are read for one page, best ranges first. Where they name more than MAX_CANDIDATES pages, as
-the pages of one template do, those with the most likely keys are compared."""
 
 MAX_EVICTED: Final = 2
 """At most so many of the oldest pages go for a page that is added: an index far above its limit shrinks gradually."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawldedup.search.plan import STORED_BITS
+from crawldedup.search.limits import STORED_BITS
 from crawldedup.stores.packed_keys import page_of
 
 if TYPE_CHECKING:

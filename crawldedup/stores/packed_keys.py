@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from crawldedup.search.plan import STORED_BITS
+from crawldedup.search.limits import STORED_BITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -172,54 +172,12 @@ def test_another_profile_is_refused_with_both_named(pages: Path, capsys: pytest.
     assert "crawl again: into another namespace, or into this one after `crawldedup clear`" in err
 
 
-def test_an_index_is_asked_with_the_method_that_made_it(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    minhash = ["--method", "minhash?permutations=64", "--distinguish", "nothing"]
-    assert run(capsys, "check", str(pages), *minhash)[0] == 0
-    found = json.loads(run(capsys, "find", str(pages / "b.html"), "--json", *minhash)[1])
-    assert len(found) == 1
-    assert json.loads(run(capsys, "info", "--json", *minhash)[1])["pages"] == 2
-    status, _, err = run(capsys, "find", str(pages / "b.html"))
-    assert status == 2
-    assert "minhash64" in err
-    assert "words+pairs" in err
-
-
-def test_compare_estimates_by_the_chosen_method(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files = [str(pages / name) for name in ("a.html", "b.html")]
-    for method in ("two-stage", "minhash", "simhash?features=words"):
-        report = json.loads(run(capsys, "compare", *files, "--json", "--method", method)[1])
-        assert 0.75 < report["similarity"] <= 1
-
-
 def test_numbers_can_tell_pages_apart(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, number in (("a", "1904"), ("b", "1905")):
         (pages / f"{name}.html").write_text(html(f"{ARTICLE} {OTHER} The house was built in {number}. {ARTICLE}"))
     for distinguish, duplicates in (("products", 1), ("numbers", 0)):
         report = run(capsys, "scan", str(pages), "--json", "--distinguish", distinguish)[1]
         assert json.loads(report)["duplicates"] == duplicates
-
-
-def test_frequencies_are_learned_and_used(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = run(capsys, "frequencies", str(pages), "--output", "df.npz")
-    assert status == 0
-    assert "3 pages counted" in out
-    report = json.loads(run(capsys, "scan", str(pages), "--json", "--weighting", "tf-idf:df.npz")[1])
-    assert report["duplicates"] == 1
-    status, _, err = run(capsys, "frequencies", str(pages), "--output", "df.txt")
-    assert status == 2
-    assert ".npz" in err
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "message"),
-    [("--method", "simhsh", "simhash"), ("--weighting", "idf", "tf-idf"), ("--weighting", "tf-idf:no.npz", "no.npz")],
-)
-def test_a_wrong_method_is_refused(
-    pages: Path, capsys: pytest.CaptureFixture[str], option: str, value: str, message: str
-) -> None:
-    status, _, err = run(capsys, "check", str(pages), option, value)
-    assert status == 2
-    assert message in err
 
 
 BAD_ENDS = {
@@ -354,7 +312,6 @@ def test_one_page_is_called_one_page(pages: Path, capsys: pytest.CaptureFixture[
     run(capsys, "check", str(page))
     assert run(capsys, "migrate", "--to-namespace", "other")[1] == "1 page added\n"
     assert run(capsys, "migrate", "--to-namespace", "other")[1] == "0 pages added, 1 known already\n"
-    assert "1 page counted" in run(capsys, "frequencies", str(page), "--output", "df.npz")[1]
     assert run(capsys, "forget", page.as_uri())[1] == "1 of 1 page was known and forgotten\n"
 
 

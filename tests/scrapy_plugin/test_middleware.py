@@ -553,8 +553,8 @@ def test_refusals_of_the_library_name_the_setting() -> None:
 
 
 def test_the_crawl_compares_as_its_settings_say() -> None:
-    profile = deduplicator_for(DedupSettings(method="simhash?blocks=4", weighting="tf", distinguish="numbers"))
-    same = Deduplicator(method="simhash?blocks=4", weighting="tf", distinguish="numbers")
+    profile = deduplicator_for(DedupSettings(distinguish="numbers"))
+    same = Deduplicator(distinguish="numbers")
     assert profile.info().profile == same.info().profile != Deduplicator().info().profile
 
 

@@ -177,13 +177,9 @@ def test_what_only_the_core_can_judge_is_refused_under_the_settings_name(name: s
     ("name", "given", "message"),
     [
         ("DISTINGUISH", "prices", "'numbers'"),
-        ("METHOD", "simhsh", "did you mean 'simhash'"),
-        ("METHOD", "simhash?bits=64", "no option 'bits'"),
-        ("WEIGHTING", "idf", "tf-idf"),
-        ("WEIGHTING", "tf-idf:/nowhere/words.npz", "words.npz"),
     ],
 )
-def test_a_method_that_does_not_exist_is_refused_under_its_setting(name: str, given: str, message: str) -> None:
+def test_a_word_that_does_not_exist_is_refused_under_its_setting(name: str, given: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message) as error:
         read(**{f"CRAWLDEDUP_{name}": given})
     assert f"CRAWLDEDUP_{name}" in str(error.value)
@@ -197,11 +193,3 @@ def test_what_is_remembered_and_for_how_long_reaches_the_index() -> None:
     copy = dedup.check("https://c.example/", text=" ".join(f"beta{number}" for number in range(100)))
     assert (copy.is_duplicate, copy.original) == (True, None)
     assert dedup.info().pages == 1
-
-
-def test_frequencies_are_learned_by_one_reader() -> None:
-    assert read(CRAWLDEDUP_WEIGHTING="tf-idf").workers <= 1
-    assert read(CRAWLDEDUP_WEIGHTING="tf-idf", CRAWLDEDUP_WORKERS=0).workers == 0
-    assert read(CRAWLDEDUP_WEIGHTING="log-tf", CRAWLDEDUP_WORKERS=3).workers == 3
-    with pytest.raises(ConfigurationError, match="CRAWLDEDUP_WORKERS"):
-        read(CRAWLDEDUP_WEIGHTING="tf-idf", CRAWLDEDUP_WORKERS=2)

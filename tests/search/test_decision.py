@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from crawldedup.search.decision import (
     MAX_COST,
+    WeightedThreshold,
     estimate_similarity,
-    hamming_rule,
     identity_rule,
     likelihood_rule,
 )
@@ -109,8 +109,8 @@ def test_costs_of_many_signatures_are_those_of_each(seed: int, bits: int) -> Non
 
 
 @pytest.mark.parametrize(("distance", "accepted"), [(0, [0]), (3, [0, 1, 2, 3]), (64, list(range(65)))])
-def test_hamming_rule(distance: int, accepted: list[int]) -> None:
-    rule = hamming_rule(64, distance)
+def test_equal_costs_count_differing_bits(distance: int, accepted: list[int]) -> None:
+    rule = WeightedThreshold(bytes([1]) * 64, distance)
     own = bytes(8)
     others = [((1 << count) - 1).to_bytes(8, "big") for count in range(65)]
     assert [count for count, other in enumerate(others) if rule.cost(own, other) <= rule.limit] == accepted

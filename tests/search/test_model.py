@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawldedup.demo.library import all_articles
-from crawldedup.fingerprinting.features import default_features, pair_hashes, shingle_hashes
+from crawldedup.fingerprinting.features import DEFAULT_FEATURES, pair_hashes, shingle_hashes
 from crawldedup.search.decision import estimate_similarity
 from crawldedup.search.model import (
     MAX_SIMILARITY,
@@ -43,16 +43,16 @@ def test_tables_hold_the_normal_distribution(x: float) -> None:
     density = NORMAL.pdf(x)
     assert tables.log_stay[row] == pytest.approx(math.log(stay), rel=1e-9, abs=1e-15)
     assert tables.log_odds[row] == pytest.approx(math.log(flip / stay), rel=1e-9, abs=1e-12)
-    assert tables.pull[row] == pytest.approx(x * density / stay, rel=1e-9)
-    assert tables.push[row] == pytest.approx(x * density / flip, rel=1e-9)
+    assert tables.equal[row] == pytest.approx(x * density / stay, rel=1e-9)
+    assert tables.different[row] == pytest.approx(x * density / flip, rel=1e-9)
 
 
 def test_tables_are_finite_and_monotonous() -> None:
     tables = normal_tables()
     assert all(np.isfinite(column).all() for column in tables)
     assert (np.diff(tables.log_odds) < 0).all()
-    assert (np.diff(tables.push) > 0).all()
-    assert grid_rows(np.array([1e9, 37.5], np.float32), 100.0).tolist() == [len(tables.pull) - 1] * 2
+    assert (np.diff(tables.different) > 0).all()
+    assert grid_rows(np.array([1e9, 37.5], np.float32), 100.0).tolist() == [len(tables.equal) - 1] * 2
 
 
 @given(st.floats(0.01, MAX_SIMILARITY))
@@ -79,7 +79,7 @@ def similarities(first: str, second: str) -> tuple[float, float]:
     hashes = [word_hashes(text) for text in (first, second)]
     one, other = (set(shingle_hashes(words, pair_hashes(words)).tolist()) for words in hashes)
     mine, theirs = (
-        dict(zip(*(column.tolist() for column in default_features()(text, words)), strict=True))
+        dict(zip(*(column.tolist() for column in DEFAULT_FEATURES(text, words)), strict=True))
         for text, words in zip((first, second), hashes, strict=True)
     )
     product = sum(weight * theirs.get(feature, 0) for feature, weight in mine.items())

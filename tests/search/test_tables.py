@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import combinations
 
 import numpy as np
@@ -11,14 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.search.tables import BlockSearch, Table, rotated_tables, split_blocks
-
-
-@st.composite
-def searches(draw: st.DrawFn) -> BlockSearch:
-    bits = draw(st.integers(2, 64))
-    blocks = draw(st.integers(1, min(bits, 7)))
-    return BlockSearch(blocks, draw(st.integers(0, blocks - 1)), bits)
+from crawldedup.search.tables import Table, rotated_tables, split_blocks
 
 
 def all_tables() -> list[Table]:
@@ -30,8 +22,7 @@ def all_tables() -> list[Table]:
             rotated_tables(5),
             rotated_tables(3, bits=32),
             rotated_tables(8, bits=8),
-            BlockSearch(4, 3).tables,
-            BlockSearch(6, 2, 17).tables,
+            [Table(((12, 5), (0, 6), (6, 6)))],
         )
         for table in group
     ]
@@ -78,34 +69,6 @@ def test_rotated_tables_lead_with_different_bits(count: int) -> None:
     leading = [set(table.order[: 64 // count].tolist()) for table in tables]
     assert len(tables) == count
     assert all(not first & second for first, second in combinations(leading, 2))
-
-
-@given(searches())
-@settings(max_examples=100, deadline=None)
-def test_number_of_tables_and_their_prefixes(search: BlockSearch) -> None:
-    assert len(search.tables) == len(search.prefixes) == math.comb(search.blocks, search.distance)
-    assert len({table.blocks for table in search.tables}) == len(search.tables)
-    for table, prefix in zip(search.tables, search.prefixes, strict=True):
-        assert prefix == sum(width for _, width in table.blocks[: search.blocks - search.distance])
-        assert 0 < prefix <= search.bits
-
-
-@given(searches(), st.data())
-@settings(max_examples=200, deadline=None)
-def test_near_fingerprints_share_the_prefix_of_a_table(search: BlockSearch, data: st.DataObject) -> None:
-    first = data.draw(st.integers(0, (1 << search.bits) - 1))
-    flipped = data.draw(st.sets(st.integers(0, search.bits - 1), max_size=search.distance))
-    second = first ^ sum(1 << bit for bit in flipped)
-    assert any(
-        table.key(first) >> search.bits - prefix == table.key(second) >> search.bits - prefix
-        for table, prefix in zip(search.tables, search.prefixes, strict=True)
-    )
-
-
-@pytest.mark.parametrize(("blocks", "distance", "bits"), [(3, 3, 64), (2, 3, 64), (65, 3, 64), (4, -1, 64), (9, 3, 8)])
-def test_impossible_searches(blocks: int, distance: int, bits: int) -> None:
-    with pytest.raises(ConfigurationError, match="more blocks than bits"):
-        BlockSearch(blocks, distance, bits)
 
 
 @pytest.mark.parametrize("count", [0, -1, 65])

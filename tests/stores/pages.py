@@ -10,10 +10,11 @@ import numpy as np
 
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_fingerprint
 from crawldedup.search.decision import identity_rule, likelihood_prefilter, likelihood_rule
+from crawldedup.search.limits import MAX_CANDIDATES
 from crawldedup.search.model import cosine, search_similarity
 from crawldedup.search.plan import page_plan, single_plan
 from crawldedup.search.two_stage import KEPT, TABLES
-from crawldedup.stores.base import DIGEST_MASK, FOR_EVER, MAX_CANDIDATES, Entry, Layout, Query, Retention
+from crawldedup.stores.base import DIGEST_MASK, FOR_EVER, Entry, Layout, Query, Retention
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from crawldedup.search.plan import STORED_BITS
+from crawldedup.search.limits import STORED_BITS
 from crawldedup.stores.base import (
     LEASE_SECONDS,
     MAX_EVICTED,

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from crawldedup.search.limits import MAX_CANDIDATES
 from crawldedup.stores.base import (
     FOR_EVER,
     LEASE_SECONDS,
-    MAX_CANDIDATES,
     Query,
     Record,
     Retention,

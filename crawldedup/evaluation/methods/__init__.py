@@ -1,1 +1,14 @@
-"""The methods of the literature, to measure the default against."""
+"""The methods of the literature, to compare the default with; `make_method` makes one from its name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawldedup.lazy import lazy
+
+if TYPE_CHECKING:
+    from crawldedup.evaluation.methods.spec import METHODS, make_method
+
+__all__ = ["METHODS", "make_method"]
+
+__getattr__ = lazy(__name__, {"METHODS": "spec", "make_method": "spec"})

@@ -1,8 +1,8 @@
 """MinHash signatures with LSH banding (Broder 1997; Leskovec, Rajaraman & Ullman, chapter 3).
 
-A signature holds one byte for each of its permutations; the share of equal bytes estimates the Jaccard similarity
-of the shingle sets. It is cut into bands of `rows` bytes, and pages that agree on a whole band meet in that
-band's table: a band is a table whose keys are the leading bits of the band's bytes.
+A signature holds one byte for each permutation; the share of equal bytes estimates the Jaccard similarity of the
+shingle sets. It is cut into bands of `rows` bytes. Each band has a table, whose keys are the leading bits of the band's
+bytes, so pages that agree on a whole band meet in its table.
 """
 
 from __future__ import annotations
@@ -25,26 +25,58 @@ from crawldedup.fingerprinting.fingerprint import (
     text_digest,
     thin_fingerprint_of,
 )
-from crawldedup.search.decision import byte_rule
-from crawldedup.search.plan import STORED_BITS, ProbePlan
-from crawldedup.search.tables import band_tables
-from crawldedup.stores.base import MAX_CANDIDATES, MAX_KEYS
+from crawldedup.search.decision import WeightedThreshold
+from crawldedup.search.limits import MAX_CANDIDATES, MAX_KEYS, STORED_BITS
+from crawldedup.search.method import Search
+from crawldedup.search.plan import ProbePlan
+from crawldedup.search.tables import KEY_BITS
 from crawldedup.text.tokenize import word_hashes
 
 if TYPE_CHECKING:
-    from crawldedup.search.decision import WeightedThreshold
+    from numpy.typing import NDArray
+
+    from crawldedup.search.method import SearchContext
     from crawldedup.search.tables import Order
 
 MAX_BANDS: Final = 64
-"""A band is a table, with a look-up for each page and bytes for each key."""
+"""Each band costs a table: a look-up for each page, and bytes for each key."""
+
+
+@dataclass(frozen=True)
+class Band:
+    """An order that takes the bits of one band of a MinHash signature (see `band_tables`)."""
+
+    bits: tuple[int, ...]
+
+    @cached_property
+    def order(self) -> NDArray[np.intp]:
+        """See `Order`."""
+        return np.array(self.bits, np.intp) + KEY_BITS
+
+    def key_of(self, _search: int, signature: bytes, /) -> int:
+        """See `Order`."""
+        chosen = np.unpackbits(np.frombuffer(signature, np.uint8)).take(self.bits)
+        return int.from_bytes(np.packbits(chosen).tobytes().ljust(KEY_BITS // 8, b"\0"), "big")
+
+
+def band_tables(bands: int, rows: int, *, width: int) -> tuple[Band, ...]:
+    """Return a table for each band of a signature whose rows are `width` bits wide.
+
+    A key holds the first bit of every row of its band, then the second of every row, and so on. Stores look at the
+    leading bits of a key, and so these come from all rows alike (b-bit minwise hashing, Li and König 2010).
+    """
+    return tuple(
+        Band(tuple(((band * rows + row) * width + bit) for bit in range(width) for row in range(rows))[:KEY_BITS])
+        for band in range(bands)
+    )
 
 
 @dataclass(frozen=True)
 class MinHash:
     """MinHash of word shingles with LSH banding.
 
-    `bands` and `rows` are chosen for `threshold` if they are 0: as few misses above and meetings below it as
-    the signature allows. `shingle` is the number of words of a shingle.
+    If `bands` and `rows` are 0, they are chosen for `threshold`: as few misses above it, and as few meetings below it,
+    as the signature allows. `shingle` is the number of words of a shingle.
     """
 
     permutations: int = 128
@@ -73,7 +105,7 @@ class MinHash:
 
     @cached_property
     def banding(self) -> tuple[int, int]:
-        """Number of bands, and of rows in each."""
+        """Return the number of bands, and of rows in each."""
         if self.bands:
             return self.bands, self.rows
         # Candidates are verified: meeting too many costs less than missing one.
@@ -81,12 +113,12 @@ class MinHash:
 
     @cached_property
     def tables(self) -> tuple[Order, ...]:
-        """See `Method`: one for each band."""
+        """See `Method`: one table for each band."""
         return band_tables(*self.banding, width=8)
 
     @property
     def signature_bytes(self) -> int:
-        """See `Method`: one for each permutation."""
+        """See `Method`: one byte for each permutation."""
         return self.permutations
 
     @property
@@ -114,31 +146,24 @@ class MinHash:
             facts=facts_hash(facts),
         )
 
-    def plan(
-        self, page: Fingerprint, search: int, signature: bytes, *, similarity: float, recall: float, pages: int
-    ) -> ProbePlan:
-        """See `Method`: one range a band."""
-        del page, recall, pages
+    def search(self, page: Fingerprint, context: SearchContext, /) -> Search:
+        """See `Method`: reads one range for each band, and accepts a pair of exactly `similarity` by `recall`."""
         bands, rows = self.banding
-        keys = np.array([table.key_of(search, signature) for table in self.tables], np.uint64)
+        keys = np.array([table.key_of(page.search, page.verify) for table in self.tables], np.uint64)
         rest = np.uint64((1 << 64 - STORED_BITS) - 1)
-        found = collision_probability(similarity, bands, rows)
-        return ProbePlan(np.arange(bands), keys & ~rest, keys | rest, recall=found)
+        found = collision_probability(context.similarity, bands, rows)
+        plan = ProbePlan(np.arange(bands), keys & ~rest, keys | rest, recall=found)
+        return Search(plan, self._rule(context))
 
-    def prefilter(self, page: Fingerprint, similarity: float) -> None:
-        """See `Method`: a band either agrees or not."""
-        del page, similarity
-
-    def rule(self, page: Fingerprint, similarity: float, recall: float) -> WeightedThreshold:
-        """See `Method`: accepts a pair of exactly `similarity` with probability `recall`."""
-        del page
+    def _rule(self, context: SearchContext) -> WeightedThreshold:
+        similarity = context.similarity
         deviation = math.sqrt(similarity * (1 - similarity) / self.permutations)
-        wanted = similarity - NormalDist().inv_cdf(recall) * deviation
+        wanted = similarity - NormalDist().inv_cdf(context.recall) * deviation
         # Different values share a byte once in 256 times.
         equal = wanted + (1 - wanted) / 256
-        return byte_rule(self.permutations, math.floor(self.permutations * (1 - equal) + 1e-9))
+        distance = math.floor(self.permutations * (1 - equal) + 1e-9)
+        return WeightedThreshold(bytes([1]) * self.permutations, distance)
 
-    def estimate(self, page: Fingerprint, own: bytes, other: bytes) -> float:
+    def estimate(self, page: Fingerprint, other: bytes) -> float:
         """See `Method`."""
-        del page
-        return estimate(own, other)
+        return estimate(page.verify, other)

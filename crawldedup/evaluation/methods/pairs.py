@@ -1,4 +1,4 @@
-"""All near pairs of a collection of fingerprints, by the block-permuted search (see `tables.BlockSearch`)."""
+"""All near pairs of a collection of fingerprints, by the block-permuted search (see `blocks.BlockSearch`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.search.tables import BlockSearch
+from crawldedup.evaluation.methods.blocks import BlockSearch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,14 +22,14 @@ _KEYS_AT_ONCE: Final = 1 << 14
 def find_all(
     fingerprints: Sequence[int] | Fingerprints, blocks: int, distance: int, *, bits: int = 64
 ) -> list[tuple[int, int]]:
-    """Every pair of different fingerprints that differ in at most `distance` bits, smaller one first, sorted.
+    """Return every pair of different fingerprints that differ in at most `distance` bits, smaller one first, sorted.
 
-    Guaranteed complete. More blocks mean more tables, C(blocks, distance), each of which is quicker to go
-    through. Memory is proportional to fingerprints and pairs. Raises ConfigurationError unless
-    0 <= distance < blocks <= bits, and for fingerprints of more than `bits` bits.
+    No pair is missed. More blocks mean more tables, C(blocks, distance), each of which is quicker to go through.
+    Memory is proportional to fingerprints and pairs. Raises ConfigurationError unless 0 <= distance < blocks <= bits,
+    and for fingerprints of more than `bits` bits.
     """
     search = BlockSearch(blocks, distance, bits)
-    # Sorted by hand: np.unique goes through a hash table, which takes longer than all the rest.
+    # Not np.unique: it builds a hash table, which takes longer than all the rest.
     ordered = np.sort(np.asarray(fingerprints, np.uint64))
     distinct = ordered[_first_of_runs(ordered)]
     if len(distinct) and int(distinct[-1]) >> bits:
@@ -45,11 +45,11 @@ def find_all(
 
 
 def _near_neighbours(keys: Fingerprints, rest: int, distance: int) -> Iterator[Fingerprints]:
-    """Near pairs among sorted keys that agree above the lowest `rest` bits, and some more; arrays of shape (2, pairs).
+    """Yield near pairs among sorted keys, arrays of shape (2, pairs): all that agree above the lowest `rest` bits.
 
-    Fingerprints differ in as many bits as their keys do, so only the pairs need be turned back.
+    Keys differ in as many bits as their fingerprints do, so only the pairs are turned back.
     """
-    # A table led by all bits has single keys only, and numpy cannot shift by 64.
+    # numpy cannot shift by 64.
     prefixes = keys >> np.uint64(rest) if rest < 64 else np.zeros_like(keys)
     firsts = _first_of_runs(prefixes).nonzero()[0]
     lengths = np.diff(firsts, append=len(keys))
@@ -63,14 +63,14 @@ def _near_neighbours(keys: Fingerprints, rest: int, distance: int) -> Iterator[F
 
 
 def _first_of_runs(ordered: Fingerprints) -> NDArray[np.bool_]:
-    """Where each run of equal values starts, as a mask."""
+    """Return the starts of runs of equal values, as a mask."""
     first = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     return first
 
 
 def _slices(firsts: NDArray[np.intp]) -> Iterator[slice]:
-    """Cut runs of keys with equal prefixes into stretches that fit the cache."""
+    """Cut runs of keys with equal prefixes into slices that fit the cache."""
     start = 0
     while start < len(firsts):
         stop = int(np.searchsorted(firsts, firsts[start] + _KEYS_AT_ONCE))

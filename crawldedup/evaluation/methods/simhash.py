@@ -6,26 +6,41 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final
 
+import numpy as np
+
 from crawldedup.errors import ConfigurationError
-from crawldedup.fingerprinting.fingerprint import MIN_WORDS, SEARCH_BITS, Fingerprint, simhash_fingerprint
-from crawldedup.search.decision import Prefilter, estimate_similarity, hamming_rule
+from crawldedup.evaluation.methods.blocks import BlockSearch
+from crawldedup.fingerprinting.fingerprint import (
+    MIN_WORDS,
+    SEARCH_BITS,
+    SHINGLE_WORDS,
+    Fingerprint,
+    bit_weights,
+    facts_hash,
+    text_digest,
+    thin_fingerprint_of,
+)
+from crawldedup.search.decision import Prefilter, WeightedThreshold, estimate_similarity
+from crawldedup.search.limits import MAX_CANDIDATES, MAX_KEYS, STORED_BITS
+from crawldedup.search.method import Search
 from crawldedup.search.model import search_similarity
-from crawldedup.search.plan import STORED_BITS, exact_plan, page_plan
-from crawldedup.search.tables import BlockSearch, rotated_tables
-from crawldedup.stores.base import MAX_CANDIDATES, MAX_KEYS
+from crawldedup.search.plan import page_plan
+from crawldedup.search.tables import rotated_tables
+from crawldedup.text.tokenize import word_hashes
 
 if TYPE_CHECKING:
     from crawldedup.fingerprinting.features import SearchFeatures
-    from crawldedup.search.decision import WeightedThreshold
+    from crawldedup.search.method import SearchContext
     from crawldedup.search.plan import ProbePlan
     from crawldedup.search.tables import Order
 
 _ONE_TABLE: Final = rotated_tables(1, SEARCH_BITS)
+_EQUAL_COSTS: Final = bytes([1]) * SEARCH_BITS
 
 
 @dataclass(frozen=True)
 class _Simhash:
-    """What both searches share: one fingerprint of 64 bits that finds and judges."""
+    """What both searches share: one fingerprint of 64 bits finds and decides."""
 
     features: SearchFeatures
     distance: int = 3
@@ -41,22 +56,30 @@ class _Simhash:
     def fingerprint(
         self, text: str, *, min_words: int = MIN_WORDS, identity: str | None = None, facts: str | None = None
     ) -> Fingerprint:
-        """See `Method`."""
-        return simhash_fingerprint(text, self.features, min_words=min_words, identity=identity, facts=facts)
+        """See `Method`: 64 bits of weighted features, which stand for the verify bits too."""
+        hashes = word_hashes(text)
+        if len(hashes) < max(min_words, SHINGLE_WORDS):
+            return thin_fingerprint_of(text, len(hashes), identity, self.signature_bytes)
+        weights = bit_weights(*self.features(text, hashes))
+        bits = np.packbits(weights >= 0).tobytes()
+        return Fingerprint(
+            search=int.from_bytes(bits, "big"),
+            search_weights=weights,
+            verify=bits,
+            verify_weights=weights,
+            digest=text_digest(text),
+            words=len(hashes),
+            thin=False,
+            facts=facts_hash(facts),
+        )
 
-    def prefilter(self, page: Fingerprint, similarity: float) -> Prefilter:
-        """See `Method`: a key that differs in too many bits belongs to a page that does."""
-        del page, similarity
-        return Prefilter(bytes([1]) * SEARCH_BITS, self.distance)
+    def estimate(self, page: Fingerprint, other: bytes) -> float:
+        """See `Method`: the similarity of the features, which is that of the pages for shingle features only."""
+        return estimate_similarity(page.verify_weights, page.verify, other)
 
-    def rule(self, page: Fingerprint, similarity: float, recall: float) -> WeightedThreshold:
-        """See `Method`: the distance alone decides, whatever similarity is wanted."""
-        del page, similarity, recall
-        return hamming_rule(SEARCH_BITS, self.distance)
-
-    def estimate(self, page: Fingerprint, own: bytes, other: bytes) -> float:
-        """See `Method`; the similarity of the features, which is that of the pages for shingle features only."""
-        return estimate_similarity(page.verify_weights, own, other)
+    def within_distance(self, plan: ProbePlan) -> Search:
+        """Return the search that accepts whatever the plan finds within the distance, whatever similarity is wanted."""
+        return Search(plan, WeightedThreshold(_EQUAL_COSTS, self.distance), Prefilter(_EQUAL_COSTS, self.distance))
 
 
 @dataclass(frozen=True)
@@ -67,7 +90,7 @@ class BlockedSimhash(_Simhash):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        longest = max(self._search.prefixes)
+        longest = max(self._blocks.prefixes)
         if longest > STORED_BITS:
             raise ConfigurationError(
                 f"{self.blocks} blocks for distance {self.distance} make prefixes of {longest} bits; stores keep "
@@ -75,25 +98,22 @@ class BlockedSimhash(_Simhash):
             )
 
     @cached_property
-    def _search(self) -> BlockSearch:
+    def _blocks(self) -> BlockSearch:
         return BlockSearch(self.blocks, self.distance, SEARCH_BITS)
 
     @property
     def tables(self) -> tuple[Order, ...]:
         """See `Method`."""
-        return self._search.tables
+        return self._blocks.tables
 
     @property
     def profile(self) -> str:
         """See `Method`."""
         return f"{self.features.name}.{SEARCH_BITS}/blocks{self.blocks}.{self.distance}"
 
-    def plan(
-        self, page: Fingerprint, search: int, signature: bytes, *, similarity: float, recall: float, pages: int
-    ) -> ProbePlan:
+    def search(self, page: Fingerprint, _context: SearchContext, /) -> Search:
         """See `Method`."""
-        del page, signature, similarity, recall, pages
-        return exact_plan(search, self._search)
+        return self.within_distance(self._blocks.plan(page.search))
 
 
 @dataclass(frozen=True)
@@ -107,16 +127,14 @@ class ProbabilisticSimhash(_Simhash):
         """See `Method`."""
         return f"{self.features.name}.{SEARCH_BITS}/1x{SEARCH_BITS}"
 
-    def plan(
-        self, page: Fingerprint, search: int, signature: bytes, *, similarity: float, recall: float, pages: int
-    ) -> ProbePlan:
+    def search(self, page: Fingerprint, context: SearchContext, /) -> Search:
         """See `Method`."""
-        del signature
-        return page_plan(
-            search,
+        plan = page_plan(
+            page.search,
             page.search_weights,
             _ONE_TABLE,
-            pages=pages,
-            similarity=search_similarity(similarity),
-            recall=recall,
+            pages=context.pages,
+            similarity=search_similarity(context.similarity),
+            recall=context.recall,
         )
+        return self.within_distance(plan)

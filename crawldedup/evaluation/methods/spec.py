@@ -1,4 +1,4 @@
-"""Methods and weightings by name: "simhash?distance=3&blocks=5" and the like."""
+"""Methods and weightings by name, as in "simhash?distance=3&blocks=5"."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
 
 from crawldedup.errors import ConfigurationError
+from crawldedup.evaluation.methods.brute_force import BruteForce
+from crawldedup.evaluation.methods.features import DEFAULT_KIND, FEATURE_KINDS, make_features
 from crawldedup.evaluation.methods.minhash import MinHash
 from crawldedup.evaluation.methods.simhash import BlockedSimhash, ProbabilisticSimhash
-from crawldedup.fingerprinting.features import DEFAULT_KIND, DEFAULT_WEIGHTING, FEATURE_KINDS, make_features
-from crawldedup.search.two_stage import BruteForce, TwoStage
+from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
+from crawldedup.search.two_stage import TwoStage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,11 +33,11 @@ METHODS: Final = tuple(_CLASSES)
 
 
 def make_method(method: str = DEFAULT_METHOD, weighting: str = DEFAULT_WEIGHTING) -> Method:
-    """The method of a name, with its options as in a URL's query.
+    """Make a method by its name, with its options as in the query of a URL.
 
     two-stage, brute-force: features=words|words+pairs|shingles. simhash: distance, blocks, features. psm: distance,
-    features. minhash: permutations, bands, rows, shingle, threshold. `weighting` weighs the features of all but
-    minhash, which knows sets only. Raises ConfigurationError.
+    features. minhash: permutations, bands, rows, shingle, threshold. `weighting` weighs the features of all methods but
+    minhash, which compares sets. Raises ConfigurationError.
     """
     name, options = _parsed(method)
     made = _CLASSES[name]

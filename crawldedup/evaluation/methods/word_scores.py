@@ -36,7 +36,7 @@ import mmh3
 import numpy as np
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
-from crawldedup.fingerprinting.weighting import MAX_WEIGHT
+from crawldedup.fingerprinting.features import MAX_WEIGHT
 from crawldedup.text.tokenize import split_words
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from crawldedup.search.plan import STORED_BITS
+from crawldedup.search.limits import STORED_BITS
 from crawldedup.search.tables import KEY_BITS
 from crawldedup.stores.base import Record
 from crawldedup.stores.candidates import key_costs

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from crawldedup import Deduplicator
 from crawldedup.errors import ConfigurationError, ProfileMismatchError
 from crawldedup.evaluation.methods.spec import METHODS, make_method
-from crawldedup.stores.base import MAX_CANDIDATES
+from crawldedup.search.limits import MAX_CANDIDATES
 from crawldedup.verdict import Kind
+
+if TYPE_CHECKING:
+    from crawldedup.search.method import Method
 
 SYLLABLES = [f"{first}{second}" for first in "bdfgklmnprst" for second in ("al", "en", "ir", "os", "un", "ek", "im")]
 WORDS = [first + second for first in SYLLABLES for second in SYLLABLES]
@@ -40,7 +44,7 @@ def edited(words: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_method_finds_what_is_alike_and_nothing_else(store_url: str, spec: str) -> None:
-    with Deduplicator(store_url, method=spec) as dedup:
+    with Deduplicator(store_url, method=make_method(spec)) as dedup:
         for number in range(40):
             assert dedup.check(f"http://a/{number}", text=" ".join(text_of(number))).kind is Kind.NEW
         for number in range(40):
@@ -57,7 +61,7 @@ def test_a_method_finds_what_is_alike_and_nothing_else(store_url: str, spec: str
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_page_with_new_text_is_filed_anew(store_url: str, spec: str) -> None:
     old, new = " ".join(text_of(1)), " ".join(text_of(2))
-    with Deduplicator(store_url, method=spec) as dedup:
+    with Deduplicator(store_url, method=make_method(spec)) as dedup:
         dedup.check("http://a/", text=old)
         assert dedup.check("http://a/", text=new).changed
         assert dedup.find(text=old) == []
@@ -69,7 +73,7 @@ def test_a_page_with_new_text_is_filed_anew(store_url: str, spec: str) -> None:
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 @pytest.mark.parametrize("spec", ["two-stage", "simhash", "psm"])
 def test_weightings(spec: str, weighting: str) -> None:
-    with Deduplicator(method=spec, weighting=weighting) as dedup:
+    with Deduplicator(method=make_method(spec, weighting)) as dedup:
         # A tf-idf that learns weighs the same page otherwise once it has seen more; after some pages it settles.
         for number in range(60):
             dedup.check(f"http://a/{number}", text=" ".join(text_of(number)))
@@ -97,17 +101,17 @@ def test_a_larger_index_is_expected_from_the_start() -> None:
 
 
 def test_brute_force_compares_with_every_page() -> None:
-    with Deduplicator(method="brute-force") as dedup:
+    with Deduplicator(method=make_method("brute-force")) as dedup:
         for number in range(2 * MAX_CANDIDATES):
             assert dedup.check(f"http://a/{number}", text=" ".join(text_of(number))).candidates == number
 
 
-@pytest.mark.parametrize("other", [{"method": "simhash"}, {"weighting": "tf"}, {"distinguish": "numbers"}])
-def test_indexes_of_other_methods_are_refused(tmp_path: Path, other: dict[str, str]) -> None:
+@pytest.mark.parametrize("other", [make_method("simhash"), make_method("two-stage", "tf")])
+def test_indexes_of_other_methods_are_refused(tmp_path: Path, other: Method) -> None:
     store = f"sqlite:///{tmp_path}/index.sqlite"
     with Deduplicator(store):
         pass
-    with pytest.raises(ProfileMismatchError), Deduplicator(store, **other):  # type: ignore[arg-type]
+    with pytest.raises(ProfileMismatchError), Deduplicator(store, method=other):
         pass
 
 
@@ -152,6 +156,11 @@ def test_minhash_takes_no_weighting() -> None:
 def test_expected_pages_are_checked(pages: object) -> None:
     with pytest.raises(ConfigurationError, match="expected_pages"):
         Deduplicator(expected_pages=pages)  # type: ignore[arg-type]
+
+
+def test_a_name_is_not_a_method() -> None:
+    with pytest.raises(ConfigurationError, match=r"method is 'simhash'; .*make_method"):
+        Deduplicator(method="simhash")  # type: ignore[arg-type]
 
 
 def test_names_tell_methods_apart() -> None:

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.evaluation.methods import pairs as module
+from crawldedup.evaluation.methods.blocks import BlockSearch
 from crawldedup.evaluation.methods.pairs import find_all
-from crawldedup.search.plan import exact_plan
-from crawldedup.search.tables import BlockSearch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -136,7 +135,7 @@ def test_all_pairs_of_a_million(blocks: int, million: Planted) -> None:
 def test_ranges_of_the_exact_plan_hold_all_near_fingerprints_of_a_million(blocks: int, million: Planted) -> None:
     """The plan read as a store reads it: ranges of sorted keys, and nothing but what is in them."""
     search = BlockSearch(blocks, DISTANCE)
-    plans = {fingerprint: exact_plan(fingerprint, search) for fingerprint in million.near}
+    plans = {fingerprint: search.plan(fingerprint) for fingerprint in million.near}
     found: dict[int, set[int]] = {fingerprint: set() for fingerprint in million.near}
     read = 0
     for number, table in enumerate(search.tables):

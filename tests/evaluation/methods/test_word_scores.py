@@ -14,7 +14,7 @@ import pytest
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.evaluation.methods.word_scores import WordScorer, make_word_scorer, tag_chinese, tag_words
-from crawldedup.fingerprinting.weighting import MAX_WEIGHT
+from crawldedup.fingerprinting.features import MAX_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,12 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.fingerprinting.weighting import (
-    MAX_WEIGHT,
-    DocumentFrequencies,
-    TfIdf,
-    make_weighting,
-)
+from crawldedup.evaluation.methods.document_frequencies import DocumentFrequencies, TfIdf
+from crawldedup.evaluation.methods.weighting import make_weighting
+from crawldedup.fingerprinting.features import MAX_WEIGHT
 from crawldedup.text.tokenize import word_hashes
 
 if TYPE_CHECKING:
@@ -203,9 +200,9 @@ COUNTERS = np.zeros(256, np.uint32)
     [
         ({"weights": COUNTERS}, "not marked as"),
         ({"format": np.array("other"), "pages": np.array(1), "counters": COUNTERS}, "not marked as"),
-        ({"format": FORMAT, "pages": np.array(-1), "counters": COUNTERS}, "number of pages"),
-        ({"format": FORMAT, "pages": np.array(1.5), "counters": COUNTERS}, "number of pages"),
-        ({"format": FORMAT, "pages": np.array([1]), "counters": COUNTERS}, "number of pages"),
+        ({"format": FORMAT, "pages": np.array(-1), "counters": COUNTERS}, "number of pages is not"),
+        ({"format": FORMAT, "pages": np.array(1.5), "counters": COUNTERS}, "number of pages is not"),
+        ({"format": FORMAT, "pages": np.array([1]), "counters": COUNTERS}, "number of pages is not"),
         ({"format": FORMAT, "pages": np.array(1), "counters": COUNTERS[:-1]}, "counters are not"),
         ({"format": FORMAT, "pages": np.array(1), "counters": COUNTERS.astype(float)}, "counters are not"),
         ({"format": FORMAT, "pages": np.array(1), "counters": COUNTERS.reshape(2, 128)}, "counters are not"),
@@ -216,7 +213,7 @@ COUNTERS = np.zeros(256, np.uint32)
 def test_files_of_another_kind_are_refused(tmp_path: Path, arrays: dict[str, Any], reason: str) -> None:
     path = tmp_path / "frequencies.npz"
     write(path, **arrays)
-    with pytest.raises(ConfigurationError, match=rf"frequencies\.npz'.*{reason}.*crawldedup frequencies` wrote"):
+    with pytest.raises(ConfigurationError, match=rf"frequencies\.npz'.*{reason}.*DocumentFrequencies.save` wrote"):
         DocumentFrequencies.load(path)
 
 
@@ -232,7 +229,7 @@ def test_broken_files_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match="cannot be read from"):
             make_weighting(f"tf-idf:{path}")
     np.save(tmp_path / "single.npy", COUNTERS)
-    with pytest.raises(ConfigurationError, match="it is no npz file"):
+    with pytest.raises(ConfigurationError, match="it is not an npz file"):
         DocumentFrequencies.load(tmp_path / "single.npy")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawldedup.fingerprinting.features import feature_hashes
+from crawldedup.evaluation.methods.features import feature_hashes
 
 
 @pytest.mark.parametrize(

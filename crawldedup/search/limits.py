@@ -1,0 +1,16 @@
+"""Bounds of a search: they keep the work for one page small, however large the index."""
+
+from typing import Final
+
+STORED_BITS: Final = 34
+"""Leading bits of a key that every store keeps."""
+
+PROBE_BUDGET: Final = 64
+"""Ranges read for one page, at most."""
+
+MAX_CANDIDATES: Final = 64
+"""Records compared with one page, at most."""
+
+MAX_KEYS: Final = 512
+"""Keys read for one page, at most, best ranges first. Where they belong to more than MAX_CANDIDATES pages, as in a
+crowd of pages of one template, the pages with the most likely keys are compared."""
