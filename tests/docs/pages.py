@@ -1,0 +1,57 @@
+"""The pages of the documentation, as the tests read them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+SITE = ROOT / "docs"
+README = ROOT / "README.md"
+PAGES = [
+    README,
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "example_project" / "README.md",
+    *sorted(path for path in SITE.rglob("*.md") if "_build" not in path.parts),
+]
+
+
+class Block(NamedTuple):
+    """One block of code in a page."""
+
+    page: Path
+    line: int
+    language: str
+    code: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def blocks(*languages: str, pages: list[Path] = PAGES) -> list[Block]:
+    """Return the blocks of code in these languages."""
+    return [block for page in pages for block in _blocks_of(page) if block.language in languages]
+
+
+def _blocks_of(page: Path) -> list[Block]:
+    text = page.read_text("utf-8")
+    fences = re.finditer(r"^```(\w+)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    return [Block(page, text.count("\n", 0, fence.start()) + 1, fence[1], fence[2]) for fence in fences]
+
+
+def section(page: Path, title: str) -> str:
+    """Return what stands below a heading, up to the next one."""
+    return re.split(rf"^#+ {re.escape(title)}\n", page.read_text("utf-8"), flags=re.MULTILINE)[1].partition("\n#")[0]
+
+
+def shell_lines(program: str, pages: list[Path] = PAGES) -> list[tuple[str, str]]:
+    """Return where each command line of a program stands, and the line without prompt and comment."""
+    found = []
+    for block in blocks("console", "sh", pages=pages):
+        for line in block.code.splitlines():
+            command = line.removeprefix("$ ").partition("  #")[0].strip()
+            if command.split(" ")[0] == program:
+                found.append((block.name, command))
+    return found

@@ -1,0 +1,38 @@
+"""Every command line of crawldedup that the documentation shows is one that its parser takes."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import ArgumentParser
+
+import pytest
+from scrapy.settings import Settings
+
+from crawldedup.cli.main import _parser
+from crawldedup.scrapy_plugin.commands.dedup import Command
+from tests.docs.pages import README, shell_lines
+
+# Commands that are being written.
+COMING = ("copy", "explain")
+LINES = [(place, line) for place, line in shell_lines("crawldedup") if line.split()[1] not in COMING]
+PROJECT_LINES = [(place, line) for place, line in shell_lines("scrapy") if line.split()[1] == "dedup"]
+
+
+@pytest.mark.parametrize(("place", "line"), LINES, ids=[f"{place} {line}" for place, line in LINES])
+def test_a_line_is_understood(place: str, line: str) -> None:
+    assert _parser().parse_args(shlex.split(line)[1:]).run
+
+
+@pytest.mark.parametrize(("place", "line"), PROJECT_LINES, ids=[f"{place} {line}" for place, line in PROJECT_LINES])
+def test_a_line_of_scrapy_dedup_is_understood(place: str, line: str) -> None:
+    parser = ArgumentParser()
+    command = Command()
+    command.settings = Settings()
+    command.add_options(parser)
+    _, unknown = parser.parse_known_args(shlex.split(line)[2:])
+    assert not [each for each in unknown if each.startswith("-")]
+
+
+def test_there_are_some() -> None:
+    assert any(line.startswith("crawldedup scan") for _, line in shell_lines("crawldedup", [README]))
+    assert PROJECT_LINES

@@ -1,0 +1,39 @@
+"""The README: short, and its command lines are those that are tested."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.docs.pages import PAGES, README, ROOT, blocks
+
+LINES = README.read_text("utf-8").splitlines()
+COMMANDS = [block.code.strip() for block in blocks("sh", pages=[README])]
+
+
+def test_it_is_short() -> None:
+    assert len(LINES) <= 150
+    assert max(map(len, LINES)) <= 120
+
+
+def test_its_first_line_installs_and_runs_the_demo() -> None:
+    assert COMMANDS[0] == "python3 -m venv .venv && .venv/bin/pip install -q . && .venv/bin/crawldedup demo"
+    assert 'session.run("crawldedup", "demo")' in (ROOT / "noxfile.py").read_text("utf-8")
+
+
+def test_its_second_line_runs_the_tests_as_ci_does() -> None:
+    assert COMMANDS[1] == "python3 -m venv .venv && .venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest"
+    nox = (ROOT / "noxfile.py").read_text("utf-8")
+    assert 'session.install("-q", "-e", ".[test]")\n    session.run("pytest", *session.posargs)' in nox
+    assert 'session "tests-$python"' in (ROOT / ".ci" / "run").read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files(page) -> None:
+    text = page.read_text("utf-8")
+    targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", text)
+    for target in targets:
+        assert (page.parent / target).exists(), target
+    for target in re.findall(r"\{doc\}`(?:[^`<]*<)?([^`>]+)>?`", text):
+        assert (page.parent / f"{target}.md").exists(), target

@@ -1,0 +1,81 @@
+"""The reference names all that the code has, and no page names what the code does not have."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import crawldedup
+from crawldedup import errors
+from crawldedup.scrapy_plugin import policy, signals, stats
+from crawldedup.scrapy_plugin.settings import _KNOWN, PREFIX
+from tests.docs.pages import PAGES, ROOT, SITE, section
+
+REFERENCE = SITE / "reference"
+STATS = REFERENCE / "stats.md"
+
+# Not settings: a variable of the environment of the documentation's build.
+NOT_SETTINGS = {"DOCS_ONLINE"}
+
+
+def settings() -> set[str]:
+    return set(_KNOWN)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_names_no_setting_that_does_not_exist(page: Path) -> None:
+    named = set(re.findall(rf"\b{PREFIX}([A-Z_]+[A-Z])", page.read_text("utf-8")))
+    assert named - NOT_SETTINGS <= settings()
+
+
+def test_every_key_of_meta_is_in_the_reference() -> None:
+    page = (REFERENCE / "meta.md").read_text("utf-8")
+    for key in (policy.OVERRIDE_KEY, policy.VERDICT_KEY):
+        assert f"```{{reqmeta}} {key}\n" in page
+    named = re.findall(r"^\| `(\w+)` \| \{setting\}", section(REFERENCE / "meta.md", "crawldedup"), flags=re.MULTILINE)
+    assert sorted(named) == sorted(policy._OVERRIDES)
+
+
+def test_every_signal_is_in_the_reference() -> None:
+    page = (REFERENCE / "signals.md").read_text("utf-8")
+    names = [name for name, value in vars(signals).items() if type(value) is object]
+    assert names
+    for name in names:
+        assert f"```{{signal}} {name}\n" in page
+
+
+def test_every_stat_of_a_verdict_is_in_the_reference() -> None:
+    table = section(STATS, "Pages")
+    for name in ("checked", *stats._KINDS.values(), "changed", "unchanged", "dropped", "items_dropped"):
+        assert f"| `{stats.PREFIX}{name}` |" in table
+
+
+def test_every_reason_to_skip_is_in_the_reference() -> None:
+    reasons = set(re.findall(r'return "(\w+)"', inspect.getsource(policy.reason_to_skip)))
+    assert len(reasons) > 5
+    reasons |= {"too_large", "too_deep", "too_slow", "binary", "empty", "broken"}
+    assert first_column("Reasons for `skipped`") == reasons
+
+
+def test_every_kind_of_error_is_in_the_reference() -> None:
+    of_stores = {cls.reason for _, cls in inspect.getmembers(errors, inspect.isclass) if hasattr(cls, "reason")}
+    assert of_stores == {"store", "unavailable", "full", "foreign"}
+    others = {"worker", "meta", "profile", "configuration", "internal"}
+    assert first_column("Kinds of `error`") == of_stores | others
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    documented = (REFERENCE / "python.md").read_text("utf-8")
+    of_errors = {name for name in vars(errors) if name.endswith("Error")}
+    for name in set(crawldedup.__all__) - of_errors:
+        assert f":: crawldedup.{name}\n" in documented
+    # All errors of the module are there by autodoc, each by its docstring.
+    assert ":: crawldedup.errors\n   :members:" in (REFERENCE / "errors.md").read_text("utf-8")
+    assert all(inspect.getdoc(getattr(errors, name)) for name in of_errors)
+
+
+def first_column(title: str) -> set[str]:
+    return set(re.findall(r"^\| `(\w+)` \|", section(STATS, title), flags=re.MULTILINE))
