@@ -612,7 +612,7 @@ class TestLife:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"store": "postgres://localhost"}, "store URL 'postgres://localhost' is not known"),
+        ({"store": "postgres://localhost"}, "store is 'postgres://localhost'; it must be a URL"),
         ({"ttl": "8000w"}, "at most 100 years"),
         ({"ttl": 10**400}, "at most 100 years"),
         ({"namespace": ""}, "namespace is ''"),

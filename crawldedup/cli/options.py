@@ -15,7 +15,7 @@ from crawldedup.facts.page_facts import DEFAULT_DISTINGUISH, DISTINGUISH
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.page import PageReader
 from crawldedup.scope import SCOPES
-from crawldedup.stores.listing import require_index
+from crawldedup.stores.registry import require_index
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

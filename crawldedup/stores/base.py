@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self
 
 from crawldedup.search.limits import MAX_CANDIDATES, MAX_KEYS
 
@@ -220,7 +220,27 @@ class StoreInfo:
 
 
 class Store(Protocol):
-    """One index: a namespace of a store. Methods raise `StoreError` and its kin, safe to call again."""
+    """One index: a namespace of a store. Methods raise `StoreError` and its kin, and are safe to call again.
+
+    `is_persistent` is True if its indexes outlive the program.
+    """
+
+    is_persistent: ClassVar[bool]
+
+    @classmethod
+    def check_url(cls, url: str) -> None:
+        """Raise ConfigurationError unless a URL of one of its schemes is valid. Connects to nothing."""
+
+    @classmethod
+    def from_url(cls, url: str, layout: Layout) -> Self:
+        """Return the store that a URL names, not yet opened. Raises ConfigurationError."""
+
+    @classmethod
+    def namespaces(cls, url: str, wanted: str) -> list[str]:
+        """Return the names of the indexes, sorted; or only `wanted`, where looking it up is cheaper.
+
+        Writes nothing. Large servers are searched for a few seconds only. Raises StoreError.
+        """
 
     @property
     def session(self) -> CrawlSession | None:

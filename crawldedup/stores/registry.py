@@ -1,91 +1,83 @@
-"""Store URLs: which class serves which scheme. A new store is one file, one line in `_OPENERS` and one in `listing`."""
+"""Choose the store that a URL names. A new store is a class that follows `Store`, and one line in `_STORES`."""
 
 from __future__ import annotations
 
-import difflib
+import importlib
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote
 
+from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError
 from crawldedup.stores.base import shown_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from crawldedup.stores.base import Layout, Store
 
-
-def _memory(url: str, layout: Layout) -> Store:
-    from crawldedup.stores.memory.store import MemoryStore
-
-    if url != "memory://":
-        raise ConfigurationError(f"the store URL {url!r} is not valid: memory:// takes nothing behind it")
-    return MemoryStore(layout)
-
-
-def _sqlite(url: str, layout: Layout) -> Store:
-    from crawldedup.stores.sqlite.store import SqliteStore
-
-    return SqliteStore(sqlite_path(url), layout)
-
-
-def _redis(url: str, layout: Layout) -> Store:
-    from crawldedup.stores.redis.store import RedisStore
-
-    return RedisStore(url, layout)
-
-
-def _redis_cluster(url: str, layout: Layout) -> Store:
-    from crawldedup.stores.cluster.store import ClusterStore
-
-    return ClusterStore(url, layout)
-
-
-_OPENERS: Final[dict[str, Callable[[str, Layout], Store]]] = {
-    "memory": _memory,
-    "sqlite": _sqlite,
-    "redis": _redis,
-    "rediss": _redis,
-    "unix": _redis,
-    "redis+sentinel": _redis,
-    "redis+cluster": _redis_cluster,
+_STORES: Final = {
+    "memory": "memory.store:MemoryStore",
+    "sqlite": "sqlite.store:SqliteStore",
+    **dict.fromkeys(("redis", "rediss", "unix", "redis+sentinel"), "redis.store:RedisStore"),
+    "redis+cluster": "cluster.store:ClusterStore",
 }
-
-
-def sqlite_path(url: str) -> str:
-    """The path of the file that a `sqlite` URL names. Raises ConfigurationError."""
-    path = unquote(url.removeprefix("sqlite://")).removeprefix("/")
-    if not url.startswith("sqlite:///") or not path or path.endswith("/") or "\0" in path:
-        raise ConfigurationError(
-            f"the store URL {url!r} is not valid: write sqlite:///relative/path.sqlite or "
-            f"sqlite:////absolute/path.sqlite"
-        )
-    return path
-
-
-def scheme_of(url: str) -> str:
-    """What of a store URL chooses the store."""
-    return url.partition("://")[0].lower()
-
-
-def check_store_url(name: str, value: object) -> str:
-    """Return the URL of a store that can be made. Raises ConfigurationError, which begins with `name`."""
-    if not isinstance(value, str) or scheme_of(value) not in _OPENERS or "://" not in value:
-        schemes = ", ".join(f"{scheme}://" for scheme in _OPENERS)
-        shown = shown_url(value) if isinstance(value, str) else value
-        raise ConfigurationError(f"{name} is {shown!r}; it must be a URL with one of the schemes {schemes}")
-    return value
+MOST_SHOWN: Final = 20
 
 
 def make_store(url: str, layout: Layout) -> Store:
-    """The store a URL names, not yet opened. Raises ConfigurationError for a URL no store understands."""
-    if not isinstance(url, str):
-        raise ConfigurationError(f"store is {url!r}; it must be a URL as a text, as in 'sqlite:///path.sqlite'")
-    scheme = scheme_of(url)
-    opener = _OPENERS.get(scheme)
-    if opener is None or "://" not in url:
-        close = difflib.get_close_matches(scheme, _OPENERS, n=1)
-        hint = f"; did you mean {close[0]}://?" if close else "."
-        allowed = ", ".join(f"{name}://" for name in _OPENERS)
-        raise ConfigurationError(f"the store URL {shown_url(url)!r} is not known{hint} Stores: {allowed}")
-    return opener(url, layout)
+    """Return the store that a URL names, not yet opened. Raises ConfigurationError."""
+    return store_class("store", url).from_url(url, layout)
+
+
+def check_store_url(name: str, value: object) -> str:
+    """Check for the URL of a store that can be made. Raises ConfigurationError, which begins with `name`."""
+    kind = store_class(name, value)
+    url = str(value)
+    try:
+        kind.check_url(url)
+    except ConfigurationError as error:
+        message = f"{name}: {error}"
+    else:
+        return url
+    # Outside of the handler: the traceback of the cause would show the URL.
+    raise ConfigurationError(message)
+
+
+def is_persistent(url: str) -> bool:
+    """Return True if the indexes of a store outlive the program. Raises ConfigurationError."""
+    return store_class("store", url).is_persistent
+
+
+def require_index(url: str, namespace: str) -> None:
+    """Raise ConfigurationError, which names the indexes there are, unless the store holds this one.
+
+    A misspelt namespace would else be an empty index. Writes nothing. Raises StoreError if the store cannot be asked.
+    """
+    kind = store_class("store", url)
+    if not kind.is_persistent:
+        raise ConfigurationError(
+            f"an index in {shown_url(url)} ends with the program that made it: name a store that lasts, as "
+            f"sqlite:///path or redis://host"
+        )
+    names = kind.namespaces(url, namespace)
+    if namespace not in names:
+        more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
+        listed = f"there are: {', '.join(names[:MOST_SHOWN])}{more}" if names else "it holds none at all"
+        raise ConfigurationError(f"there is no index {namespace!r} in {shown_url(url)}; {listed}")
+
+
+def store_class(name: str, url: object) -> type[Store]:
+    """Return the class that serves the scheme of a URL. Raises ConfigurationError, which begins with `name`."""
+    scheme, separator, _ = url.partition("://") if isinstance(url, str) else ("", "", "")
+    path = _STORES.get(scheme.lower())
+    if path is None or not separator:
+        shown = shown_url(url) if isinstance(url, str) else url
+        allowed = ", ".join(f"{name}://" for name in _STORES)
+        raise ConfigurationError(
+            f"{name} is {shown!r}; it must be a URL with one of the schemes {allowed}{did_you_mean(scheme, _STORES)}"
+        )
+    module, _, kind = path.partition(":")
+    found: type[Store] = getattr(importlib.import_module(f"crawldedup.stores.{module}"), kind)
+    return found
+
+
+def scheme_of(url: str) -> str:
+    """Return what of a store URL chooses the store."""
+    return url.partition("://")[0].lower()

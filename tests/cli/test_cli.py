@@ -271,7 +271,7 @@ def test_looking_does_not_make_an_index(
     before = sorted(pages.iterdir())
     status, out, err = run(capsys, *command, "--store", "sqlite:///not%20there/index.sqlite")
     assert (status, out) == (2, "")
-    assert "there is no index in 'sqlite:///not%20there/index.sqlite'" in err
+    assert "there is no index 'default' in sqlite:///not%20there/index.sqlite" in err
     assert sorted(pages.iterdir()) == before
 
 

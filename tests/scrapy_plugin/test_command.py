@@ -298,7 +298,7 @@ def test_a_scope_of_sites_takes_the_site_of_the_url(
     ("settings", "message"),
     [
         ({"store": "memory://"}, "the project keeps its index in memory"),
-        ({"store": "sqlite:///missing.sqlite"}, "there is no index in 'sqlite:///missing.sqlite'"),
+        ({"store": "sqlite:///missing.sqlite"}, "sqlite:///missing.sqlite; it holds none at all"),
         ({"similarity": 9}, "CRAWLDEDUP_SIMILARITY is 9"),
         ({"similarty": 0.9}, "did you mean CRAWLDEDUP_SIMILARITY?"),
     ],

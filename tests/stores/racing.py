@@ -229,7 +229,7 @@ def offers_of(contents: Sequence[Content], copies: int) -> list[Offer]:
     reader = Deduplicator()
     offers = []
     for number, content in enumerate(contents):
-        pages = [reader.read(None, text, None) for text in content.texts]
+        pages = [reader.fingerprint(text=text) for text in content.texts]
         for copy in range(copies):
             at = copy % len(pages)
             offers.append(Offer(url_of(number, at, copy), content.texts[at], pages[at]))

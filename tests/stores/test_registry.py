@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import traceback
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.stores.base import shown_url
 from crawldedup.stores.memory.store import MemoryStore
 from crawldedup.stores.redis.store import RedisStore
-from crawldedup.stores.registry import make_store
+from crawldedup.stores.registry import check_store_url, is_persistent, make_store
 from crawldedup.stores.sqlite.store import SqliteStore
 from tests.stores.pages import LAYOUT
 
@@ -36,20 +37,23 @@ def test_the_scheme_chooses_the_store_and_nothing_is_opened(
     url: str, kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    assert check_store_url("store", url) == url
     assert type(make_store(url, LAYOUT)) is kind
+    assert is_persistent(url) is (url != "memory://")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("", "not known.*memory://, sqlite://, redis://"),
-        ("localhost:6379", "not known"),
-        ("mongodb://localhost", "not known"),
-        ("redsi://localhost", "did you mean redis://"),
-        ("mongodb://user:geheim@localhost", "not known"),
-        ("mongodb://user:gehe/im@localhost", "not known"),
-        ("memory://something", "takes nothing behind it"),
+        ("", "must be a URL with one of the schemes memory://, sqlite://, redis://"),
+        ("localhost:6379", "must be a URL"),
+        ("mongodb://localhost", r"must be a URL .* redis\+cluster://$"),
+        ("redsi://localhost", "did you mean 'redis'"),
+        ("mongodb://user:geheim@localhost", "must be a URL"),
+        ("mongodb://user:gehe/im@localhost", "must be a URL"),
+        ("memory:/", "must be a URL"),
+        ("Memory://something", "takes nothing behind it"),
         ("sqlite://index.sqlite", "sqlite:///relative"),
         ("sqlite:///", "sqlite:///relative"),
         ("sqlite:///folder/", "sqlite:///relative"),
@@ -71,10 +75,17 @@ def test_the_scheme_chooses_the_store_and_nothing_is_opened(
     ],
 )
 def test_a_wrong_url_is_refused_at_once_and_shows_no_password(url: str, said: str) -> None:
-    with pytest.raises(ConfigurationError, match=said) as caught:
-        make_store(url, LAYOUT)
-    shown = "".join(traceback.format_exception_only(caught.value)) + repr(caught.value.__cause__)
-    assert "gehe" not in shown
+    for use in (lambda: make_store(url, LAYOUT), lambda: check_store_url("SETTING", url)):
+        with pytest.raises(ConfigurationError, match=said) as caught:
+            use()
+        assert "gehe" not in "".join(traceback.format_exception(caught.value))
+    assert str(caught.value).startswith("SETTING")
+
+
+@pytest.mark.parametrize("value", [None, 5, b"memory://"])
+def test_what_is_no_text_is_no_url(value: object) -> None:
+    with pytest.raises(ConfigurationError, match=f"^store is {re.escape(repr(value))}; it must be a URL"):
+        check_store_url("store", value)
 
 
 @pytest.mark.parametrize(
@@ -106,4 +117,5 @@ def test_passwords_are_not_shown(url: str, shown: str) -> None:
     ],
 )
 def test_every_documented_scheme_names_a_store(url: str) -> None:
+    assert is_persistent(check_store_url("store", url))
     make_store(url, LAYOUT).close()

@@ -27,7 +27,7 @@ from crawldedup.scrapy_plugin.policy import PagePolicy, UrlPatterns, canonical_o
 from crawldedup.scrapy_plugin.settings import DedupSettings
 from crawldedup.sources import Source
 from crawldedup.stores.base import shown_url
-from crawldedup.stores.listing import require_index
+from crawldedup.stores.registry import require_index
 from crawldedup.text.decode import tidy
 from crawldedup.text.extract import extract_page, get_extractor
 

@@ -17,7 +17,7 @@ import logging
 import threading
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 import redis
 from redis.exceptions import RedisClusterException
@@ -38,8 +38,9 @@ from crawldedup.stores.cluster.check import Check
 from crawldedup.stores.cluster.nodes import Call, Nodes, script_call
 from crawldedup.stores.cluster.protocol import PARTITIONS, prefixes, split
 from crawldedup.stores.cluster.spread import ForeignPartError, LostPartError, Spread, new_token, sound
-from crawldedup.stores.cluster.upkeep import measure, prune, records, remove_epochs
+from crawldedup.stores.cluster.upkeep import measure, namespaces, prune, records, remove_epochs
 from crawldedup.stores.process import has_exited, own_process
+from crawldedup.stores.redis.client import check_cluster_url
 from crawldedup.stores.redis.errors import replies_read, store_errors
 from crawldedup.stores.redis.health import layout_warnings
 from crawldedup.stores.redis.protocol import bytes8, crawl, loaded, packed_order, question, unpacked
@@ -62,6 +63,8 @@ _log = logging.getLogger(__name__)
 class ClusterStore:
     """One namespace of a Redis Cluster. Safe to use from several threads, processes and machines."""
 
+    is_persistent: ClassVar = True
+
     def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
         self._layout = layout
         # None lets the servers' clocks count, which the machines of a fleet share.
@@ -75,6 +78,23 @@ class ClusterStore:
         self._nodes = Nodes(url)
         self._spread = Spread(self._nodes, layout)
         self._has_warned = False
+
+    @classmethod
+    def check_url(cls, url: str) -> None:
+        """See `Store`."""
+        check_cluster_url(url)
+
+    @classmethod
+    def from_url(cls, url: str, layout: Layout) -> Self:
+        """See `Store`."""
+        return cls(url, layout)
+
+    @classmethod
+    def namespaces(cls, url: str, wanted: str) -> list[str]:
+        """See `Store`."""
+        errors = store_errors(shown_url(url), lambda: False, wanted)
+        with contextlib.closing(Nodes(url)) as nodes, errors, replies_read():
+            return namespaces(nodes, wanted)
 
     @property
     def fanout(self) -> Fanout:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.stores.base import Pruned
 from crawldedup.stores.cluster.nodes import Call, script_call
-from crawldedup.stores.redis.keys import Names, bucket_names, sample
+from crawldedup.stores.cluster.protocol import prefixes
+from crawldedup.stores.redis.keys import Names, bucket_names, heads_on, namespaces_among, sample
 from crawldedup.stores.redis.protocol import RECORDS_A_LIST, unpacked
 
 if TYPE_CHECKING:
@@ -50,9 +51,9 @@ def prune(nodes: Nodes, spread: Spread, placed: Sequence[str], retention: Retent
             yield Pruned(examined, freed)
 
 
-def records(nodes: Nodes, layout: Layout, prefixes: Sequence[str]) -> Iterator[list[Record]]:
+def records(nodes: Nodes, layout: Layout, parts: Sequence[str]) -> Iterator[list[Record]]:
     """The pages of partitions that have these prefixes, some at a time."""
-    for prefix in prefixes:
+    for prefix in parts:
         number, following = 0, 1
         while number * RECORDS_A_LIST < following:
             head = f"{prefix}m"
@@ -83,6 +84,14 @@ def remove_epochs(nodes: Nodes, over: Mapping[str, int]) -> None:
         nodes.run(batch)
 
 
+def namespaces(nodes: Nodes, wanted: str) -> list[str]:
+    """Return the names of the indexes on a cluster, or only `wanted` if any part of it is there."""
+    heads = [f"{prefix}m" for prefix in prefixes(wanted)]
+    if any(nodes.run([Call(head, ("EXISTS", head)) for head in heads])):
+        return [wanted]
+    return namespaces_among((head for node in nodes.masters() for head in heads_on(node)), partitioned=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Figures:
     """Pages, and bytes: of all, and of the permuted tables."""
@@ -97,12 +106,12 @@ def measure(
 ) -> Figures:
     """Figures of the parts of an index with these prefixes, projected from a sample of their keys."""
     pages, in_tables, others = 0, 0, 0
-    for prefixes, has_tables, has_records in ((placed, True, True), (homes, False, True), (tables, True, False)):
-        told = nodes.run([Call(f"{prefix}m", ("HGETALL", f"{prefix}m")) for prefix in prefixes])
+    for parts, has_tables, has_records in ((placed, True, True), (homes, False, True), (tables, True, False)):
+        told = nodes.run([Call(f"{prefix}m", ("HGETALL", f"{prefix}m")) for prefix in parts])
         buckets: list[Names] = []
         filters: list[Names] = []
         records: list[Names] = []
-        for prefix, flat in zip(prefixes, told, strict=True):
+        for prefix, flat in zip(parts, told, strict=True):
             head = dict(zip(flat[::2], flat[1::2], strict=True))
             part_pages, depth, split, following, oldest, epoch = (
                 int(head.get(name, 0)) for name in (b"pages", b"depth", b"split", b"next", b"oldest", b"epoch")

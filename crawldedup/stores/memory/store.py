@@ -7,11 +7,11 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 
-from crawldedup.errors import StoreFullError
+from crawldedup.errors import ConfigurationError, StoreFullError
 from crawldedup.stores.base import (
     MAX_EVICTED,
     MAX_FREED,
@@ -57,6 +57,8 @@ class MemoryStore:
     all; then the others move together.
     """
 
+    is_persistent: ClassVar = False
+
     def __init__(self, layout: Layout, *, clock: Callable[[], float] = time.time) -> None:
         self._layout = layout
         self._clock = clock
@@ -77,6 +79,23 @@ class MemoryStore:
         self._oldest = _Cursor()
         self._cursors = {self._swept, self._oldest}
         self._reset()
+
+    @classmethod
+    def check_url(cls, url: str) -> None:
+        """See `Store`."""
+        if url.partition("://")[2]:
+            raise ConfigurationError(f"the store URL {url!r} is not valid: memory:// takes nothing behind it")
+
+    @classmethod
+    def from_url(cls, url: str, layout: Layout) -> Self:
+        """See `Store`."""
+        cls.check_url(url)
+        return cls(layout)
+
+    @classmethod
+    def namespaces(cls, url: str, wanted: str) -> list[str]:  # noqa: ARG003
+        """See `Store`."""
+        return []
 
     def _reset(self) -> None:
         self._tables = [SortedKeys() for _ in self._layout.tables]

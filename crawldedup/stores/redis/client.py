@@ -18,7 +18,15 @@ from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
 from crawldedup.stores.redis.errors import UnknownServiceError, auth_error, is_transient, replies_read
-from crawldedup.stores.redis.url import TIMEOUT_SECONDS, Target, client_options, parse_url, wire_options
+from crawldedup.stores.redis.url import (
+    CLUSTER,
+    SINGLE_SERVER,
+    TIMEOUT_SECONDS,
+    Target,
+    client_options,
+    parse_url,
+    wire_options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +80,7 @@ def connect(url: str) -> Connection:
     With sentinels the master is asked for at every new connection, so a failover needs no restart.
     Raises ConfigurationError, in which no password shows.
     """
-    target = parse_url(url, "redis", "rediss", "unix", "redis+sentinel")
+    target = parse_url(url, *SINGLE_SERVER)
     if target.scheme == "redis+sentinel":
         return _sentinel_connection(target)
     main = target.client(target.hosts[0] if target.hosts else None)
@@ -83,7 +91,7 @@ def connect(url: str) -> Connection:
 
 def check_cluster_url(url: str) -> None:
     """Raise ConfigurationError, in which no password shows, unless this is a `redis+cluster` URL without mistakes."""
-    parse_url(url, "redis+cluster")
+    parse_url(url, CLUSTER)
 
 
 def connect_cluster(url: str) -> RedisCluster:
@@ -93,7 +101,7 @@ def connect_cluster(url: str) -> RedisCluster:
     slots that move; waiting for a failover is left to `retry_on_failover`.
     Raises ConfigurationError as `connect` does, and the client's own errors.
     """
-    target = parse_url(url, "redis+cluster")
+    target = parse_url(url, CLUSTER)
     return RedisCluster(
         startup_nodes=[ClusterNode(host, port) for host, port in target.hosts],  # type: ignore[no-untyped-call]
         # Of the retry the client heeds the count alone: it would use up any number before a replica takes over.

@@ -10,7 +10,7 @@ import logging
 import threading
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import redis
 from redis.exceptions import NoScriptError
@@ -21,7 +21,7 @@ from crawldedup.stores.process import has_exited, own_process
 from crawldedup.stores.redis.client import connect, retry_once
 from crawldedup.stores.redis.errors import is_transient, replies_read, store_errors
 from crawldedup.stores.redis.health import layout_warnings
-from crawldedup.stores.redis.keys import Names, bucket_names, sample
+from crawldedup.stores.redis.keys import Names, bucket_names, heads_on, namespaces_among, sample
 from crawldedup.stores.redis.protocol import (
     RECORDS_A_LIST,
     bytes8,
@@ -33,6 +33,7 @@ from crawldedup.stores.redis.protocol import (
 )
 from crawldedup.stores.redis.replies import validate_reply
 from crawldedup.stores.redis.scripts import script_text
+from crawldedup.stores.redis.url import SINGLE_SERVER, parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -52,6 +53,8 @@ _log = logging.getLogger(__name__)
 class RedisStore:
     """One namespace of a Redis server. Safe to use from several threads, processes and machines."""
 
+    is_persistent: ClassVar = True
+
     def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
         self._layout = layout
         # None lets the server's clock count, which the machines of a fleet share.
@@ -65,6 +68,25 @@ class RedisStore:
         self._client = self._connection.main
         self._script: Callable[[str], Script] = cache(lambda name: self._client.register_script(script_text(name)))
         self._has_warned = False
+
+    @classmethod
+    def check_url(cls, url: str) -> None:
+        """See `Store`."""
+        parse_url(url, *SINGLE_SERVER)
+
+    @classmethod
+    def from_url(cls, url: str, layout: Layout) -> Self:
+        """See `Store`."""
+        return cls(url, layout)
+
+    @classmethod
+    def namespaces(cls, url: str, wanted: str) -> list[str]:
+        """See `Store`."""
+        errors = store_errors(shown_url(url), lambda: False, wanted)
+        with contextlib.closing(connect(url)) as connection, errors, replies_read():
+            if connection.main.exists(f"{KEY_PREFIX}:{{{wanted}}}:m"):
+                return [wanted]
+            return namespaces_among(heads_on(connection.main))
 
     @property
     def session(self) -> CrawlSession | None:

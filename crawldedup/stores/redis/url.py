@@ -28,6 +28,8 @@ _FORMS: Final = {
     "redis+sentinel": "redis+sentinel://user:password@host:port,host:port/service/db",
     "redis+cluster": "redis+cluster://user:password@host:port,host:port",
 }
+SINGLE_SERVER: Final = ("redis", "rediss", "unix", "redis+sentinel")
+CLUSTER: Final = "redis+cluster"
 _HOST: Final = re.compile(r"(\[[^\[\]]+\]|[^\[\]:,\s/@]+)(:0*[1-9][0-9]{0,4})?")
 _YES_OR_NO: Final = (r"(?i)true|yes|1|false|no|0", "true or false")
 _NUMBER: Final = (r"[0-9]{1,9}", "a whole number")

@@ -7,8 +7,9 @@ import sqlite3
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
-from crawldedup.errors import ForeignStoreError, StoreError, StoreFullError, StoreUnavailableError
+from crawldedup.errors import ConfigurationError, ForeignStoreError, StoreError, StoreFullError, StoreUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +40,17 @@ _SCHEMA: Final = (
     ) WITHOUT ROWID
     """,
 )
+
+
+def path_of(url: str) -> str:
+    """Return the path of the file that a `sqlite` URL names. Raises ConfigurationError."""
+    path = unquote(url.partition("://")[2]).removeprefix("/")
+    if "///" not in url or not path or path.endswith("/") or "\0" in path:
+        raise ConfigurationError(
+            f"the store URL {url!r} is not valid: write sqlite:///relative/path.sqlite or "
+            f"sqlite:////absolute/path.sqlite"
+        )
+    return path
 
 
 def connect(path: str) -> sqlite3.Connection:

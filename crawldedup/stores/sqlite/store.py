@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from crawldedup.errors import ProfileMismatchError, StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.stores.base import (
@@ -26,7 +26,15 @@ from crawldedup.stores.base import (
 )
 from crawldedup.stores.candidates import accepted
 from crawldedup.stores.packed_keys import MAX_PAGES
-from crawldedup.stores.sqlite.database import IN_MEMORY, connect, errors_of, holds_anything, transaction
+from crawldedup.stores.sqlite.database import (
+    IN_MEMORY,
+    connect,
+    errors_of,
+    holds_anything,
+    namespaces_in,
+    path_of,
+    transaction,
+)
 from crawldedup.stores.sqlite.index import BYTES_PER_KEY, CLEARED, SqliteIndex, create_tables, drop_tables
 from crawldedup.stores.sqlite.leases import has_others, join_crawl, leave_crawl, renew_lease
 
@@ -43,6 +51,8 @@ _PAGES_A_TRANSACTION: Final = 1000
 class SqliteStore:
     """One namespace of a SQLite file. Safe to use from several threads and several processes."""
 
+    is_persistent: ClassVar = True
+
     def __init__(self, path: str, layout: Layout, *, clock: Callable[[], float] = time.time) -> None:
         self._path = path
         self._layout = layout
@@ -52,6 +62,23 @@ class SqliteStore:
         self._is_absent = False
         self._session = NO_SESSION
         self._index = SqliteIndex(0, layout)
+
+    @classmethod
+    def check_url(cls, url: str) -> None:
+        """See `Store`."""
+        path_of(url)
+
+    @classmethod
+    def from_url(cls, url: str, layout: Layout) -> Self:
+        """See `Store`."""
+        return cls(path_of(url), layout)
+
+    @classmethod
+    def namespaces(cls, url: str, wanted: str) -> list[str]:  # noqa: ARG003
+        """See `Store`."""
+        path = path_of(url)
+        with errors_of(path):
+            return namespaces_in(path) if holds_anything(path) else []
 
     @property
     def session(self) -> CrawlSession | None:

@@ -6,8 +6,6 @@ import pytest
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.stores.redis.url import parse_url
-from crawldedup.stores.registry import make_store
-from tests.stores.pages import LAYOUT
 from tests.stores.redis.documentation import passage_behind
 
 PLACES = {
@@ -82,16 +80,3 @@ def test_an_option_of_tls_says_what_it_needs(url: str, needed: str) -> None:
 @pytest.mark.parametrize("label", ["exa..mple", f"{'a' * 64}.com"])
 def test_a_name_that_no_host_can_have_is_refused(label: str) -> None:
     assert "is not valid: write redis://user" in refusal(f"redis://{label}/0")
-
-
-@pytest.mark.parametrize(
-    ("url", "said"),
-    [
-        ("mongodb://localhost", "the store URL 'mongodb://localhost' is not known. Stores: memory://, sqlite://, "),
-        ("redsi://host", "the store URL 'redsi://host' is not known; did you mean redis://? Stores: memory://, "),
-    ],
-)
-def test_what_is_no_store_is_told_the_stores_in_sentences(url: str, said: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        make_store(url, LAYOUT)
-    assert str(caught.value).startswith(said)

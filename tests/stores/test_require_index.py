@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from crawldedup.errors import ConfigurationError, StoreError, StoreUnavailableError
-from crawldedup.stores import listing
-from crawldedup.stores.listing import require_index
-from crawldedup.stores.registry import make_store
+from crawldedup.stores import registry
+from crawldedup.stores.redis import keys
+from crawldedup.stores.registry import make_store, require_index
 from tests.servers import free_port
 from tests.stores.backends import redis_contents
 from tests.stores.pages import LAYOUT, query, random_page
@@ -74,7 +74,7 @@ def test_keys_of_others_are_no_indexes(redis_server: RedisServer) -> None:
 
 
 def test_many_indexes_are_not_all_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "MOST_SHOWN", 2)
+    monkeypatch.setattr(registry, "MOST_SHOWN", 2)
     url = f"sqlite:///{tmp_path}/index.sqlite"
     begin(url, "c", "a", "b")
     with pytest.raises(ConfigurationError, match=r"there are: a, b and 1 more$"):
@@ -85,7 +85,7 @@ def test_no_more_time_is_spent_on_names_than_there_is(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(redis_server.url, "news")
-    monkeypatch.setattr(listing, "SCAN_SECONDS", 0)
+    monkeypatch.setattr(keys, "SCAN_SECONDS", 0)
     require_index(redis_server.url, "news")
     with pytest.raises(ConfigurationError, match="there is no index 'nwes'"):
         require_index(redis_server.url, "nwes")
