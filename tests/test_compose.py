@@ -1,13 +1,28 @@
-"""docker-compose.yml: what its users rely on. (It is valid against the compose specification's schema, which is
-not part of this repository.)"""
+"""docker-compose.yml is valid, and does what its users rely on."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import yaml
 
-COMPOSE = yaml.safe_load((Path(__file__).parent.parent / "docker-compose.yml").read_text())
+from crawldedup.cli.main import _parser
+
+FILE = Path(__file__).parent.parent / "docker-compose.yml"
+COMPOSE = yaml.safe_load(FILE.read_text())
+
+
+def test_it_follows_the_compose_specification() -> None:
+    # The package has the specification's schema.
+    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(FILE)]
+    done = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_crawl_is_a_command_of_ours() -> None:
+    assert _parser().parse_args(COMPOSE["services"]["crawl"]["command"]).run
 
 
 def test_the_crawl_waits_for_a_healthy_redis() -> None:
