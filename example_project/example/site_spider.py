@@ -1,4 +1,4 @@
-"""What the spiders here have in common: where they begin, and that they stay on that host."""
+"""The common part of the spiders: where they begin, and that they stay on that host."""
 
 from urllib.parse import urlsplit
 
@@ -7,7 +7,7 @@ from scrapy.linkextractors import LinkExtractor
 
 
 class SiteSpider(scrapy.Spider):
-    """Begins at the URL of `-a start=URL`, or at `first_path` of the site in the settings."""
+    """Start at the URL of `-a start=URL`, or at `first_path` of the site in the settings."""
 
     first_path = ""
     links = LinkExtractor()

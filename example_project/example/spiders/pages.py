@@ -1,4 +1,4 @@
-"""A spider that visits every page of a site. It contains nothing about duplicates: they never reach it."""
+"""A spider that visits every page of a site. It has no code for duplicates: they never reach it."""
 
 from contextlib import ExitStack
 
@@ -20,7 +20,7 @@ class PagesSpider(SiteSpider):
     def first_urls(self):
         if not self.directory:
             return super().first_urls()
-        # A directory of HTML files is served on this machine, and crawled like any other site.
+        # Serve a directory of HTML files on this machine, and crawl it like any other site.
         site = FolderSite(self.directory)
         base_url = self.servers.enter_context(serving(site))
         return [base_url + path for path in site.start_paths]

@@ -1,7 +1,7 @@
-"""A shop: products share their descriptions, and one product hangs in many lists under many URLs.
+"""A shop: products share their descriptions, and one product has many URLs.
 
-Products are told apart by name, price and specification, however alike their pages read. What is the same product
-again, at a URL with a campaign or a sort order in it, yields no item; its links are followed all the same.
+Products that differ in name, price or specification stay apart, however alike their pages read. The same product at
+another URL, with a campaign or a sort order in it, yields no item; its links are followed.
 """
 
 from scrapy.linkextractors import LinkExtractor
@@ -17,8 +17,8 @@ class ShopSpider(SiteSpider):
     }
     first_path = "shop/"
     links = LinkExtractor(allow=r"/shop/")
-    # In the demo site's shop every article has one URL. So its newsletters come along, which link to some of them as
-    # newsletters do. Where a shop of your own begins, -a start=URL says.
+    # In the demo site's shop every product has one URL. The links of its newsletters add further ones, with campaigns.
+    # For a shop of your own, give -a start=URL.
     newsletters = [
         f"shop/{category}/1/?utm_source=newsletter&utm_content={week}"
         for category in ("lanterns", "ropes", "notebooks", "teas")

@@ -1,11 +1,11 @@
-"""A site that is visited again and again: of every visit, only what is new or has changed.
+"""A site that is crawled again and again: each crawl yields what is new or has changed.
 
-The index outlives the crawl. Unchanged pages are fetched, and their links are followed, but they yield nothing.
+The index outlives the crawl. Unchanged pages are fetched and their links are followed, but they yield no items.
 """
 
 import scrapy
 
-from crawldedup.scrapy_plugin.items.verdict_fields import add_verdict
+from crawldedup import add_verdict
 from example.site_spider import SiteSpider
 
 
@@ -15,7 +15,7 @@ class UpdatesSpider(SiteSpider):
         "CRAWLDEDUP_STORE": "sqlite:///.scrapy/updates.sqlite",
         "CRAWLDEDUP_ACTION": "drop-items",
         "CRAWLDEDUP_REVISIT": "drop",
-        # Pages that were not seen for so long are gone; if they come back, they are news.
+        # Forget pages that were not seen for this long.
         "CRAWLDEDUP_TTL": "90d",
     }
 
@@ -23,6 +23,6 @@ class UpdatesSpider(SiteSpider):
         if not isinstance(response, scrapy.http.HtmlResponse):
             return
         item = {"url": response.url, "title": response.css("title::text").get("").strip()}
-        # "new", or "revisit" for a page that has changed.
+        # The field is "new", or "revisit" for a page that has changed.
         yield add_verdict(item, response, {"kind": "news"})
         yield from self.requests_to_links(response)
