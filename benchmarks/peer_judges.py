@@ -1,4 +1,4 @@
-"""Other packages as judges of near duplicates, each used as its documentation says, at thresholds a user would try.
+"""Other packages as detectors of near duplicates, each used as its documentation says, at thresholds a user would try.
 
 Where a package leaves the words to its user (datasketch, rensa, simhash-pybind, gaoya with an analyzer of one's own),
 it is given the very shingles by which similarity is defined here: no peer can do better with others. Where it has ideas
@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import peers
-from crawldedup.evaluation import Judge, Judgement, words
+from crawldedup.evaluation import Detection, Detector, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,10 +46,10 @@ SHINGLE = 3
 
 @dataclass(frozen=True)
 class Candidate:
-    """A judge to be made when its turn comes, or the reason why it cannot be."""
+    """A detector to be made when its turn comes, or the reason why it cannot be."""
 
     name: str
-    make: Callable[[], Judge] | None
+    make: Callable[[], Detector] | None
     missing: str = ""
 
 
@@ -73,23 +73,25 @@ def peer_candidates() -> Iterator[Candidate]:
     yield from _text_dedup()
 
 
-def _candidates(package: str, peer: peers.Peer | None, judges: dict[str, Callable[..., Judge]]) -> Iterator[Candidate]:
+def _candidates(
+    package: str, peer: peers.Peer | None, detectors: dict[str, Callable[..., Detector]]
+) -> Iterator[Candidate]:
     if peer is None:
         yield Candidate(package, None, f"{package} is not installed: {peers.how_to_install(package)}")
         return
-    for settings, make in judges.items():
+    for settings, make in detectors.items():
         name = f"{package} {peer.version} {settings}"
         yield Candidate(name, partial(make, name, peer.module))
 
 
 class _Named:
-    """What the judges share: a name, and kept pages counted."""
+    """What the detectors share: a name, and kept pages counted."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.kept = 0
 
-    def bytes_a_page(self) -> float | None:
+    def bytes_per_page(self) -> float | None:
         return None
 
     def pickled(self, index: object) -> float | None:
@@ -105,16 +107,16 @@ class Simhash1e0ng(_Named):
         logging.getLogger("simhash").setLevel(logging.ERROR)
         self._index = module.SimhashIndex([], k=3)
 
-    def judge(self, url: str, text: str) -> Judgement:
+    def check(self, url: str, text: str) -> Detection:
         value = self._module.Simhash(character_shingles(text))
         near = self._index.get_near_dups(value)
         if near:
-            return Judgement(True, near[0])
+            return Detection(True, near[0])
         self._index.add(url, value)
         self.kept += 1
-        return Judgement(False)
+        return Detection(False)
 
-    def bytes_a_page(self) -> float | None:
+    def bytes_per_page(self) -> float | None:
         return self.pickled(dict(self._index.bucket))
 
 
@@ -126,16 +128,16 @@ class KeptHashes(_Named):
         self._fingerprint, self._alike = fingerprint, alike
         self._index: dict[str, Any] = {}
 
-    def judge(self, url: str, text: str) -> Judgement:
+    def check(self, url: str, text: str) -> Detection:
         own = self._fingerprint(text)
         for compared, (original, other) in enumerate(self._index.items(), 1):
             if self._alike(own, other):
-                return Judgement(True, original, candidates=compared)
+                return Detection(True, original, candidates=compared)
         self._index[url] = own
         self.kept += 1
-        return Judgement(False, candidates=self.kept - 1)
+        return Detection(False, candidates=self.kept - 1)
 
-    def bytes_a_page(self) -> float | None:
+    def bytes_per_page(self) -> float | None:
         return self.pickled(self._index)
 
 
@@ -145,13 +147,13 @@ class GaoyaIndex(_Named):
         self._index = index
         self._urls: list[str] = []
 
-    def judge(self, url: str, text: str) -> Judgement:
+    def check(self, url: str, text: str) -> Detection:
         near = self._index.query(text)
         if near:
-            return Judgement(True, self._urls[near[0]])
+            return Detection(True, self._urls[near[0]])
         self._index.insert_document(len(self._urls), text)
         self._urls.append(url)
-        return Judgement(False)
+        return Detection(False)
 
 
 class DatasketchLSH(_Named):
@@ -161,7 +163,7 @@ class DatasketchLSH(_Named):
         self._lsh = module.MinHashLSH(threshold=threshold, num_perm=PERMUTATIONS)
         self._minhashes: dict[str, Any] = {}
 
-    def judge(self, url: str, text: str) -> Judgement:
+    def check(self, url: str, text: str) -> Detection:
         minhash = self._module.MinHash(num_perm=PERMUTATIONS)
         minhash.update_batch([shingle.encode("utf-8", "replace") for shingle in word_shingles(text)])
         found = self._lsh.query(minhash)
@@ -174,14 +176,14 @@ class DatasketchLSH(_Named):
             if similarity < self._verified:
                 best = None
         if best is not None:
-            return Judgement(True, best, similarity, candidates=len(found))
+            return Detection(True, best, similarity, candidates=len(found))
         self._lsh.insert(url, minhash)
         self.kept += 1
         if self._verified is not None:
             self._minhashes[url] = minhash
-        return Judgement(False, candidates=len(found))
+        return Detection(False, candidates=len(found))
 
-    def bytes_a_page(self) -> float | None:
+    def bytes_per_page(self) -> float | None:
         return self.pickled((self._lsh, self._minhashes))
 
 
@@ -191,10 +193,10 @@ class RensaDeduplicator(_Named):
         self._module = module
         self._dedup = module.RMinHashDeduplicator(threshold=threshold, num_perm=PERMUTATIONS, use_lsh=True)
 
-    def judge(self, url: str, text: str) -> Judgement:
+    def check(self, url: str, text: str) -> Detection:
         minhash = self._module.RMinHash(num_perm=PERMUTATIONS, seed=42)
         minhash.update(word_shingles(text))
-        return Judgement(not self._dedup.add(url, minhash))
+        return Detection(not self._dedup.add(url, minhash))
 
 
 class RensaLSH(_Named):
@@ -206,15 +208,15 @@ class RensaLSH(_Named):
         self._lsh = module.RMinHashLSH(threshold=threshold, num_perm=PERMUTATIONS, num_bands=self.BANDS)
         self._urls: list[str] = []
 
-    def judge(self, url: str, text: str) -> Judgement:
+    def check(self, url: str, text: str) -> Detection:
         minhash = self._module.RMinHash(num_perm=PERMUTATIONS, seed=42)
         minhash.update(word_shingles(text))
         found = self._lsh.query(minhash)
         if found:
-            return Judgement(True, self._urls[found[0]], candidates=len(found))
+            return Detection(True, self._urls[found[0]], candidates=len(found))
         self._lsh.insert(len(self._urls), minhash)
         self._urls.append(url)
-        return Judgement(False, candidates=0)
+        return Detection(False, candidates=0)
 
 
 class TextDedupMinHash(_Named):
@@ -245,17 +247,17 @@ class TextDedupMinHash(_Named):
         self._column = module.SIGNATURE_COLUMN
         self._tables: list[dict[bytes, str]] = [{} for _ in range(bands)]
 
-    def judge(self, url: str, text: str) -> Judgement:
+    def check(self, url: str, text: str) -> Detection:
         bands = self._embed(text)[self._column]
         for table, band in zip(self._tables, bands, strict=True):
             if band in table:
-                return Judgement(True, table[band])
+                return Detection(True, table[band])
         for table, band in zip(self._tables, bands, strict=True):
             table[band] = url
         self.kept += 1
-        return Judgement(False)
+        return Detection(False)
 
-    def bytes_a_page(self) -> float | None:
+    def bytes_per_page(self) -> float | None:
         return self.pickled(self._tables)
 
 
@@ -272,7 +274,7 @@ class TextDedupSimHash(_Named):
         )
         self._tables: dict[Any, list[tuple[Any, str]]] = defaultdict(list)
 
-    def judge(self, url: str, text: str) -> Judgement:
+    def check(self, url: str, text: str) -> Detection:
         embedded = self._embed(text)
         keys, signature = embedded[self._module.KEY_COLUMN], embedded[self._module.SIGNATURE_COLUMN]
         compared = 0
@@ -281,11 +283,11 @@ class TextDedupSimHash(_Named):
             for other, original in self._tables.get(key, ()):
                 compared += 1
                 if self._module._hamming_distance(own, other) <= self._distance:
-                    return Judgement(True, original, candidates=compared)
+                    return Detection(True, original, candidates=compared)
         for key in keys:
             self._tables[key].append((own, url))
         self.kept += 1
-        return Judgement(False, candidates=compared)
+        return Detection(False, candidates=compared)
 
 
 def _simhash_1e0ng() -> Iterator[Candidate]:
@@ -293,7 +295,7 @@ def _simhash_1e0ng() -> Iterator[Candidate]:
 
 
 def _simhash_pybind() -> Iterator[Candidate]:
-    def make(name: str, module: Any) -> Judge:
+    def make(name: str, module: Any) -> Detector:
         def fingerprint(text: str) -> int:
             shingles = word_shingles(text)
             return module.compute([module.unsigned_hash(shingle.encode("utf-8", "replace")) for shingle in shingles])
@@ -304,59 +306,59 @@ def _simhash_pybind() -> Iterator[Candidate]:
 
 
 def _gaoya() -> Iterator[Candidate]:
-    def simhash(name: str, _: Any, *, bits: int) -> Judge:
+    def simhash(name: str, _: Any, *, bits: int) -> Detector:
         from gaoya.simhash import SimHashStringIndex
 
         return GaoyaIndex(name, SimHashStringIndex(hash_size=bits, lowercase=True))
 
-    def minhash(name: str, _: Any, *, threshold: float) -> Judge:
+    def minhash(name: str, _: Any, *, threshold: float) -> Detector:
         from gaoya.minhash import MinHashStringIndex
 
         bands = {"num_bands": None, "band_size": None, "num_hashes": PERMUTATIONS}
         return GaoyaIndex(name, MinHashStringIndex(jaccard_threshold=threshold, analyzer=word_shingles, **bands))
 
-    judges: dict[str, Callable[..., Judge]] = {
+    detectors: dict[str, Callable[..., Detector]] = {
         f"SimHash {bits} bits, k=5": partial(simhash, bits=bits) for bits in (64, 128)
     }
-    judges |= {f"MinHash {threshold:g}": partial(minhash, threshold=threshold) for threshold in (0.8, 0.9)}
-    yield from _candidates("gaoya", peers.load("gaoya", "gaoya"), judges)
+    detectors |= {f"MinHash {threshold:g}": partial(minhash, threshold=threshold) for threshold in (0.8, 0.9)}
+    yield from _candidates("gaoya", peers.load("gaoya", "gaoya"), detectors)
 
 
 def _datasketch() -> Iterator[Candidate]:
-    judges: dict[str, Callable[..., Judge]] = {
+    detectors: dict[str, Callable[..., Detector]] = {
         f"MinHashLSH {threshold:g}": partial(DatasketchLSH, threshold=threshold) for threshold in (0.8, 0.9)
     }
-    judges["MinHashLSH .8, verified at .8"] = partial(DatasketchLSH, threshold=0.8, verified=0.8)
-    judges["MinHashLSH .8, verified at .9"] = partial(DatasketchLSH, threshold=0.8, verified=0.9)
-    yield from _candidates("datasketch", peers.load("datasketch", "datasketch"), judges)
+    detectors["MinHashLSH .8, verified at .8"] = partial(DatasketchLSH, threshold=0.8, verified=0.8)
+    detectors["MinHashLSH .8, verified at .9"] = partial(DatasketchLSH, threshold=0.8, verified=0.9)
+    yield from _candidates("datasketch", peers.load("datasketch", "datasketch"), detectors)
 
 
 def _rensa() -> Iterator[Candidate]:
-    judges: dict[str, Callable[..., Judge]] = {
+    detectors: dict[str, Callable[..., Detector]] = {
         f"RMinHashDeduplicator {threshold:g}": partial(RensaDeduplicator, threshold=threshold)
         for threshold in (0.8, 0.9)
     }
-    judges[f"RMinHashLSH, {RensaLSH.BANDS} bands"] = partial(RensaLSH, threshold=0.9)
-    yield from _candidates("rensa", peers.load("rensa", "rensa"), judges)
+    detectors[f"RMinHashLSH, {RensaLSH.BANDS} bands"] = partial(RensaLSH, threshold=0.9)
+    yield from _candidates("rensa", peers.load("rensa", "rensa"), detectors)
 
 
 def _trafilatura() -> Iterator[Candidate]:
-    def make(name: str, _: Any, *, threshold: float) -> Judge:
+    def make(name: str, _: Any, *, threshold: float) -> Detector:
         from trafilatura.deduplication import Simhash
 
         return KeptHashes(name, Simhash, lambda own, other: own.similarity(other) >= threshold)
 
-    judges = {f"Simhash, {threshold:g}": partial(make, threshold=threshold) for threshold in (0.95, 0.9)}
-    yield from _candidates("trafilatura", peers.load("trafilatura", "trafilatura"), judges)
+    detectors = {f"Simhash, {threshold:g}": partial(make, threshold=threshold) for threshold in (0.95, 0.9)}
+    yield from _candidates("trafilatura", peers.load("trafilatura", "trafilatura"), detectors)
 
 
 def _text_dedup() -> Iterator[Candidate]:
     minhash = peers.load("text-dedup", "text_dedup.minhash")
-    judges: dict[str, Callable[..., Judge]] = {
+    detectors: dict[str, Callable[..., Detector]] = {
         "MinHash .7 of 5-grams (defaults)": partial(TextDedupMinHash, threshold=0.7, ngram=5),
         "MinHash .9 of 3-grams": partial(TextDedupMinHash, threshold=0.9, ngram=3),
     }
-    yield from _candidates("text-dedup", minhash, judges)
+    yield from _candidates("text-dedup", minhash, detectors)
     simhash = peers.load("text-dedup", "text_dedup.simhash")
     if simhash:
         yield from _candidates("text-dedup", simhash, {"SimHash, k=3 (defaults)": TextDedupSimHash})

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.peer_judges import Candidate, peer_candidates
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
-from crawldedup.evaluation import DeduplicatorJudge
+from crawldedup.evaluation import MethodDetector
 from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
 from crawldedup.evaluation.plot import check_plot_path
 from crawldedup.evaluation.quality import measure_quality
@@ -39,7 +39,7 @@ from crawldedup.evaluation.quality import measure_quality
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crawldedup.evaluation import Judge
+    from crawldedup.evaluation import Detector
 
 # Method and weighting.
 OURS = (
@@ -61,7 +61,7 @@ OURS = (
 
 def our_candidates(similarity: float, recall: float) -> Iterator[Candidate]:
     for method, weighting in OURS:
-        make = partial(DeduplicatorJudge, method, weighting, similarity=similarity, recall=recall)
+        make = partial(MethodDetector, method, weighting, similarity=similarity, recall=recall)
         try:
             name = make().name
         except MissingDependencyError as error:
@@ -105,10 +105,10 @@ def measure(options: argparse.Namespace, out: Console, err: Console) -> None:
     ]
     for number, corpus in enumerate(options.corpus, 1):
         # Made one after the other: the index of one is gone when the next begins.
-        judges: Iterator[Judge] = (candidate.make() for candidate in chosen if candidate.make is not None)
+        detectors: Iterator[Detector] = (candidate.make() for candidate in chosen if candidate.make is not None)
         absent = [candidate.missing for candidate in chosen if candidate.make is None]
         measured = measure_quality(
-            corpus, judges, err, similarity=options.similarity, limit=options.limit, absent=absent
+            corpus, detectors, err, similarity=options.similarity, limit=options.limit, absent=absent
         )
         plot = options.plot
         if plot is not None and len(options.corpus) > 1:

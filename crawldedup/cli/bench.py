@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.evaluation.judges import DeduplicatorJudge
+from crawldedup.evaluation.detectors import MethodDetector
 from crawldedup.evaluation.methods.spec import DEFAULT_METHOD
 from crawldedup.evaluation.plot import check_plot_path
 from crawldedup.evaluation.quality import measure_quality
@@ -23,8 +23,8 @@ def quality(options: Namespace, out: Console, err: Console) -> int:
     if options.plot is not None:
         check_plot_path(options.plot)
     # Before the corpus is read, so that a misspelt method is reported at once.
-    judges = [
-        DeduplicatorJudge(
+    detectors = [
+        MethodDetector(
             method,
             options.weighting,
             similarity=options.similarity,
@@ -35,7 +35,7 @@ def quality(options: Namespace, out: Console, err: Console) -> int:
     ]
     measured = measure_quality(
         options.source,
-        judges,
+        detectors,
         err,
         similarity=options.similarity,
         extractor=options.extractor,

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.evaluation.judges import EXPECTED_PAGES
+from crawldedup.evaluation.detectors import EXPECTED_PAGES
 from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, METHODS
 from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
 from crawldedup.facts.page_facts import DEFAULT_DISTINGUISH, DISTINGUISH

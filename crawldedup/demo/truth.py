@@ -10,7 +10,7 @@ import numpy as np
 from crawldedup.demo.result import Band, Truth
 from crawldedup.evaluation.bands import bands_of
 from crawldedup.evaluation.exact import LOWEST
-from crawldedup.evaluation.truth import compare_all
+from crawldedup.evaluation.ground_truth import compare_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ def assess(pages: Sequence[JudgedPage], *, similarity: float) -> Truth:
         # Nothing below LOWEST is known, so a tolerance cannot reach further down.
         dropped_similar=int((dropped & (best >= max(similarity - _TOLERANCE, LOWEST))).sum()),
         bands=tuple(
-            Band(low=band.low, high=band.high, pages=band.tally.pages, dropped=band.tally.flagged)
+            Band(low=band.low, high=band.high, pages=band.counts.pages, dropped=band.counts.flagged)
             for band in bands_of(best[has_words], dropped[has_words])
         ),
         missed=tuple(page.url for page, lost in zip(pages, is_duplicate & ~dropped, strict=True) if lost),

@@ -1,4 +1,4 @@
-"""A collection of pages to measure on: URLs and the texts that are fingerprinted."""
+"""A corpus: the pages of a collection, with their URLs and main texts, to measure methods on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A page of a corpus; `text` is its main text."""
+    """A page of a corpus. `text` is its main text."""
 
     url: str
     text: str
@@ -30,10 +30,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Pages in the order in which a crawl would bring them.
+    """Pages in the order of a crawl.
 
-    `unreadable` counts pages without a text, `repeated` pages whose URL came before: those are
-    revisits, and no page is its own duplicate.
+    `unreadable` counts pages without a text. `repeated` counts pages with the URL of an earlier one: these are
+    revisits, not duplicates.
     """
 
     name: str
@@ -49,10 +49,10 @@ def read_corpus(
     limit: int | None = None,
     on_page: Callable[[], None] = lambda: None,
 ) -> Corpus:
-    """The pages of a folder, a file of JSON lines or a web archive; of HTML, the main text that `extractor` finds.
+    """Read the pages of a folder, a file of JSON lines or a web archive. `extractor` finds the main text of HTML.
 
-    `limit` takes only so many pages, `on_page` is called for each page that was read. Raises
-    ConfigurationError as `crawldedup.sources.sources` does, and for a source without a readable page.
+    `limit` is the number of pages to read, at most. `on_page` is called for each page. Raises ConfigurationError as
+    `crawldedup.sources.sources` does, and for a source without a readable page.
     """
     extract = get_extractor(extractor)
     documents: dict[str, Document] = {}

@@ -1,7 +1,7 @@
-"""The exact similarity of texts: the yardstick that every method is held against.
+"""The exact similarity of texts, which every method is compared with.
 
 Similarity is the Jaccard coefficient of the sets of word 3-shingles. The words here are defined apart from
-those of `crawldedup.text`, and more simply, so that no method is judged by its own ideas.
+those of `crawldedup.text`, and more simply, so that no method is measured by its own definitions.
 
 `similar_pairs` finds every pair from `LOWEST` on. It rests on the prefix filter (Chaudhuri, Ganti & Kaushik, ICDE
 2006; Bayardo, Ma & Srikant, WWW 2007): order all shingles from rare to common; two sets x and y with
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SHINGLE_WORDS: Final = 3
 LOWEST: Final = 0.5
-"""Similarities below this are not told apart: they count as 0."""
+"""Similarities below this count as 0."""
 
 _CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(f"[{_CJK}]|[^\\W{_CJK}]+")
@@ -37,12 +37,12 @@ _WORD_BITS: Final = 21
 
 
 def words(text: str) -> list[str]:
-    r"""NFKC, case-folded runs of ``\w``; every Han, Hiragana and Katakana character is a word of its own."""
+    r"""Return case-folded runs of ``\w`` in NFKC; every Han, Hiragana and Katakana character is a word of its own."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 def shingles(text: str) -> set[tuple[str, ...]]:
-    """The set of 3-shingles; a text of one or two words has a single shingle, an empty one has none."""
+    """Return the set of 3-shingles; a text of one or two words has a single shingle, an empty one has none."""
     found = words(text)
     if not found:
         return set()
@@ -51,20 +51,20 @@ def shingles(text: str) -> set[tuple[str, ...]]:
 
 
 def jaccard(text: str, other: str) -> float:
-    """Exact similarity of two texts. Two texts without a word have nothing in common: 0."""
+    """Return the exact similarity of two texts; 0 for two texts without a word."""
     first, second = shingles(text), shingles(other)
     union = len(first | second)
     return len(first & second) / union if union else 0.0
 
 
 def numbered_shingles(texts: Iterable[Sequence[str]]) -> Iterator[Ids]:
-    """The shingle sets of texts that are given as lists of words: sorted integers, the same for the same shingle.
+    """Yield the shingle sets of texts, given as lists of words: sorted integers, equal for equal shingles.
 
     Raises ConfigurationError for a collection of more than two million different words.
     """
     numbers: dict[str, int] = {}
     for text in texts:
-        # 0 is left free, to fill up texts of fewer than three words.
+        # 0 fills up texts of fewer than three words.
         ids = [numbers.setdefault(word, len(numbers) + 1) for word in text]
         if ids:
             ids += [0] * (SHINGLE_WORDS - len(ids))
@@ -80,7 +80,7 @@ def _packed(ids: Ids) -> Ids:
     if not len(ids):
         return ids
     packed = np.unique(ids[:-2] << 2 * _WORD_BITS | ids[1:-1] << _WORD_BITS | ids[2:])
-    # What np.unique gives may be a view of an array as long as the text.
+    # np.unique may return a view of an array as long as the text.
     return packed.copy()
 
 
@@ -94,13 +94,13 @@ class SimilarPairs:
 
 
 def similar_pairs(sets: Sequence[Ids], on_set: Callable[[], None] = lambda: None) -> SimilarPairs:
-    """Every pair of sets with a Jaccard similarity of at least `LOWEST`; empty sets resemble nothing.
+    """Find every pair of sets with a Jaccard similarity of at least `LOWEST`; empty sets are similar to nothing.
 
-    `sets` are sorted and without repetition. `on_set` is called once for each of them, to show progress.
+    `sets` are sorted and without repetition. `on_set` is called once for each set, to show progress.
     """
     ranked, shared_from = _ranked(sets)
     sizes = np.array([len(ranks) for ranks in sets], np.int64)
-    # By size, so that the sets that are too small for a set stand together at the start of every list.
+    # By size: the sets that are too small for a given set come first in every list.
     order = np.argsort(sizes, kind="stable")
     by_size = sizes[order]
     prefixes = [_prefix(ranked[number], shared_from) for number in order.tolist()]
@@ -131,7 +131,7 @@ def similar_pairs(sets: Sequence[Ids], on_set: Callable[[], None] = lambda: None
 
 
 def _ranked(sets: Sequence[Ids]) -> tuple[list[Ids], int]:
-    """The sets as sorted ranks of their elements, 0 the rarest, and the first rank that several sets share."""
+    """Return the sets as sorted ranks of their elements, 0 the rarest, and the first rank that several sets share."""
     if not sets:
         return [], 0
     distinct, inverse, counts = np.unique(np.concatenate(sets), return_inverse=True, return_counts=True)
@@ -142,13 +142,13 @@ def _ranked(sets: Sequence[Ids]) -> tuple[list[Ids], int]:
 
 
 def _prefix(ranks: Ids, shared_from: int) -> Ids:
-    # An element of one set only cannot lead to another.
+    # An element that no other set has leads nowhere.
     prefix = ranks[: len(ranks) - math.ceil(LOWEST * len(ranks)) + 1]
     return prefix[prefix >= shared_from]
 
 
 def _inverted(prefixes: Sequence[Ids]) -> tuple[Ids, Ids]:
-    """The sets by element: those with element e in their prefix are ``holders[starts[e]:starts[e + 1]]``, ascending."""
+    """Return the sets by element: ``holders[starts[e]:starts[e + 1]]`` have element e in their prefix, ascending."""
     owners = np.repeat(np.arange(len(prefixes)), [len(prefix) for prefix in prefixes])
     elements = np.concatenate([np.empty(0, np.int64), *prefixes])
     order = np.argsort(elements, kind="stable")

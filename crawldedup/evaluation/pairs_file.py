@@ -1,4 +1,4 @@
-"""A truth that was computed elsewhere: JSON lines of pairs, {"a": url, "b": url, "j3": similarity}."""
+"""Ground truth computed elsewhere: JSON lines of pairs, {"a": url, "b": url, "j3": similarity}."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import numpy as np
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.evaluation.exact import LOWEST, SimilarPairs, words
-from crawldedup.evaluation.truth import from_pairs
+from crawldedup.evaluation.ground_truth import from_pairs
 from crawldedup.sources import lines_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from crawldedup.evaluation.corpus import Corpus
-    from crawldedup.evaluation.truth import Truth
+    from crawldedup.evaluation.ground_truth import GroundTruth
 
 
-def read_truth(path: Path, corpus: Corpus) -> Truth:
-    """The truth of a corpus from a file that lists every pair of it from `LOWEST` on; it may be compressed.
+def read_ground_truth(path: Path, corpus: Corpus) -> GroundTruth:
+    """Read the ground truth of a corpus from a file, maybe compressed, of all its pairs from `LOWEST` on.
 
-    `j3` is the exact Jaccard similarity of the sets of word 3-shingles. Pairs with a page that is not in the
-    corpus are left out: it may be a part of what was compared. Raises ConfigurationError for a file of another
-    form, and for one that has no pair of this corpus.
+    `j3` is the exact Jaccard similarity of the sets of word 3-shingles. Pairs with a page outside the corpus are left
+    out: it may be a part of the collection that was compared. Raises ConfigurationError for a file of another form,
+    and for one without a pair of this corpus.
     """
     number = {document.url: position for position, document in enumerate(corpus.documents)}
     found: dict[tuple[int, int], float] = {}
@@ -42,7 +42,7 @@ def read_truth(path: Path, corpus: Corpus) -> Truth:
     numbers = np.arange(len(word_counts))
     first, second = np.array(list(found), np.int64).T
     return from_pairs(
-        # Copies are pairs like others here: no groups.
+        # Copies are pairs like others here, so each page is a group of its own.
         np.where(word_counts > 0, numbers, -1),
         word_counts,
         len(numbers),

@@ -1,4 +1,4 @@
-"""Trials as a picture: for each method a small chart of the share of pages it flags, by similarity."""
+"""Plots of trials: for each method a small chart of the share of pages it flags, by similarity."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _COLUMNS = 4
 
 
 def check_plot_path(path: Path) -> None:
-    """Raises ConfigurationError for a file that is no picture, and MissingDependencyError without matplotlib.
+    """Check a path before a measurement of minutes.
 
-    Measuring takes minutes, so ask before.
+    Raises ConfigurationError for a file that is not a picture, and MissingDependencyError without matplotlib.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise ConfigurationError(f"a plot is written as {' or '.join(SUFFIXES)}, so it cannot be {str(path)!r}")
@@ -31,7 +31,7 @@ def check_plot_path(path: Path) -> None:
 
 
 def plot_trials(trials: Sequence[Trial], path: Path, *, title: str) -> None:
-    """Write the shares of `bands` as small multiples; the first method stays in grey behind the others.
+    """Write the shares of `bands` as small multiples, with the first method in grey behind the others.
 
     Raises as `check_plot_path` does, and OSError.
     """
@@ -44,7 +44,7 @@ def plot_trials(trials: Sequence[Trial], path: Path, *, title: str) -> None:
     names = [band_name(band.low, band.high) for band in trials[0].bands]
     for position, (chart, trial) in enumerate(zip(charts.flat, trials, strict=False)):
         chart.set_title(_literal(trial.method), fontsize=8)
-        # Bands from the wanted similarity on should be full, those well below it empty.
+        # Ideally, all pages from the wanted similarity on are flagged.
         wanted = [number for number, band in enumerate(trial.bands) if band.low >= trial.similarity]
         if wanted:
             chart.axvspan(wanted[0] - 0.5, len(names) - 0.5, color="tab:green", alpha=0.08, linewidth=0)
@@ -53,7 +53,7 @@ def plot_trials(trials: Sequence[Trial], path: Path, *, title: str) -> None:
         _line(chart, trial, color="tab:blue", marker="o", markersize=3)
         chart.set_ylim(-3, 103)
         chart.set_xticks(range(len(names)), names, rotation=60, fontsize=7)
-        # The lowest chart of each column names the bands; the last row may not be full.
+        # The lowest chart of a column names the bands; the last row may be short.
         chart.tick_params(axis="x", labelbottom=position + columns >= len(trials))
         chart.tick_params(axis="y", labelsize=7)
         chart.grid(axis="y", linewidth=0.3)
@@ -65,12 +65,12 @@ def plot_trials(trials: Sequence[Trial], path: Path, *, title: str) -> None:
 
 
 def _line(chart: Any, trial: Trial, **style: Any) -> None:
-    shares = [math.nan if band.tally.share is None else 100 * band.tally.share for band in trial.bands]
+    shares = [math.nan if band.counts.share is None else 100 * band.counts.share for band in trial.bands]
     chart.plot(range(len(shares)), shares, linewidth=1.2, **style)
 
 
 def _figure_class() -> Any:
-    # Not pyplot: that would look for a display, and keep every figure.
+    # Not pyplot, which looks for a display and keeps every figure.
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""The whole measurement, from a file of pages to a report: `crawldedup bench quality` and the benchmarks share it."""
+"""Measures detectors on a file of pages and reports; for `crawldedup bench quality` and the benchmarks."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from crawldedup.evaluation.corpus import read_corpus
-from crawldedup.evaluation.pairs_file import read_truth
+from crawldedup.evaluation.ground_truth import compare_all
+from crawldedup.evaluation.pairs_file import read_ground_truth
 from crawldedup.evaluation.plot import plot_trials
 from crawldedup.evaluation.report import print_trials
 from crawldedup.evaluation.trial import run_trial
-from crawldedup.evaluation.truth import compare_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from crawldedup.evaluation.corpus import Corpus
-    from crawldedup.evaluation.judges import Judge
+    from crawldedup.evaluation.detectors import Detector
+    from crawldedup.evaluation.ground_truth import GroundTruth
     from crawldedup.evaluation.trial import Trial
-    from crawldedup.evaluation.truth import Truth
 
     Bars = Callable[[str, int | None], Callable[[], None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """What judges did with a corpus; `absent` says of methods why they could not be tried."""
+    """The trials of detectors on a corpus. `absent` are the reasons why other methods could not be tried."""
 
     corpus: Corpus
-    truth: Truth
+    truth: GroundTruth
     trials: tuple[Trial, ...]
     absent: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return {
             "corpus": self.corpus.name,
             "pages": len(self.corpus.documents),
@@ -65,7 +65,7 @@ class Quality:
 
 def measure_quality(
     name: str,
-    judges: Iterable[Judge],
+    detectors: Iterable[Detector],
     err: Console,
     *,
     similarity: float,
@@ -74,29 +74,29 @@ def measure_quality(
     pairs: Path | None = None,
     absent: Iterable[str] = (),
 ) -> Quality:
-    """Hold judges that have seen nothing yet against the pages of a folder, a file of JSON lines or a web archive.
+    """Try detectors, still empty, on the pages of a folder, a file of JSON lines or a web archive.
 
-    `pairs` is a file with the exact truth, which is computed without one. Bars are shown on `err` if it is a
-    terminal. Raises ConfigurationError as `read_corpus` and `read_truth` do.
+    `pairs` is a file with the ground truth, which is computed without one. Progress is shown on `err` if it is a
+    terminal. Raises ConfigurationError as `read_corpus` and `read_ground_truth` do.
     """
     with _progress_bars(err) as bar:
         corpus = read_corpus(name, extractor=extractor, limit=limit, on_page=bar("reading", None))
         texts = [document.text for document in corpus.documents]
         if pairs is not None:
-            truth = read_truth(pairs, corpus)
+            truth = read_ground_truth(pairs, corpus)
         else:
             truth = compare_all(texts, bar("comparing all pairs", 2 * len(texts)))
         trials = tuple(
-            run_trial(judge, corpus, truth, similarity=similarity, on_page=bar(judge.name, len(texts)))
-            for judge in judges
+            run_trial(detector, corpus, truth, similarity=similarity, on_page=bar(detector.name, len(texts)))
+            for detector in detectors
         )
     return Quality(corpus, truth, trials, tuple(absent))
 
 
 @contextmanager
 def _progress_bars(err: Console) -> Iterator[Bars]:
-    """What makes a bar from a name and a total; the bar is advanced by calling it."""
-    # Up to rich 14.2 even a bar that is disabled leaves an empty line behind.
+    """Return a function from a name and a total to a function that advances their bar."""
+    # Up to rich 14.2 even a disabled bar leaves an empty line behind.
     if not err.is_terminal:
         yield lambda _name, _total: lambda: None
         return

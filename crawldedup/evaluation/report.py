@@ -1,4 +1,4 @@
-"""Trials as tables: shares of all methods side by side, and counts of each one by itself."""
+"""Tables of trials: shares of all methods side by side, and counts of each."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ if TYPE_CHECKING:
 
     from crawldedup.evaluation.bands import Band
     from crawldedup.evaluation.corpus import Corpus
+    from crawldedup.evaluation.ground_truth import GroundTruth
     from crawldedup.evaluation.trial import Mistake, Trial
-    from crawldedup.evaluation.truth import Truth
 
 _PIPED_WIDTH = 400
 _EXAMPLES = 10
 
 
 def print_trials(
-    trials: Sequence[Trial], corpus: Corpus, truth: Truth, console: Console, *, detail: bool = False
+    trials: Sequence[Trial], corpus: Corpus, truth: GroundTruth, console: Console, *, detail: bool = False
 ) -> None:
-    """Print what was found; on a terminal with lines, in a pipe plain and as wide as it gets."""
+    """Print trials: fitted to a terminal, or with one line for each method in a pipe."""
     is_terminal = console.is_terminal
     if not is_terminal:
-        # In a pipe a line is a line.
         console = Console(file=console.file, width=_PIPED_WIDTH, highlight=False)
     console.print(Text(_about(corpus, truth)))
     if trials:
@@ -46,29 +45,29 @@ def print_trials(
     for trial in trials if detail else ():
         console.print()
         console.print(detail_table(trial, is_terminal=is_terminal))
-        for name, mistakes in (("missed", trial.missed), ("flagged without cause", trial.wrong)):
+        for name, mistakes in (("missed", trial.missed), ("flagged wrongly", trial.wrong)):
             _print_mistakes(console, name, mistakes)
 
 
 def share_table(trials: Sequence[Trial], *, is_terminal: bool) -> Table:
-    """One line a method: the share of flagged pages by band, in percent, and recall."""
+    """Return a line for each method: the share of flagged pages by band, in percent, and recall."""
     table = _table("Percent of pages flagged, by the exact similarity with the best page kept before", is_terminal)
     table.add_column("method", overflow="fold")
     for name in [*(band_name(band.low, band.high) for band in trials[0].bands), "recall"]:
-        # A terminal is narrow: there the two ends of a band stand below each other.
+        # A terminal is narrow, so the two ends of a band stand below each other.
         heading = name.replace("-", "-\n") if is_terminal else name
         table.add_column(heading, justify="right", no_wrap=True)
     for trial in trials:
-        shares = [*(band.tally.share for band in trial.bands), trial.recall]
+        shares = [*(band.counts.share for band in trial.bands), trial.recall]
         table.add_row(Text(printable(trial.method)), *map(percent, shares))
     return table
 
 
 def cost_table(trials: Sequence[Trial], *, is_terminal: bool) -> Table:
-    """One line a method: the share of thin pages it flags, and what a page costs."""
+    """Return a line for each method: the share of thin pages it flags, and the cost of a page."""
     table = _table("Percent of thin pages flagged, and the cost of a page", is_terminal)
     table.add_column("method", overflow="fold")
-    for heading in ("thin", "probes", "candidates", "of 99 %", "microseconds", "bytes"):
+    for heading in ("thin", "probes", "candidates", "99 %", "microseconds", "bytes"):
         table.add_column(heading, justify="right", no_wrap=True)
     for trial in trials:
         values = (
@@ -76,14 +75,14 @@ def cost_table(trials: Sequence[Trial], *, is_terminal: bool) -> Table:
             trial.candidates_mean,
             trial.candidates_p99,
             trial.microseconds,
-            trial.bytes_a_page,
+            trial.bytes_per_page,
         )
         table.add_row(Text(printable(trial.method)), percent(trial.thin.share), *map(_number, values))
     return table
 
 
 def detail_table(trial: Trial, *, is_terminal: bool) -> Table:
-    """The bands of one method, counted by the best page it kept and by the best of all earlier pages."""
+    """Return the bands of one method, counted by the best page it kept and by the best of all earlier pages."""
     table = _table(printable(trial.method), is_terminal)
     table.add_column("best earlier page")
     for base in ("kept", "any"):
@@ -96,16 +95,16 @@ def detail_table(trial: Trial, *, is_terminal: bool) -> Table:
 
 
 def percent(share: float | None) -> str:
-    """A share in percent; nothing for None, and 100 and 0 for all and none alone."""
+    """Return a share in percent, empty for None. Only all pages give 100, and only none give 0."""
     if share is None:
         return ""
     if share in (0, 1):
         return f"{share * 100:.0f}"
-    # Rounded, a single miss among thousands must not look like none.
+    # A single miss among thousands must not round to none.
     return f"{min(max(share * 100, 0.1), 99.9):.1f}"
 
 
-def _about(corpus: Corpus, truth: Truth) -> str:
+def _about(corpus: Corpus, truth: GroundTruth) -> str:
     without_words = truth.pages_without_words
     left_out = {
         "unreadable": corpus.unreadable,
@@ -118,10 +117,10 @@ def _about(corpus: Corpus, truth: Truth) -> str:
 
 def _legend(trial: Trial) -> str:
     return (
-        f"recall: of the pages with a kept page of at least {trial.similarity:g}. thin: pages of fewer than "
-        f"{MIN_WORDS} words, which are not in the first table. candidates: remembered pages compared, on average, and "
-        "by 99 % of the pages at most. Microseconds are of processor time, from the text on; bytes are the index's, "
-        "with URLs. Nothing: not known, or no such page."
+        f"recall: of the pages with a kept page from {trial.similarity:g} on. thin: pages of fewer than "
+        f"{MIN_WORDS} words, which are not in the first table. candidates: remembered pages compared, on average and "
+        "at the 99th percentile. microseconds: processor time, from the text on. bytes: of the index, with URLs. "
+        "Empty: unknown, or no such page."
     )
 
 
@@ -140,7 +139,7 @@ def _table(title: str, is_terminal: bool) -> Table:
 
 
 def _counts(band: Band) -> tuple[str, str, str]:
-    return f"{band.tally.pages:,}", f"{band.tally.flagged:,}", percent(band.tally.share)
+    return f"{band.counts.pages:,}", f"{band.counts.flagged:,}", percent(band.counts.share)
 
 
 def _number(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""A method held against the truth: a corpus streamed through a judge, page by page."""
+"""Trials: a corpus is shown to a detector page by page, and its answers are compared with the ground truth."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from crawldedup.evaluation.bands import Band, Tally, bands_of
-from crawldedup.evaluation.judges import Judgement
+from crawldedup.evaluation.bands import Band, BandCounts, bands_of, count
+from crawldedup.evaluation.detectors import Detection
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from crawldedup.evaluation.corpus import Corpus
-    from crawldedup.evaluation.judges import Judge
-    from crawldedup.evaluation.truth import Truth
+    from crawldedup.evaluation.detectors import Detector
+    from crawldedup.evaluation.ground_truth import GroundTruth
 
 TOLERANCE: Final = 0.1
 """A flagged page is a mistake if its best similarity lies more than this below the threshold."""
@@ -27,10 +27,10 @@ TOLERANCE: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A page that was missed, or flagged without cause.
+    """A page that was missed, or flagged wrongly.
 
-    `exact` is its similarity with `nearest`, the most similar page kept before it; `original` the page that the
-    method named, `original_exact` the similarity with that one, and `estimate` what the method takes it for.
+    `exact` is its similarity with `nearest`, the most similar page kept before it. `original` is the page that the
+    method named, `original_exact` the similarity with that page, and `estimate` the method's estimate of it.
     """
 
     url: str
@@ -42,44 +42,43 @@ class Mistake:
     estimate: float | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a method did with a corpus.
+    """The result of a method on a corpus.
 
-    `bands` are by the best similarity with an earlier page that this method kept, `all_bands` by that with any
-    earlier page: a page may resemble one that was flagged itself. `found` tallies the pages whose best kept page
-    reaches `similarity`. Thin pages are in `thin` and nowhere else. `microseconds` are of processor
-    time a page, from its text; None means that the method does not say. `failed` pages made the method raise, the
-    first time `failure`, and count as kept.
+    `bands` are by the best similarity with an earlier page that this method kept, `all_bands` by that with any earlier
+    page: a page may be similar to a flagged one. `found` counts the pages whose best kept page reaches `similarity`.
+    Thin pages are in `thin` and nowhere else. `microseconds` are processor time per page, from its text on; None means
+    that the method does not tell. On `failed` pages the method raised an error, first `failure`; they count as kept.
     """
 
     method: str
     similarity: float
     bands: tuple[Band, ...]
     all_bands: tuple[Band, ...]
-    found: Tally
-    thin: Tally
+    found: BandCounts
+    thin: BandCounts
     missed: tuple[Mistake, ...]
     wrong: tuple[Mistake, ...]
     microseconds: float
     probes_mean: float | None
     candidates_mean: float | None
     candidates_p99: float | None
-    bytes_a_page: float | None
+    bytes_per_page: float | None
     failed: int
     failure: str | None
 
     @property
     def recall(self) -> float | None:
-        """The share of the pages to be found that was flagged; None if there are none."""
+        """Return the share of the pages to find that was flagged; None if there are no such pages."""
         return self.found.share
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return {
             "method": self.method,
             "similarity": self.similarity,
@@ -91,7 +90,7 @@ class Trial:
             "probes_mean": self.probes_mean,
             "candidates_mean": self.candidates_mean,
             "candidates_p99": self.candidates_p99,
-            "bytes_a_page": self.bytes_a_page,
+            "bytes_per_page": self.bytes_per_page,
             "failed": self.failed,
             "failure": self.failure,
             "missed": [mistake.as_dict() for mistake in self.missed],
@@ -100,12 +99,12 @@ class Trial:
 
 
 @dataclass(slots=True)
-class _Record:
-    """What happened to the pages, noted while they are shown to a judge; arrays have the shape (pages,)."""
+class _Notes:
+    """Notes about the pages that were shown to a detector; arrays have the shape (pages,)."""
 
     best: NDArray[np.float64]
     flagged: NDArray[np.bool_]
-    judgements: list[Judgement] = field(default_factory=list)
+    detections: list[Detection] = field(default_factory=list)
     missed: list[Mistake] = field(default_factory=list)
     wrong: list[Mistake] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -113,80 +112,83 @@ class _Record:
 
 
 def run_trial(
-    judge: Judge, corpus: Corpus, truth: Truth, *, similarity: float, on_page: Callable[[], None] = lambda: None
+    detector: Detector,
+    corpus: Corpus,
+    truth: GroundTruth,
+    *,
+    similarity: float,
+    on_page: Callable[[], None] = lambda: None,
 ) -> Trial:
-    """Show a corpus to a judge that has seen nothing yet, and compare with the truth of that corpus.
+    """Show a corpus to a detector, still empty, and compare its answers with the ground truth of that corpus.
 
     Pages without a word are left out. `on_page` is called for each page.
     """
-    record = _show(judge, corpus, truth, similarity, on_page)
-    best, flagged = record.best, record.flagged
+    notes = _show(detector, corpus, truth, similarity, on_page)
+    best, flagged = notes.best, notes.flagged
     has_words = truth.group_of >= 0
     is_thin = has_words & (truth.word_counts < MIN_WORDS)
-    judged = has_words & ~is_thin
+    is_whole = has_words & ~is_thin
     best_of_all = truth.best_earlier([True] * truth.pages)
-    probes = _numbers([judgement.probes for judgement in record.judgements])
-    candidates = _numbers([judgement.candidates for judgement in record.judgements])
+    probes = _numbers([detection.probes for detection in notes.detections])
+    candidates = _numbers([detection.candidates for detection in notes.detections])
     return Trial(
-        method=judge.name,
+        method=detector.name,
         similarity=similarity,
-        bands=bands_of(best[judged], flagged[judged]),
-        all_bands=bands_of(best_of_all[judged], flagged[judged]),
-        found=_tally(judged & (best >= similarity), flagged),
-        thin=_tally(is_thin, flagged),
-        missed=tuple(record.missed),
-        wrong=tuple(record.wrong),
-        microseconds=record.seconds / max(len(record.judgements), 1) * 1e6,
+        bands=bands_of(best[is_whole], flagged[is_whole]),
+        all_bands=bands_of(best_of_all[is_whole], flagged[is_whole]),
+        found=count(is_whole & (best >= similarity), flagged),
+        thin=count(is_thin, flagged),
+        missed=tuple(notes.missed),
+        wrong=tuple(notes.wrong),
+        microseconds=notes.seconds / max(len(notes.detections), 1) * 1e6,
         probes_mean=float(probes.mean()) if len(probes) else None,
         candidates_mean=float(candidates.mean()) if len(candidates) else None,
         candidates_p99=float(np.percentile(candidates, 99)) if len(candidates) else None,
-        bytes_a_page=judge.bytes_a_page(),
-        failed=len(record.failures),
-        failure=record.failures[0] if record.failures else None,
+        bytes_per_page=detector.bytes_per_page(),
+        failed=len(notes.failures),
+        failure=notes.failures[0] if notes.failures else None,
     )
 
 
-def _show(judge: Judge, corpus: Corpus, truth: Truth, similarity: float, on_page: Callable[[], None]) -> _Record:
-    record = _Record(np.zeros(truth.pages), np.zeros(truth.pages, bool))
-    memory = truth.memory()
+def _show(
+    detector: Detector, corpus: Corpus, truth: GroundTruth, similarity: float, on_page: Callable[[], None]
+) -> _Notes:
+    notes = _Notes(np.zeros(truth.pages), np.zeros(truth.pages, bool))
+    index = truth.oracle_index()
     number = {document.url: page for page, document in enumerate(corpus.documents)}
     for page, document in enumerate(corpus.documents):
         on_page()
         if truth.group_of[page] < 0:
             continue
-        best, nearest = memory.best(page)
-        # Of this process alone: how busy the machine is says nothing of a method.
+        best, nearest = index.best(page)
+        # Time of this process, whatever else the machine does.
         started = time.process_time()
         try:
-            judgement = judge.judge(document.url, document.text)
+            detection = detector.check(document.url, document.text)
         except Exception as error:
-            # A method that breaks on a page has not found it; that is a result, and no reason to lose all others.
-            judgement = Judgement(flagged=False)
-            record.failures.append(f"{type(error).__name__}: {error}")
-        record.seconds += time.process_time() - started
-        record.judgements.append(judgement)
-        record.best[page], record.flagged[page] = best, judgement.flagged
-        is_wrong = judgement.flagged and best < similarity - TOLERANCE
-        is_missed = not judgement.flagged and best >= similarity
+            # A method that fails on a page has not found it. That is a result, and the others still count.
+            detection = Detection(flagged=False)
+            notes.failures.append(f"{type(error).__name__}: {error}")
+        notes.seconds += time.process_time() - started
+        notes.detections.append(detection)
+        notes.best[page], notes.flagged[page] = best, detection.flagged
+        is_wrong = detection.flagged and best < similarity - TOLERANCE
+        is_missed = not detection.flagged and best >= similarity
         if (is_wrong or is_missed) and truth.word_counts[page] >= MIN_WORDS:
-            original = None if judgement.original is None else number.get(judgement.original)
+            original = None if detection.original is None else number.get(detection.original)
             mistake = Mistake(
                 url=document.url,
                 words=int(truth.word_counts[page]),
                 exact=best,
                 nearest=None if nearest is None else corpus.documents[nearest].url,
-                original=judgement.original,
-                original_exact=None if original is None else memory.similarity(page, original),
-                estimate=judgement.similarity,
+                original=detection.original,
+                original_exact=None if original is None else index.similarity(page, original),
+                estimate=detection.similarity,
             )
-            (record.wrong if is_wrong else record.missed).append(mistake)
-        if not judgement.flagged:
-            memory.add(page)
-    return record
-
-
-def _tally(which: NDArray[np.bool_], flagged: NDArray[np.bool_]) -> Tally:
-    return Tally(int(which.sum()), int((which & flagged).sum()))
+            (notes.wrong if is_wrong else notes.missed).append(mistake)
+        if not detection.flagged:
+            index.add(page)
+    return notes
 
 
 def _numbers(values: Sequence[int | None]) -> NDArray[np.float64]:

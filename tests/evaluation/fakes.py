@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from crawldedup.evaluation import Corpus, Document, Judgement
+from crawldedup.evaluation import Corpus, Detection, Document
 
 
-class FakeJudge:
+class FakeDetector:
     """Flags the pages it was told to, naming an original; breaks on others; remembers what it was shown."""
 
     def __init__(self, flags: dict[str, str | None], breaks_on: tuple[str, ...] = ()) -> None:
-        self.name = "fake [judge]"
+        self.name = "fake [detector]"
         self.seen: list[tuple[str, str]] = []
         self._flags, self._breaks_on = flags, breaks_on
 
-    def judge(self, url: str, text: str) -> Judgement:
+    def check(self, url: str, text: str) -> Detection:
         self.seen.append((url, text))
         if url in self._breaks_on:
             raise RuntimeError(f"cannot stand {url}")
         if url in self._flags:
-            return Judgement(True, self._flags[url], similarity=0.97, candidates=9, probes=5)
-        return Judgement(False, candidates=1, probes=5)
+            return Detection(True, self._flags[url], similarity=0.97, candidates=9, probes=5)
+        return Detection(False, candidates=1, probes=5)
 
-    def bytes_a_page(self) -> float | None:
+    def bytes_per_page(self) -> float | None:
         return None
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.evaluation import Document, compare_all, read_corpus, read_truth
+from crawldedup.evaluation import Document, compare_all, read_corpus, read_ground_truth
 from tests.evaluation.fakes import corpus_of, numbered_words
 
 PARAGRAPH = "The ferry leaves the island at seven in the morning and comes back long after dark, which nobody minds."
@@ -70,7 +70,7 @@ def write_pairs(path: Path, *pairs: object) -> Path:
 def test_a_truth_from_a_file_is_the_same_truth(tmp_path: Path, name: str) -> None:
     elsewhere = {"a": "/a", "b": "/of another part", "j3": 0.5}
     path = write_pairs(tmp_path / name, {"a": "/b", "b": "/a", "j3": 0.96}, elsewhere)
-    read, computed = read_truth(path, CORPUS), compare_all([document.text for document in CORPUS.documents])
+    read, computed = read_ground_truth(path, CORPUS), compare_all([document.text for document in CORPUS.documents])
     kept = [True] * 4
     assert read.best_earlier(kept).tolist() == computed.best_earlier(kept).tolist() == [0, 0.96, 0, 0]
     assert read.pages_without_words == computed.pages_without_words == 1
@@ -87,4 +87,4 @@ def test_a_truth_from_a_file_is_the_same_truth(tmp_path: Path, name: str) -> Non
 )
 def test_files_of_another_form_are_refused(tmp_path: Path, pair: object, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        read_truth(write_pairs(tmp_path / "pairs.jsonl", pair), CORPUS)
+        read_ground_truth(write_pairs(tmp_path / "pairs.jsonl", pair), CORPUS)

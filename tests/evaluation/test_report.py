@@ -14,15 +14,15 @@ from crawldedup.evaluation import Corpus, Document, Trial, compare_all, run_tria
 from crawldedup.evaluation.bands import band_name, bands_of
 from crawldedup.evaluation.plot import check_plot_path, plot_trials
 from crawldedup.evaluation.report import percent, print_trials
-from tests.evaluation.fakes import FakeJudge, corpus_of, numbered_words
+from tests.evaluation.fakes import FakeDetector, corpus_of, numbered_words
 
 EVIL = "/\x1b]0;gotcha\x07[red]"
 CORPUS = Corpus("pages.jsonl", (*corpus_of(first=numbered_words(0, 102)).documents, Document(EVIL, "x " * 30)), 2)
 TRUTH = compare_all([document.text for document in CORPUS.documents])
 
 
-def trial(judge: FakeJudge) -> Trial:
-    return run_trial(judge, CORPUS, TRUTH, similarity=0.9)
+def trial(detector: FakeDetector) -> Trial:
+    return run_trial(detector, CORPUS, TRUTH, similarity=0.9)
 
 
 def printed(*trials: Trial, width: int | None = None, detail: bool = False) -> str:
@@ -47,23 +47,23 @@ def test_band_names() -> None:
 
 
 def test_a_pipe_gets_a_line_a_method_however_long() -> None:
-    judge = FakeJudge({EVIL: "/first"})
-    judge.name = "a method with a name that is far longer than any column of a terminal could ever be, and then some"
-    shares, costs = [line for line in printed(trial(judge)).splitlines() if line.startswith("a method")]
-    assert shares.removeprefix(judge.name).split() == ["50.0"]
-    assert costs.removeprefix(judge.name).split()[:3] == ["5.0", "5.0", "8.9"]
+    detector = FakeDetector({EVIL: "/first"})
+    detector.name = "a method with a name that is far longer than any column of a terminal could ever be, and then some"
+    shares, costs = [line for line in printed(trial(detector)).splitlines() if line.startswith("a method")]
+    assert shares.removeprefix(detector.name).split() == ["50.0"]
+    assert costs.removeprefix(detector.name).split()[:3] == ["5.0", "5.0", "8.9"]
 
 
 def test_a_terminal_of_80_columns_shows_every_share() -> None:
-    shown = re.sub(r"\x1b\[[0-9;]*m", "", printed(trial(FakeJudge({EVIL: "/first"})), width=80))
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", printed(trial(FakeDetector({EVIL: "/first"})), width=80))
     assert max(map(len, shown.splitlines())) <= 80
     assert "…" not in shown
     assert "50.0" in shown
 
 
 def test_details_name_the_mistakes_and_text_from_pages_is_escaped() -> None:
-    shown = printed(trial(FakeJudge({EVIL: "/first"})), detail=True)
-    assert "flagged without cause: 1" in shown
+    shown = printed(trial(FakeDetector({EVIL: "/first"})), detail=True)
+    assert "flagged wrongly: 1" in shown
     assert "taken for a copy of /first" in shown
     assert "\x1b" not in shown
     assert "\\x1b]0;gotcha\\x07[red]" in shown
@@ -71,8 +71,8 @@ def test_details_name_the_mistakes_and_text_from_pages_is_escaped() -> None:
 
 
 def test_a_method_that_failed_is_told() -> None:
-    assert "fake [judge] failed on 1 pages, which were kept: RuntimeError: cannot stand /first" in printed(
-        trial(FakeJudge({}, breaks_on=("/first",)))
+    assert "fake [detector] failed on 1 pages, which were kept: RuntimeError: cannot stand /first" in printed(
+        trial(FakeDetector({}, breaks_on=("/first",)))
     )
 
 
@@ -80,7 +80,7 @@ def test_a_method_that_failed_is_told() -> None:
 @pytest.mark.parametrize("methods", [1, 6])
 def test_plot(tmp_path: Path, name: str, start: bytes, methods: int) -> None:
     path = tmp_path / name
-    plot_trials([trial(FakeJudge({}))] * methods, path, title="$pages$ [x] & y")
+    plot_trials([trial(FakeDetector({}))] * methods, path, title="$pages$ [x] & y")
     assert path.read_bytes().startswith(start)
     if path.suffix == ".svg":
         assert ElementTree.parse(path).getroot().tag.endswith("svg")

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from crawldedup.evaluation import DeduplicatorJudge, Trial, compare_all, run_trial
-from tests.evaluation.fakes import FakeJudge, corpus_of, numbered_words
+from crawldedup.evaluation import MethodDetector, Trial, compare_all, run_trial
+from tests.evaluation.fakes import FakeDetector, corpus_of, numbered_words
 
 TEXT = numbered_words(0, 102)  # 100 shingles
 CORPUS = corpus_of(
@@ -22,17 +22,17 @@ CORPUS = corpus_of(
 TRUTH = compare_all([document.text for document in CORPUS.documents])
 
 
-def trial_of(judge: FakeJudge) -> Trial:
-    return run_trial(judge, CORPUS, TRUTH, similarity=0.9)
+def trial_of(detector: FakeDetector) -> Trial:
+    return run_trial(detector, CORPUS, TRUTH, similarity=0.9)
 
 
 def counts(trial: Trial, *, kept: bool = True) -> dict[tuple[float, float], tuple[int, int]]:
     bands = trial.bands if kept else trial.all_bands
-    return {(band.low, band.high): (band.tally.pages, band.tally.flagged) for band in bands if band.tally.pages}
+    return {(band.low, band.high): (band.counts.pages, band.counts.flagged) for band in bands if band.counts.pages}
 
 
 def test_pages_are_counted_by_the_best_page_that_was_kept() -> None:
-    trial = trial_of(FakeJudge({"/near": "/first", "/copy": "/first", "/thin_copy": "/thin", "/other": "/first"}))
+    trial = trial_of(FakeDetector({"/near": "/first", "/copy": "/first", "/thin_copy": "/thin", "/other": "/first"}))
     assert counts(trial) == {
         (0.0, 0.5): (2, 1),  # the first, and the other, which is flagged for nothing
         (0.7, 0.8): (1, 0),
@@ -52,7 +52,7 @@ def test_pages_are_counted_by_the_best_page_that_was_kept() -> None:
 
 
 def test_mistakes_say_what_they_were_mistaken_for() -> None:
-    trial = trial_of(FakeJudge({"/near": "/first", "/half": "/first", "/other": None, "/thin": "/first"}))
+    trial = trial_of(FakeDetector({"/near": "/first", "/half": "/first", "/other": None, "/thin": "/first"}))
     (nearer, copy) = trial.missed
     assert (nearer.url, nearer.words, nearer.nearest) == ("/nearer", 97, "/first")
     assert nearer.exact == pytest.approx(0.95)
@@ -67,27 +67,27 @@ def test_mistakes_say_what_they_were_mistaken_for() -> None:
 def test_a_page_just_below_the_threshold_is_no_mistake() -> None:
     corpus = corpus_of(first=TEXT, close=numbered_words(0, 87))  # .85
     truth = compare_all([document.text for document in corpus.documents])
-    trial = run_trial(FakeJudge({"/close": "/first"}), corpus, truth, similarity=0.9)
+    trial = run_trial(FakeDetector({"/close": "/first"}), corpus, truth, similarity=0.9)
     assert (trial.wrong, trial.missed, trial.recall) == ((), (), None)
 
 
 def test_work_is_averaged_and_pages_without_a_word_are_not_shown() -> None:
-    judge = FakeJudge({"/copy": "/first"})
-    trial = trial_of(judge)
-    assert [url for url, _ in judge.seen] == [document.url for document in CORPUS.documents[:-1]]
+    detector = FakeDetector({"/copy": "/first"})
+    trial = trial_of(detector)
+    assert [url for url, _ in detector.seen] == [document.url for document in CORPUS.documents[:-1]]
     assert (trial.probes_mean, trial.candidates_mean) == (5, 2)
     assert 1 < trial.candidates_p99 <= 9
     assert trial.microseconds >= 0
 
 
 def test_a_judge_that_breaks_has_not_found_the_page() -> None:
-    trial = trial_of(FakeJudge({}, breaks_on=("/near", "/copy")))
+    trial = trial_of(FakeDetector({}, breaks_on=("/near", "/copy")))
     assert (trial.failed, trial.failure) == (2, "RuntimeError: cannot stand /near")
     assert "/near" in [mistake.url for mistake in trial.missed]
 
 
 def test_a_trial_is_plain_json() -> None:
-    trial = trial_of(FakeJudge({"/half": "/first"}))
+    trial = trial_of(FakeDetector({"/half": "/first"}))
     told = json.loads(json.dumps(trial.as_dict()))
     assert told["bands"][-1] == {"low": 1.0, "high": 1.0, "pages": 1, "flagged": 0, "share": 0.0}
     assert told["wrong"][0]["url"] == "/half"
@@ -96,20 +96,20 @@ def test_a_trial_is_plain_json() -> None:
 
 @pytest.mark.parametrize("method", ["two-stage", "brute-force"])
 def test_our_methods_find_copies_and_near_duplicates(method: str) -> None:
-    trial = run_trial(DeduplicatorJudge(method), CORPUS, TRUTH, similarity=0.9)
+    trial = run_trial(MethodDetector(method), CORPUS, TRUTH, similarity=0.9)
     assert (trial.recall, trial.missed, trial.wrong, trial.failed) == (1.0, (), (), 0)
     assert trial.thin.flagged == 1
-    assert trial.bytes_a_page > 40
+    assert trial.bytes_per_page > 40
 
 
 def test_our_judge_takes_two_urls_for_two_pages() -> None:
-    judge = DeduplicatorJudge()
-    assert not judge.judge("https://a.example/?b=1&a=2", TEXT).flagged
+    detector = MethodDetector()
+    assert not detector.check("https://a.example/?b=1&a=2", TEXT).flagged
     # The same canonical URL, which a crawl would take for a revisit.
-    judgement = judge.judge("https://a.example/?a=2&b=1#top", TEXT)
-    assert (judgement.flagged, judgement.original, judgement.similarity) == (True, "https://a.example/?b=1&a=2", 1.0)
+    detection = detector.check("https://a.example/?a=2&b=1#top", TEXT)
+    assert (detection.flagged, detection.original, detection.similarity) == (True, "https://a.example/?b=1&a=2", 1.0)
 
 
 def test_the_judge_is_named_by_method_and_weighting() -> None:
-    assert DeduplicatorJudge("simhash?distance=3").name == "simhash?distance=3"
-    assert DeduplicatorJudge("two-stage", "tf").name == "two-stage, tf"
+    assert MethodDetector("simhash?distance=3").name == "simhash?distance=3"
+    assert MethodDetector("two-stage", "tf").name == "two-stage, tf"

@@ -22,6 +22,7 @@ from crawldedup.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
+from crawldedup.evaluation.methods import make_method
 from crawldedup.scrapy_plugin import DuplicatePageError, signals
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware, deduplicator_for
 from crawldedup.scrapy_plugin.reading.thread_reader import ThreadReader
@@ -587,10 +588,10 @@ def test_the_embedded_store_is_asked_in_the_event_loop() -> None:
 
 @pytest.mark.parametrize(
     ("options", "at_once"),
-    [({}, True), ({"method": "brute-force"}, False), ({"store": "sqlite:///x.sqlite"}, False)],
+    [({}, True), ({"method": make_method("brute-force")}, False), ({"store": "sqlite:///x.sqlite"}, False)],
 )
-def test_what_may_wait_is_asked_elsewhere(options: dict[str, str], at_once: bool) -> None:
-    assert Deduplicator(**options).answers_at_once is at_once  # type: ignore[arg-type]
+def test_what_may_wait_is_asked_elsewhere(options: dict[str, Any], at_once: bool) -> None:
+    assert Deduplicator(**options).answers_at_once is at_once
 
 
 def test_a_store_that_is_another_programs_ends_the_crawl_at_its_start() -> None:

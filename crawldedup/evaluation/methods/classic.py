@@ -1,9 +1,8 @@
-"""Plain simhash with the options of the literature, for those who want fingerprints of 32 or 64 bits.
+"""Plain simhash with the options of the literature: fingerprints of 32 or 64 bits (Charikar 2002).
 
-A document becomes weighted features (words, word shingles or character shingles; case folded or not, with or
-without stop words, with or without term frequencies), the features become a simhash (Charikar 2002), and two
-simhashes are compared by the number of bits in which they differ. `pairs.find_all` finds all
-near pairs of a collection.
+A document becomes weighted features: words, word shingles or character shingles; with or without case, stop words and
+term frequencies. The features become a simhash. Two simhashes are compared by the number of bits in which they differ.
+`pairs.find_all` finds all near pairs of a collection.
 
     >>> old = simhash(features("The quick brown fox jumps over the lazy dog", stop_words=ENGLISH_STOP_WORDS))
     >>> new = simhash(features("The quick brown fox leaps over the lazy dog", stop_words=ENGLISH_STOP_WORDS))
@@ -28,92 +27,16 @@ if TYPE_CHECKING:
 
 FeatureKind = Literal["words", "word-shingles", "char-shingles"]
 
-ENGLISH_STOP_WORDS: Final = frozenset(
-    [
-        "a",
-        "about",
-        "after",
-        "all",
-        "also",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "because",
-        "been",
-        "but",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "he",
-        "her",
-        "his",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "just",
-        "like",
-        "me",
-        "more",
-        "my",
-        "no",
-        "not",
-        "now",
-        "of",
-        "on",
-        "one",
-        "or",
-        "our",
-        "out",
-        "over",
-        "she",
-        "so",
-        "some",
-        "than",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "to",
-        "up",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "which",
-        "who",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-    ]
-)
+_STOP_WORDS: Final = """
+a about after all also an and any are as at be because been but by can could did do for from had has have he her his
+how i if in into is it its just like me more my no not now of on one or our out over she so some than that the their
+them then there these they this to up was we were what when which who will with would you your
+"""
+ENGLISH_STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
 
 
 def shingle(tokens: Sequence[str], size: int = 3) -> list[str]:
-    """Overlapping runs of `size` tokens, joined by spaces; one run of all tokens if there are fewer."""
+    """Return overlapping runs of `size` tokens, joined by spaces; one run of all tokens if there are fewer."""
     _check_size(size)
     if len(tokens) <= size:
         return [" ".join(tokens)] if tokens else []
@@ -129,10 +52,10 @@ def features(
     stop_words: Collection[str] = (),
     term_frequency: bool = True,
 ) -> Counter[str]:
-    """The weighted features of a text.
+    """Return the weighted features of a text.
 
-    `kind`: "words", "word-shingles" or "char-shingles" of `size` words or characters. `stop_words` are left
-    out before shingling; give them case-folded if `fold_case`. Without `term_frequency` every weight is 1.
+    `kind` is "words", or "word-shingles" or "char-shingles" of `size` words or characters. `stop_words` are left out
+    before shingling; give them case-folded if `fold_case`. Without `term_frequency` every weight is 1.
     """
     tokens = [token for token in split_words(text, fold_case=fold_case) if token not in stop_words]
     if kind == "words":
@@ -149,7 +72,7 @@ def features(
 
 
 def simhash(weighted: Mapping[str, float] | Iterable[str], bits: int = 64) -> int:
-    """Simhash of weighted features, or of features of weight 1; `bits` is 32 or 64. No feature gives 0."""
+    """Return the simhash of weighted features, or of features of weight 1; `bits` is 32 or 64. No features give 0."""
     _check_bits(bits)
     weights = weighted if isinstance(weighted, Mapping) else Counter(set(weighted))
     return compute(
@@ -160,7 +83,7 @@ def simhash(weighted: Mapping[str, float] | Iterable[str], bits: int = 64) -> in
 
 
 def compute(hashes: Sequence[int], *, weights: Sequence[float] | None = None, bits: int = 64) -> int:
-    """Simhash of feature hashes: bit j is set where hashes with bit j outweigh those without. No hash gives 0."""
+    """Return the simhash of hashes: bit j is set if hashes with bit j outweigh those without it. No hashes give 0."""
     _check_bits(bits)
     if not len(hashes):
         return 0
@@ -171,7 +94,7 @@ def compute(hashes: Sequence[int], *, weights: Sequence[float] | None = None, bi
 
 
 def num_differing_bits(first: int, second: int) -> int:
-    """Hamming distance of two simhashes."""
+    """Return the Hamming distance of two simhashes."""
     return (first ^ second).bit_count()
 
 

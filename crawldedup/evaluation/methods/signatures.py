@@ -1,13 +1,13 @@
-"""MinHash signatures of one byte a permutation, their estimate of the Jaccard similarity, and LSH banding.
+"""MinHash signatures with one byte per permutation, their estimate of the Jaccard similarity, and LSH banding.
 
-Broder 1997: under a random order of all shingles, two sets have the same smallest member with a probability of
-their Jaccard similarity; so the share of orders in which they agree estimates it. Of each smallest member only
-eight bits are kept, which makes different ones agree once in 256 times (b-bit minwise hashing, Li & König,
-WWW 2010), and the estimate makes up for that; at similarities from .5 on its error is at most 0.4 % larger for it.
+Under a random order of all shingles, two sets have the same smallest member with a probability of their Jaccard
+similarity, so the share of orders in which they agree estimates it (Broder 1997). Only eight bits of each smallest
+member are kept, so different ones agree once in 256 times (b-bit minwise hashing, Li & König, WWW 2010). The estimate
+corrects for that; at similarities from .5 on its error grows by 0.4 % at most.
 
-Each order is that of a * x mod 2^32 with an odd a of its own, x being 32 mixed bits of the shingle. That is a
-weak hash for arbitrary x, but x is mixed before: over 3,000 pairs of random sets each, of 20 to 700 shingles
-and with similarities from .3 to .9, the estimate's error was that of independent orders, to within 4 %.
+Each order is that of a * x mod 2^32 with an odd a of its own; x are 32 mixed bits of the shingle. This is a weak hash
+for arbitrary x, but x is mixed before. Over 3,000 pairs of random sets each, of 20 to 700 shingles and with
+similarities from .3 to .9, the estimate's error was that of independent orders, to within 4 %.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 
 MAX_PERMUTATIONS: Final = 4096
 BYTE_COLLISION: Final = 1 / 256
-"""How often the bytes of different smallest members agree."""
+"""Probability that the bytes of different smallest members agree."""
 
 _SHINGLE_BASE: Final = np.uint64(0xBF58476D1CE4E5B9)
 _LOW_HALF: Final = np.uint64(0xFFFFFFFF)
 _HALF: Final = np.uint64(32)
 _LARGEST: Final = np.uint32(0xFFFFFFFF)
-# 1 MiB of products at a time, whatever the length of the page: what stays in the cache is fast.
+# 1 MiB of products at a time, which stays in the cache.
 _CELLS_A_BLOCK: Final = 1 << 18
 _STEPS: Final = 512
 
 
 def minhash(word_hashes: Hashes, *, shingle: int = 3, permutations: int = 128) -> bytes:
-    """The signature of the set of shingles, one byte a permutation.
+    """Return the signature of the set of shingles, one byte per permutation.
 
-    `word_hashes` has the shape (words,), as `crawldedup.text.tokenize.word_hashes` gives it; `shingle` is the
-    number of words of a shingle. Fewer words than that are one shingle; no words give zero bytes. A longer
-    signature begins with the shorter ones.
+    `word_hashes` has the shape (words,), as returned by `crawldedup.text.tokenize.word_hashes`. `shingle` is the number
+    of words of a shingle; fewer words are one shingle, and no words give zero bytes. A longer signature begins with
+    the shorter ones.
     Raises ConfigurationError for numbers out of range.
     """
     _check_count("shingle", shingle)
@@ -58,12 +58,12 @@ def minhash(word_hashes: Hashes, *, shingle: int = 3, permutations: int = 128) -
     for start in range(0, len(members), columns):
         ranks = multipliers * members[start : start + columns]
         np.minimum(smallest, ranks.min(axis=1), out=smallest)
-    # The lowest bits of a product know the lowest bits of its factors only.
+    # The lowest bits of a product depend on the lowest bits of its factors only.
     return mix(smallest.astype(np.uint64)).astype(np.uint8).tobytes()
 
 
 def estimate(own: bytes, other: bytes) -> float:
-    """The Jaccard similarity of two pages from their signatures, 0..1; unbiased but for the clipping at 0.
+    """Return the Jaccard similarity of two pages from their signatures, 0..1; unbiased except for the clipping at 0.
 
     Its standard deviation is sqrt(q (1 - q) / permutations) * 256 / 255 with q = J + (1 - J) / 256.
     Raises ConfigurationError if the signatures are empty or not of one length.
@@ -78,7 +78,7 @@ def estimate(own: bytes, other: bytes) -> float:
 
 
 def collision_probability(similarity: float, bands: int, rows: int) -> float:
-    """How likely two pages of a Jaccard similarity agree on all rows of at least one band.
+    """Return the probability that two pages of a Jaccard similarity agree on all rows of at least one band.
 
     1 - (1 - q^rows)^bands (Leskovec, Rajaraman & Ullman, Mining of Massive Datasets, section 3.4), with the
     probability q that two bytes agree in place of the similarity.
@@ -95,12 +95,11 @@ def collision_probability(similarity: float, bands: int, rows: int) -> float:
 def bands_for(
     threshold: float, permutations: int, *, false_negative_weight: float = 0.5, max_bands: int = MAX_PERMUTATIONS
 ) -> tuple[int, int]:
-    """The number of bands, and of rows in each, whose S-curve is steepest where it should be.
+    """Return the number of bands, and of rows in each, whose S-curve fits the threshold best.
 
-    It minimises the area below the curve left of the threshold (pages that meet in vain) and the area above
-    the curve right of it (pages missed), the latter weighted with `false_negative_weight`, the former with
-    the rest of 1, as Zhu, Nargesian, Pu & Miller do (LSH Ensemble, VLDB 2016). There are at most `max_bands`, and
-    permutations may be left over.
+    They minimise the area below the curve left of the threshold (pages that meet in vain) and the area above the curve
+    right of it (pages missed), the latter weighted with `false_negative_weight`, the former with the rest of 1, as Zhu,
+    Nargesian, Pu & Miller do (LSH Ensemble, VLDB 2016). There are at most `max_bands`. Permutations may be left over.
     Raises ConfigurationError for numbers out of range.
     """
     if not 0 < threshold < 1:
@@ -125,7 +124,7 @@ def bands_for(
 
 
 def _shingles(words: Hashes, size: int) -> NDArray[np.uint32]:
-    """32 mixed bits of every run of `size` words, repetitions included: they change no minimum."""
+    """Return 32 mixed bits of every run of `size` words. Repetitions stay, as they change no minimum."""
     size = min(size, len(words))
     runs = len(words) - size + 1
     sums = words[:runs].copy()
@@ -137,20 +136,20 @@ def _shingles(words: Hashes, size: int) -> NDArray[np.uint32]:
 
 @cache
 def _multipliers(permutations: int) -> NDArray[np.uint32]:
-    """An odd factor for each permutation, shape (permutations,)."""
+    """Return an odd factor for each permutation, shape (permutations,)."""
     mixed = mix(np.arange(1, permutations + 1, dtype=np.uint64))
     return (mixed >> _HALF).astype(np.uint32) | np.uint32(1)
 
 
 def _collision_curve(similarities: Floats, bands: NDArray[np.int_], rows: int) -> Floats:
-    """Shape (bands, similarities)."""
+    """Return probabilities of shape (bands, similarities)."""
     agreeing = similarities + (1 - similarities) * BYTE_COLLISION
     curve: Floats = 1 - (1 - agreeing**rows) ** bands[:, None]
     return curve
 
 
 def _midpoints(start: float, end: float) -> Floats:
-    """The middles of _STEPS equal steps between two numbers; the mean over them is that of the integral."""
+    """Return the middles of _STEPS equal steps between two numbers, to average over."""
     return start + (end - start) * (np.arange(_STEPS) + 0.5) / _STEPS
 
 

@@ -4,8 +4,8 @@ Bits are numbered 1..b by volatility, most volatile first. A set of h flipped bi
 size h form a binary tree rooted at (1, 2, .., h) in which no child is more probable than its parent; a max-heap
 M over the trees of all sizes yields the sets by falling probability.
 
-The store is not asked through this module: `plan` gives the same order by one matrix product. It is the
-reference that order is tested against, and a tool for those who study the method.
+Searches do not use this module: `search.plan` gives the same order by one matrix product. This is the reference for the
+tests of that order, and a tool for studies of the method.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ FlipSet = tuple[int, ...]
 
 
 def children(flips: FlipSet, bits: int) -> list[FlipSet]:
-    """The children of a set in its tree: at most a left and a right one.
+    """Return the children of a set in its tree: at most a left and a right one.
 
-    Left: add 1 to the last rank. Right: walk from the last rank but one to the first; a gap of 2 to the next
-    rank means that this rank is raised by 1, a wider gap that there is no right child, a gap of 1 goes on.
+    Left: add 1 to the last rank. Right: walk from the last rank but one to the first; at a gap of 2 to the next rank,
+    raise this rank by 1; at a wider gap, there is no right child; at a gap of 1, go on.
     """
     found = []
     if flips and flips[-1] < bits:
@@ -40,7 +40,7 @@ def children(flips: FlipSet, bits: int) -> list[FlipSet]:
 
 
 def flip_sets(probabilities: Sequence[float], max_flips: int | None = None) -> Iterator[tuple[FlipSet, float]]:
-    """Sets of bits to flip with p(u, S), by falling p(u, S) = prod over S of p_i x prod over the rest of (1 - p_j).
+    """Yield sets of bits to flip, by falling p(u, S) = prod over S of p_i x prod over the rest of (1 - p_j).
 
     `probabilities` are the flip probabilities of bits 1..b in order of volatility: 0.5 >= p_1 >= p_2 >= .. > 0.
     `max_flips` limits the size of the sets (all sizes by default).

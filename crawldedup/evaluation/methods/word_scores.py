@@ -1,24 +1,23 @@
 """Words weighted by frequency, length and part of speech.
 
-Yu, Hu & Zhang, "Research on large scale documents deduplication technique based on simhash algorithm", give
-a word w of a document the weight
+Yu, Hu & Zhang, "Research on large scale documents deduplication technique based on simhash algorithm", weigh a word w
+of a document by
 
     W(w) = Score(w) / max over the document's words of Score,    Score(w) = n + lambda (Len(w) + Pos(w))
 
 where n is the number of its occurrences, Len(w) is 1 for a word of at least four characters and else 0, and
-Pos(w) is 1 for a noun and else 0. It is made for Chinese, whose words must be found first. Taggers do that:
+Pos(w) is 1 for a noun and else 0. The method is made for Chinese, whose words must be found first. Taggers do that:
 
-- ``jieba`` segments runs of Han characters with jieba's dictionary and its parts of speech (what the
-  dictionary lacks is taken by the character), and takes all other text by its words, with no part of speech.
-  Each run is decided by itself: no share of Chinese in a page turns all of its features over, so near
-  duplicates in mixed languages stay near.
-- ``words`` takes any text by its words, as `split_words` does, and needs no package.
-- a callable of your own, given by its dotted path, for other languages.
+- ``jieba`` segments runs of Han characters with jieba's dictionary and its parts of speech, by single characters where
+  the dictionary has no word; it splits all other text into words without a part of speech. Each run is segmented by
+  itself, so near duplicates in mixed languages stay near.
+- ``words`` splits any text into words, as `split_words` does, and needs no package.
+- a callable of your own, given by its dotted path, serves other languages.
 
-The paper leaves lambda open but for saying that its value is related to the length of the document. Here it is
-one number for all. The smaller it is, the more the commonest words of the language decide: of 1,155 Chinese pages
-of manuals, pairs that share less than half of their shingles were within 6 of 64 bits in .29 % of cases with
-lambda 0, .11 % with 1, .001 % with 3; pairs that share nine tenths differed by 1.5, 2.2, 2.2 bits, and by 2.8 with 5.
+The paper says of lambda only that it is related to the length of the document. Here it is one number for all. The
+smaller it is, the more the commonest words of the language decide. In 1,155 Chinese pages of manuals, pairs that share
+less than half of their shingles were within 6 of 64 bits in .29 % of cases with lambda 0, .11 % with 1, .001 % with 3;
+pairs that share nine tenths differed by 1.5, 2.2, 2.2 bits, and by 2.8 with 5.
 """
 
 from __future__ import annotations
@@ -45,19 +44,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Tagger = Callable[[str], Iterable[tuple[str, str]]]
-    """From a text to its words and their parts of speech, in order."""
+    """Maps a text to its words and their parts of speech, in order."""
 
 DEFAULT_LAMBDA: Final = 3.0
 MAX_LAMBDA: Final = 1000.0
 LONG_WORD: Final = 4
-"""Characters from which on a word counts as long."""
+"""A word of this many characters or more counts as long."""
 
 POS_VALUES: Final = {
     "n": 1.0,  # nouns, names of people, places and organisations: jieba's n, nr, ns, nt, nz, Penn's NN, NNP
     "propn": 1.0,  # names, in the tag set of Universal Dependencies, where a noun is NOUN
-    "num": 0.0,  # numerals there, and no nouns
+    "num": 0.0,  # numerals in that tag set
 }
-"""Pos by the beginning of a tag in lower case, the longest one that fits; 0 for all other tags."""
+"""Pos by the beginning of a tag in lower case; the longest beginning counts. Other tags have 0."""
 
 NO_PART_OF_SPEECH: Final = "x"
 
@@ -70,9 +69,9 @@ _TAGGERS: Final = ("jieba", "words")
 class WordScorer:
     """The words of a text as weighted features (Yu, Hu & Zhang).
 
-    `tagger` finds the words and their parts of speech; `name` names it, and all else that decides the
-    features, for the profile of an index. Words are compared normalised and case-folded; what has neither
-    letter nor digit is no word. A word with several parts of speech in a text counts as the most valuable.
+    `tagger` finds the words and their parts of speech. `name` names everything that decides the features, for the
+    profile of an index. Words are compared normalised and case-folded; a word has a letter or a digit. A word with
+    several parts of speech in a text counts as the most valuable.
     """
 
     def __init__(self, tagger: Tagger, *, tagger_name: str, lambda_: float = DEFAULT_LAMBDA) -> None:
@@ -82,7 +81,7 @@ class WordScorer:
         self.name = f"yu?lambda={lambda_!r}&tagger={tagger_name}"
 
     def features(self, text: str) -> tuple[NDArray[np.uint64], NDArray[np.float32]]:
-        """Distinct sorted hashes of the words of a text and their weights, both of shape (distinct words,).
+        """Return distinct sorted hashes of the words of a text and their weights, both of shape (distinct words,).
 
         Weights are whole numbers from 1 to MAX_WEIGHT, in proportion to W.
         Raises PageError: `broken` if the tagger fails, `empty` if it finds no word.
@@ -100,7 +99,7 @@ class WordScorer:
         ordered = sorted(frequencies)
         counts = np.array([frequencies[number] for number in ordered], np.float64)
         scores = counts + self._lambda * np.array([bonuses[number] for number in ordered], np.float64)
-        # One rounding of each operation by IEEE 754, and no logarithm: the same on every machine.
+        # IEEE 754 rounds each of these operations alike on every machine; a logarithm would differ.
         weights = np.maximum(np.rint(scores / scores.max() * MAX_WEIGHT), 1)
         return np.array(ordered, np.uint64), weights.astype(np.float32)
 
@@ -108,7 +107,7 @@ class WordScorer:
         try:
             for word, tag in self._tagger(text):
                 yield str(word), str(tag)
-        # Other people's code on hostile input may raise anything.
+        # A tagger of a user may raise anything on hostile input.
         except Exception as error:
             raise PageError(
                 "broken", f"tagging words with {self._tagger_name!r} failed: {type(error).__name__}: {error}"
@@ -116,10 +115,10 @@ class WordScorer:
 
 
 def make_word_scorer(spec: str) -> WordScorer:
-    """The word scorer a user asked for: ``yu`` or, with any of its parameters, ``yu?lambda=0.5&tagger=words``.
+    """Make a word scorer from ``yu`` or, with any of its parameters, ``yu?lambda=0.5&tagger=words``.
 
     `lambda` is a number from 0 to MAX_LAMBDA, by default DEFAULT_LAMBDA. `tagger` is jieba (the default), words,
-    or the dotted path of a callable that takes a text and gives pairs of a word and its part of speech.
+    or the dotted path of a callable that takes a text and returns pairs of a word and its part of speech.
     Raises ConfigurationError, or MissingDependencyError if jieba is needed and not installed.
     """
     name, _, query = str(spec).partition("?")
@@ -132,15 +131,15 @@ def make_word_scorer(spec: str) -> WordScorer:
 
 
 def tag_words(text: str) -> Iterator[tuple[str, str]]:
-    """The tagger ``words``: the words of a text, in any language, without parts of speech."""
+    """Return the words of a text in any language, without parts of speech: the tagger ``words``."""
     return ((word, NO_PART_OF_SPEECH) for word in split_words(text))
 
 
 def tag_chinese(text: str) -> Iterator[tuple[str, str]]:
-    """The tagger ``jieba``: words and parts of speech of runs of Han characters, and the words of all else."""
+    """Yield words and parts of speech of runs of Han characters, and the other words: the tagger ``jieba``."""
     for number, run in enumerate(_HAN_RUN.split(text)):
         if number % 2:
-            # Guessing at words that the dictionary lacks takes half a second a page where there are many.
+            # With HMM, many words that the dictionary lacks would take half a second per page.
             for pair in _segmenter().cut(run, HMM=False):
                 yield pair.word, pair.flag
         else:
@@ -149,7 +148,7 @@ def tag_chinese(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _words_between(run: str) -> tuple[str, ...]:
-    """The words of what stands between Han characters: mostly punctuation, again and again."""
+    """Return the words between Han characters. Most runs are punctuation, and repeat."""
     return _words_of_short_run(run) if len(run) <= _SHORT_RUN else tuple(split_words(run))
 
 
@@ -160,10 +159,10 @@ def _words_of_short_run(run: str) -> tuple[str, ...]:
 
 @cache
 def _segmenter() -> Any:
-    """Jieba with nothing but its own dictionary.
+    """Return jieba with nothing but its own dictionary.
 
-    The segmenter everyone shares knows the words that other code in the process has added, reads a cache
-    from a folder that anyone may write to, and logs to the console; this one does not.
+    The shared segmenter knows the words that other code in the process has added, reads a cache from a folder that
+    anyone may write to, and logs to the console. This one does not.
     """
     import jieba
     import jieba.posseg
@@ -176,9 +175,9 @@ def _segmenter() -> Any:
 
 @lru_cache(maxsize=1 << 16)
 def _hash_and_length(word: str) -> tuple[int, int]:
-    """Hash of a word, normalised, and its number of characters: 0 if it has no letter or digit."""
+    """Return the hash of a word, normalised, and its number of characters; 0 without a letter or digit."""
     parts = split_words(word)
-    # Apart, lest 3.14 be 314.
+    # Keep 3.14 apart from 314.
     key = " ".join(parts).encode("utf-8", "replace")
     return int(mmh3.hash64(key, signed=False)[0]), sum(map(len, parts))
 
@@ -220,7 +219,7 @@ def _parse_lambda(given: str | float) -> float:
 
 
 def _find_tagger(name: str) -> tuple[Tagger, str]:
-    """The tagger and the name under which an index knows it."""
+    """Return the tagger and its name in the profile of an index."""
     if name == "words":
         return tag_words, name
     if name == "jieba":
@@ -231,7 +230,7 @@ def _find_tagger(name: str) -> tuple[Tagger, str]:
                 "the tagger 'jieba' needs the package jieba; install it with: pip install 'crawldedup[zh]', or choose "
                 "the tagger words, as in yu?tagger=words"
             ) from error
-        # Another dictionary finds other words.
+        # The version names the dictionary.
         return tag_chinese, f"jieba-{version}"
     if "." in name:
         return _load_tagger(name), name
@@ -246,7 +245,7 @@ def _find_tagger(name: str) -> tuple[Tagger, str]:
 def _load_tagger(path: str) -> Tagger:
     try:
         found = pkgutil.resolve_name(path)
-    # The module is the user's, and so may raise anything.
+    # The module of a user may raise anything.
     except Exception as error:
         raise ConfigurationError(
             f"the tagger {path!r} cannot be used: {type(error).__name__}: {error}; give the dotted path of a callable "

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawldedup.evaluation.exact import LOWEST, jaccard, words
-from crawldedup.evaluation.truth import compare_all
+from crawldedup.evaluation.ground_truth import compare_all
 
 pages_kept = st.lists(
     st.tuples(st.lists(st.sampled_from("abcde"), max_size=14).map(" ".join), st.booleans()), max_size=14
@@ -33,11 +33,11 @@ def test_best_earlier_page_is_exact(pages: list[tuple[str, bool]]) -> None:
 @settings(max_examples=50, deadline=None)
 def test_similarities_of_single_pairs(pages: list[tuple[str, bool]]) -> None:
     texts = [text for text, _ in pages]
-    memory = compare_all(texts).memory()
+    index = compare_all(texts).oracle_index()
     for one, text in enumerate(texts):
         for other, other_text in enumerate(texts):
             expected = jaccard(text, other_text)
-            assert memory.similarity(one, other) == pytest.approx(expected if expected >= LOWEST else 0)
+            assert index.similarity(one, other) == pytest.approx(expected if expected >= LOWEST else 0)
 
 
 def test_only_kept_pages_count_as_earlier_pages() -> None:
@@ -47,13 +47,13 @@ def test_only_kept_pages_count_as_earlier_pages() -> None:
 
 def test_the_best_page_is_named() -> None:
     truth = compare_all(["a b c d e f", "x", "a b c d e f g", "a b c d e f g", ""])
-    memory = truth.memory()
-    assert memory.best(3) == (0.0, None)
-    memory.add(0)
-    assert memory.best(3) == (pytest.approx(4 / 5), 0)
-    memory.add(2)
-    assert memory.best(3) == (1.0, 2)
-    assert memory.best(4) == (0.0, None)
+    index = truth.oracle_index()
+    assert index.best(3) == (0.0, None)
+    index.add(0)
+    assert index.best(3) == (pytest.approx(4 / 5), 0)
+    index.add(2)
+    assert index.best(3) == (1.0, 2)
+    assert index.best(4) == (0.0, None)
 
 
 def test_copies_make_one_group_and_no_pairs() -> None:

@@ -1,4 +1,4 @@
-"""What a perfect method would know of a collection: which pages resemble which earlier ones, exactly."""
+"""Ground truth: the exact similarities of the pages of a collection, and an index that makes no mistakes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class GroundTruth:
     """The exact similarities of the pages of a collection, numbered from 0 in their order.
 
-    Pages with the same shingle set form a group, so that n copies make one group and not n^2 pairs. `group_of`
-    has the shape (pages,) and is -1 for a page without a word; the groups that resemble group g are
-    `others[starts[g]:starts[g + 1]]`, `similarity` beside them. `word_counts` has the shape (pages,).
+    Pages with the same shingle set form a group, so that n copies make one group instead of n^2 pairs. `group_of`
+    has the shape (pages,) and is -1 for a page without a word. The groups similar to group g are
+    `others[starts[g]:starts[g + 1]]`, with `similarity` at the same places. `word_counts` has the shape (pages,).
     """
 
     group_of: Ids
@@ -37,43 +37,43 @@ class Truth:
 
     @property
     def pages(self) -> int:
-        """How many pages there are, those without a word included."""
+        """Return the number of pages, including those without a word."""
         return len(self.group_of)
 
     @property
     def pages_without_words(self) -> int:
-        """How many pages resemble nothing, for there is nothing in them."""
+        """Return the number of pages without a word."""
         return int((self.group_of < 0).sum())
 
     @property
     def groups(self) -> int:
-        """How many different shingle sets there are."""
+        """Return the number of different shingle sets."""
         return len(self.starts) - 1
 
-    def memory(self) -> Memory:
-        """An index that holds no page yet and makes no mistakes."""
-        return Memory(self, np.full(self.groups, -1, np.int64))
+    def oracle_index(self) -> OracleIndex:
+        """Return an index that holds no page yet and makes no mistakes."""
+        return OracleIndex(self, np.full(self.groups, -1, np.int64))
 
     def best_earlier(self, kept: Iterable[bool]) -> Floats:
-        """For each page the highest similarity with a kept page before it; 0 where none reaches `LOWEST`."""
-        memory = self.memory()
+        """Return, for each page, the highest similarity with an earlier kept page; 0 where none reaches `LOWEST`."""
+        index = self.oracle_index()
         best = np.zeros(self.pages)
         for page, keep in enumerate(kept):
-            best[page], _ = memory.best(page)
+            best[page], _ = index.best(page)
             if keep:
-                memory.add(page)
+                index.add(page)
         return best
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """The pages that were kept so far; `holder` is the first kept page of each group, or -1."""
+class OracleIndex:
+    """The pages kept so far. `holder` is the first kept page of each group, or -1."""
 
-    truth: Truth
+    truth: GroundTruth
     holder: Ids
 
     def best(self, page: int) -> tuple[float, int | None]:
-        """Highest similarity of a kept page with this one, and which page; 0 and None if none reaches `LOWEST`."""
+        """Return the highest similarity with a kept page, and that page; 0 and None if none reaches `LOWEST`."""
         truth = self.truth
         group = truth.group_of[page]
         if group < 0:
@@ -89,7 +89,7 @@ class Memory:
         return float(similarity[nearest]), int(holders[nearest])
 
     def similarity(self, page: int, other: int) -> float:
-        """Exact similarity of two pages, 0 below `LOWEST`."""
+        """Return the exact similarity of two pages, 0 below `LOWEST`."""
         truth = self.truth
         group, wanted = truth.group_of[page], truth.group_of[other]
         if group < 0 or wanted < 0:
@@ -106,8 +106,8 @@ class Memory:
             self.holder[group] = page
 
 
-def compare_all(texts: Sequence[str], on_step: Callable[[], None] = lambda: None) -> Truth:
-    """The exact truth of texts: every pair with a similarity of at least `LOWEST`.
+def compare_all(texts: Sequence[str], on_step: Callable[[], None] = lambda: None) -> GroundTruth:
+    """Compute the ground truth of texts: every pair with a similarity of at least `LOWEST`.
 
     `on_step` is called `2 * len(texts)` times at most, to show progress. Raises ConfigurationError for a
     collection of more than two million different words.
@@ -136,11 +136,11 @@ def compare_all(texts: Sequence[str], on_step: Callable[[], None] = lambda: None
     return from_pairs(group_of, word_counts, len(sets), similar_pairs(sets, on_step))
 
 
-def from_pairs(group_of: Ids, word_counts: Ids, groups: int, pairs: SimilarPairs) -> Truth:
-    """The truth that similarities of groups make."""
+def from_pairs(group_of: Ids, word_counts: Ids, groups: int, pairs: SimilarPairs) -> GroundTruth:
+    """Make the ground truth from the similarities of groups."""
     owners = np.concatenate([pairs.first, pairs.second])
     order = np.argsort(owners, kind="stable")
-    return Truth(
+    return GroundTruth(
         group_of=group_of,
         word_counts=word_counts,
         starts=np.searchsorted(owners[order], np.arange(groups + 1)),

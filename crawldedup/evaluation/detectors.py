@@ -1,4 +1,4 @@
-"""The methods under test, behind one protocol: ours here, others wherever they are imported."""
+"""Near-duplicate detectors under test, behind one protocol: the methods of this package here, others in benchmarks."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, make_method
 from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
 
 EXPECTED_PAGES: Final = 10_000_000
-"""Searches are planned as in an index of this size: a small corpus would make every method look thorough."""
+"""Searches are planned for an index of this size: in one of the size of the corpus, every method would look good."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """What a method says of a page; None where it does not say.
+class Detection:
+    """The answer of a detector about a page; None for what it does not tell.
 
-    `original` is the URL of the earlier page it resembles, `similarity` the method's estimate, `candidates` how many
-    remembered pages were compared, `probes` how many look-ups that took.
+    `original` is the URL of the earlier page that is similar, `similarity` an estimate, `candidates` the number of
+    remembered pages compared, `probes` the number of look-ups.
     """
 
     flagged: bool
@@ -28,24 +28,24 @@ class Judgement:
     probes: int | None = None
 
 
-class Judge(Protocol):
-    """A method that sees pages one by one and remembers each that it did not flag."""
+class Detector(Protocol):
+    """Sees pages one by one, and remembers each that it does not flag."""
 
     @property
     def name(self) -> str:
-        """Method and settings, for a table."""
+        """Name method and settings, for a table."""
 
-    def judge(self, url: str, text: str) -> Judgement:
-        """Decide about a page, by what was remembered before it, and remember it if it is new."""
+    def check(self, url: str, text: str) -> Detection:
+        """Compare a page with those remembered, and remember it if it is new."""
 
-    def bytes_a_page(self) -> float | None:
-        """Bytes the index holds a remembered page, its URL included; None if that is not known."""
+    def bytes_per_page(self) -> float | None:
+        """Return the bytes of the index per remembered page, its URL included; None if unknown."""
 
 
-class DeduplicatorJudge:
+class MethodDetector:
     """A method of this package, on its memory store.
 
-    `method` and `weighting` as in `Deduplicator`, which raises ConfigurationError for what does not exist.
+    `method` and `weighting` as in `make_method`. Raises ConfigurationError for names that do not exist.
     """
 
     def __init__(
@@ -68,14 +68,14 @@ class DeduplicatorJudge:
 
     @property
     def name(self) -> str:
-        """See `Judge`."""
+        """See `Detector`."""
         return self._name
 
-    def judge(self, url: str, text: str) -> Judgement:
-        """See `Judge`. Raises PageError for a text that is empty."""
-        # Every document is a page of its own here, whatever a canonical URL would make of the two.
+    def check(self, url: str, text: str) -> Detection:
+        """See `Detector`. Raises PageError for a text that is empty."""
+        # Every document is a page of its own here, even if two have one canonical URL.
         verdict = self._dedup.check(url, text=text, identity=url)
-        return Judgement(
+        return Detection(
             flagged=verdict.is_duplicate,
             original=verdict.original,
             similarity=verdict.similarity,
@@ -83,7 +83,7 @@ class DeduplicatorJudge:
             probes=verdict.probes,
         )
 
-    def bytes_a_page(self) -> float | None:
-        """See `Judge`: the whole memory store, its URLs and its room to grow included."""
+    def bytes_per_page(self) -> float | None:
+        """See `Detector`: the whole memory store, with URLs and spare room."""
         info = self._dedup.info()
         return info.bytes / info.pages if info.pages else None
