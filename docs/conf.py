@@ -20,6 +20,10 @@ extensions = ["sphinx_scrapy", "myst_parser", "generated_reference"]
 exclude_patterns = ["_build"]
 html_theme = "sphinx_rtd_theme"
 html_title = f"crawldedup {release}"
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
+# A quote in a setting's help is to be pasted.
+smartquotes = False
 
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence", "deflist"]
@@ -29,6 +33,10 @@ default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
+
+# A reference to a name of ours must lead somewhere.
+nitpicky = True
+nitpick_ignore_regex = [(r"std:.*", r"(?!crawldedup).*")]
 
 # A build without a network must not warn about inventories it cannot fetch. Links into the documentation of Python,
 # Scrapy and redis-py are plain text then.
