@@ -43,13 +43,15 @@ from crawldedup import evaluation
 from crawldedup.errors import CrawlDedupError
 from crawldedup.evaluation.exact import jaccard, words
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, fingerprint
+from crawldedup.options import Options
+from crawldedup.page_input import PageRef
 from crawldedup.queries import QueryBuilder
 from crawldedup.search.decision import likelihood_prefilter, likelihood_rule
 from crawldedup.search.limits import PROBE_BUDGET
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import ProbePlan, prefix_bits, volatile_plan
 from crawldedup.search.two_stage import KEPT, TABLES, TwoStage
-from crawldedup.stores.base import DIGEST_MASK, FOR_EVER, Entry, Layout, Query
+from crawldedup.stores.base import DIGEST_MASK, Entry, Layout, Query
 from crawldedup.stores.candidates import choose_pages
 from crawldedup.stores.memory.sorted_keys import SortedKeys
 from crawldedup.stores.memory.store import MemoryStore
@@ -196,7 +198,7 @@ class EditRow:
 
 def edit_rows(kind: str, texts: Sequence[list[str]]) -> list[EditRow]:
     """Look for edited texts, both ways round, in indexes of all sizes: by the queries alone, without other pages."""
-    maker = QueryBuilder(TwoStage(), "global", PLANNED_SIMILARITY, 0.98, FOR_EVER)
+    maker = QueryBuilder(TwoStage(), Options(similarity=PLANNED_SIMILARITY))
     rows = []
     for similarity in EDIT_SIMILARITIES:
         shift = shift_for(similarity)
@@ -215,7 +217,7 @@ def edit_rows(kind: str, texts: Sequence[list[str]]) -> list[EditRow]:
                 exact.append(jaccard(first, second))
                 for asking, asked in (map(fingerprint, pair) for pair in ((first, second), (second, first))):
                     for pages in EDIT_SIZES:
-                        query = maker.query("", asking, pages=pages)
+                        query = maker.query(PageRef(""), asking, pages=pages)
                         found[pages] += meets(query, asked.search, asked.verify)
             rows += [
                 EditRow(kind, edit, float(np.mean(exact)), changed, len(texts), pages, found[pages] / len(texts) / 2)

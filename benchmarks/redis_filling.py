@@ -22,6 +22,7 @@ import redis
 
 from benchmarks.redis_server import CLIENT_CORE, IndexServer, pinned, progress, read_memory
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
+from crawldedup.page_input import PageRef
 from crawldedup.search.two_stage import TABLES
 from crawldedup.stores.base import DIGEST_MASK, Layout
 from crawldedup.stores.redis.protocol import KEY_BYTES, RECORDS_A_LIST
@@ -380,7 +381,7 @@ class Queries:
         return self._query(0, number, as_fingerprint(page), pages, "")
 
     def _query(self, draw: int, row: int, page: Fingerprint, pages: int, scope_key: str) -> Query:
-        query = self._maker.query(URL.format(draw, row), page, pages=pages, scope_key=scope_key)
+        query = self._maker.query(PageRef(URL.format(draw, row), None, scope_key), page, pages=pages)
         return query if self._urls else replace(query, entry=replace(query.entry, url=""))
 
 

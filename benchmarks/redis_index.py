@@ -54,9 +54,11 @@ from benchmarks.redis_server import OTHER, WARM_UP, Memory, Part, TimeRow, make_
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.evaluation import read_corpus
 from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
+from crawldedup.options import Options
+from crawldedup.page_input import PageRef
 from crawldedup.queries import QueryBuilder
 from crawldedup.search.two_stage import TwoStage
-from crawldedup.stores.base import FOR_EVER, Query, Status
+from crawldedup.stores.base import Query, Status
 from crawldedup.stores.memory.store import MemoryStore
 from tests.stores.pages import similar_page
 
@@ -86,7 +88,7 @@ def real_fingerprints(files: Sequence[Path], maker: QueryBuilder) -> tuple[list[
             if page.thin:
                 continue
             every.append(page)
-            if store.check_and_add(maker.query(document.url, page, pages=len(new))).status is Status.NEW:
+            if store.check_and_add(maker.query(PageRef(document.url), page, pages=len(new))).status is Status.NEW:
                 new.append(page)
     # A measurement takes the first of them: those of all corpora alike.
     Random(3).shuffle(new)
@@ -329,7 +331,7 @@ def show_recall(console: Console, rows: Sequence[RecallRow]) -> None:
 
 
 def query_maker(arguments: argparse.Namespace) -> QueryBuilder:
-    return QueryBuilder(METHOD, "global", arguments.similarity, arguments.recall, FOR_EVER)
+    return QueryBuilder(METHOD, Options(similarity=arguments.similarity, recall=arguments.recall))
 
 
 def numbers(text: str) -> list[int]:

@@ -42,6 +42,7 @@ from benchmarks.scrapy_site import Folder, Generated, choose_pages, documentatio
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.facts.page_facts import page_facts
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
+from crawldedup.options import Options
 from crawldedup.page import PageReader
 from crawldedup.scrapy_plugin.reading.base import Page
 from crawldedup.scrapy_plugin.reading.process_readers import ProcessReaders
@@ -252,7 +253,7 @@ class PartRow:
 def reading_times(server: Server, extractor: str) -> Reading:
     """Read the pages in this process, and let a worker start."""
     bodies = [body for path in server.paths if (body := server.site.body(path))]
-    read, reader = get_extractor(extractor), PageReader(extractor)
+    read, reader = get_extractor(extractor), PageReader(Options(extractor=extractor))
     reader.read(bodies[0])
     started = time.thread_time()
     texts = [_text_of(body, read) for body in bodies]

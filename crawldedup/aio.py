@@ -3,45 +3,91 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING, Self, TypeVar
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
-from crawldedup.deduplicator import BATCH, BATCH_SECONDS, Deduplicator
-from crawldedup.errors import ConfigurationError, PageError, StoreError
+from crawldedup import checks
+from crawldedup.batches import BATCH, Batch, check_batch, checked
+from crawldedup.deduplicator import Deduplicator
+from crawldedup.errors import StoreError
+from crawldedup.page_input import PageInput, PageRef
+from crawldedup.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import TracebackType
 
-    from crawldedup.deduplicator import CopyResult, OnUnreadable, Progress
+    from crawldedup.deduplicator import OnUnreadable, Unreadable
     from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.page_input import PageInput
-    from crawldedup.stores.base import StoreInfo
-    from crawldedup.verdict import Match, Verdict
+    from crawldedup.index import CopyResult, Progress
+    from crawldedup.options import Options, OptionValues
+    from crawldedup.search.method import Method
+    from crawldedup.stores.base import CrawlSession
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class AsyncDeduplicator:
-    """`Deduplicator` for asyncio: the same calls, awaited, with the work done in threads beside the event loop.
+def _in_thread(
+    call: Callable[Concatenate[Deduplicator, P], T], *, reads: bool = False
+) -> Callable[Concatenate[AsyncDeduplicator, P], Coroutine[Any, Any, T]]:
+    """Return a method of Deduplicator to be awaited: made in the store's thread, or in one of those that read."""
 
-    Pages are read in up to `readers` threads; the store is asked by one, so verdicts come in the order of the
-    questions. Takes the arguments of `Deduplicator`. `progress` is called in the store's thread.
+    @wraps(call)
+    async def awaited(self: AsyncDeduplicator, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        executor = self._readers if reads else self._asker
+        return await asyncio.get_running_loop().run_in_executor(executor, partial(call, self._dedup, *args, **kwargs))
+
+    return awaited
+
+
+class AsyncDeduplicator:
+    """`Deduplicator` for asyncio: the same methods, awaited. Their work is done in threads beside the event loop.
+
+    Up to `readers` threads read pages. One thread asks the store, so verdicts come in the order of the calls, and a
+    long `prune` or `copy_to` delays the others. `progress` is called in that thread. Takes the arguments of
+    `Deduplicator`.
     """
 
-    def __init__(self, store: str = "memory://", *, readers: int = 2, **options: object) -> None:
-        self._dedup = Deduplicator(store, **options)  # type: ignore[arg-type]
-        self._readers = ThreadPoolExecutor(readers, thread_name_prefix="crawldedup-read")
+    def __init__(
+        self,
+        store: str = "memory://",
+        *,
+        method: Method | None = None,
+        readers: int = 2,
+        **options: Unpack[OptionValues],
+    ) -> None:
+        self._threads = checks.whole(1)("readers", readers)
+        self._dedup = Deduplicator(store, method=method, **options)
+        self._make_executors()
+
+    def _make_executors(self) -> None:
+        # They start no thread before their first task.
+        self._readers = ThreadPoolExecutor(self._threads, thread_name_prefix="crawldedup-read")
         self._asker = ThreadPoolExecutor(1, thread_name_prefix="crawldedup-store")
-        self._closed = False
+
+    @classmethod
+    def from_options(cls, options: Options, method: Method | None = None) -> Self:
+        """See `Deduplicator.from_options`."""
+        return cls(options.store, method=method, **options.index_values())
+
+    @property
+    def options(self) -> Options:
+        """See `Deduplicator.options`."""
+        return self._dedup.options
+
+    @property
+    def session(self) -> CrawlSession | None:
+        """See `Deduplicator.session`."""
+        return self._dedup.session
+
+    def __repr__(self) -> str:
+        return repr(self._dedup).replace("Deduplicator", type(self).__name__, 1)
 
     async def __aenter__(self) -> Self:
-        await self._ask(self._dedup.open)
+        await self.open()
         return self
 
     async def __aexit__(
@@ -51,6 +97,20 @@ class AsyncDeduplicator:
         traceback: TracebackType | None,
     ) -> None:
         await self.close()
+
+    open = _in_thread(Deduplicator.open)
+    check_fingerprint = _in_thread(Deduplicator.check_fingerprint)
+    fingerprint = _in_thread(Deduplicator.fingerprint, reads=True)
+    find = _in_thread(Deduplicator.find)
+    explain = _in_thread(Deduplicator.explain)
+    forget = _in_thread(Deduplicator.forget)
+    clear = _in_thread(Deduplicator.clear)
+    prune = _in_thread(Deduplicator.prune)
+    info = _in_thread(Deduplicator.info)
+    heartbeat = _in_thread(Deduplicator.heartbeat)
+    _close = _in_thread(Deduplicator.close)
+    _copy_to = _in_thread(Deduplicator.copy_to)
+    _read = _in_thread(Deduplicator._read, reads=True)
 
     async def check(
         self,
@@ -63,10 +123,11 @@ class AsyncDeduplicator:
         scope_key: str | None = None,
     ) -> Verdict:
         """See `Deduplicator.check`."""
+        PageRef(url, identity, scope_key)
         page = await self.fingerprint(html=html, text=text, encoding=encoding)
-        return await self._ask(lambda: self._dedup.check_fingerprint(url, page, identity=identity, scope_key=scope_key))
+        return await self.check_fingerprint(url, page, identity=identity, scope_key=scope_key)
 
-    async def check_many(
+    def check_many(
         self,
         pages: Iterable[PageInput] | AsyncIterable[PageInput],
         *,
@@ -77,166 +138,69 @@ class AsyncDeduplicator:
 
         An iterable that waits should be an asynchronous one. Up to `batch` pages may have been taken beyond an error.
         """
-        if batch < 1:
-            raise ConfigurationError(f"batch is {batch!r}; it must be a whole number from 1")
         source = aiter(pages) if isinstance(pages, AsyncIterable) else _asynchronous(pages)
+        return self._check_many(source, check_batch("batch", batch), on_unreadable)
+
+    async def _check_many(
+        self, pages: AsyncIterator[PageInput], size: int, on_unreadable: OnUnreadable | None
+    ) -> AsyncIterator[Verdict]:
         while True:
-            taken, error = await self._take(source, batch, skip=on_unreadable is not None)
-            readable = [
-                replace(page, html=None, text=None, fingerprint=read)
-                for page, read in taken
-                if not isinstance(read, PageError)
-            ]
-            verdicts, failure = await self._judge_all(readable)
-            for page, read in taken:
-                if not isinstance(read, PageError):
-                    if not verdicts:
-                        break
-                    if self._dedup.heartbeat_is_due:
+            batch = Batch(size, skips=on_unreadable is not None)
+            await self._fill(batch, pages)
+            results, error = await self._decide(batch)
+            for result in results:
+                if isinstance(result, Verdict):
+                    if self._dedup._heartbeat_is_due:
                         with suppress(StoreError):
                             await self.heartbeat()
-                    yield verdicts.popleft()
+                    yield result
                 elif on_unreadable is not None:
-                    on_unreadable(page, read)
-            if failure is not None:
-                raise failure
+                    on_unreadable(*result)
             if error is not None:
                 raise error
-            if not taken:
+            if not batch.pages:
                 return
 
-    async def _take(
-        self, pages: AsyncIterator[PageInput], batch: int, *, skip: bool
-    ) -> tuple[list[tuple[PageInput, Fingerprint | PageError]], BaseException | None]:
-        """See `Deduplicator._take`."""
-        taken: list[PageInput] = []
-        reading: list[asyncio.Task[Fingerprint]] = []
-        deadline = time.monotonic() + BATCH_SECONDS
-        error: BaseException | None = None
+    async def _fill(self, batch: Batch, pages: AsyncIterator[PageInput]) -> None:
+        """See `Batch.fill`."""
+        reading: list[tuple[PageInput, asyncio.Task[Fingerprint]]] = []
+        error: Exception | None = None
         try:
             async for page in pages:
-                taken.append(page)
-                reading.append(asyncio.create_task(self._fingerprint_of(page)))
-                if len(taken) >= batch or time.monotonic() >= deadline:
+                reading.append((page, asyncio.ensure_future(self._read(checked(page)))))
+                if batch.is_full(len(reading)):
                     break
         except Exception as problem:
             error = problem
-        read: list[tuple[PageInput, Fingerprint | PageError]] = []
-        for page, result in zip(taken, await asyncio.gather(*reading, return_exceptions=True), strict=True):
-            if isinstance(result, BaseException) and not (skip and isinstance(result, PageError)):
-                return read, result
-            read.append((page, result))
-        return read, error
+        await asyncio.gather(*(task for _, task in reading), return_exceptions=True)
+        for page, task in reading:
+            if not batch.add(page, task.exception() or task.result()):
+                return
+        batch.error = error
 
-    async def _fingerprint_of(self, page: PageInput) -> Fingerprint:
-        if page.fingerprint is not None:
-            return page.fingerprint
-        return await self.fingerprint(html=page.html, text=page.text, encoding=page.encoding)
+    async def _decide(self, batch: Batch) -> tuple[list[Verdict | Unreadable], Exception | None]:
+        """Return what `Deduplicator._decide` yields, and the error that ended it."""
+        results: list[Verdict | Unreadable] = []
 
-    async def _judge_all(self, pages: list[PageInput]) -> tuple[deque[Verdict], Exception | None]:
-        """The verdicts up to the first error, and that."""
-        verdicts: deque[Verdict] = deque()
-
-        def judge() -> Exception | None:
+        def decide() -> Exception | None:
             try:
-                verdicts.extend(self._dedup.check_many(pages, batch=max(1, len(pages))))
+                results.extend(self._dedup._decide(batch))
             except Exception as error:
                 return error
             return None
 
-        return verdicts, await self._ask(judge)
-
-    async def find(
-        self,
-        *,
-        html: bytes | str | None = None,
-        text: str | None = None,
-        encoding: str | None = None,
-        url: str = "",
-        scope_key: str | None = None,
-        similarity: float | None = None,
-    ) -> list[Match]:
-        """See `Deduplicator.find`."""
-        return await self._ask(
-            lambda: self._dedup.find(
-                html=html, text=text, encoding=encoding, url=url, scope_key=scope_key, similarity=similarity
-            )
-        )
-
-    async def forget(
-        self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None
-    ) -> int:
-        """See `Deduplicator.forget`."""
-        return await self._ask(lambda: self._dedup.forget(page, identity=identity, scope_key=scope_key))
-
-    async def prune(self, *, progress: Progress | None = None) -> int:
-        """See `Deduplicator.prune`; other questions wait until it is done."""
-        return await self._ask(lambda: self._dedup.prune(progress=progress))
+        return results, await asyncio.get_running_loop().run_in_executor(self._asker, decide)
 
     async def copy_to(self, other: AsyncDeduplicator, *, progress: Progress | None = None) -> CopyResult:
-        """See `Deduplicator.copy_to`; other questions wait until it is done."""
-        return await self._ask(lambda: self._dedup.copy_to(other._dedup, progress=progress))
+        """See `Deduplicator.copy_to`."""
+        return await self._copy_to(other._dedup, progress=progress)
 
-    async def fingerprint(
-        self, *, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None
-    ) -> Fingerprint:
-        """See `Deduplicator.fingerprint`."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(
-            self._readers, lambda: self._dedup.fingerprint(html=html, text=text, encoding=encoding)
-        )
-
-    async def check_fingerprint(
-        self,
-        url: str,
-        page: Fingerprint,
-        *,
-        identity: str | None = None,
-        scope_key: str | None = None,
-        similarity: float | None = None,
-        canonical: str | None = None,
-        remember: bool = True,
-    ) -> Verdict:
-        """See `Deduplicator.check_fingerprint`."""
-        return await self._ask(
-            lambda: self._dedup.check_fingerprint(
-                url,
-                page,
-                identity=identity,
-                scope_key=scope_key,
-                similarity=similarity,
-                canonical=canonical,
-                remember=remember,
-            )
-        )
-
-    async def clear(self) -> None:
-        """See `Deduplicator.clear`."""
-        await self._ask(self._dedup.clear)
-
-    async def look(self) -> None:
-        """See `Deduplicator.look`."""
-        await self._ask(self._dedup.look)
-
-    async def heartbeat(self) -> None:
-        """See `Deduplicator.heartbeat`."""
-        await self._ask(self._dedup.heartbeat)
-
-    async def info(self) -> StoreInfo:
-        """See `Deduplicator.info`."""
-        return await self._ask(self._dedup.info)
-
-    async def close(self) -> None:
-        """Finish what was asked, leave the crawl and disconnect. Harmless when repeated; no other call may follow."""
-        if self._closed:
-            return
-        self._closed = True
-        await self._ask(self._dedup.close)
+    async def close(self, *, leave: bool = True) -> None:
+        """See `Deduplicator.close`. Calls made before are answered first."""
+        await self._close(leave=leave)
         self._readers.shutdown(wait=False)
         self._asker.shutdown(wait=False)
-
-    async def _ask(self, call: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._asker, call)
+        self._make_executors()
 
 
 async def _asynchronous(pages: Iterable[PageInput]) -> AsyncIterator[PageInput]:

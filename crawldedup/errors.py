@@ -1,24 +1,41 @@
-"""One tree of errors. Each message says what was given, what is allowed, and what to change."""
+"""The errors of this package, in one tree. Each message says what was given, what is allowed, and what to change."""
+
+from __future__ import annotations
+
+from typing import ClassVar
 
 
 class CrawlDedupError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base of every error that this package raises on purpose.
+
+    `counter` is a short stable word for statistics. `is_fatal` is True for errors that no waiting mends: a crawl that
+    meets one ends at its start.
+    """
+
+    counter: ClassVar[str] = "internal"
+    is_fatal: ClassVar[bool] = False
 
 
 class ConfigurationError(CrawlDedupError, ValueError):
-    """A setting or an argument has a value that is not allowed; raised before any page is judged."""
+    """Raised for an option or an argument whose value is not allowed, before any page is compared. Change the value."""
+
+    counter = "configuration"
+    is_fatal = True
 
 
 class MissingDependencyError(ConfigurationError):
-    """An optional package is needed for what was asked; the message says what to install."""
+    """Raised where an optional package is needed. Install what the message names."""
 
 
 class ProfileMismatchError(CrawlDedupError):
-    """The index was written with another fingerprint profile than the one asked for.
+    """Raised for an index that holds fingerprints of another profile. The index stays unchanged.
 
-    Fingerprints of different profiles cannot be compared, so the index is refused, unchanged. Nor can they be
-    converted: that would take the texts, which are not stored.
+    Fingerprints of different profiles cannot be compared, nor converted: texts are not stored. Use the options the
+    index was made with, or another namespace.
     """
+
+    counter = "profile"
+    is_fatal = True
 
     def __init__(self, where: str, *, index_profile: str, own_profile: str) -> None:
         self.index_profile = index_profile
@@ -31,41 +48,50 @@ class ProfileMismatchError(CrawlDedupError):
         )
 
 
-class PageError(CrawlDedupError):
-    """One page could not be read; the page is passed on and counted, the crawl goes on.
+class ClosedError(CrawlDedupError):
+    """Raised when a closed Deduplicator is used. Open it again with `open()` or in a `with` statement."""
 
-    `reason` is a short stable word for counters: ``too_large``, ``too_deep``, ``too_slow``,
-    ``binary``, ``empty`` or ``broken``.
+    counter = "closed"
+
+
+class PageError(CrawlDedupError):
+    """Raised for one page that cannot be read. Other pages are not affected; skip this one.
+
+    `reason` is a short stable word for counters: ``too_large``, ``too_deep``, ``too_slow``, ``binary``, ``empty`` or
+    ``broken``.
     """
+
+    counter = "page"
 
     def __init__(self, reason: str, message: str) -> None:
         self.reason = reason
         super().__init__(message)
 
-    def __reduce__(self) -> tuple[type["PageError"], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[PageError], tuple[str, str]]:
         # Exceptions are pickled by their args alone, and these must cross from worker processes.
         return type(self), (self.reason, str(self))
 
 
 class StoreError(CrawlDedupError):
-    """The store could not answer. `reason` is a short stable word for counters."""
+    """Raised when the store cannot answer. The call can be repeated. `reason` is a short stable word for counters."""
 
-    reason = "store"
+    reason = counter = "store"
 
 
 class ForeignStoreError(StoreError):
-    """In the store's place is something else, of another program or another version: waiting mends nothing."""
+    """Raised where the store holds data of another program or version. Choose another place or namespace."""
 
-    reason = "foreign"
+    reason = counter = "foreign"
+    is_fatal = True
 
 
 class StoreUnavailableError(StoreError):
-    """The store is not there, refuses the connection, or does not answer in time."""
+    """Raised when the store is absent, refuses the connection, or does not answer in time. Try again later."""
 
-    reason = "unavailable"
+    reason = counter = "unavailable"
 
 
 class StoreFullError(StoreError):
-    """The store has no room for another page (Redis maxmemory, a full disk)."""
+    """Raised when the store has no room for another page. Give it more memory or disk, or limit `max_pages`."""
 
-    reason = "full"
+    reason = counter = "full"

@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, cast
 
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError
+from crawldedup.fingerprinting import MIN_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,7 +100,7 @@ class Options:
         "The share of near duplicates to find. A higher share costs more probes.",
         kind=float,
     )
-    ttl: int | str | None = option(
+    ttl: float | str | None = option(
         None, checks.ttl_seconds, 'Forget pages that were not seen for this long, as in "30d" or a number of seconds.'
     )
     ttl_refresh: bool = option(
@@ -125,7 +126,10 @@ class Options:
         "What finds the main text: trafilatura, resiliparse, text (all visible text), or the dotted path of your own.",
     )
     min_words: int = option(
-        20, checks.whole(1, 1000), "A page with fewer words is thin: only its exact copies are duplicates.", kind=int
+        MIN_WORDS,
+        checks.whole(1, 1000),
+        "A page with fewer words is thin: only its exact copies are duplicates.",
+        kind=int,
     )
     distinguish: str = option(
         "products",
@@ -145,6 +149,15 @@ class Options:
         """Check every value, and keep what the check returns."""
         for declared in options_of(type(self)):
             object.__setattr__(self, declared.name, declared.check(declared.name, getattr(self, declared.name)))
+
+    @property
+    def ttl_seconds(self) -> int | None:
+        """The time to live in seconds; None keeps pages for ever."""
+        return checks.ttl_seconds("ttl", self.ttl)
+
+    def index_values(self) -> OptionValues:
+        """Return the options of an index but for the store, as keyword arguments of `Deduplicator`."""
+        return cast("OptionValues", {name: getattr(self, name) for name in OptionValues.__annotations__})
 
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Self:

@@ -1,12 +1,30 @@
-"""One page of many: what `check_many` takes."""
+"""Name a page, and hand one of many to `check_many`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crawldedup.arguments import check_address, check_body
+from crawldedup import checks
 from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.options import check_similarity
+
+
+@dataclass(frozen=True, slots=True)
+class PageRef:
+    """Names a page by its `url`, or by the `identity` given instead, within its scope or the `scope_key` given instead.
+
+    Raises ConfigurationError for anything but texts.
+    """
+
+    url: str
+    identity: str | None = None
+    scope_key: str | None = None
+
+    def __post_init__(self) -> None:
+        checks.string("url", self.url)
+        checks.optional_string("identity", self.identity)
+        checks.optional_string("scope_key", self.scope_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +45,20 @@ class PageInput:
     similarity: float | None = None
 
     def __post_init__(self) -> None:
-        check_address(self.url, self.identity, self.scope_key)
+        PageRef(self.url, self.identity, self.scope_key)
+        if self.similarity is not None:
+            check_similarity("similarity", self.similarity)
         if [self.html is None, self.text is None, self.fingerprint is None].count(True) != 2:
             raise ConfigurationError(f"the page {self.url!r} must have one of html, text and fingerprint")
         if self.fingerprint is None:
-            check_body(self.html, self.text, self.encoding)
+            checks.body(self.html, self.text, self.encoding)
         elif not isinstance(self.fingerprint, Fingerprint):
             raise ConfigurationError(
-                f"the page {self.url!r} has a fingerprint that is a {type(self.fingerprint).__name__}; take what "
-                f"`Deduplicator.fingerprint` or `crawldedup.fingerprint` made"
+                f"the page {self.url!r} has a fingerprint that is a {type(self.fingerprint).__name__}; it must be one "
+                f"that `Deduplicator.fingerprint` or `crawldedup.fingerprint` made"
             )
+
+    @property
+    def ref(self) -> PageRef:
+        """The name of the page."""
+        return PageRef(self.url, self.identity, self.scope_key)

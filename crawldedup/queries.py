@@ -5,11 +5,11 @@ Pure, but for what `HotPrefixes` learns from the answers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.arguments import LOWEST_SIMILARITY, check_expected_pages, check_recall, check_similarity
-from crawldedup.scope import check_scope, page_key, salt_of, site_of, xored
+from crawldedup.options import LOWEST_SIMILARITY, check_similarity
+from crawldedup.scope import page_key, salt_of, site_of, xored
 from crawldedup.search.decision import identity_rule
 from crawldedup.search.hot_prefixes import HotPrefixes
 from crawldedup.search.method import Search, SearchContext
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawldedup.fingerprinting.fingerprint import Fingerprint
+    from crawldedup.options import Options
+    from crawldedup.page_input import PageRef
     from crawldedup.search.method import Method
     from crawldedup.stores.base import Record
 
@@ -36,48 +38,29 @@ CANONICAL_MARGIN: Final = 0.1
 """So much less than the wanted similarity is enough for a page that itself names the other one as its original."""
 
 
-@dataclass(frozen=True, slots=True)
 class QueryBuilder:
-    """What one user wants to know of a page: compared with whose pages, from which similarity on, how surely.
+    """Builds the questions about pages that a method and options ask, and the verdicts from their answers."""
 
-    Ranges are planned for an index of `expected_pages` pages at least.
-    Raises ConfigurationError for values that are out of range.
-    """
-
-    method: Method
-    scope: str
-    similarity: float
-    recall: float
-    retention: Retention
-    expected_pages: int = 0
-    store_urls: bool = True
-    hot_prefixes: HotPrefixes = field(default_factory=HotPrefixes, compare=False)
-
-    def __post_init__(self) -> None:
-        check_scope(self.scope)
-        check_similarity(self.similarity)
-        check_recall(self.recall)
-        check_expected_pages(self.expected_pages)
+    def __init__(self, method: Method, options: Options) -> None:
+        self.method = method
+        self.options = options
+        self.retention = Retention(options.ttl_seconds, options.ttl_refresh, options.max_pages)
+        self._hot_prefixes = HotPrefixes()
 
     def query(
         self,
-        url: str,
+        ref: PageRef,
         page: Fingerprint,
         *,
         pages: int,
-        identity: str | None = None,
-        scope_key: str | None = None,
         similarity: float | None = None,
     ) -> Query:
         """Return the question about one page for an index of about `pages` pages."""
-        if similarity is None:
-            similarity = self.similarity
-        else:
-            check_similarity(similarity)
+        similarity = self.similarity(similarity)
         size = self.method.signature_bytes
-        scope = self.scope_key_of(url, scope_key)
+        scope = self.scope_key_of(ref)
         salt = salt_of(scope, size)
-        shard_key = salt.number if scope or self.scope != "global" else None
+        shard_key = salt.number if scope or self.options.scope != "global" else None
         facts = salt_of(f"facts {page.facts}" if page.facts else "", size)
         search = page.search ^ salt.number ^ facts.number
         signature = xored(xored(page.verify, salt.signature), facts.signature)
@@ -85,8 +68,8 @@ class QueryBuilder:
         found = self._search(replace(page, search=search, verify=signature), keys, similarity, pages)
         return Query(
             entry=Entry(
-                url=url if self.store_urls else "",
-                url_key=self.url_key(url, identity=identity, scope_key=scope_key),
+                url=ref.url if self.options.store_urls else "",
+                url_key=self.url_key(ref),
                 search=search,
                 signature=signature,
                 digest=(page.digest ^ salt.number ^ facts.number) & DIGEST_MASK,
@@ -102,40 +85,44 @@ class QueryBuilder:
             shard_key=shard_key,
         )
 
-    def url_key(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> int:
-        """64 bits by which a page is recognised as itself within its scope."""
-        return page_key(self.scope_key_of(url, scope_key), url, identity)
+    def url_key(self, ref: PageRef) -> int:
+        """Return the 64 bits by which a page is recognised as itself within its scope."""
+        return page_key(self.scope_key_of(ref), ref.url, ref.identity)
 
-    def scope_key_of(self, url: str, scope_key: str | None) -> str:
-        """Names whose pages a page is compared with: as given, else as the scope says of its URL."""
-        if scope_key is not None:
-            return scope_key
-        return site_of(url) if self.scope == "site" else ""
+    def scope_key_of(self, ref: PageRef) -> str:
+        """Return the key of the pages a page is compared with: as given, or what the scope says of the URL."""
+        if ref.scope_key is not None:
+            return ref.scope_key
+        return site_of(ref.url) if self.options.scope == "site" else ""
 
-    def placed(self, record: Record) -> Record:
+    def with_shard_key(self, record: Record) -> Record:
         """A record from elsewhere, with its place in an index of this scope."""
-        if self.scope == "global":
+        if self.options.scope == "global":
             return record
-        if self.scope == "site" and site_of(record.url):
+        if self.options.scope == "site" and site_of(record.url):
             salt = salt_of(site_of(record.url), self.method.signature_bytes)
             return replace(record, shard_key=salt.number)
         return replace(record, shard_key=UNKNOWN_SHARD)
 
+    def similarity(self, wanted: float | None) -> float:
+        """Return the similarity a call wants, or that of the options. Raises ConfigurationError."""
+        return self.options.similarity if wanted is None else check_similarity("similarity", wanted)
+
     def canonical_threshold(self, similarity: float | None) -> float:
-        """The similarity that is enough for a page that names its original."""
-        wanted = self.similarity if similarity is None else similarity
+        """Return the similarity that is enough for a page that names its original."""
+        wanted = self.similarity(similarity)
         return max(wanted - CANONICAL_MARGIN, min(wanted, LOWEST_SIMILARITY + 0.01))
 
     def _search(self, page: Fingerprint, keys: tuple[int, ...], similarity: float, pages: int) -> Search:
         if page.thin:
             return Search(single_plan(keys[0]), identity_rule(8 * self.method.signature_bytes))
-        size = max(pages, self.expected_pages, 1) << self.hot_prefixes.extra_bits(keys)
-        return self.method.search(page, SearchContext(similarity, self.recall, size))
+        size = max(pages, self.options.expected_pages, 1) << self._hot_prefixes.extra_bits(keys)
+        return self.method.search(page, SearchContext(similarity, self.options.recall, size))
 
     def verdict(self, url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
         """What the store's answer means for the page. Learns from it where pages crowd."""
         if not page.thin and answer.status is not Status.REVISIT:
-            self.hot_prefixes.learn(query.entry.keys, answer.candidates, query.max_candidates)
+            self._hot_prefixes.learn(query.entry.keys, answer.candidates, query.max_candidates)
         return self._verdict(url, page, query, answer)
 
     def preview(self, url: str, page: Fingerprint, query: Query, records: Sequence[Record]) -> Verdict:

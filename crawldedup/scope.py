@@ -10,17 +10,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal, get_args
+from typing import Final
 from urllib.parse import urlsplit
 
 import mmh3
 import tldextract
 from w3lib.url import canonicalize_url
-
-from crawldedup.errors import ConfigurationError
-
-ScopeName = Literal["global", "site", "spider"]
-SCOPES: Final[tuple[str, ...]] = get_args(ScopeName)
 
 # The public suffix list that comes with the package: a crawl must not depend on fetching another.
 _registered = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
@@ -32,12 +27,6 @@ class Salt:
 
     number: int
     signature: bytes
-
-
-def check_scope(scope: str) -> None:
-    """Raise ConfigurationError unless `scope` is one of SCOPES."""
-    if scope not in SCOPES:
-        raise ConfigurationError(f"scope is {scope!r}; it must be one of {', '.join(SCOPES)}")
 
 
 @lru_cache(maxsize=4096)

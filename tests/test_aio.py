@@ -8,12 +8,13 @@ import random
 
 import pytest
 
-from crawldedup import AsyncDeduplicator, Deduplicator, fingerprint
+from crawldedup import AsyncDeduplicator, Deduplicator, Kind, fingerprint
+from crawldedup.errors import ClosedError
 
 A, B = "https://example.com/a", "https://example.com/b"
 WORDS = ["".join(random.Random(number).choices("abdeiklmnorstu", k=6)) for number in range(3000)]
 TEXT = " ".join(random.Random(1).choices(WORDS, k=400))
-PUBLIC = [name for name in vars(Deduplicator) if not name.startswith("_") and callable(getattr(Deduplicator, name))]
+PUBLIC = [name for name in dir(Deduplicator) if not name.startswith("_") and name != "look"]
 
 
 def edited(places: int) -> str:
@@ -24,13 +25,36 @@ def edited(places: int) -> str:
     return " ".join(words)
 
 
-@pytest.mark.parametrize("name", sorted({*PUBLIC} - {"open"}))
-def test_every_call_takes_the_same_arguments(name: str) -> None:
-    # It is opened by `async with`.
-    ours, original = (inspect.signature(getattr(cls, name)) for cls in (AsyncDeduplicator, Deduplicator))
-    assert [(of.name, of.kind, of.default) for of in ours.parameters.values()] == [
-        (of.name, of.kind, of.default) for of in original.parameters.values()
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_method_takes_the_same_arguments(name: str) -> None:
+    ours, original = (getattr(cls, name) for cls in (AsyncDeduplicator, Deduplicator))
+    assert ours.__doc__
+    assert isinstance(ours, property) == isinstance(original, property)
+    if isinstance(original, property):
+        return
+    assert inspect.iscoroutinefunction(ours) == (name not in ("check_many", "from_options"))
+    assert [(of.name, of.kind, of.default) for of in inspect.signature(ours).parameters.values()] == [
+        (of.name, of.kind, of.default) for of in inspect.signature(original).parameters.values()
     ]
+
+
+def test_both_have_the_same_members() -> None:
+    assert [name for name in dir(AsyncDeduplicator) if not name.startswith("_")] == PUBLIC
+
+
+def test_a_closed_one_says_so_and_opens_again(store_url: str) -> None:
+    async def work() -> None:
+        dedup = AsyncDeduplicator(store_url)
+        await dedup.check(A, text=TEXT)
+        await dedup.close()
+        await dedup.close()
+        with pytest.raises(ClosedError):
+            await dedup.check(A, text=TEXT)
+        await dedup.open()
+        assert (await dedup.check(A, text=TEXT)).kind is Kind.REVISIT
+        await dedup.close()
+
+    asyncio.run(work())
 
 
 def test_a_page_is_judged_without_being_remembered(store_url: str) -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Verdict, fingerprint
-from crawldedup.errors import ConfigurationError, PageError, ProfileMismatchError, StoreUnavailableError
+from crawldedup.errors import ClosedError, ConfigurationError, PageError, ProfileMismatchError, StoreUnavailableError
 from crawldedup.page_input import PageInput
 from crawldedup.stores.memory.store import MemoryStore
 
@@ -279,7 +279,7 @@ class TestManyPages:
 
     def test_a_batch_does_not_wait_for_a_slow_source(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = [100.0]
-        monkeypatch.setattr("crawldedup.deduplicator.time.monotonic", lambda: now[0])
+        monkeypatch.setattr("crawldedup.batches.time.monotonic", lambda: now[0])
         taken: list[int] = []
 
         def pages() -> Iterator[PageInput]:
@@ -315,17 +315,17 @@ class TestManyPages:
             seen.append(verdict.url)
         assert seen == [f"{B}bad binary", A, B, f"{B}bad binary", C]
 
-    @pytest.mark.parametrize("pages", [[PageInput(B, text=NEAR, similarity=7)], None])
-    def test_other_errors_come_in_their_place_too(self, pages: list[PageInput] | None) -> None:
+    @pytest.mark.parametrize("page", [5, None])
+    def test_other_errors_come_in_their_place_too(self, page: Any) -> None:
         def all_pages() -> Iterator[PageInput]:
             yield from self.PAGES[:2]
-            if pages is None:
-                raise ConfigurationError("similarity is 7 in the file")
-            yield from pages
+            if page is None:
+                raise ConfigurationError("each must be right in the file")
+            yield page
 
         verdicts = Deduplicator().check_many(all_pages())
         assert [next(verdicts).url for _ in range(2)] == [A, B]
-        with pytest.raises(ConfigurationError, match="similarity is 7"):
+        with pytest.raises(ConfigurationError, match="each must be"):
             next(verdicts)
 
     def test_a_store_that_fails_in_the_middle_has_answered_what_came_before(
@@ -561,12 +561,63 @@ class TestLife:
 
     def test_closing_may_be_repeated_and_a_closed_one_opens_again(self, store_url: str) -> None:
         dedup = Deduplicator(store_url)
-        dedup.close()
         dedup.check(A, text=TEXT)
         dedup.close()
         dedup.close()
+        with dedup:
+            assert dedup.check(A, text=TEXT).kind is Kind.REVISIT
+        dedup.open()
         assert dedup.check(A, text=TEXT).kind is Kind.REVISIT
         dedup.close()
+
+    @pytest.mark.parametrize(
+        "use",
+        [
+            lambda dedup: dedup.check(A, text=TEXT),
+            lambda dedup: dedup.check_fingerprint(A, dedup.fingerprint(text=TEXT), remember=False),
+            lambda dedup: list(dedup.check_many([PageInput(A, text=TEXT)])),
+            lambda dedup: dedup.find(text=TEXT),
+            lambda dedup: dedup.explain(A, text=TEXT),
+            lambda dedup: dedup.forget(A),
+            lambda dedup: dedup.clear(),
+            lambda dedup: dedup.prune(),
+            lambda dedup: dedup.copy_to(Deduplicator()),
+            lambda dedup: Deduplicator().copy_to(dedup),
+            lambda dedup: dedup.info(),
+            lambda dedup: dedup.heartbeat(),
+        ],
+    )
+    def test_a_closed_one_says_so(self, use: Callable[[Deduplicator], object]) -> None:
+        dedup = Deduplicator(max_pages=9)
+        dedup.check(A, text=TEXT)
+        dedup.close()
+        with pytest.raises(ClosedError, match=r"'default' of memory:// is closed; call open\(\)"):
+            use(dedup)
+
+    def test_it_tells_its_store_and_its_state(self) -> None:
+        dedup = Deduplicator("redis://:secret@localhost", namespace="news")
+        assert repr(dedup) == "<Deduplicator redis://:***@localhost namespace='news' similarity=0.9 (not opened)>"
+        asynchronous = AsyncDeduplicator(similarity=0.8)
+        assert repr(asynchronous) == ("<AsyncDeduplicator memory:// namespace='default' similarity=0.8 (not opened)>")
+        with Deduplicator() as dedup:
+            assert "(open)" in repr(dedup)
+        assert "(closed)" in repr(dedup)
+
+    def test_processes_of_one_crawl_share_its_session(self, shared_backend: Backend) -> None:
+        """A page that one of them delivered is a revisit for the other; a third crawler takes it for a copy."""
+        with Deduplicator(shared_backend.url) as first:
+            session = first.session
+            assert session is not None
+            first.check(A, text=TEXT)
+            second = Deduplicator(shared_backend.url)
+            second.open(session)
+            assert second.session == session
+            assert second.check(A, text=TEXT).kind is Kind.REVISIT
+            second.close(leave=False)
+            with Deduplicator(shared_backend.url) as third:
+                assert third.session != session
+                assert third.check(A, text=TEXT).kind is Kind.EXACT_DUPLICATE
+            assert second.session is None
 
     def test_a_store_that_was_away_is_tried_again_at_the_next_page(self) -> None:
         dedup = Deduplicator("redis://127.0.0.1:1/0")
@@ -578,7 +629,7 @@ class TestLife:
         self, shared_backend: Backend, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """However long a crawl takes, its fellows stay its fellows."""
-        monkeypatch.setattr("crawldedup.deduplicator.HEARTBEAT_SECONDS", 0)
+        monkeypatch.setattr("crawldedup.index.HEARTBEAT_SECONDS", 0)
         with Deduplicator(shared_backend.url) as one:
             one.check(A, text=TEXT)
             self.end_all_leases(shared_backend)
@@ -589,13 +640,14 @@ class TestLife:
     def test_one_who_takes_many_verdicts_slowly_is_at_work_too(
         self, shared_backend: Backend, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("crawldedup.deduplicator.HEARTBEAT_SECONDS", 0)
+        monkeypatch.setattr("crawldedup.index.HEARTBEAT_SECONDS", 0)
         with Deduplicator(shared_backend.url) as one, Deduplicator(shared_backend.url) as two:
             verdicts = one.check_many(PageInput(url, text=text) for url, text in ((A, TEXT), (B, OTHER)))
             next(verdicts)
             two.close()
             self.end_all_leases(shared_backend)
             next(verdicts)
+            two.open()
             assert two.check(A, text=TEXT).kind is Kind.EXACT_DUPLICATE
 
     def end_all_leases(self, backend: Backend) -> None:

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from w3lib.url import canonicalize_url
 
-from crawldedup.errors import ConfigurationError
-from crawldedup.scope import SCOPES, canonical_url, check_scope, salt_of, site_of
+from crawldedup.scope import canonical_url, salt_of, site_of
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=40)
 # Text of the kind that breaks URL parsers.
@@ -99,14 +98,3 @@ def test_a_salt_keeps_distances_within_a_scope_and_parts_scopes(key: str, other:
 def test_the_global_scope_has_no_salt() -> None:
     assert salt_of("", 32).number == 0
     assert salt_of("", 32).signature == bytes(32)
-
-
-@pytest.mark.parametrize("scope", SCOPES)
-def test_the_three_scopes_are_allowed(scope: str) -> None:
-    check_scope(scope)
-
-
-@pytest.mark.parametrize("scope", ["", "Site", "domain", None])
-def test_another_scope_is_refused_with_the_three_named(scope: str) -> None:
-    with pytest.raises(ConfigurationError, match="must be one of global, site, spider"):
-        check_scope(scope)

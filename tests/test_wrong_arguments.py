@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup import Deduplicator, PageInput
+from crawldedup import AsyncDeduplicator, Deduplicator, PageInput
 from crawldedup.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -23,13 +24,15 @@ FINGERPRINT = Deduplicator().fingerprint(html=HTML)
         ("namespace", 5),
         ("extractor", ["text"]),
         ("method", "simhash"),
+        ("min_words", True),
         ("ttl_refresh", "no"),
         ("store_urls", None),
     ],
 )
 def test_of_a_deduplicator(argument: str, value: Any) -> None:
-    with pytest.raises(ConfigurationError, match=f"{argument} is"):
-        Deduplicator(**{argument: value})
+    for cls in (Deduplicator, AsyncDeduplicator):
+        with pytest.raises(ConfigurationError, match=f"{argument} is"):
+            cls(**{argument: value})
 
 
 CALLS: dict[str, Callable[[Any], object]] = {
@@ -44,12 +47,31 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "page is a NoneType": lambda dedup: dedup.forget(None),
     "identity is 5": lambda dedup: dedup.forget("u", identity=5),
     "url is 5": lambda dedup: dedup.find(html=HTML, url=5),
-    "each must be a PageInput": lambda dedup: list(dedup.check_many([PageInput("u", html=HTML), "http://x"])),
-    "batch is 1.5": lambda dedup: dedup.check_many([], batch=1.5),
+    "canonical is 6": lambda dedup: dedup.explain("u", html=HTML, canonical=6),
+    "similarity is '0.9'": lambda dedup: dedup.find(html=HTML, similarity="0.9"),
 }
+MANY: dict[str, Callable[[Any], Any]] = {
+    "each must be a PageInput": lambda dedup: dedup.check_many([PageInput("u", html=HTML), "http://x"]),
+    "batch is 1.5": lambda dedup: dedup.check_many([], batch=1.5),
+    "batch is '3'": lambda dedup: dedup.check_many([], batch="3"),
+}
+CALLS |= {said: lambda dedup, call=call: list(call(dedup)) for said, call in MANY.items()}
 
 
 @pytest.mark.parametrize("said", CALLS)
 def test_of_its_methods(said: str) -> None:
     with Deduplicator() as dedup, pytest.raises(ConfigurationError, match=said):
         CALLS[said](dedup)
+
+
+@pytest.mark.parametrize("said", CALLS)
+def test_of_its_asynchronous_methods(said: str) -> None:
+    async def call() -> None:
+        async with AsyncDeduplicator() as dedup:
+            if said in MANY:
+                _ = [verdict async for verdict in MANY[said](dedup)]
+            else:
+                await CALLS[said](dedup)
+
+    with pytest.raises(ConfigurationError, match=said):
+        asyncio.run(call())

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from crawldedup.deduplicator import CopyResult, Deduplicator
+    from crawldedup.deduplicator import Deduplicator
+    from crawldedup.index import CopyResult
 
 
 def prune(options: Namespace, out: Console, err: Console) -> int:

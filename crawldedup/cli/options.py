@@ -11,10 +11,9 @@ from crawldedup.deduplicator import Deduplicator
 from crawldedup.evaluation.detectors import EXPECTED_PAGES
 from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, METHODS
 from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
-from crawldedup.facts.page_facts import DEFAULT_DISTINGUISH, DISTINGUISH
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
+from crawldedup.options import DISTINGUISH, SCOPES, Options
 from crawldedup.page import PageReader
-from crawldedup.scope import SCOPES
 from crawldedup.stores.registry import require_index
 
 if TYPE_CHECKING:
@@ -51,9 +50,9 @@ def add_profile_options(parser: ArgumentParser) -> None:
     parser.add_argument("--min-words", type=int, default=MIN_WORDS, help=f"thin below this (default: {MIN_WORDS})")
     parser.add_argument(
         "--distinguish",
-        default=DEFAULT_DISTINGUISH,
+        default=Options().distinguish,
         choices=DISTINGUISH,
-        help=f"which pages differ however alike they read (default: {DEFAULT_DISTINGUISH})",
+        help=f"which pages differ however alike they read (default: {Options().distinguish})",
     )
 
 
@@ -131,4 +130,4 @@ def existing_index(options: Namespace) -> Iterator[Deduplicator]:
 
 def make_reader(options: Namespace) -> PageReader:
     """The reader that the options describe. Raises ConfigurationError."""
-    return PageReader(**{name: getattr(options, name) for name in PROFILE_OPTIONS})
+    return PageReader(Options(**{name: getattr(options, name) for name in PROFILE_OPTIONS}))

@@ -22,10 +22,9 @@ of things to buy. Articles are not, prices or no prices.
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.errors import PageError
 from crawldedup.facts.buttons import buy_controls, may_be_for_sale
 from crawldedup.facts.declared import declarations
 from crawldedup.facts.lines import page_lines
@@ -42,9 +41,6 @@ if TYPE_CHECKING:
     from crawldedup.text.extract import PageText
     from crawldedup.text.html_page import HtmlPage
 
-DISTINGUISH: Final = ("nothing", "products", "numbers")
-DEFAULT_DISTINGUISH: Final = "products"
-
 # Cheap signs in the page's source, without which it is not parsed.
 _DECLARES_A_PRODUCT: Final = re.compile(r"""roduct(?:(?:Group|Model)?["'>]|:price|\.item|\.group)""")
 _DECLARES_OFFERS: Final = re.compile(r"""offers(?<=["':=]offers)["'\s>]""")
@@ -53,17 +49,6 @@ _DECLARES_A_PRICE: Final = "og:price"
 _MAX_NAME: Final = 300
 _MAX_DESCRIPTION: Final = 12_000
 _OPEN_GRAPH: Final = "(.//meta[@property='og:title'])[1] | (.//meta[@property='og:site_name'])[1]"
-
-
-def check_distinguish(distinguish: str) -> None:
-    """Raise ConfigurationError unless `distinguish` is one of DISTINGUISH."""
-    if distinguish not in DISTINGUISH:
-        close = get_close_matches(str(distinguish).lower(), DISTINGUISH, n=1)
-        raise ConfigurationError(
-            f"distinguish is {distinguish!r}; "
-            + (f"did you mean {close[0]!r}? It" if close else "it")
-            + f" must be one of {', '.join(DISTINGUISH)}"
-        )
 
 
 def page_facts(page: PageText, distinguish: str) -> str | None:

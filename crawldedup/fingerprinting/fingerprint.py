@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 import mmh3
 import numpy as np
 
+from crawldedup.fingerprinting import MIN_WORDS as MIN_WORDS
 from crawldedup.fingerprinting.features import DEFAULT_FEATURES, first_of_runs, pair_hashes, shingle_hashes
 from crawldedup.text.tokenize import word_hashes
 
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
 SEARCH_BITS: Final = 64
 VERIFY_BITS: Final = 256
 SHINGLE_WORDS: Final = 3
-MIN_WORDS: Final = 20
-"""A page with fewer words is `thin`: its shingles are too few to tell pages apart, and a site whose content comes by
-script often serves the same few words on every page."""
 
 PROFILE: Final = "shingle3.set.256/unicode14/2"
 """Names everything that decides the bits, except for the search features: see `SearchFeatures.name`."""

@@ -14,7 +14,8 @@ from scrapy.utils.httpobj import urlparse_cached
 from w3lib.encoding import http_content_type_encoding
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.scope import SCOPES, canonical_url, site_of
+from crawldedup.options import SCOPES
+from crawldedup.scope import canonical_url, site_of
 from crawldedup.scrapy_plugin import settings as checks
 from crawldedup.scrapy_plugin.reading.base import Page
 from crawldedup.text.canonical import canonical_claim

@@ -11,8 +11,7 @@ from urllib.parse import quote
 
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
-from crawldedup.facts.page_facts import DEFAULT_DISTINGUISH, DISTINGUISH
-from crawldedup.scope import SCOPES
+from crawldedup.options import DISTINGUISH, SCOPES, Options
 from crawldedup.scrapy_plugin.reading.base import PAGE_LIMIT_SECONDS
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ class DedupSettings:
     store_urls: bool = True
     extractor: str = DEFAULT_EXTRACTOR
     min_words: int | None = None
-    distinguish: str = DEFAULT_DISTINGUISH
+    distinguish: str = Options().distinguish
     keep_per_cluster: int = 1
     default: bool = True
     allow: tuple[re.Pattern[str], ...] = ()

@@ -43,10 +43,12 @@ class WeightedThreshold:
 
     `costs` holds one byte for each bit of the signature; or one for each byte of it, if bytes are compared as a whole.
     Costs are whole numbers, so that every store comes to the same decision, whatever language it sums them in.
+    `threshold` is the similarity that the limit stands for, if it stands for one.
     """
 
     costs: bytes
     limit: int
+    threshold: float | None = None
 
     def cost(self, own: bytes, other: bytes) -> int:
         """Return the sum of the costs of the bits in which two signatures differ."""
@@ -69,7 +71,7 @@ def likelihood_rule(weights: Floats, threshold: float) -> WeightedThreshold:
         return identity_rule(len(weights))
     costs = (equal + tables.different.take(rows)) * (_SCALED_LIMIT / limit)
     scaled = np.minimum(np.rint(costs), MAX_COST).astype(np.uint8)
-    return WeightedThreshold(scaled.tobytes(), _SCALED_LIMIT)
+    return WeightedThreshold(scaled.tobytes(), _SCALED_LIMIT, threshold)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from lxml.html import fromstring
 
-from crawldedup.errors import ConfigurationError
 from crawldedup.facts.buttons import buy_controls
 from crawldedup.facts.declared import declarations
-from crawldedup.facts.page_facts import check_distinguish, page_facts, text_facts
+from crawldedup.facts.page_facts import page_facts, text_facts
 from crawldedup.facts.prices import numbers, plain, prices
 from crawldedup.text.extract import PageText
 from crawldedup.text.html_page import HtmlPage
@@ -411,11 +410,6 @@ def test_numbers_come_on_top_of_the_facts_of_a_product() -> None:
 def test_nothing_is_nothing() -> None:
     assert facts_of(page(PRICED + script(product(sku="1234"))), PROSE, "nothing") is None
     assert text_facts("Storm lantern\n£74", "nothing") is None
-
-
-def test_a_misspelt_choice_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="did you mean 'numbers'"):
-        check_distinguish("number")
 
 
 # Prices

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import CrawlerProcessBase
     from scrapy.settings import Settings
 
+    from crawldedup.explain import Explanation
     from crawldedup.scrapy_plugin.commands.fetching import Fetched
-    from crawldedup.scrapy_plugin.commands.looking import Look
     from crawldedup.verdict import Verdict
 
 _SHOWN_TEXT = 200
@@ -280,7 +280,7 @@ def _text_and_facts(source: Source, settings: DedupSettings) -> tuple[str, list[
     return main, facts.split("\n") if facts else []
 
 
-def _as_dict(job: Job, look: Look, text: str, facts: list[str], *, thin: bool) -> dict[str, Any]:
+def _as_dict(job: Job, look: Explanation, text: str, facts: list[str], *, thin: bool) -> dict[str, Any]:
     settings = job.settings
     return {
         **look.verdict.as_dict(),
@@ -300,7 +300,7 @@ def _as_dict(job: Job, look: Look, text: str, facts: list[str], *, thin: bool) -
     }
 
 
-def _print_look(job: Job, look: Look, text: str, facts: list[str], *, thin: bool) -> None:
+def _print_look(job: Job, look: Explanation, text: str, facts: list[str], *, thin: bool) -> None:
     settings, verdict = job.settings, look.verdict
     store = printable(shown_url(settings.store))
     scope_key = job.scope_key(verdict.url)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.asyncio import create_looping_call
 
-from crawldedup.deduplicator import HEARTBEAT_SECONDS
+from crawldedup.index import HEARTBEAT_SECONDS
 from crawldedup.scrapy_plugin.runtime.pending import within
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crawldedup.errors import PageError
+from crawldedup.options import Options
 from crawldedup.page import PageReader
 from crawldedup.scrapy_plugin.items.reader import ItemReader
 from crawldedup.scrapy_plugin.items.text import ItemSettings, page_in
@@ -27,7 +28,7 @@ UNCLOSED = (
 
 def words_of(**fields: str) -> int:
     page = page_in(fields, ItemSettings(fields={"": tuple(fields)}))
-    reader = ItemReader(PageReader("text"))
+    reader = ItemReader(PageReader(Options(extractor="text")))
     read = reader.read(page.body, "utf-8") if page.is_html else reader.read_text(page.body.decode())
     return read.words
 
@@ -41,7 +42,7 @@ def test_what_one_field_leaves_open_swallows_none_of_the_next(unclosed: str) -> 
 
 @pytest.mark.parametrize("plain_title", ["Fish & chips < 5", "Plain"])
 def test_markup_in_a_field_does_not_count_and_signs_in_the_others_do(plain_title: str) -> None:
-    reader = ItemReader(PageReader("text"))
+    reader = ItemReader(PageReader(Options(extractor="text")))
     settings = ItemSettings(fields={"": ("title", "body")})
     marked = {"title": plain_title, "body": f"<div class='x'><p>{PROSE}</p><script>track(17)</script></div>"}
     bare = {"title": plain_title, "body": PROSE}
@@ -76,7 +77,7 @@ def test_a_single_field_keeps_the_facts_of_its_markup() -> None:
         rows = f"<tr><th>Colour</th><td>{colour}</td></tr><tr><th>Volume</th><td>1.2 l</td></tr>"
         return {"body": f"<h1>Teapot Mara</h1><p class=price>19.99 EUR</p><p>{PROSE}</p><table>{rows}</table>"}
 
-    reader = ItemReader(PageReader("text"))
+    reader = ItemReader(PageReader(Options(extractor="text")))
     red, blue = (
         reader.read(page_in(product(colour), ItemSettings(fields={"": ("body",)})).body, "utf-8")
         for colour in ("red", "blue")
@@ -87,4 +88,4 @@ def test_a_single_field_keeps_the_facts_of_its_markup() -> None:
 def test_it_reads_what_a_page_reader_reads() -> None:
     page = page_in({"title": "A title", "body": TEASER}, ItemSettings(fields={"": ("title", "body")}))
     assert page.is_html
-    assert read_page(ItemReader(PageReader("text")), page).words == 2 + len(PROSE.split())
+    assert read_page(ItemReader(PageReader(Options(extractor="text"))), page).words == 2 + len(PROSE.split())

@@ -1,0 +1,71 @@
+"""Read pages some at a time, so that the store is asked about many in one round trip."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from crawldedup import checks
+from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.page_input import PageInput
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+BATCH: Final = 100
+BATCH_SECONDS: Final = 0.5
+"""A batch that took this long to read goes to the store as it is."""
+
+check_batch: Final = checks.whole(1)
+
+
+@dataclass(slots=True)
+class Batch:
+    """Pages that were read, in their order. `error` kept further pages from being read.
+
+    `size` is the highest number of pages. With `skips`, a page that cannot be read takes its place with its error;
+    otherwise it ends the batch.
+    """
+
+    size: int
+    skips: bool
+    pages: list[tuple[PageInput, Fingerprint | PageError]] = field(default_factory=list)
+    error: BaseException | None = None
+    _deadline: float = field(default_factory=lambda: time.monotonic() + BATCH_SECONDS)
+
+    def is_full(self, pages: int) -> bool:
+        """Return True if a batch of this many pages takes no more."""
+        return pages >= self.size or time.monotonic() >= self._deadline
+
+    def add(self, page: PageInput, read: Fingerprint | BaseException) -> bool:
+        """Add what came of reading a page. Return False if that ends the batch."""
+        if isinstance(read, Fingerprint) or (self.skips and isinstance(read, PageError)):
+            self.pages.append((page, read))
+            return True
+        self.error = read
+        return False
+
+    def fill(self, pages: Iterator[PageInput], read: Callable[[PageInput], Fingerprint]) -> None:
+        """Take and read pages until the batch is full or ends."""
+        try:
+            for page in pages:
+                if not self.add(page, _result(read, checked(page))) or self.is_full(len(self.pages)):
+                    return
+        except Exception as error:
+            self.error = error
+
+
+def checked(page: object) -> PageInput:
+    """Return the page. Raises ConfigurationError for anything but a PageInput."""
+    if not isinstance(page, PageInput):
+        raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a PageInput")
+    return page
+
+
+def _result(read: Callable[[PageInput], Fingerprint], page: PageInput) -> Fingerprint | PageError:
+    try:
+        return read(page)
+    except PageError as error:
+        return error

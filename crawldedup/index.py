@@ -1,0 +1,211 @@
+"""Open an index, keep it alive, look after it and close it: what `Deduplicator` is apart from pages."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self, Unpack
+
+from crawldedup.errors import ClosedError, ConfigurationError, ProfileMismatchError
+from crawldedup.options import Options, OptionValues
+from crawldedup.page import PageReader
+from crawldedup.queries import QueryBuilder
+from crawldedup.search.limits import MAX_KEYS
+from crawldedup.stores.base import Layout, shown_url
+from crawldedup.stores.registry import make_store, scheme_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from crawldedup.search.method import Method
+    from crawldedup.stores.base import CrawlSession, Record, StoreInfo
+
+    Progress = Callable[[int, int], None]
+
+HEARTBEAT_SECONDS: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class CopyResult:
+    """What a copy did: `pages` were read, and `added` of them were not known to the other index."""
+
+    pages: int
+    added: int
+
+
+class Index:
+    """An index in a store. See `Deduplicator`."""
+
+    def __init__(
+        self, store: str = "memory://", *, method: Method | None = None, **options: Unpack[OptionValues]
+    ) -> None:
+        self._options = Options.from_values({"store": store, **options})
+        self.reader = PageReader(self._options, method)
+        self._queries = QueryBuilder(self.reader.method, self._options)
+        self._layout = Layout(
+            namespace=self._options.namespace,
+            profile=self.reader.profile,
+            tables=self.reader.method.tables,
+            signature_bytes=self.reader.method.signature_bytes,
+        )
+        self._store = make_store(store, self._layout)
+        self.answers_at_once = scheme_of(store) == "memory" and self.reader.method.max_keys <= MAX_KEYS
+        """Whether `check_fingerprint` waits for nothing but the processor, and for that a fraction of a millisecond."""
+        self._pages = 0
+        self._is_open = self._is_closed = False
+        self._next_heartbeat = self._next_look = 0.0
+        self._wanted_session: CrawlSession | None = None
+
+    @classmethod
+    def from_options(cls, options: Options, method: Method | None = None) -> Self:
+        """Make a Deduplicator of checked options; those of a subclass of `Options` are left out."""
+        return cls(options.store, method=method, **options.index_values())
+
+    @property
+    def options(self) -> Options:
+        """The options, checked."""
+        return self._options
+
+    def __repr__(self) -> str:
+        state = "open" if self._is_open else "closed" if self._is_closed else "not opened"
+        options = self._options
+        return (
+            f"<{type(self).__name__} {shown_url(options.store)} namespace={options.namespace!r} "
+            f"similarity={options.similarity} ({state})>"
+        )
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def open(self, session: CrawlSession | None = None) -> None:
+        """Connect to the store, check that the index fits, and join the crawl. Harmless when repeated.
+
+        Opens a closed Deduplicator again. Processes that work on one crawl share the `session` that the first of them
+        got, and count as one crawler. Raises StoreUnavailableError, and ProfileMismatchError for an index made with
+        other options.
+        """
+        if not self._is_open:
+            self._is_closed = False
+            self._wanted_session = session
+        self._join()
+
+    @property
+    def _place(self) -> str:
+        return f"the namespace {self._options.namespace!r} of {shown_url(self._options.store)}"
+
+    @property
+    def session(self) -> CrawlSession | None:
+        """The crawler that this instance works as; None before it joined a crawl."""
+        return self._store.session
+
+    def close(self, *, leave: bool = True) -> None:
+        """Leave the crawl and disconnect. Harmless when repeated.
+
+        With `leave` False the session goes on: other processes work in it.
+        """
+        self._store.close(leave=leave)
+        self._is_open, self._is_closed = False, True
+        self._next_look = 0.0
+
+    def clear(self) -> None:
+        """Remove every page of this namespace, whatever options it was made with."""
+        self._require_not_closed()
+        self._store.clear()
+        self._pages = 0
+
+    def prune(self, *, progress: Progress | None = None) -> int:
+        """Free now every page that `ttl` and `max_pages` let go, and return how many. A check frees only a few.
+
+        Crawls may go on meanwhile. `progress` is called with the pages looked at and, about, the pages there are.
+        Raises ConfigurationError without either limit.
+        """
+        retention = self._queries.retention
+        if retention.ttl_seconds is None and retention.max_pages is None:
+            raise ConfigurationError("there is nothing to prune by: give ttl or max_pages")
+        self.look()
+        freed = 0
+        for step in self._store.prune(retention):
+            freed = step.freed
+            if progress is not None:
+                progress(step.examined, self._pages)
+        self._pages = max(0, self._pages - freed)
+        return freed
+
+    def copy_to(self, other: Index, *, progress: Progress | None = None) -> CopyResult:
+        """Add the pages of this index to another, with their times and copies. Pages known there are left out.
+
+        Nothing is compared, so every page that was kept stays kept. `progress` is called with the pages copied and,
+        about, the pages there are. Raises ProfileMismatchError unless both were made with the same options.
+        """
+        if self._layout.profile != other._layout.profile:
+            raise ProfileMismatchError(
+                self._place, index_profile=self._layout.profile, own_profile=other._layout.profile
+            )
+        self.look()
+        other._join()
+        pages = added = 0
+        for records in self._store.records():
+            added += other._load(records)
+            pages += len(records)
+            if progress is not None:
+                progress(pages, self._pages)
+        return CopyResult(pages, added)
+
+    def info(self) -> StoreInfo:
+        """Return the index's pages, bytes, tables, profile and namespace."""
+        self.look()
+        return self._store.info()
+
+    def heartbeat(self) -> None:
+        """Renew the lease of this crawler. Checks do so by themselves; call it while idle for long.
+
+        Does nothing before the crawl was joined.
+        """
+        self._require_not_closed()
+        if self._is_open:
+            self._store.heartbeat()
+            self._next_heartbeat = time.monotonic() + HEARTBEAT_SECONDS
+
+    @property
+    def _heartbeat_is_due(self) -> bool:
+        """True if the crawl was joined and the lease not renewed for a while."""
+        return self._is_open and time.monotonic() >= self._next_heartbeat
+
+    def look(self) -> None:
+        """Connect for reading: no crawl is joined, and no index is created. Raises as `open` does."""
+        self._require_not_closed()
+        if not self._is_open and time.monotonic() >= self._next_look:
+            self._pages = self._store.open_read_only()
+            # An index that is not there yet may be there at any moment.
+            self._next_look = time.monotonic() + (HEARTBEAT_SECONDS if self._pages else 0)
+
+    def _join(self) -> None:
+        self._require_not_closed()
+        if not self._is_open:
+            self._pages = self._store.open(self._wanted_session)
+            self._is_open = True
+            self._next_heartbeat = time.monotonic() + HEARTBEAT_SECONDS
+        self._beat_if_due()
+
+    def _beat_if_due(self) -> None:
+        if self._heartbeat_is_due:
+            self.heartbeat()
+
+    def _require_not_closed(self) -> None:
+        if self._is_closed:
+            raise ClosedError(f"{self._place} is closed; call open() or use a `with` statement to open it again")
+
+    def _load(self, records: Sequence[Record]) -> int:
+        added = self._store.load([self._queries.with_shard_key(record) for record in records])
+        self._pages += added
+        return added

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from crawldedup import checks
+from crawldedup.errors import ConfigurationError
+from crawldedup.options import check_similarity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def assert_refused(check: Callable[..., object], *values: Any, said: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        check(*values)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("namespace", [5, None, b"news", ["news"], "", "two words", "é", "x" * 101])
+def test_a_namespace_is_a_short_word(namespace: Any) -> None:
+    said = f"namespace is {namespace!r}"[:80]
+    assert_refused(checks.namespace, "namespace", namespace, said=said)
+    assert_refused(checks.namespace, "namespace", namespace, said="it must be 1 to 100 letters")
+    assert checks.namespace("namespace", "news.items:a-b_1") == "news.items:a-b_1"
+
+
+@pytest.mark.parametrize("similarity", [True, "0.9", None, 0.5, 1.1, float("nan")])
+def test_a_similarity_is_a_number(similarity: Any) -> None:
+    said = f"similarity is {similarity!r}; it must be a number above 0.5 and at most 1"
+    assert_refused(check_similarity, "similarity", similarity, said=said)
+
+
+def test_a_text_may_be_none_where_it_is_optional() -> None:
+    assert checks.string("url", "") == ""
+    assert checks.optional_string("encoding", None) is None
+    assert_refused(checks.string, "url", None, said="url is None; it must be a str")
+    assert_refused(checks.string, "url", b"x", said="url is b'x'; it must be a str")
+    assert_refused(checks.optional_string, "url", b"x", said="url is b'x'; it must be a str or None")
+    assert_refused(checks.text, "store", " ", said="store is ' '; it must be a text that is not empty")
+
+
+@pytest.mark.parametrize("value", ["no", None, 0, 1])
+def test_a_flag_is_true_or_false(value: Any) -> None:
+    assert_refused(checks.flag, "store_urls", value, said=f"store_urls is {value!r}; it must be True or False")
+    assert checks.flag("store_urls", False) is False
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ((None, None, None), "either html or text"),
+        (("<p>", "x", None), "either html or text"),
+        ((5, None, None), "html is 5; it must be bytes or str"),
+        ((bytearray(b"<p>"), None, None), "it must be bytes or str"),
+        ((None, b"x", None), "text is b'x'; it must be a str"),
+        ((b"<p>", None, b"utf-8"), "encoding is b'utf-8'"),
+    ],
+)
+def test_a_body_is_html_or_a_text(body: tuple[Any, Any, Any], said: str) -> None:
+    assert_refused(checks.body, *body, said=said)
+
+
+@pytest.mark.parametrize("body", [(b"", None, None), ("<p>", None, "utf-8"), (None, "", None)])
+def test_a_page_may_be_empty(body: tuple[Any, Any, Any]) -> None:
+    checks.body(*body)
+
+
+@pytest.mark.parametrize("number", [0, -1, "5", 1.5, None, True, 8])
+def test_a_whole_number_lies_within_bounds(number: Any) -> None:
+    said = f"batch is {number!r}; it must be a whole number from 1 to 7"
+    assert_refused(checks.whole(1, 7), "batch", number, said=said)
+    assert checks.whole(1, 7)("batch", 7) == 7
+
+
+@pytest.mark.parametrize(
+    ("ttl", "seconds"),
+    [(None, None), ("", None), (90, 90), ("90", 90), ("90m", 5400), ("1.5h", 5400), (" 8 w ", 4838400)],
+)
+def test_a_time_to_live_has_a_unit(ttl: Any, seconds: int | None) -> None:
+    assert checks.ttl_seconds("ttl", ttl) == seconds
+
+
+def test_a_word_names_the_closest_one_that_is_allowed() -> None:
+    check = checks.one_of("nothing", "products", "numbers")
+    assert check("distinguish", "numbers") == "numbers"
+    said = "distinguish is 'number'; it must be 'nothing' or 'products' or 'numbers'; did you mean 'numbers'?"
+    assert_refused(check, "distinguish", "number", said=said)
+
+
+def test_of_a_large_value_only_the_beginning_is_shown() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        checks.string("text", b"\x1b[2J" + b"words of a page " * 1000)
+    assert len(str(caught.value)) < 200
+    assert "\x1b" not in str(caught.value)

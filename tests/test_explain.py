@@ -1,0 +1,101 @@
+"""What `Deduplicator.explain` tells, on every kind of store."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from crawldedup import Deduplicator, Kind
+from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.evaluation.methods.spec import make_method
+from tests.test_check_fingerprint import ALIKE, HALF_ALIKE, TEXT, UNLIKE, A, B, C
+
+if TYPE_CHECKING:
+    from tests.stores.backends import Backend
+
+
+def test_a_verdict_is_explained_and_nothing_is_changed(store_url: str) -> None:
+    with Deduplicator(store_url) as dedup:
+        dedup.check(A, text=TEXT)
+        told = dedup.explain(B, text=ALIKE)
+        assert told.verdict == dedup.check_fingerprint(B, dedup.fingerprint(text=ALIKE), remember=False)
+        assert (told.verdict.kind, told.verdict.original) == (Kind.NEAR_DUPLICATE, A)
+        assert (told.pages, told.similarity) == (1, 0.9)
+        (candidate,) = told.candidates
+        assert (candidate.match.url, candidate.accepted) == (A, True)
+        assert 0 < candidate.cost <= told.limit
+        assert told.threshold is not None
+        assert 0.8 < told.threshold < 0.9
+        assert dedup.info().pages == 1
+        assert dedup.explain(B, text=ALIKE) == told
+
+
+def test_pages_that_are_not_alike_enough_are_candidates_too(store_url: str) -> None:
+    with Deduplicator(store_url, similarity=0.7) as dedup:
+        for url, text in ((C, UNLIKE), (A, TEXT), (B, ALIKE)):
+            dedup.check_fingerprint(url, dedup.fingerprint(text=text), similarity=1.0)
+        told = dedup.explain("https://e.com/d", text=TEXT, similarity=0.99)
+        assert told.verdict.kind is Kind.EXACT_DUPLICATE
+        assert told.candidates[0].match.url == A
+        costs = [candidate.cost for candidate in told.candidates]
+        assert costs == sorted(costs)
+        assert [candidate.accepted for candidate in told.candidates] == [cost <= told.limit for cost in costs]
+        half = dedup.explain("https://e.com/d", text=HALF_ALIKE, similarity=0.95)
+        assert half.verdict.kind is Kind.NEW
+        assert half.verdict.candidates == len(half.candidates)
+        assert {candidate.accepted for candidate in half.candidates} <= {False}
+
+
+def test_a_page_that_names_its_original_is_explained_by_the_lower_similarity(store_url: str) -> None:
+    with Deduplicator(store_url) as dedup:
+        dedup.check(A, text=TEXT)
+        assert dedup.explain(B, text=HALF_ALIKE, canonical=C).similarity == 0.9
+        told = dedup.explain(B, text=HALF_ALIKE, canonical=A)
+        assert (told.similarity, told.verdict.kind) == (pytest.approx(0.8), Kind.NEAR_DUPLICATE)
+
+
+def test_thin_pages_and_other_methods_have_no_threshold() -> None:
+    with Deduplicator() as dedup:
+        dedup.check(A, text="hardly any words")
+        told = dedup.explain(B, text="hardly any words")
+        assert (told.threshold, told.verdict.kind, len(told.candidates)) == (None, Kind.EXACT_DUPLICATE, 1)
+        assert dedup.explain(B, text="hardly some words").candidates == ()
+    with Deduplicator(method=make_method("simhash?distance=3", "tf")) as dedup:
+        dedup.check(A, text=TEXT)
+        told = dedup.explain(B, text=ALIKE)
+        assert (told.threshold, told.limit) == (None, 3)
+
+
+def test_a_page_is_named_by_its_identity_and_its_scope(store_url: str) -> None:
+    with Deduplicator(store_url, scope="site") as dedup:
+        dedup.check(A, text=TEXT, identity="a")
+        assert dedup.explain(B, text=TEXT, identity="a").verdict.kind is Kind.REVISIT
+        assert dedup.explain("https://other.com/", text=TEXT).verdict.kind is Kind.NEW
+        assert dedup.explain("https://other.com/", text=TEXT, scope_key="e.com").verdict.is_duplicate
+
+
+def test_no_index_is_begun(shared_backend: Backend) -> None:
+    before = shared_backend.contents()
+    dedup = Deduplicator(shared_backend.url)
+    assert (dedup.explain(A, html=f"<p>{TEXT}</p>").pages, dedup.session) == (0, None)
+    assert shared_backend.contents() == before
+
+
+@pytest.mark.parametrize("page", [{}, {"html": "x", "text": "x"}, {"fingerprint": "x"}, {"text": "x", "similarity": 7}])
+def test_what_is_no_page_is_refused(page: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError):
+        Deduplicator().explain(A, **page)
+    with pytest.raises(PageError):
+        Deduplicator().explain(A, text="")
+
+
+def test_it_is_ready_for_json() -> None:
+    with Deduplicator() as dedup:
+        dedup.check(A, text=TEXT)
+        told = json.loads(json.dumps(dedup.explain(B, text=ALIKE).as_dict()))
+        assert told["verdict"]["kind"] == "near_duplicate"
+        assert told["verdict"]["is_duplicate"]
+        assert told["candidates"][0]["url"] == A
+        assert told["candidates"][0]["accepted"]

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import fields, replace
+from typing import Any, get_type_hints
+
+import pytest
+
+from crawldedup import AsyncDeduplicator, Deduplicator
+from crawldedup.errors import ConfigurationError
+from crawldedup.options import Options, OptionValues, options_of
+
+
+def test_the_keyword_arguments_are_the_options() -> None:
+    """All but the store, which is the first argument."""
+    types = get_type_hints(Options)
+    assert get_type_hints(OptionValues) == {field.name: types[field.name] for field in fields(Options)[1:]}
+    for cls in (Deduplicator, AsyncDeduplicator):
+        assert inspect.signature(cls).parameters["store"].default == Options().store
+
+
+def test_every_default_passes_its_own_check() -> None:
+    for option in options_of():
+        assert option.check(option.name, option.default) == option.default
+        assert option.help.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("similarity", "0.8", 0.8),
+        ("min_words", "30", 30),
+        ("min_words", "30.5", "30.5"),
+        ("ttl_refresh", "False", False),
+        ("ttl_refresh", "1", True),
+        ("ttl_refresh", "perhaps", "perhaps"),
+        ("ttl", "30d", "30d"),
+        ("extractor", "text", "text"),
+    ],
+)
+def test_a_text_stands_for_a_value(name: str, text: str, value: Any) -> None:
+    (option,) = (option for option in options_of() if option.name == name)
+    assert option.from_text(text) == value
+
+
+@pytest.mark.parametrize("name", ["similarity", "recall", "min_words", "max_pages", "expected_pages", "ttl_refresh"])
+def test_python_takes_no_text_for_a_number_or_a_flag(name: str) -> None:
+    for make in (Options, Deduplicator, AsyncDeduplicator):
+        with pytest.raises(ConfigurationError, match=f"{name} is '1'; it must be"):
+            make(**{name: "1"})
+
+
+@pytest.mark.parametrize(("name", "said"), [("similarty", "did you mean 'similarity'"), ("xyzzy", "options: store, ")])
+def test_a_name_that_is_no_option_is_refused(name: str, said: str) -> None:
+    for make in (Deduplicator, AsyncDeduplicator):
+        with pytest.raises(ConfigurationError, match=f"there is no option {name!r}.*{re.escape(said)}"):
+            make(**{name: 1})
+
+
+def test_a_deduplicator_is_made_of_options_and_tells_them() -> None:
+    options = Options(namespace="news", ttl="1d", similarity=0.8, distinguish="nothing")
+    assert options.ttl_seconds == options.ttl == 86400
+    for cls in (Deduplicator, AsyncDeduplicator):
+        assert cls.from_options(options).options == options
+    assert Deduplicator().options == Options() == replace(options, **Deduplicator().options.index_values())
