@@ -20,7 +20,8 @@ PROJECT_LINES = [(place, line) for place, line in shell_lines("scrapy") if line.
 
 @pytest.mark.parametrize(("place", "line"), LINES, ids=[f"{place} {line}" for place, line in LINES])
 def test_a_line_is_understood(place: str, line: str) -> None:
-    assert _parser().parse_args(shlex.split(line)[1:]).run
+    # A wrong line ends the program.
+    assert _parser().parse_args(shlex.split(line)[1:])
 
 
 @pytest.mark.parametrize(("place", "line"), PROJECT_LINES, ids=[f"{place} {line}" for place, line in PROJECT_LINES])
