@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
 
+from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError
 from crawldedup.evaluation.methods.brute_force import BruteForce
 from crawldedup.evaluation.methods.features import DEFAULT_KIND, FEATURE_KINDS, make_features
@@ -56,8 +56,7 @@ def _parsed(method: str) -> tuple[str, dict[str, Any]]:
         raise ConfigurationError(f"method is {method!r}; it must be a name, one of {', '.join(METHODS)}")
     name, _, query = method.partition("?")
     if name not in _CLASSES:
-        close = get_close_matches(name.lower(), METHODS, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else "."
+        hint = did_you_mean(name, METHODS) or "."
         raise ConfigurationError(f"there is no method {name!r}{hint} It is one of {', '.join(METHODS)}")
     try:
         return name, dict(parse_qsl(query.replace("+", "%2B"), keep_blank_values=True, strict_parsing=bool(query)))

@@ -18,12 +18,12 @@ and runs that share an index make the same bits.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError
 from crawldedup.evaluation.methods.document_frequencies import DocumentFrequencies, TfIdf
 from crawldedup.fingerprinting.features import MAX_WEIGHT, DampedTermFrequency
@@ -103,9 +103,7 @@ def make_weighting(spec: str) -> Weighting:
     name, colon, path = str(spec).partition(":")
     if name == "tf-idf" and colon and path:
         return TfIdf(DocumentFrequencies.load(path), learns=False)
-    close = get_close_matches(name.lower(), _BY_NAME, n=1)
     raise ConfigurationError(
-        f"there is no weighting {spec!r}"
-        + (f"; did you mean {close[0]!r}? " if close else ". ")
-        + f"It is one of {', '.join(_BY_NAME)}, yu, or tf-idf:FILE with a file made by `DocumentFrequencies.save`"
+        f"there is no weighting {spec!r}{did_you_mean(name, _BY_NAME) or '.'} It is one of {', '.join(_BY_NAME)}, yu, "
+        "or tf-idf:FILE with a file made by `DocumentFrequencies.save`"
     )

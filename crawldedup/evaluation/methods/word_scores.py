@@ -25,7 +25,6 @@ from __future__ import annotations
 import math
 import pkgutil
 import re
-from difflib import get_close_matches
 from functools import cache, lru_cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
@@ -34,6 +33,7 @@ from urllib.parse import parse_qsl
 import mmh3
 import numpy as np
 
+from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.fingerprinting.features import MAX_WEIGHT
 from crawldedup.text.tokenize import split_words
@@ -196,12 +196,8 @@ def _parameters(spec: str, query: str) -> dict[str, str]:
         raise ConfigurationError(f"{spec!r} cannot be read; write yu?lambda=0.5&tagger=words") from None
     for name, _ in pairs:
         if name not in _PARAMETERS:
-            close = get_close_matches(name.lower(), _PARAMETERS, n=1)
-            raise ConfigurationError(
-                f"{spec!r} has no parameter {name!r}"
-                + (f"; did you mean {close[0]!r}? " if close else "; ")
-                + f"It has {' and '.join(_PARAMETERS)}"
-            )
+            hint = did_you_mean(name, _PARAMETERS) or "."
+            raise ConfigurationError(f"{spec!r} has no parameter {name!r}{hint} It has {' and '.join(_PARAMETERS)}")
     parameters = dict(pairs)
     if len(parameters) < len(pairs):
         raise ConfigurationError(f"{spec!r} gives a parameter twice; give each once")
@@ -234,11 +230,9 @@ def _find_tagger(name: str) -> tuple[Tagger, str]:
         return tag_chinese, f"jieba-{version}"
     if "." in name:
         return _load_tagger(name), name
-    close = get_close_matches(name.lower(), _TAGGERS, n=1)
     raise ConfigurationError(
-        f"there is no tagger {name!r}"
-        + (f"; did you mean {close[0]!r}? " if close else "; ")
-        + f"It is one of {', '.join(_TAGGERS)}, or the dotted path of your own (myproject.words.tag)"
+        f"there is no tagger {name!r}{did_you_mean(name, _TAGGERS) or '.'} "
+        f"It is one of {', '.join(_TAGGERS)}, or the dotted path of your own (myproject.words.tag)"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from crawldedup.errors import ConfigurationError, ProfileMismatchError
 from crawldedup.evaluation.methods.spec import METHODS, make_method
 from crawldedup.search.limits import MAX_CANDIDATES
 from crawldedup.verdict import Kind
+from tests.fingerprinting.golden import TEXTS
 
 if TYPE_CHECKING:
     from crawldedup.search.method import Method
@@ -156,6 +158,26 @@ def test_minhash_takes_no_weighting() -> None:
 def test_expected_pages_are_checked(pages: object) -> None:
     with pytest.raises(ConfigurationError, match="expected_pages"):
         Deduplicator(expected_pages=pages)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("spec", "weighting", "digest"),
+    [
+        ("two-stage?features=words", "log-tf", "f11d17c26c94042d"),
+        ("two-stage", "yu?tagger=words", "6e240bdbcc01901e"),
+        ("simhash", "damped-tf", "a8c07ef5c52b784b"),
+        ("simhash?features=words", "tf", "3a4fbb9df2d35df9"),
+        ("simhash", "tf-idf", "83c968060e2a4084"),
+        ("psm?features=words+pairs", "none", "b96cac9568ebcc21"),
+        ("minhash", "damped-tf", "dd4e9acfa6edcaca"),
+    ],
+)
+def test_frozen_fingerprints(spec: str, weighting: str, digest: str) -> None:
+    method, state = make_method(spec, weighting), hashlib.sha256()
+    for text in TEXTS.values():
+        page = method.fingerprint(text, min_words=8, identity=None, facts=None)
+        state.update(page.search.to_bytes(8, "big") + page.verify + page.search_weights.astype("<f4").tobytes())
+    assert state.hexdigest()[:16] == digest
 
 
 def test_a_name_is_not_a_method() -> None:

@@ -64,6 +64,12 @@ def test_as_defined(counts: list[int]) -> None:
     assert weigh("log-tf", counts) == [round(8 * (1 + math.log(min(count, 65_535)))) for count in counts]
 
 
+def test_frequency_weights_are_the_same_on_every_machine() -> None:
+    """Rounding would differ between mathematical libraries only if a logarithm lay this close to a border."""
+    exact = 8 * (1 + np.log(np.arange(1, 1 << 16)))
+    assert np.abs(exact - np.floor(exact) - 0.5).min() > 1e-9
+
+
 @pytest.mark.parametrize("spec", NAMES)
 def test_names(spec: str) -> None:
     assert make_weighting(spec).name == spec
