@@ -10,57 +10,72 @@ if TYPE_CHECKING:
     from crawldedup.aio import AsyncDeduplicator
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.errors import (
+        ClosedError,
         ConfigurationError,
         CrawlDedupError,
+        ForeignStoreError,
+        MissingDependencyError,
         PageError,
         ProfileMismatchError,
         StoreError,
+        StoreFullError,
+        StoreUnavailableError,
     )
+    from crawldedup.explain import Candidate, Explanation
     from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
+    from crawldedup.index import CopyResult
+    from crawldedup.options import Options
     from crawldedup.page_input import PageInput
     from crawldedup.scrapy_plugin import Addon, DedupItemPipeline, add_verdict
+    from crawldedup.stores.base import CrawlSession, StoreInfo
     from crawldedup.verdict import Kind, Match, Verdict
 
 __version__ = "0.1.0"
 __all__ = [
     "Addon",
     "AsyncDeduplicator",
+    "Candidate",
+    "ClosedError",
     "ConfigurationError",
+    "CopyResult",
     "CrawlDedupError",
+    "CrawlSession",
     "DedupItemPipeline",
     "Deduplicator",
+    "Explanation",
     "Fingerprint",
+    "ForeignStoreError",
     "Kind",
     "Match",
+    "MissingDependencyError",
+    "Options",
     "PageError",
     "PageInput",
     "ProfileMismatchError",
     "StoreError",
+    "StoreFullError",
+    "StoreInfo",
+    "StoreUnavailableError",
     "Verdict",
     "add_verdict",
     "fingerprint",
 ]
 
-_HOMES = {
-    "Addon": "scrapy_plugin",
-    "AsyncDeduplicator": "aio",
-    "ConfigurationError": "errors",
-    "CrawlDedupError": "errors",
-    "DedupItemPipeline": "scrapy_plugin",
-    "Deduplicator": "deduplicator",
-    "Fingerprint": "fingerprinting.fingerprint",
-    "Kind": "verdict",
-    "Match": "verdict",
-    "PageError": "errors",
-    "PageInput": "page_input",
-    "ProfileMismatchError": "errors",
-    "StoreError": "errors",
-    "Verdict": "verdict",
-    "add_verdict": "scrapy_plugin",
-    "fingerprint": "fingerprinting.fingerprint",
-}
-
-
-# Every command of Scrapy imports this package to learn that there is `scrapy dedup`, and must not wait for numpy; and
-# Scrapy is only needed by those who name its parts.
-__getattr__ = lazy(__name__, _HOMES)
+# Every command of Scrapy imports this package to find `scrapy dedup`, and must not wait for numpy.
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "aio": "AsyncDeduplicator",
+        "deduplicator": "Deduplicator",
+        "errors": "ClosedError ConfigurationError CrawlDedupError ForeignStoreError MissingDependencyError PageError "
+        "ProfileMismatchError StoreError StoreFullError StoreUnavailableError",
+        "explain": "Candidate Explanation",
+        "fingerprinting.fingerprint": "Fingerprint fingerprint",
+        "index": "CopyResult",
+        "options": "Options",
+        "page_input": "PageInput",
+        "scrapy_plugin": "Addon DedupItemPipeline add_verdict",
+        "stores.base": "CrawlSession StoreInfo",
+        "verdict": "Kind Match Verdict",
+    },
+)

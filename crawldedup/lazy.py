@@ -1,7 +1,8 @@
-"""Names of a package that are imported on first use."""
+"""Import the public names of a package on their first use."""
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-def lazy(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """A `__getattr__` for the package, whose names live in these modules below it."""
+def lazy(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` for a package.
+
+    `names` maps modules of the package to the names taken from them, separated by spaces. A module with none is itself
+    a public name.
+    """
+    homes = {name: module for module, listed in names.items() for name in listed.split() or [module]}
 
     def get(name: str) -> Any:
-        if name in homes:
-            return getattr(import_module(f"{package}.{homes[name]}"), name)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = import_module(f"{package}.{homes[name]}")
+        return getattr(module, name) if names[homes[name]] else module
 
-    return get
+    return get, lambda: sorted({*vars(sys.modules[package]), *homes})

@@ -74,22 +74,23 @@ __all__ = [
     "words",
 ]
 
-_NAMES = {
-    "bands": "EDGES Band BandCounts",
-    "corpus": "Corpus Document read_corpus",
-    "detectors": "Detection Detector MethodDetector",
-    "exact": "jaccard shingles words",
-    "ground_truth": "GroundTruth compare_all",
-    "methods.classic": "ENGLISH_STOP_WORDS compute features num_differing_bits shingle simhash",
-    "methods.document_frequencies": "DocumentFrequencies",
-    "methods.features": "feature_hashes",
-    "methods.pairs": "find_all",
-    "methods.signatures": "bands_for collision_probability estimate minhash",
-    "methods.spec": "make_method",
-    "methods.vosh": "flip_sets",
-    "methods.word_scores": "make_word_scorer",
-    "pairs_file": "read_ground_truth",
-    "trial": "Mistake Trial run_trial",
-}
-
-__getattr__ = lazy(__name__, {name: module for module, names in _NAMES.items() for name in names.split()})
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "bands": "EDGES Band BandCounts",
+        "corpus": "Corpus Document read_corpus",
+        "detectors": "Detection Detector MethodDetector",
+        "exact": "jaccard shingles words",
+        "ground_truth": "GroundTruth compare_all",
+        "methods.classic": "ENGLISH_STOP_WORDS compute features num_differing_bits shingle simhash",
+        "methods.document_frequencies": "DocumentFrequencies",
+        "methods.features": "feature_hashes",
+        "methods.pairs": "find_all",
+        "methods.signatures": "bands_for collision_probability estimate minhash",
+        "methods.spec": "make_method",
+        "methods.vosh": "flip_sets",
+        "methods.word_scores": "make_word_scorer",
+        "pairs_file": "read_ground_truth",
+        "trial": "Mistake Trial run_trial",
+    },
+)

@@ -28,14 +28,14 @@ __all__ = [
     "signals",
 ]
 
-_HOMES = {
-    "Addon": "addon",
-    "DedupItemPipeline": "pipeline",
-    "DedupMiddleware": "middleware",
-    "DuplicateItemError": "pipeline",
-    "DuplicatePageError": "exceptions",
-    "add_verdict": "items.verdict_fields",
-}
-
-
-__getattr__ = lazy(__name__, _HOMES)
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "addon": "Addon",
+        "exceptions": "DuplicatePageError",
+        "items.verdict_fields": "add_verdict",
+        "middleware": "DedupMiddleware",
+        "pipeline": "DedupItemPipeline DuplicateItemError",
+        "signals": "",
+    },
+)

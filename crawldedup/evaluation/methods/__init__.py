@@ -11,4 +11,4 @@ if TYPE_CHECKING:
 
 __all__ = ["METHODS", "make_method"]
 
-__getattr__ = lazy(__name__, {"METHODS": "spec", "make_method": "spec"})
+__getattr__, __dir__ = lazy(__name__, {"spec": "METHODS make_method"})

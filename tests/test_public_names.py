@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+PACKAGES = ["crawldedup", "crawldedup.scrapy_plugin", "crawldedup.evaluation", "crawldedup.evaluation.methods"]
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_package_lists_its_public_names_and_has_them(name: str) -> None:
+    package = import_module(name)
+    assert {*package.__all__} <= {*dir(package)}
+    for public in package.__all__:
+        assert getattr(package, public) is not None
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_another_name_is_an_attribute_error(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"module {name!r} has no attribute 'xyzzy'"):
+        import_module(name).xyzzy  # noqa: B018
+
+
+def test_importing_the_package_or_its_options_does_not_wait_for_numpy() -> None:
+    program = "import sys, crawldedup.options, crawldedup.scrapy_plugin; print({'numpy', 'scrapy'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
