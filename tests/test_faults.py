@@ -22,10 +22,9 @@ import pytest
 import redis
 
 from crawldedup import Deduplicator
-from crawldedup.demo.crawl import CrawlOutcome, Judged, Kept, run_crawl
-from crawldedup.demo.reply import NOT_FOUND, Reply
+from crawldedup.demo.crawl import CrawlOutcome, Judged, run_crawl
 from crawldedup.demo.run import DemoOptions, crawl_settings
-from crawldedup.demo.server import serving
+from crawldedup.demo.server import NOT_FOUND, Reply, serving
 from crawldedup.errors import StoreError
 from crawldedup.verdict import Kind
 from tests.servers import RedisServer, redis_binary
@@ -200,7 +199,7 @@ class Site:
             self._is_used_again.wait(_PATIENCE_SECONDS)
         return Reply(html_of(number))
 
-    def on_event(self, event: Judged | Kept) -> None:
+    def on_event(self, event: Judged | str) -> None:
         number = number_of(event.url)
         if isinstance(event, Judged) and number >= END:
             self._is_used_again.set()
@@ -365,7 +364,7 @@ class Result:
 
     @property
     def delivered(self) -> list[int]:
-        return [number_of(page.url) for page in self.outcome.kept]
+        return [number_of(url) for url in self.outcome.kept]
 
     @property
     def dropped(self) -> dict[int, int]:
@@ -393,9 +392,8 @@ def crawl_under(fault: Fault) -> Result:
             store=proxy.url if fault.proxied else server.url,
             namespace=_NAMESPACE,
             extractor=_EXTRACTOR,
-            concurrency=_AT_ONCE,
             # Scrapy's own second tries would hide a page that is lost.
-            settings={"CRAWLDEDUP_WORKERS": 0, "RETRY_ENABLED": False},
+            settings={"CONCURRENT_REQUESTS": _AT_ONCE, "CRAWLDEDUP_WORKERS": 0, "RETRY_ENABLED": False},
         )
         with serving(site) as base_url:
             urls = [base_url + path for path in site.start_paths]

@@ -1,4 +1,4 @@
-"""`crawldedup demo`: a crawl to look at."""
+"""Run `crawldedup demo`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from crawldedup.cli.options import PROFILE_OPTIONS
-from crawldedup.demo import DemoOptions, run_demo
+from crawldedup.demo.run import DemoOptions, run_demo
 from crawldedup.demo.show import print_result, progress_bars
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def demo(options: Namespace, out: Console, err: Console) -> int:
-    """Serve a site, crawl it with the add-on on, and compare what was dropped with the truth."""
+    """Serve a site, crawl it with the add-on, and compare what was dropped with the truth."""
     chosen = DemoOptions(
         directory=options.dir,
         store=options.store,
@@ -27,7 +27,7 @@ def demo(options: Namespace, out: Console, err: Console) -> int:
         verbose=options.verbose,
         settings={f"CRAWLDEDUP_{name.upper()}": getattr(options, name) for name in PROFILE_OPTIONS},
     )
-    # Bars go to the terminal's other channel, so that the result can be piped.
+    # Bars go to stderr, so that the result can be piped.
     with progress_bars(err) as listener:
         result = run_demo(chosen, listener)
     if options.json:

@@ -1,34 +1,27 @@
-"""Runs a crawl in a process of its own, so that no reactor is left behind in the caller's."""
+"""Run a crawl in a process of its own, which leaves no reactor behind in the caller's."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import subprocess
-import sys
+import multiprocessing
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from crawldedup.errors import ConfigurationError, CrawlDedupError
+from crawldedup.errors import CrawlDedupError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-# -P keeps modules in the current directory from being imported instead of the standard library's.
-_BOOT = (
-    "import json, sys; task = json.load(sys.stdin); sys.path[:] = task['path']; "
-    "from crawldedup.demo.worker import main; main(task)"
-)
-# How the middleware ends a crawl whose pages cannot be judged at all.
-CLOSE_REASON = "crawldedup_error"
-_END_LIMIT_SECONDS = 10.0
-_SHOWN_LOG_CHARACTERS = 2000
+# The plugin ends a crawl for this reason when it cannot check pages at all.
+_PLUGIN_FAILED: Final = "crawldedup_error"
+_END_LIMIT_SECONDS: Final = 10.0
+_SHOWN_LOG_CHARACTERS: Final = 2000
 
 
 class CrawlError(CrawlDedupError):
-    """The crawl's process died, or crawldedup could not judge its pages; the message holds the log's end."""
+    """Raised when the crawl's process died, or the plugin could not work; the message ends with the crawl's log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +38,12 @@ class Judged:
     is_html: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A page reached the spider."""
-
-    url: str
-    title: str
-
-
-Listener = Callable[[Judged | Kept], None]
-
-
 @dataclass(slots=True)
 class CrawlOutcome:
-    """What happened, in the order in which it happened, Scrapy's stats, and the end of its log."""
+    """What happened in a crawl: `kept` are the URLs that reached the spider, `log` is the end of its log."""
 
     judged: list[Judged] = field(default_factory=list)
-    kept: list[Kept] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
     stats: dict[str, Any] = field(default_factory=dict)
     reason: str = ""
     log: str = ""
@@ -71,76 +53,49 @@ def run_crawl(
     start_urls: Sequence[str],
     settings: Mapping[str, Any],
     *,
-    on_event: Listener | None = None,
+    on_event: Callable[[Judged | str], None] = lambda _: None,
     verbose: bool = False,
 ) -> CrawlOutcome:
-    """Crawl from these URLs with Scrapy's `settings`, and call `on_event` for every page while it runs.
+    """Crawl from these URLs with Scrapy's `settings`, and call `on_event` while it runs.
 
-    With `verbose`, the crawl's log goes to stderr. Raises `ConfigurationError` for settings that crawldedup
-    refuses, and `CrawlError` if the process dies or the filter cannot work.
+    An event is a page that was judged, or the URL of one that reached the spider. With `verbose`, the crawl's log goes
+    to stderr. Raises CrawlError.
     """
-    task = {"path": sys.path, "start_urls": list(start_urls), "settings": dict(settings)}
     outcome = CrawlOutcome()
-    with _crawl_process(task, verbose=verbose) as (events, log_tail):
-        for line in events:
-            message: dict[str, Any] = json.loads(line)
-            match message.pop("event"):
-                case "judged":
-                    judged = Judged(**message)
-                    outcome.judged.append(judged)
-                    if on_event is not None:
-                        on_event(judged)
-                case "kept":
-                    kept = Kept(**message)
-                    outcome.kept.append(kept)
-                    if on_event is not None:
-                        on_event(kept)
-                case "refused":
-                    raise ConfigurationError(message["message"])
-                case "end":
-                    outcome.stats, outcome.reason = message["stats"], message["reason"]
-        outcome.log = log_tail()
-        if not outcome.reason:
-            raise CrawlError(f"The crawl's process ended too early. {_log_shown(outcome.log)}")
-        if outcome.reason == CLOSE_REASON:
-            raise CrawlError(f"crawldedup could not work. {_log_shown(outcome.log)}")
+    with tempfile.TemporaryDirectory(prefix="crawldedup-demo-") as folder:
+        log = Path(folder, "log")
+        _follow_process([list(start_urls), dict(settings), None if verbose else log], outcome, on_event)
+        if log.exists():
+            outcome.log = log.read_text(encoding="utf-8", errors="replace")[-_SHOWN_LOG_CHARACTERS:].strip()
+    if outcome.reason in ("", _PLUGIN_FAILED):
+        failure = "crawldedup could not work" if outcome.reason else "The crawl's process ended too early"
+        shown = f"The end of its log:\n{outcome.log}" if outcome.log else "The log above says why."
+        raise CrawlError(f"{failure}. {shown}")
     return outcome
 
 
-def _log_shown(log: str) -> str:
-    return f"The end of its log:\n{log}" if log else "The log above says why."
+def _follow_process(task: list[Any], outcome: CrawlOutcome, on_event: Callable[[Judged | str], None]) -> None:
+    from crawldedup.demo.worker import crawl
 
-
-@contextlib.contextmanager
-def _crawl_process(task: Mapping[str, Any], *, verbose: bool) -> Iterator[tuple[IO[bytes], Callable[[], str]]]:
-    """Start the process; gives its lines, and a function that reads the end of its log."""
-    with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _BOOT],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=None if verbose else log,
-        )
-        assert process.stdin is not None
-        assert process.stdout is not None
-
-        def log_tail() -> str:
-            log.seek(0)
-            return log.read().decode(errors="replace")[-_SHOWN_LOG_CHARACTERS:].strip()
-
-        try:
-            # A process that died at once has said why in its log, and `run_crawl` tells.
-            with contextlib.suppress(BrokenPipeError), process.stdin:
-                process.stdin.write(json.dumps(task).encode())
-            yield process.stdout, log_tail
-        except BaseException:
-            # Ctrl-C above all: nobody waits for the rest of the crawl.
-            process.terminate()
-            raise
-        finally:
-            process.stdout.close()
-            try:
-                process.wait(_END_LIMIT_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=crawl, args=(sender, *task))
+    process.start()
+    # The pipe ends with the process: nothing else may hold its other end.
+    sender.close()
+    try:
+        with contextlib.suppress(EOFError):
+            while not outcome.reason:
+                event = receiver.recv()
+                if isinstance(event, dict):
+                    outcome.stats, outcome.reason = event, str(event.get("finish_reason", "unknown"))
+                else:
+                    (outcome.judged if isinstance(event, Judged) else outcome.kept).append(event)
+                    on_event(event)
+        process.join(_END_LIMIT_SECONDS)
+    finally:
+        # After Ctrl-C, above all, nobody waits for the rest of the crawl.
+        process.terminate()
+        process.join(_END_LIMIT_SECONDS)
+        process.kill()
+        receiver.close()

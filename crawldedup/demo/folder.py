@@ -1,4 +1,4 @@
-"""A directory of HTML files as a site: served as it is, and never anything from outside of it."""
+"""Serve a folder of HTML files as it is, and nothing from outside of it."""
 
 from __future__ import annotations
 
@@ -7,91 +7,57 @@ import os
 from pathlib import Path
 from urllib.parse import quote, unquote_to_bytes
 
-from crawldedup.demo.reply import NOT_FOUND, Reply, path_of
+from crawldedup.demo.server import NOT_FOUND, Reply, path_of
 from crawldedup.errors import ConfigurationError
 
-_PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".shtml")
-_INDEX_NAMES = ("index.html", "index.htm", "index.xhtml")
 _TYPES = {".xhtml": "application/xhtml+xml", ".shtml": "text/html", ".htm": "text/html", ".html": "text/html"}
+_INDEX_NAMES = ("index.html", "index.htm", "index.xhtml")
 
 
 class FolderSite:
-    """Serves the files below `root`.
+    """Serves the files below a folder.
 
-    A path that leads outside, through ``..`` or a symbolic link, is not found. The content type says no
-    charset, so that what the pages declare themselves counts. Raises `ConfigurationError` if `root` is not a
-    directory with HTML files in it.
+    A path that leads outside, through ``..`` or a symbolic link, is not found. The content type names no charset, so
+    that the declarations of the pages count. Every HTML file is a start, since not every file is linked from another.
+    Raises ConfigurationError for a path that is not a folder with HTML files.
     """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self._root = Path(root).resolve()
+        self.name = str(self._root)
         if not self._root.is_dir():
             raise ConfigurationError(f"{os.fspath(root)!r} is not a directory; give one with HTML files in it.")
-        self._start_paths = sorted(self._url_path(file) for file in self._html_files())
-        if not self._start_paths:
-            raise ConfigurationError(
-                f"There is no HTML file below {os.fspath(root)!r}; looked for {', '.join(_PAGE_SUFFIXES)}."
-            )
-
-    @property
-    def name(self) -> str:
-        """The directory."""
-        return str(self._root)
-
-    @property
-    def start_paths(self) -> list[str]:
-        """Every HTML file, for not every file is linked from another."""
-        return self._start_paths
+        names = (Path(folder, name) for folder, _, names in os.walk(self._root) for name in names)
+        pages = (file.relative_to(self._root) for file in names if file.suffix.lower() in _TYPES)
+        paths = ("/" + quote(os.fsencode(page.as_posix())) for page in pages)
+        self.start_paths = sorted(path for path in paths if (file := self._file_at(path)) and file.is_file())
+        if not self.start_paths:
+            kinds = ", ".join(_TYPES)
+            raise ConfigurationError(f"There is no HTML file below {os.fspath(root)!r}; looked for {kinds}.")
 
     def reply(self, target: str) -> Reply:
-        """Answer with a file, an index page, a redirect to a directory's slash, or 404."""
+        """Answer with a file, an index page, a redirect to a folder's slash, or 404."""
         path = path_of(target) or "/"
         file = self._file_at(path)
-        if file is None:
-            return NOT_FOUND
-        if file.is_dir():
+        if file is not None and file.is_dir():
             if not path.endswith("/"):
-                # A path of two slashes would be read as another host.
+                # A path that begins with two slashes would be read as another host.
                 return Reply(b"", status=301, headers={"Location": "/" + path.strip("/") + "/"})
-            names = (name for name in _INDEX_NAMES if (file / name).is_file())
-            index = self._file_at(path + next(names, ""))
-            if index is None or index.is_dir():
-                return NOT_FOUND
-            file = index
+            path += next((name for name in _INDEX_NAMES if (file / name).is_file()), "")
+            file = self._file_at(path)
         try:
-            return Reply(file.read_bytes(), _content_type(file))
+            if file is None or file.is_dir():
+                return NOT_FOUND
+            known = _TYPES.get(Path(path).suffix.lower()) or mimetypes.guess_type(path)[0]
+            return Reply(file.read_bytes(), known or "application/octet-stream")
         except OSError:
             return NOT_FOUND
 
-    def _html_files(self) -> list[Path]:
-        return [
-            file
-            for folder, _, names in os.walk(self._root)
-            for name in names
-            if name.lower().endswith(_PAGE_SUFFIXES)
-            if self._is_inside(file := Path(folder, name)) and file.is_file()
-        ]
-
-    def _url_path(self, file: Path) -> str:
-        return "/" + quote(os.fsencode(file.relative_to(self._root).as_posix()))
-
     def _file_at(self, path: str) -> Path | None:
-        """The file or directory of a URL path; None for what is not there, not a file, or not inside."""
+        """Return the file or folder of a URL path; None for what is missing, special or outside."""
         try:
-            file = self._root / os.fsdecode(unquote_to_bytes(path.lstrip("/")))
-            # A pipe would wait for ever; is_file is False for it.
-            is_served = self._is_inside(file) and (file.is_file() or file.is_dir())
-        except (OSError, ValueError):  # a name too long, a NUL in it
+            file = (self._root / os.fsdecode(unquote_to_bytes(path.lstrip("/")))).resolve()
+            # A pipe is neither a file nor a folder: to read it would wait for ever.
+            return file if file.is_relative_to(self._root) and (file.is_file() or file.is_dir()) else None
+        except (OSError, ValueError, RuntimeError):  # a name too long, a NUL in it, a link that leads to itself
             return None
-        return file if is_served else None
-
-    def _is_inside(self, file: Path) -> bool:
-        try:
-            return file.resolve().is_relative_to(self._root)
-        except (OSError, RuntimeError):  # a link that leads to itself
-            return False
-
-
-def _content_type(file: Path) -> str:
-    known = _TYPES.get(file.suffix.lower())
-    return known or mimetypes.guess_type(file.name)[0] or "application/octet-stream"

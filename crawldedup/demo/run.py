@@ -1,58 +1,98 @@
-"""The demo from end to end: serve a site, crawl it, and compare what was dropped with the truth."""
+"""Run the demo: serve a site, crawl it, and compare what was dropped with the truth."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from crawldedup.demo.crawl import CrawlOutcome, Judged, Kept, run_crawl
+from crawldedup.demo.crawl import Judged, run_crawl
 from crawldedup.demo.folder import FolderSite
-from crawldedup.demo.reply import target_of
-from crawldedup.demo.result import DemoResult, Traffic, Truth
-from crawldedup.demo.scoring import clusters_of, score
-from crawldedup.demo.server import serving
+from crawldedup.demo.scoring import against_manifest, against_texts, main_text
+from crawldedup.demo.server import serving, target_of
 from crawldedup.demo.site import DemoSite
-from crawldedup.demo.texts import texts_of
-from crawldedup.demo.truth import JudgedPage, assess
-from crawldedup.scrapy_plugin.reading.base import Page
 from crawldedup.verdict import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from crawldedup.demo.reply import Site
+    from crawldedup.demo.crawl import CrawlOutcome
+    from crawldedup.demo.server import Site
+    from crawldedup.evaluation.trial import Trial
+
+Listener = Callable[[str, int, int, str], None]
+"""Is called for every page with the stage of the run, the pages done and expected in it, and a note."""
 
 # The calendar has no end; a year of it is enough to see what happens.
-_DEPTH_LIMIT = 12
-_PREFIX = "crawldedup/"
+_DEPTH_LIMIT: Final = 12
+# What the JSON shows of a trial.
+_OF_TRIAL = ("similarity", "recall", "precision", "bands", "thin", "missed", "wrong")
 
-_SETTINGS: Final[Mapping[str, Any]] = {
-    "ADDONS": {"crawldedup.Addon": 500},
-    # The site is ours and local: nobody has to be spared.
-    "ROBOTSTXT_OBEY": False,
-    "AUTOTHROTTLE_ENABLED": False,
-    "DOWNLOAD_DELAY": 0,
-    "COOKIES_ENABLED": False,
-    "HTTPPROXY_ENABLED": False,
-    "TELNETCONSOLE_ENABLED": False,
-    "LOGSTATS_INTERVAL": 0,
-    # Breadth first, so that an article usually comes before its copies.
-    "DEPTH_PRIORITY": 1,
-    "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
-    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-}
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """An original and the duplicates that were found of it."""
+
+    original: str
+    members: tuple[Judged, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a crawl asked of the network, and how many pages reached the spider."""
+
+    requests: int
+    pages: int
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class DemoResult:
+    """All of a demo crawl.
+
+    `dropped_bytes` are the bodies of dropped pages: downloaded, but not processed any further. `without` is the same
+    crawl without the plugin, if it was run. `manifest` and `truth` compare the crawl with the site's manifest and with
+    the exact similarities; `not_reached` are the paths of the manifest that the crawl did not see. `log` holds the
+    last warnings of the crawl.
+    """
+
+    site: str
+    pages_fetched: int
+    pages_kept: int
+    dropped_near: int
+    dropped_exact: int
+    dropped_bytes: int
+    verdicts: dict[str, int]
+    skipped: dict[str, int]
+    errors: dict[str, int]
+    traffic: Traffic
+    finish_reason: str
+    clusters: tuple[Cluster, ...]
+    stats: dict[str, Any]
+    log: str = ""
+    without: Traffic | None = None
+    manifest: Trial | None = None
+    not_reached: tuple[str, ...] = ()
+    truth: Trial | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        values = asdict(self)
+        for name, trial in (("manifest", self.manifest), ("truth", self.truth)):
+            values[name] = trial and {key: value for key, value in trial.as_dict().items() if key in _OF_TRIAL}
+        return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoOptions:
     """What to crawl and how.
 
-    `directory` is crawled instead of the demo site. `store` is any store URL; without a `namespace`, one is
-    made up for this run, so that pages of earlier runs do not count. `compare` crawls the demo site once more
-    without the filter; it has no effect for a directory, where every file is asked for anyway. `exact` reads
-    all texts again and computes their exact similarities. `timeout_seconds` ends a crawl that takes longer.
+    `directory` is crawled instead of the demo site. Without a `namespace`, the run has one of its own, so that pages
+    of earlier runs do not count. `compare` crawls the demo site once more without the plugin; every file of a
+    directory is requested anyway. `exact` computes the exact similarities of all texts.
     """
 
     directory: Path | None = None
@@ -60,53 +100,28 @@ class DemoOptions:
     namespace: str | None = None
     similarity: float = 0.9
     extractor: str = "trafilatura"
-    concurrency: int = 8
     compare: bool = True
     exact: bool = True
-    timeout_seconds: float | None = None
     verbose: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Progress:
-    """How far a run is: `stage` is "crawl", "compare", "texts" or "exact"; `total` is None where nobody can know."""
-
-    stage: str = "crawl"
-    done: int = 0
-    total: int | None = None
-    kept: int = 0
-    dropped: int = 0
-
-
-Listener = Callable[[Progress], None]
-
-
-def run_demo(options: DemoOptions | None = None, on_progress: Listener | None = None) -> DemoResult:
-    """Run the demo; `on_progress` is called for every page, always with the same object.
-
-    Raises `ConfigurationError` for options that are not allowed, `CrawlError` if the crawl's process dies.
-    """
-    options = options or DemoOptions()
+def run_demo(options: DemoOptions = DemoOptions(), listener: Listener = lambda *_: None) -> DemoResult:
+    """Run the demo. Raises ConfigurationError for a directory without pages, and CrawlError if a crawl fails."""
     own = DemoSite() if options.directory is None else None
-    site: Site = FolderSite(options.directory) if options.directory is not None else DemoSite()
-    report = on_progress or (lambda _: None)
-    without = None
+    site: Site = own or FolderSite(options.directory or "")
+    settings, without = crawl_settings(options), None
     with serving(site) as base_url:
         urls = [base_url + path for path in site.start_paths]
-        expected = len(own.pages) if own is not None else len(urls)
-        outcome = _crawl(urls, options, Progress("crawl", total=expected), report)
+        pages = len(urls) if own is None else len(own.pages)
+        outcome = _crawl("Crawling", pages, urls, settings, options, listener)
         if own is not None and options.compare:
-            unfiltered = {"CRAWLDEDUP_ENABLED": False}
-            progress = Progress("compare", total=expected)
-            without = traffic_of(_crawl(urls, options, progress, report, unfiltered))
-    truth = _exact_truth(site, outcome, options, report) if options.exact else None
-    manifest = None
-    if own is not None:
-        kept_urls = [page.url for page in outcome.kept]
-        manifest = score(outcome.judged, kept_urls, own.entry, own.manifest().values())
-    stats = outcome.stats
-    dropped = [page for page in outcome.judged if page.dropped]
+            unfiltered = {**settings, "CRAWLDEDUP_ENABLED": False}
+            without = _traffic_of(_crawl("Without crawldedup", pages, urls, unfiltered, options, listener))
+    # A page that comes again is not its own copy.
+    judged = [page for page in outcome.judged if page.kind != Kind.REVISIT]
+    dropped = [page for page in judged if page.dropped]
+    seen = set(map(target_of, [*(page.url for page in outcome.judged), *outcome.kept]))
     return DemoResult(
         site=site.name,
         pages_fetched=len(outcome.kept) + len(dropped),
@@ -114,93 +129,84 @@ def run_demo(options: DemoOptions | None = None, on_progress: Listener | None = 
         dropped_near=sum(page.kind == Kind.NEAR_DUPLICATE for page in dropped),
         dropped_exact=sum(page.kind == Kind.EXACT_DUPLICATE for page in dropped),
         dropped_bytes=sum(page.bytes for page in dropped),
-        verdicts={kind: sum(page.kind == kind for page in outcome.judged) for kind in map(str, Kind)},
-        skipped=_counts(stats, "skipped/"),
-        errors=_counts(stats, "error/"),
-        traffic=traffic_of(outcome),
+        verdicts={str(kind): sum(page.kind == kind for page in outcome.judged) for kind in Kind},
+        skipped=_counts(outcome.stats, "crawldedup/skipped/"),
+        errors=_counts(outcome.stats, "crawldedup/error/"),
+        traffic=_traffic_of(outcome),
         finish_reason=outcome.reason,
         clusters=clusters_of(outcome.judged),
-        without=without,
-        manifest=manifest,
-        truth=truth,
-        stats=stats,
+        stats=outcome.stats,
         log=outcome.log,
-    )
-
-
-def traffic_of(outcome: CrawlOutcome) -> Traffic:
-    """What Scrapy counted."""
-    stats = outcome.stats
-    return Traffic(
-        requests=stats.get("downloader/request_count", 0),
-        bytes=stats.get("downloader/response_bytes", 0),
-        pages=len(outcome.kept),
-        seconds=stats.get("elapsed_time_seconds", 0.0),
+        without=without,
+        manifest=None if own is None else against_manifest(judged, own.entry),
+        not_reached=() if own is None else tuple(path for path in own.manifest() if path not in seen),
+        truth=_exact_truth(site, judged, options, listener) if options.exact else None,
     )
 
 
 def crawl_settings(options: DemoOptions) -> dict[str, Any]:
-    """Scrapy's settings for these options."""
+    """Return Scrapy's settings for these options."""
     settings = {
-        **_SETTINGS,
+        "ADDONS": {"crawldedup.Addon": 500},
+        "CONCURRENT_REQUESTS": 8,
+        "COOKIES_ENABLED": False,
+        "HTTPPROXY_ENABLED": False,
+        "TELNETCONSOLE_ENABLED": False,
         "LOG_LEVEL": "DEBUG" if options.verbose else "WARNING",
-        "CONCURRENT_REQUESTS": options.concurrency,
-        "CONCURRENT_REQUESTS_PER_DOMAIN": options.concurrency,
         "DEPTH_LIMIT": 0 if options.directory is not None else _DEPTH_LIMIT,
-        "CLOSESPIDER_TIMEOUT": options.timeout_seconds or 0,
+        # Breadth first, so that an article usually comes before its copies.
+        "DEPTH_PRIORITY": 1,
+        "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
         "CRAWLDEDUP_STORE": options.store,
         "CRAWLDEDUP_NAMESPACE": options.namespace or f"demo-{uuid.uuid4().hex[:12]}",
         "CRAWLDEDUP_SIMILARITY": options.similarity,
         "CRAWLDEDUP_EXTRACTOR": options.extractor,
     }
     if options.namespace is None:
-        # Nobody will ask for this index again.
+        # This index is never used again.
         settings["CRAWLDEDUP_TTL"] = "1h"
     return settings | dict(options.settings)
 
 
 def _crawl(
-    urls: list[str],
-    options: DemoOptions,
-    progress: Progress,
-    report: Listener,
-    changes: Mapping[str, Any] | None = None,
+    stage: str, pages: int, urls: Sequence[str], settings: Mapping[str, Any], options: DemoOptions, listener: Listener
 ) -> CrawlOutcome:
-    def on_event(event: Judged | Kept) -> None:
-        if isinstance(event, Kept):
-            progress.kept += 1
-        elif event.dropped:
-            progress.dropped += 1
-        progress.done = progress.kept + progress.dropped
-        report(progress)
+    kept = dropped = 0
 
-    settings = crawl_settings(options) | dict(changes or {})
-    outcome = run_crawl(urls, settings, on_event=on_event, verbose=options.verbose)
-    progress.total = progress.done
-    report(progress)
-    return outcome
+    def on_event(event: Judged | str) -> None:
+        nonlocal kept, dropped
+        kept += isinstance(event, str)
+        dropped += isinstance(event, Judged) and event.dropped
+        listener(stage, kept + dropped, pages, f"{kept} kept, {dropped} dropped")
+
+    return run_crawl(urls, settings, on_event=on_event, verbose=options.verbose)
 
 
-def _exact_truth(site: Site, outcome: CrawlOutcome, options: DemoOptions, report: Listener) -> Truth:
-    # A page that comes again is not its own copy.
-    judged = [page for page in outcome.judged if page.kind != Kind.REVISIT]
-    progress = Progress("texts", total=len(judged))
-
-    def on_text() -> None:
-        progress.done += 1
-        report(progress)
-
-    bodies = (Page(_body_at(site, page.url), page.encoding, page.is_html) for page in judged)
-    texts = texts_of(bodies, options.extractor, on_text)
-    pages = [JudgedPage(page.url, text, not page.dropped) for page, text in zip(judged, texts, strict=True)]
-    report(Progress("exact"))
-    return assess(pages, similarity=options.similarity)
+def _exact_truth(site: Site, judged: Sequence[Judged], options: DemoOptions, listener: Listener) -> Trial:
+    texts: list[str] = []
+    for page in judged:
+        body = site.reply(target_of(page.url)).body
+        texts.append(main_text(body, page.encoding, options.extractor, is_html=page.is_html))
+        listener("Reading for the exact comparison", len(texts), len(judged), "")
+    return against_texts(judged, texts, options.similarity)
 
 
-def _body_at(site: Site, url: str) -> bytes:
-    return site.reply(target_of(url)).body
+def _traffic_of(outcome: CrawlOutcome) -> Traffic:
+    """Return what Scrapy counted."""
+    counted, pages = outcome.stats.get, len(outcome.kept)
+    sizes = counted("downloader/request_count", 0), pages, counted("downloader/response_bytes", 0)
+    return Traffic(*sizes, counted("elapsed_time_seconds", 0.0))
+
+
+def clusters_of(judged: Iterable[Judged]) -> tuple[Cluster, ...]:
+    """Return the duplicates by original, the largest cluster first."""
+    members: dict[str, list[Judged]] = {}
+    for page in judged:
+        if page.kind in (Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE) and page.original is not None:
+            members.setdefault(page.original, []).append(page)
+    clusters = [Cluster(original, tuple(copies)) for original, copies in members.items()]
+    return tuple(sorted(clusters, key=lambda cluster: -len(cluster.members)))
 
 
 def _counts(stats: Mapping[str, Any], prefix: str) -> dict[str, int]:
-    start = _PREFIX + prefix
-    return {name.removeprefix(start): count for name, count in sorted(stats.items()) if name.startswith(start)}
+    return {name.removeprefix(prefix): count for name, count in sorted(stats.items()) if name.startswith(prefix)}

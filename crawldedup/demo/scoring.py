@@ -1,74 +1,76 @@
-"""Compares a crawl with the manifest of the demo site, and sorts its duplicates into clusters."""
+"""Compare a crawl with the truth: with the manifest of the demo site, and with the exact similarity of all texts.
+
+Both are truths of `crawldedup.evaluation`, and the crawl is a method under test that repeats its verdicts.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawldedup.demo.result import Cluster, ManifestScore, Member
-from crawldedup.verdict import Kind
+import numpy as np
+
+from crawldedup.errors import PageError
+from crawldedup.evaluation.corpus import Corpus, Document
+from crawldedup.evaluation.detectors import Detection
+from crawldedup.evaluation.exact import SimilarPairs
+from crawldedup.evaluation.ground_truth import compare_all, from_pairs
+from crawldedup.evaluation.trial import run_trial
+from crawldedup.fingerprinting.fingerprint import MIN_WORDS
+from crawldedup.text.decode import decode, tidy
+from crawldedup.text.extract import extract_page, get_extractor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from crawldedup.demo.crawl import Judged
-    from crawldedup.demo.site import Entry
+    from crawldedup.demo.site import SitePage
+    from crawldedup.evaluation.trial import Trial
 
 
-def score(
-    judged: Sequence[Judged],
-    kept_urls: Iterable[str],
-    entry_of: Callable[[str], Entry | None],
-    expected: Iterable[Entry],
-) -> ManifestScore:
-    """Go through the pages in the order of judgement; see `ManifestScore` for what counts as what.
+class Replay:
+    """Answers as the crawl did; see `crawldedup.evaluation.Detector`."""
 
-    `kept_urls` are the pages that reached the spider, `expected` those that a whole crawl would reach.
+    name = "Against the exact similarity of the texts (Jaccard of word 3-shingles)"
 
-    A revisit is the same page under the same canonical URL, not a copy, and is not scored.
+    def __init__(self, judged: Sequence[Judged]) -> None:
+        self._pages = {page.url: page for page in judged}
+
+    def check(self, url: str, text: str) -> Detection:  # noqa: ARG002
+        """See `Detector`."""
+        page = self._pages[url]
+        return Detection(page.dropped, page.original, page.similarity)
+
+    def bytes_per_page(self) -> None:
+        """See `Detector`."""
+
+
+def against_manifest(judged: Sequence[Judged], entry_of: Callable[[str], SitePage | None]) -> Trial:
+    """Compare a crawl, without its revisits, with the manifest: pages of one cluster are equal, others are not.
+
+    A page that may be either counts as thin.
     """
-    kept_clusters: set[str] = set()
-    seen: set[str] = set()
-    found = right = unscored = 0
-    missed: list[str] = []
-    wrong: list[str] = []
-    for page in judged:
-        entry = entry_of(page.url)
-        if entry is None:
-            continue
-        seen.add(entry.path)
-        if page.kind == Kind.REVISIT:
-            continue
-        is_duplicate = entry.cluster in kept_clusters
-        if not entry.judged:
-            unscored += 1
-        elif page.dropped and is_duplicate:
-            found += 1
-        elif page.dropped:
-            wrong.append(page.url)
-        elif is_duplicate:
-            missed.append(page.url)
-        else:
-            right += 1
-        if not page.dropped:
-            kept_clusters.add(entry.cluster)
-    passed = {entry.path for url in kept_urls if (entry := entry_of(url)) is not None and entry.judged}
-    return ManifestScore(
-        found=found,
-        right=right,
-        unscored=unscored,
-        unjudged=len(passed - seen),
-        missed=tuple(missed),
-        wrong=tuple(wrong),
-        not_reached=tuple(entry.path for entry in expected if entry.judged and entry.path not in seen | passed),
-    )
+    found = [(page, entry) for page in judged if (entry := entry_of(page.url)) is not None]
+    clusters: dict[str, int] = {}
+    group_of = [clusters.setdefault(entry.cluster, len(clusters)) for _, entry in found]
+    word_counts = [MIN_WORDS if entry.judged else 0 for _, entry in found]
+    none = np.empty(0, np.int64)
+    no_pairs = SimilarPairs(none, none, np.empty(0))
+    truth = from_pairs(np.array(group_of, np.int64), np.array(word_counts, np.int64), len(clusters), no_pairs)
+    documents = tuple(Document(page.url, "") for page, _ in found)
+    return run_trial(Replay(judged), Corpus("manifest", documents), truth, similarity=1.0)
 
 
-def clusters_of(judged: Iterable[Judged]) -> tuple[Cluster, ...]:
-    """The duplicates by original, largest cluster first."""
-    members: dict[str, list[Member]] = {}
-    for page in judged:
-        if page.kind in (Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE) and page.original is not None:
-            member = Member(page.url, page.kind, page.similarity, page.dropped)
-            members.setdefault(page.original, []).append(member)
-    clusters = [Cluster(original, tuple(copies)) for original, copies in members.items()]
-    return tuple(sorted(clusters, key=lambda cluster: -len(cluster.members)))
+def against_texts(judged: Sequence[Judged], texts: Sequence[str], similarity: float) -> Trial:
+    """Compare a crawl, without its revisits, with the exact similarities of its pages' texts."""
+    documents = tuple(Document(page.url, text) for page, text in zip(judged, texts, strict=True))
+    return run_trial(Replay(judged), Corpus("texts", documents), compare_all(texts), similarity=similarity)
+
+
+def main_text(body: bytes, encoding: str | None, extractor: str, *, is_html: bool = True) -> str:
+    """Return the text of a page that is fingerprinted; "" for a page that cannot be read."""
+    try:
+        if is_html:
+            return extract_page(body, encoding, get_extractor(extractor), min_words=MIN_WORDS).main
+        return tidy(decode(body, encoding))
+    except PageError:
+        return ""

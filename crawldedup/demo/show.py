@@ -1,223 +1,147 @@
-"""How a demo run looks in a terminal: a progress bar while it runs, tables at the end.
+"""Show a demo run in a terminal: progress bars while it runs, tables at the end.
 
-URLs and titles come from pages and may hold anything: everything is shown as plain text, with control
-characters escaped, and never read as markup.
+URLs come from pages and may hold anything: they are shown as plain text with control characters escaped.
 """
 
 from __future__ import annotations
 
-import contextlib
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.console import Group
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.filesize import decimal
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from crawldedup.demo.run import Traffic
+from crawldedup.evaluation.report import detail_table, percent
 from crawldedup.printable import printable
 from crawldedup.verdict import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from rich.console import Console, RenderableType
+    from rich.console import Console
     from rich.progress import TaskID
 
-    from crawldedup.demo.result import Cluster, DemoResult, ManifestScore, Traffic, Truth
-    from crawldedup.demo.run import Listener
-    from crawldedup.demo.run import Progress as RunProgress
+    from crawldedup.demo.run import Cluster, DemoResult, Listener
+    from crawldedup.evaluation.trial import Trial
 
-_STAGES = {
-    "crawl": "Crawling",
-    "compare": "Once more without crawldedup",
-    "texts": "Reading the texts for the exact comparison",
-    "exact": "Comparing all texts exactly",
-}
 _SHOWN_CLUSTERS = 6
-_SHOWN_MEMBERS = 6
-_SHOWN_URLS = 5
+_SHOWN_URLS = 6
 
 
-@contextlib.contextmanager
+@contextmanager
 def progress_bars(console: Console) -> Iterator[Listener]:
-    """Show bars while the block runs; gives the listener for `run_demo`."""
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[counts]}"),
-        TimeElapsedColumn(),
-    )
+    """Show bars while the block runs; yields the listener for `run_demo`."""
+    names, notes = TextColumn("{task.description}"), TextColumn("{task.fields[note]}")
+    columns = (SpinnerColumn(), names, BarColumn(), MofNCompleteColumn(), notes, TimeElapsedColumn())
     with Progress(*columns, console=console) as bars:
         tasks: dict[str, TaskID] = {}
 
-        def show(progress: RunProgress) -> None:
-            stage = progress.stage
+        def show(stage: str, done: int, total: int, note: str) -> None:
             if stage not in tasks:
-                tasks[stage] = bars.add_task(_STAGES[stage], total=progress.total, counts="")
-            counts = f"{progress.kept} kept, {progress.dropped} dropped" if stage in ("crawl", "compare") else ""
-            # How many pages a site has is an estimate until all have been seen.
-            total = max(progress.total, progress.done) if progress.total is not None else None
-            bars.update(tasks[stage], completed=progress.done, total=total, counts=counts)
+                tasks[stage] = bars.add_task(stage, note="")
+            # The size of a site is an estimate until all pages have been seen.
+            bars.update(tasks[stage], completed=done, total=max(total, done), note=note)
 
         yield show
 
 
 def print_result(result: DemoResult, console: Console) -> None:
     """Print the tables."""
-    console.print(Text(f"\n{printable(result.site)}: {result.pages_fetched} pages fetched"), soft_wrap=True)
-    console.print(_pages(result))
-    console.print(_traffic(result))
-    if result.clusters:
-        console.print(_clusters(result.clusters))
+    _print_lines(console, "", f"{result.site}: {result.pages_fetched} pages fetched")
+    console.print(_pages(result), _traffic(result))
+    _print_lines(console, *_cluster_lines(result.clusters))
     if result.manifest is not None:
         console.print(_manifest(result.manifest))
-    if result.truth is not None and result.truth.pages:
-        console.print(_truth(result.truth))
+        _print_lines(console, *_mistakes(result.manifest), *_first("never reached: ", result.not_reached))
+    if result.truth is not None and any(result.verdicts.values()):
+        found, least = result.truth.found, f"{result.truth.similarity:g}"
+        console.print(detail_table(result.truth, is_terminal=True))
+        _print_lines(console, f"{found.flagged} of {found.pages} pages with an earlier page of {least} were dropped.")
+        _print_lines(console, *_mistakes(result.truth))
     if result.log:
-        console.print(Text("Warnings of the crawl:\n" + "\n".join(map(printable, result.log.splitlines()))))
+        _print_lines(console, "Warnings of the crawl:", *result.log.splitlines())
     if result.finish_reason != "finished":
         console.print(Text(f"The crawl ended early: {printable(result.finish_reason)}.", style="bold red"))
 
 
-def percent(share: float | None) -> str:
-    """A share for readers; never rounded up to a perfect score."""
-    if share is None:
-        return "-"
-    return "100 %" if share == 1 else f"{min(share * 100, 99.9):.1f} %"
-
-
-def size(count: int) -> str:
-    """Bytes for readers."""
-    return f"{count / 1e6:.1f} MB" if abs(count) >= 1e6 else f"{count / 1e3:.1f} kB"
+def _table(title: str, *headings: str, caption: str = "") -> Table:
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left", show_header=any(headings))
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading or table.columns else "left")
+    return table
 
 
 def _pages(result: DemoResult) -> Table:
-    table = Table(title="Pages", title_justify="left", show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    rows = [
-        ("reached the spider", result.pages_kept),
-        ("dropped near duplicates", result.dropped_near),
-        ("dropped exact duplicates", result.dropped_exact),
-        ("revisits (same page again, kept)", result.verdicts[Kind.REVISIT]),
-        ("thin (too few words to compare, kept)", result.verdicts[Kind.THIN]),
-        *((f"not judged: {reason}", count) for reason, count in result.skipped.items()),
-        *((f"passed after an error: {kind}", count) for kind, count in result.errors.items()),
-    ]
-    for name, count in rows:
+    table = _table("Pages", "", "")
+    rows = {
+        "reached the spider": result.pages_kept,
+        "dropped near duplicates": result.dropped_near,
+        "dropped exact duplicates": result.dropped_exact,
+        "revisits (same page again, kept)": result.verdicts[Kind.REVISIT],
+        "thin (too few words to compare, kept)": result.verdicts[Kind.THIN],
+        **{f"not judged: {reason}": count for reason, count in result.skipped.items()},
+        **{f"passed after an error: {kind}": count for kind, count in result.errors.items()},
+    }
+    for name, count in rows.items():
         table.add_row(Text(printable(name)), str(count))
     return table
 
 
 def _traffic(result: DemoResult) -> Table:
-    table = Table(title="Cost and savings, all measured", title_justify="left")
-    for heading in ("", "requests", "downloaded", "pages to process", "seconds"):
-        table.add_column(heading, justify="right" if heading else "left")
-    table.add_row("with crawldedup", *_traffic_cells(result.traffic))
-    if (without := result.without) is not None:
-        table.add_row("without", *_traffic_cells(without))
-        table.add_row(
-            "saved",
-            str(without.requests - result.traffic.requests),
-            size(without.bytes - result.traffic.bytes),
-            str(without.pages - result.traffic.pages),
-            f"{without.seconds - result.traffic.seconds:.1f}",
-        )
-    table.caption = f"{size(result.dropped_bytes)} of HTML were fetched, recognised and not processed any further."
-    table.caption_justify = "left"
+    caption = f"{decimal(result.dropped_bytes)} of HTML were fetched, recognised and not processed any further."
+    headings = ("", "requests", "downloaded", "pages to process", "seconds")
+    table = _table("Cost and savings, all measured", *headings, caption=caption)
+    rows = {"with crawldedup": result.traffic}
+    if result.without is not None:
+        each = ((getattr(result.without, name), getattr(result.traffic, name)) for name in Traffic.__slots__)
+        rows |= {"without": result.without, "saved": Traffic(*(before - after for before, after in each))}
+    for name, traffic in rows.items():
+        counts = str(traffic.requests), decimal(traffic.bytes), str(traffic.pages)
+        table.add_row(name, *counts, f"{traffic.seconds:.1f}")
     return table
 
 
-def _traffic_cells(traffic: Traffic) -> tuple[str, str, str, str]:
-    return str(traffic.requests), size(traffic.bytes), str(traffic.pages), f"{traffic.seconds:.1f}"
-
-
-def _clusters(clusters: tuple[Cluster, ...]) -> RenderableType:
-    base = _common_base(clusters)
-    lines = [
-        Text(
-            f"Clusters found: {len(clusters)}, listed without {printable(base)}"
-            if base
-            else f"Clusters found: {len(clusters)}",
-            style="italic",
-        )
-    ]
-    for cluster in clusters[:_SHOWN_CLUSTERS]:
-        lines.append(Text(printable(cluster.original.removeprefix(base))))
-        for member in cluster.members[:_SHOWN_MEMBERS]:
-            similar = "exact" if member.verdict == Kind.EXACT_DUPLICATE else f"{member.similarity or 0:.2f}"
-            kept = "" if member.dropped else "  (kept)"
-            lines.append(Text(f"  {similar:>5}  {printable(member.url.removeprefix(base))}{kept}"))
-        if (more := len(cluster.members) - _SHOWN_MEMBERS) > 0:
-            lines.append(Text(f"         and {more} more"))
-    if (more := len(clusters) - _SHOWN_CLUSTERS) > 0:
-        lines.append(Text(f"and {more} more clusters"))
-    return Group(*lines)
-
-
-def _common_base(clusters: tuple[Cluster, ...]) -> str:
-    """Scheme and host of all originals, which need not be said in every line; empty if they differ."""
+def _cluster_lines(clusters: Sequence[Cluster]) -> Iterator[str]:
+    # Scheme and host are left out if all clusters have the same.
     bases = {"/".join(cluster.original.split("/", 3)[:3]) for cluster in clusters}
-    return bases.pop() if len(bases) == 1 else ""
+    base = bases.pop() if len(bases) == 1 else ""
+    yield f"Clusters found: {len(clusters)}" + f", listed without {base}" * bool(base)
+    for cluster in clusters[:_SHOWN_CLUSTERS]:
+        yield cluster.original.removeprefix(base)
+        members = []
+        for member in cluster.members:
+            similar = "exact" if member.kind == Kind.EXACT_DUPLICATE else f"{member.similarity or 0:.2f}"
+            members.append(f"{similar:>5}  {member.url.removeprefix(base)}" + "  (kept)" * (not member.dropped))
+        yield from _first("", members)
+    if (more := len(clusters) - _SHOWN_CLUSTERS) > 0:
+        yield f"and {more} more clusters"
 
 
-def _manifest(score: ManifestScore) -> RenderableType:
-    table = Table(title="Against the manifest (what the site's author says)", title_justify="left")
-    for heading in ("dropped, rightly", "kept, rightly", "missed", "wrongly dropped", "precision", "recall"):
-        table.add_column(heading, justify="right")
-    table.add_row(
-        str(score.found),
-        str(score.right),
-        str(len(score.missed)),
-        str(len(score.wrong)),
-        percent(score.precision),
-        percent(score.recall),
-    )
-    table.caption = f"{score.unscored} thin, empty, garbled and calendar pages may be either, and are not scored."
-    if score.unjudged:
-        table.caption += f" {score.unjudged} pages reached the spider without a verdict."
-    return Group(
-        table,
-        *_examples("missed", score.missed),
-        *_examples("wrongly dropped", score.wrong),
-        *_examples("never reached", score.not_reached),
-    )
+def _manifest(trial: Trial) -> Table:
+    found, wrong = trial.found, trial.flagged - trial.found.flagged
+    kept = sum(band.counts.pages for band in trial.bands) - found.pages - wrong
+    caption = f"{trial.thin.pages} thin, empty, garbled and calendar pages may be either, and are not scored."
+    headings = ("dropped, rightly", "kept, rightly", "missed", "wrongly dropped", "precision %", "recall %")
+    table = _table("Against the manifest (what the site's author says)", *headings, caption=caption)
+    counts = found.flagged, kept, found.pages - found.flagged, wrong
+    table.add_row(*map(str, counts), percent(trial.precision), percent(trial.recall))
+    return table
 
 
-def _truth(truth: Truth) -> RenderableType:
-    table = Table(title="Against the exact similarity of the texts (Jaccard of word 3-shingles)", title_justify="left")
-    for heading in ("best earlier page", "pages", "dropped", "share"):
-        table.add_column(heading, justify="right")
-    for band in truth.bands:
-        name = "identical" if band.low == band.high else f"{band.low:.2f} - {band.high:.2f}"
-        share = percent(band.dropped / band.pages if band.pages else None)
-        table.add_row(name, str(band.pages), str(band.dropped), share)
-    lowest = truth.similarity - truth.tolerance
-    summary = (
-        f"Recall {percent(truth.recall)} of {truth.duplicates} pages with an earlier page of at least "
-        f"{truth.similarity:g}. Precision {percent(truth.precision)}; "
-        f"{percent(truth.precision_with_tolerance)} of the dropped pages reach {lowest:g}. "
-        f"{truth.pages_without_text} pages without text are not compared."
-    )
-    return Group(
-        table,
-        Text(summary),
-        *_examples("missed", truth.missed),
-        *_examples(f"dropped below {lowest:g}", truth.wrong),
-    )
+def _mistakes(trial: Trial) -> Iterator[str]:
+    yield from _first("missed: ", [mistake.url for mistake in trial.missed])
+    yield from _first("wrongly dropped: ", [mistake.url for mistake in trial.wrong])
 
 
-def _examples(name: str, urls: tuple[str, ...]) -> list[Text]:
-    lines = [Text(f"  {name}: {printable(url)}") for url in urls[:_SHOWN_URLS]]
-    if (more := len(urls) - _SHOWN_URLS) > 0:
-        lines.append(Text(f"  {name}: and {more} more"))
-    return lines
+def _first(name: str, lines: Sequence[str]) -> Iterator[str]:
+    yield from (f"  {name}{line}" for line in lines[:_SHOWN_URLS])
+    if (more := len(lines) - _SHOWN_URLS) > 0:
+        yield f"  {name}and {more} more"
+
+
+def _print_lines(console: Console, *lines: str) -> None:
+    for line in lines:
+        console.print(Text(printable(line)), soft_wrap=True)

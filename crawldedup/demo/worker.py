@@ -1,86 +1,82 @@
-"""The program of a crawl's process: one Scrapy crawl, told as JSON lines on stdout while it runs."""
+"""Crawl a site in the process that `crawldedup.demo.crawl` starts, and report what happens."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import traceback
-from dataclasses import asdict
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from scrapy import signals as scrapy_signals
+from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.http import HtmlResponse, TextResponse
+from scrapy.linkextractors import LinkExtractor
 
-from crawldedup.demo.crawl import Judged, Kept
-from crawldedup.demo.spider import SiteSpider
-from crawldedup.errors import CrawlDedupError
-from crawldedup.scrapy_plugin import signals
+from crawldedup.demo.crawl import Judged
+from crawldedup.scrapy_plugin.signals import page_judged
 
 if TYPE_CHECKING:
-    import asyncio
+    from collections.abc import AsyncIterator, Iterator
+    from multiprocessing.connection import Connection
+    from pathlib import Path
 
     from scrapy.http import Response
 
     from crawldedup.verdict import Verdict
 
 
-class Teller:
-    """Writes the events of a crawl as lines."""
+class SiteSpider(Spider):
+    """Follows every link of a site and yields one item a page. It knows nothing of duplicates: none arrives here."""
 
-    def __init__(self, out: IO[str]) -> None:
-        self._out = out
+    name = "demo"
 
-    def tell(self, event: str, **values: Any) -> None:
-        """Write one line, at once."""
-        self._out.write(json.dumps({"event": event, **values}, default=str) + "\n")
-        self._out.flush()
+    def __init__(self, start_urls: list[str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.start_urls = start_urls
+        # Scrapy's filter of foreign hosts looks at the name without the port.
+        self.allowed_domains = sorted({urlsplit(url).hostname or "" for url in start_urls})
+        self._links = LinkExtractor()
 
-    def page_judged(self, response: Response, verdict: Verdict, dropped: bool) -> None:
-        """Handle the signal of the same name."""
-        judged = Judged(
-            url=response.url,
-            kind=str(verdict.kind),
-            original=verdict.original,
-            similarity=verdict.similarity,
-            dropped=dropped,
-            bytes=len(response.body),
-            encoding=response.encoding if isinstance(response, TextResponse) else None,
-            is_html=isinstance(response, HtmlResponse),
-        )
-        self.tell("judged", **asdict(judged))
+    async def start(self) -> AsyncIterator[Request]:
+        """Request the start URLs, each once."""
+        for url in self.start_urls:
+            yield Request(url)
 
-    def item_scraped(self, item: dict[str, str]) -> None:
-        """Handle the signal of the same name: the demo's spider yields one item a page."""
-        self.tell("kept", **asdict(Kept(**item)))
+    def parse(self, response: Response) -> Iterator[dict[str, str] | Request]:
+        """Yield the page, and follow its links."""
+        if isinstance(response, TextResponse):
+            yield {"url": response.url}
+        if isinstance(response, HtmlResponse):
+            yield from (Request(link.url) for link in self._links.extract_links(response))
 
 
-def main(task: dict[str, Any]) -> None:
-    """Crawl as the task says, and end the process."""
-    # Whatever else is printed must not come between the lines.
-    out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+def crawl(sender: Connection, start_urls: list[str], settings: dict[str, Any], log: Path | None) -> None:
+    """Crawl, and send the pages judged, the URLs kept, and at last the stats. Without a file `log`, log to stderr."""
+    if log is not None:
+        with log.open("wb") as file:
+            os.dup2(file.fileno(), sys.stderr.fileno())
+    # The caller's stdout is for its result.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    teller = Teller(out)
-    process = AsyncCrawlerProcess(task["settings"])
+
+    def send_judged(response: Response, verdict: Verdict, dropped: bool) -> None:
+        encoding = response.encoding if isinstance(response, TextResponse) else None
+        answer = str(verdict.kind), verdict.original, verdict.similarity, dropped
+        sender.send(Judged(response.url, *answer, len(response.body), encoding, isinstance(response, HtmlResponse)))
+
+    def send_kept(item: dict[str, str]) -> None:
+        sender.send(item["url"])
+
+    process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(SiteSpider)
-    crawler.signals.connect(teller.page_judged, signal=signals.page_judged)
-    crawler.signals.connect(teller.item_scraped, signal=scrapy_signals.item_scraped)
-    crawl = process.crawl(crawler, start_urls=task["start_urls"])
+    crawler.signals.connect(send_judged, signal=page_judged)
+    crawler.signals.connect(send_kept, signal=signals.item_scraped)
+    task = process.crawl(crawler, start_urls=start_urls)
     process.start()
-    error = _error_of(crawl)
-    if isinstance(error, CrawlDedupError):
-        teller.tell("refused", message=str(error))
-    elif error is not None:
-        # Scrapy has not logged it, and the parent shows the end of the log.
+    error = task.exception() if task.done() and not task.cancelled() else None
+    if error is not None:
+        # Scrapy has not logged it, and the caller shows the end of the log.
         traceback.print_exception(error)
     elif crawler.stats is not None:
-        stats = crawler.stats.get_stats()
-        teller.tell("end", stats=stats, reason=stats.get("finish_reason", "unknown"))
-    out.close()
-
-
-def _error_of(crawl: asyncio.Future[None]) -> BaseException | None:
-    if not crawl.done() or crawl.cancelled():
-        return None
-    return crawl.exception()
+        stats = crawler.stats.get_stats().items()
+        sender.send({name: value if isinstance(value, int | float) else str(value) for name, value in stats})

@@ -77,12 +77,23 @@ class Trial:
         """Return the share of the pages to find that was flagged; None if there are no such pages."""
         return self.found.share
 
+    @property
+    def flagged(self) -> int:
+        """Return how many pages with enough words were flagged."""
+        return sum(band.counts.flagged for band in self.bands)
+
+    @property
+    def precision(self) -> float | None:
+        """Return which share of them was to be found; None if none was flagged."""
+        return self.found.flagged / self.flagged if self.flagged else None
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         return {
             "method": self.method,
             "similarity": self.similarity,
             "recall": self.recall,
+            "precision": self.precision,
             "bands": [band.as_dict() for band in self.bands],
             "all_bands": [band.as_dict() for band in self.all_bands],
             "thin": self.thin.as_dict(),

@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from crawldedup.demo.folder import FolderSite
-from crawldedup.demo.reply import Reply
-from crawldedup.demo.server import serving
+from crawldedup.demo.server import Reply, serving
 from crawldedup.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawldedup.demo import DemoOptions, DemoResult, Progress, run_demo
-from crawldedup.demo.crawl import CrawlError, Judged, Kept, run_crawl
+from crawldedup.demo.crawl import CrawlError, Judged, run_crawl
 from crawldedup.demo.library import all_articles
+from crawldedup.demo.run import DemoOptions, DemoResult, run_demo
 from crawldedup.demo.server import serving
 from crawldedup.demo.site import DemoSite
 
@@ -25,15 +25,14 @@ QUICK = DemoOptions(extractor="resiliparse", compare=False, exact=False)
 
 
 @pytest.fixture(scope="module")
-def stages() -> list[Progress]:
-    return []
+def stages() -> dict[str, tuple[int, int, str]]:
+    return {}
 
 
 @pytest.fixture(scope="module")
-def result(stages: list[Progress]) -> DemoResult:
-    def listen(progress: Progress) -> None:
-        if not stages or stages[-1] is not progress:
-            stages.append(progress)
+def result(stages: dict[str, tuple[int, int, str]]) -> DemoResult:
+    def listen(stage: str, done: int, total: int, note: str) -> None:
+        stages[stage] = (done, total, note)
 
     return run_demo(DemoOptions(), listen)
 
@@ -59,8 +58,8 @@ def test_the_demo_site_is_recognised_as_its_manifest_says(result: DemoResult) ->
     assert result.manifest.recall is not None
     assert result.manifest.recall >= 0.98
     assert result.manifest.wrong == ()
-    assert result.manifest.not_reached == ()
-    assert result.manifest.found > 140
+    assert result.not_reached == ()
+    assert result.manifest.found.flagged > 140
 
 
 def test_the_demo_site_is_recognised_as_its_texts_say(result: DemoResult) -> None:
@@ -68,7 +67,7 @@ def test_the_demo_site_is_recognised_as_its_texts_say(result: DemoResult) -> Non
     assert result.truth.recall is not None
     assert result.truth.recall >= 0.98
     assert result.truth.wrong == ()
-    assert result.truth.duplicates > 140
+    assert result.truth.found.pages > 140
 
 
 def test_the_counts_agree(result: DemoResult) -> None:
@@ -95,10 +94,13 @@ def test_a_result_is_json(result: DemoResult) -> None:
     assert values["clusters"][0]["members"][0]["url"].startswith("http://127.0.0.1:")
 
 
-def test_progress_is_told_stage_by_stage(result: DemoResult, stages: list[Progress]) -> None:
-    assert [progress.stage for progress in stages] == ["crawl", "compare", "texts", "exact"]
-    crawl = stages[0]
-    assert (crawl.done, crawl.total, crawl.kept) == (result.pages_fetched, result.pages_fetched, result.pages_kept)
+def test_progress_is_reported_by_stage(result: DemoResult, stages: dict[str, tuple[int, int, str]]) -> None:
+    assert list(stages) == ["Crawling", "Without crawldedup", "Reading for the exact comparison"]
+    done, _, note = stages["Crawling"]
+    assert done == result.pages_fetched
+    assert note == f"{result.pages_kept} kept, {result.dropped_near + result.dropped_exact} dropped"
+    done, total, _ = stages["Reading for the exact comparison"]
+    assert done == total == sum(result.verdicts.values())
 
 
 def test_a_directory_is_crawled_whole_and_its_index_can_be_kept(copies: Path, tmp_path: Path) -> None:
@@ -136,7 +138,7 @@ def test_a_crawl_whose_process_dies_says_why(base_url: str) -> None:
 
 
 def test_an_exception_in_the_listener_ends_the_crawl(base_url: str) -> None:
-    def interrupt(event: Judged | Kept) -> None:
+    def interrupt(event: Judged | str) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

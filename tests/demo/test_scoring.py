@@ -1,20 +1,28 @@
-"""A crawl against the manifest, page by page."""
+"""A crawl against the manifest and against the exact similarities, page by page."""
 
 from __future__ import annotations
 
-from crawldedup.demo.crawl import Judged
-from crawldedup.demo.scoring import clusters_of, score
-from crawldedup.demo.site import Entry
+from typing import TYPE_CHECKING
 
-ENTRIES = {
-    "a": Entry("a", "article", "one", judged=True),
-    "b": Entry("b", "print", "one", judged=True),
-    "c": Entry("c", "mirror", "one", judged=True),
-    "d": Entry("d", "product", "two", judged=True),
-    "e": Entry("e", "product", "three", judged=True),
-    "t": Entry("t", "thin", "four", judged=False),
-    "f": Entry("f", "article", "six", judged=True),
-    "z": Entry("z", "article", "five", judged=True),
+import pytest
+
+from crawldedup.demo.crawl import Judged
+from crawldedup.demo.run import clusters_of
+from crawldedup.demo.scoring import against_manifest, against_texts
+from crawldedup.demo.server import NOT_FOUND
+from crawldedup.demo.site import SitePage
+
+if TYPE_CHECKING:
+    from crawldedup.evaluation import Trial
+
+PAGES = {
+    "a": SitePage(NOT_FOUND, "article", "one"),
+    "b": SitePage(NOT_FOUND, "print", "one"),
+    "c": SitePage(NOT_FOUND, "mirror", "one"),
+    "d": SitePage(NOT_FOUND, "product", "two"),
+    "e": SitePage(NOT_FOUND, "product", "three"),
+    "t": SitePage(NOT_FOUND, "thin", "four", judged=False),
+    "u": SitePage(NOT_FOUND, "print", "four"),
 }
 
 
@@ -23,42 +31,75 @@ def judged(url: str, kind: str = "new", original: str | None = None) -> Judged:
     return Judged(url, kind, original, 0.95 if dropped else None, dropped, 100, "utf-8", is_html=True)
 
 
+def urls_of(trial: Trial) -> tuple[list[str], list[str]]:
+    """Return the pages that were missed and those that were dropped wrongly."""
+    return [mistake.url for mistake in trial.missed], [mistake.url for mistake in trial.wrong]
+
+
 def test_each_page_counts_once_in_the_order_of_judgement() -> None:
-    result = score(
-        [
-            judged("a"),
-            judged("b", "near_duplicate", "a"),
-            judged("a", "revisit", "a"),
-            judged("c"),
-            judged("d"),
-            judged("e", "near_duplicate", "d"),
-            judged("t", "exact_duplicate", "a"),
-            judged("elsewhere", "near_duplicate", "a"),
-        ],
-        ["a", "c", "d", "f", "elsewhere"],
-        ENTRIES.get,
-        ENTRIES.values(),
-    )
-    assert (result.found, result.right, result.unscored, result.unjudged) == (1, 2, 1, 1)
-    assert (result.missed, result.wrong, result.not_reached) == (("c",), ("e",), ("z",))
-    assert (result.precision, result.recall) == (0.5, 0.5)
+    crawl = [
+        judged("a"),
+        judged("b", "near_duplicate", "a"),
+        judged("c"),
+        judged("d"),
+        judged("e", "near_duplicate", "d"),
+        judged("t", "exact_duplicate", "a"),
+        judged("elsewhere", "near_duplicate", "a"),
+    ]
+    trial = against_manifest(crawl, PAGES.get)
+    assert (trial.found.flagged, trial.found.pages, trial.thin.pages) == (1, 2, 1)
+    assert sum(band.counts.pages for band in trial.bands) == 5
+    assert urls_of(trial) == (["c"], ["e"])
+    assert (trial.precision, trial.recall) == (0.5, 0.5)
 
 
 def test_the_first_of_a_cluster_is_the_original_whatever_its_kind() -> None:
-    result = score([judged("b"), judged("a", "near_duplicate", "b")], [], ENTRIES.get, [])
-    assert (result.found, result.right) == (1, 1)
+    trial = against_manifest([judged("b"), judged("a", "near_duplicate", "b")], PAGES.get)
+    assert (trial.found.flagged, trial.found.pages, urls_of(trial)) == (1, 1, ([], []))
 
 
 def test_a_copy_of_a_page_that_was_dropped_by_mistake_is_no_duplicate() -> None:
-    pages = [judged("d"), judged("a", "near_duplicate", "d"), judged("b")]
-    result = score(pages, [], ENTRIES.get, [])
-    assert (result.wrong, result.missed, result.right) == (("a",), (), 2)
+    trial = against_manifest([judged("d"), judged("a", "near_duplicate", "d"), judged("b")], PAGES.get)
+    assert (trial.found.pages, urls_of(trial)) == (0, ([], ["a"]))
+
+
+def test_a_copy_of_a_page_that_may_be_either_is_a_duplicate_if_that_was_kept() -> None:
+    trial = against_manifest([judged("t"), judged("u", "near_duplicate", "t")], PAGES.get)
+    assert (trial.found.flagged, trial.found.pages) == (1, 1)
 
 
 def test_nothing_judged_gives_no_shares() -> None:
-    result = score([], [], ENTRIES.get, [])
-    assert result.precision is None
-    assert result.recall is None
+    for trial in (against_manifest([], PAGES.get), against_texts([], [], 0.9)):
+        assert trial.precision is None
+        assert trial.recall is None
+
+
+def test_texts_are_compared_by_band() -> None:
+    text = " ".join(f"w{n}" for n in range(102))
+    shorter = " ".join(f"w{n}" for n in range(98))  # .96
+    half = " ".join(f"w{n}" for n in range(77))  # .75
+    other = " ".join(f"v{n}" for n in range(30))
+    crawl = [
+        (judged("1"), text),
+        (judged("2", "exact_duplicate", "1"), text),
+        (judged("3"), shorter),
+        (judged("4", "near_duplicate", "1"), half),
+        (judged("5", "near_duplicate", "1"), other),
+        (judged("6"), ""),
+        (judged("7", "exact_duplicate", "1"), "few words"),
+    ]
+    trial = against_texts([page for page, _ in crawl], [text for _, text in crawl], similarity=0.9)
+    assert {
+        (band.low, band.high): (band.counts.pages, band.counts.flagged) for band in trial.bands if band.counts.pages
+    } == {
+        (0.0, 0.5): (2, 1),
+        (0.7, 0.8): (1, 1),
+        (0.95, 0.98): (1, 0),
+        (1.0, 1.0): (1, 1),
+    }
+    assert (trial.recall, trial.precision) == (1 / 2, pytest.approx(1 / 3))
+    assert (trial.thin.pages, trial.thin.flagged) == (1, 1)
+    assert urls_of(trial) == (["3"], ["4", "5"])
 
 
 def test_clusters_come_largest_first_with_their_members() -> None:
@@ -72,7 +113,7 @@ def test_clusters_come_largest_first_with_their_members() -> None:
             judged("c", "near_duplicate", "a"),
         ]
     )
-    assert [(cluster.original, [m.url for m in cluster.members]) for cluster in clusters] == [
+    assert [(cluster.original, [member.url for member in cluster.members]) for cluster in clusters] == [
         ("a", ["b", "c"]),
         ("d", ["e"]),
     ]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
-import pytest
 from rich.console import Console
 
-from crawldedup.demo.result import Cluster, DemoResult, ManifestScore, Member, Traffic
-from crawldedup.demo.run import Progress
-from crawldedup.demo.show import percent, print_result, progress_bars, size
-from crawldedup.demo.truth import JudgedPage, assess
+from crawldedup.demo.crawl import Judged
+from crawldedup.demo.run import Cluster, DemoResult, Traffic
+from crawldedup.demo.scoring import against_manifest, against_texts
+from crawldedup.demo.server import NOT_FOUND
+from crawldedup.demo.show import print_result, progress_bars
+from crawldedup.demo.site import SitePage
 from crawldedup.verdict import Kind
 
 HOSTILE = "http://h/[bold]x[/]\x1b[2J\x07\u202e?q=[link=http://evil]\ud800"
@@ -28,7 +29,13 @@ RESULT = DemoResult(
     traffic=Traffic(requests=10, pages=3, bytes=50_000, seconds=1.25),
     finish_reason="finished",
     clusters=(),
+    stats={},
 )
+
+
+def judged(url: str, *, dropped: bool = False) -> Judged:
+    kind = "near_duplicate" if dropped else "new"
+    return Judged(url, kind, "http://h/", 0.93, dropped, 100, "utf-8", is_html=True)
 
 
 def shown(result: DemoResult, width: int = 120) -> str:
@@ -41,9 +48,14 @@ def shown(result: DemoResult, width: int = 120) -> str:
 
 
 def test_hostile_urls_are_shown_as_text() -> None:
-    member = Member(HOSTILE, "near_duplicate", 0.93, dropped=True)
-    score = ManifestScore(1, 1, 0, 0, missed=(HOSTILE,), wrong=(), not_reached=())
-    text = shown(replace(RESULT, site=HOSTILE, clusters=(Cluster(HOSTILE, (member,)),), manifest=score))
+    copy = judged(HOSTILE, dropped=True)
+    # Both pages are of one cluster, and both were kept: the second was missed.
+    page = SitePage(NOT_FOUND, "article", "one")
+    manifest = against_manifest([judged("http://h/"), judged(HOSTILE)], lambda _: page)
+    clusters = (Cluster(HOSTILE, (copy,)),)
+    text = shown(replace(RESULT, site=HOSTILE, clusters=clusters, manifest=manifest, not_reached=(HOSTILE,)))
+    assert "missed: http://h/[bold]x" in text
+    assert "never reached: http://h/[bold]x" in text
     assert not any(char in text for char in "\x1b\x07\u202e\ud800")
     assert "[bold]x[/]" in text
     assert "\\x1b[2J" in text
@@ -69,28 +81,36 @@ def test_warnings_of_the_crawl_are_shown() -> None:
 
 
 def test_the_exact_comparison_is_shown_by_band() -> None:
-    truth = assess([JudgedPage("/1", "a b c d", True), JudgedPage("/2", "a b c d", False)], similarity=0.9)
-    text = shown(replace(RESULT, truth=truth))
-    assert "identical" in text
-    assert "Recall 100 % of 1 pages" in text
+    text = " ".join(map(str, range(30)))
+    truth = against_texts([judged("/1"), judged("/2", dropped=True)], [text, text], similarity=0.9)
+    output = shown(replace(RESULT, truth=truth))
+    assert next(line.split() for line in output.splitlines() if line.startswith("= 1")) == [
+        "=",
+        "1",
+        "1",
+        "1",
+        "100",
+        "1",
+        "1",
+        "100",
+    ]
+    assert "1 of 1 pages with an earlier page of 0.9 were dropped" in output
 
 
-@pytest.mark.parametrize(
-    ("share", "text"), [(None, "-"), (1.0, "100 %"), (0.99999, "99.9 %"), (0.5, "50.0 %"), (0.0, "0.0 %")]
-)
-def test_a_share_is_never_rounded_up_to_perfection(share: float | None, text: str) -> None:
-    assert percent(share) == text
-
-
-@pytest.mark.parametrize(("count", "text"), [(500, "0.5 kB"), (1_500_000, "1.5 MB"), (-2_000_000, "-2.0 MB")])
-def test_sizes(count: int, text: str) -> None:
-    assert size(count) == text
+def test_long_lists_are_cut() -> None:
+    clusters = tuple(Cluster(f"http://h/{n}", tuple(judged(f"http://h/{n}?{m}") for m in range(9))) for n in range(9))
+    text = shown(replace(RESULT, clusters=clusters))
+    assert "listed without http://h\n" in text
+    assert "/5?5" in text
+    assert "/5?6" not in text
+    assert "/6" not in text
+    assert text.count("and 3 more") == 6 + 1
 
 
 def test_progress_is_shown_while_it_runs() -> None:
     console = Console(file=io.StringIO(), width=120, force_terminal=True)
     with progress_bars(console) as listener:
-        listener(Progress("crawl", done=3, total=2, kept=2, dropped=1))
-        listener(Progress("exact"))
+        listener("Crawling", 3, 2, "2 kept, 1 dropped")
     assert isinstance(console.file, io.StringIO)
+    assert "3/3" in console.file.getvalue()
     assert "2 kept, 1 dropped" in console.file.getvalue()
