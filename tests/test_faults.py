@@ -200,7 +200,7 @@ class Site:
         return Reply(html_of(number))
 
     def on_event(self, event: Judged | str) -> None:
-        number = number_of(event.url)
+        number = number_of(event if isinstance(event, str) else event.url)
         if isinstance(event, Judged) and number >= END:
             self._is_used_again.set()
         self._unsettled.discard(number)
