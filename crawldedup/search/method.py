@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SearchContext:
-    """What is wanted: pages from `similarity` on, with probability `recall`, in an index of about `pages` pages."""
+    """The goal of a search: pages from `similarity` on, with probability `recall`, in an index of `pages` pages."""
 
     similarity: float
     recall: float
@@ -23,7 +23,7 @@ class SearchContext:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Which ranges to read for a page, and which of the records found there are its near duplicates.
+    """The ranges to read for a page, and the rule by which records found there are its near duplicates.
 
     `prefilter` drops keys that chance put into the ranges, before their records are read; None keeps them all.
     """

@@ -86,7 +86,7 @@ def search_similarity(similarity: float) -> float:
     changed, the more of it is whole passages, which change the features more.
 
     Both numbers belong to the default search features and were fitted to one corpus. Two others, not used for the fit,
-    agree (`benchmarks/probe_plan.py` holds the recall that follows against the recall seen).
+    agree (`benchmarks/probe_plan.py` compares the predicted recall with the observed one).
     """
     missing = 1 - similarity
     return 1 - missing * _SEARCH_SHARE * missing / (missing + _HALF_OF_IT_AT)

@@ -172,8 +172,8 @@ def _family(prefix: int, budget: int) -> _Family:
 
     Flipping a less volatile bit, or one bit more, never makes a set more probable. So a set that `budget` others are
     sure to beat can be left out, and the rest is a fixed list: one matrix product scores it for a page, where a
-    heap would walk it set by set. The resulting order is that of a heap over the VOSH trees of Sood and Loguinov;
-    the tests hold the two against each other.
+    heap would walk it set by set. The resulting order is that of a heap over the VOSH trees of Sood and Loguinov,
+    as the tests check.
     """
     sets: list[tuple[int, ...]] = []
     waiting: list[tuple[int, ...]] = [()]

@@ -28,7 +28,7 @@ KEY_BITS = 64
 Block = tuple[int, int]
 """First bit and number of bits."""
 Move = tuple[int, int, int]
-"""Of a block: its lowest bit in the fingerprint, its number of bits, its lowest bit in the key; from the right."""
+"""Lowest bit of a block in the fingerprint, its number of bits, its lowest bit in the key; counted from the right."""
 
 
 class Order(Protocol):

@@ -130,7 +130,7 @@ class MinHash:
     def fingerprint(
         self, text: str, *, min_words: int = MIN_WORDS, identity: str | None = None, facts: str | None = None
     ) -> Fingerprint:
-        """See `Method`. The search bits are the first of the signature's, for a distance to report."""
+        """See `Method`. The search bits are the first of the signature; they only give a distance to report."""
         words = word_hashes(text)
         if len(words) < max(min_words, self.shingle):
             return thin_fingerprint_of(text, len(words), identity, self.permutations)

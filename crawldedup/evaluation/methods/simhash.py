@@ -40,7 +40,7 @@ _EQUAL_COSTS: Final = bytes([1]) * SEARCH_BITS
 
 @dataclass(frozen=True)
 class _Simhash:
-    """What both searches share: one fingerprint of 64 bits finds and decides."""
+    """The common part of both searches: one fingerprint of 64 bits finds and decides."""
 
     features: SearchFeatures
     distance: int = 3
