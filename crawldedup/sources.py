@@ -1,4 +1,4 @@
-"""Where pages come from beside a crawl: files, folders, standard input, JSON lines, web archives, and the web."""
+"""Read pages from files, folders, standard input, JSON lines, web archives and the web."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ import sys
 import urllib.request
 import zlib
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.message import Message
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import TextIO
 
+    from crawldedup.deduplicator import Deduplicator
     from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.page import PageReader
 
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
 TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
@@ -35,29 +36,28 @@ _WEB_BYTES: Final = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One page that was named: HTML or text, under a URL."""
+    """One page as HTML or text. `canonical` is the URL that it names as its original, where that is asked for."""
 
     url: str
     html: bytes | str | None = None
     text: str | None = None
     encoding: str | None = None
+    canonical: str | None = None
 
-    def read(self, reader: PageReader) -> Fingerprint:
-        """Its fingerprint. Raises PageError."""
-        if self.text is not None:
-            return reader.read_text(self.text)
-        return reader.read(self.html or b"", self.encoding)
+    def fingerprint(self, dedup: Deduplicator) -> Fingerprint:
+        """Return its fingerprint. Raises PageError."""
+        return dedup.fingerprint(html=self.html, text=self.text, encoding=self.encoding)
 
 
-def sources(names: list[str]) -> Iterator[Source]:
-    """The pages of files, folders (every HTML and text file below), `-`, .jsonl and .warc files and http(s) URLs.
+def sources(names: Iterable[str]) -> Iterator[Source]:
+    """Yield the pages of files, folders (every HTML and text file below), `-`, .jsonl and .warc files and URLs.
 
-    JSON lines and archives may be compressed (.gz). Raises ConfigurationError for a name that leads nowhere and
-    for a file that is not what its name says, and MissingDependencyError for an archive without warcio.
+    JSON lines and archives may be compressed (.gz). Raises ConfigurationError for a name without pages and for a file
+    that is not what its name says, and MissingDependencyError for an archive without warcio.
     """
     for name in names:
         if name == "-":
-            yield Source("stdin:", html=standard_input().read())
+            yield Source("stdin:", html=_standard_input().read())
         elif name.startswith(("http://", "https://")):
             yield _from_web(name)
         elif Path(name).is_dir():
@@ -70,23 +70,37 @@ def sources(names: list[str]) -> Iterator[Source]:
             )
 
 
+def readable_sources(names: Iterable[str], on_error: Callable[[Exception], None]) -> Iterator[Source]:
+    """Yield the pages of each source that can be read; hand the errors of the others to `on_error`."""
+    for name in names:
+        try:
+            yield from sources([name])
+        except (ConfigurationError, PageError, OSError, UnicodeError) as error:
+            on_error(error)
+
+
 def single_source(name: str) -> Source:
-    """The one page a name stands for. Raises ConfigurationError if there are none or several."""
+    """Return the one page of a name. Raises ConfigurationError if there are several."""
     found = list(sources([name]))
     if len(found) != 1:
         raise ConfigurationError(f"{name!r} holds {len(found)} pages; name exactly one")
     return found[0]
 
 
-def standard_input() -> BinaryIO:
-    """The bytes that are handed to the program. Raises ConfigurationError if it was started without."""
-    if sys.stdin is None:
-        raise ConfigurationError("there is no standard input to read: it is closed")
-    return sys.stdin.buffer
+def under_url(pages: Iterable[Source], url: str | None) -> Iterator[Source]:
+    """Yield the pages, or one page under another URL. Raises ConfigurationError if a URL is given to several."""
+    if not url:
+        yield from pages
+        return
+    # Two suffice to refuse them, before the first is remembered.
+    found = list(islice(pages, 2))
+    if len(found) > 1:
+        raise ConfigurationError("--url names one page, but there are several")
+    yield from (replace(page, url=url) for page in found)
 
 
 def lines_of(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects of a file of JSON lines, which may be compressed, each with where it stands.
+    """Yield the objects of a file of JSON lines, which may be compressed, each after its place in the file.
 
     Raises ConfigurationError for a line that is no JSON object.
     """
@@ -104,6 +118,12 @@ def lines_of(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield where, value
 
 
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise ConfigurationError("there is no standard input to read: it is closed")
+    return sys.stdin.buffer
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[TextIO]:
     try:
@@ -118,9 +138,12 @@ def _opened(path: Path) -> Iterator[TextIO]:
 
 
 def _from_folder(folder: Path) -> Iterator[Source]:
-    for path in sorted(folder.rglob("*")):
-        if path.suffix.lower() in HTML_SUFFIXES + TEXT_SUFFIXES and path.is_file():
-            yield from _from_file(path)
+    suffixes = HTML_SUFFIXES + TEXT_SUFFIXES
+    paths = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in suffixes and path.is_file()]
+    if not paths:
+        raise ConfigurationError(f"the folder {str(folder)!r} holds no pages: no {', '.join(suffixes)}")
+    for path in paths:
+        yield from _from_file(path)
 
 
 def _from_file(path: Path) -> Iterator[Source]:
@@ -147,7 +170,7 @@ def _from_lines(path: Path) -> Iterator[Source]:
 
 
 def _from_archive(path: Path) -> Iterator[Source]:
-    """The pages of a web archive: its successful responses that are HTML or plain text."""
+    """Yield the successful responses of a web archive that are HTML or plain text."""
     try:
         from warcio.archiveiterator import ArchiveIterator
         from warcio.exceptions import ArchiveLoadFailed
@@ -184,13 +207,13 @@ def _from_record(record: Any) -> Iterator[Source]:
 def _decoded(body: bytes, charset: str | None) -> str:
     try:
         return body.decode(charset or "utf-8", "replace")
-    except LookupError:  # a charset nobody knows
+    except LookupError:  # an unknown charset
         return body.decode("utf-8", "replace")
 
 
 def _from_web(url: str) -> Source:
     try:
-        # Not every text that begins like a URL is one.
+        # A text that begins like a URL may still be no URL.
         request = urllib.request.Request(url, headers={"User-Agent": "crawldedup"})
         with urllib.request.urlopen(request, timeout=_WEB_SECONDS) as response:
             body: bytes = response.read(_WEB_BYTES)

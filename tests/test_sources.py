@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError
-from crawldedup.sources import sources
+from crawldedup.sources import Source, sources, under_url
 
 PAGES = [{"url": "https://a.example/", "text": "Grüße"}, {"url": "https://b.example/", "html": "<p>b</p>"}]
 
@@ -103,3 +103,18 @@ def test_an_archive_without_warcio_says_what_to_install(tmp_path: Path, monkeypa
     path.write_bytes(b"")
     with pytest.raises(MissingDependencyError, match="pip install warcio"):
         read(path)
+
+
+def test_a_folder_without_pages(tmp_path: Path) -> None:
+    (tmp_path / "picture.png").write_bytes(b"")
+    with pytest.raises(ConfigurationError, match=r"holds no pages: no \.html, "):
+        read(tmp_path)
+
+
+def test_one_page_is_put_under_another_url_and_several_are_refused() -> None:
+    pages = [Source("file:///a.html", text="a"), Source("file:///b.html", text="b")]
+    assert list(under_url(pages, None)) == pages
+    assert list(under_url(pages[:1], "https://e.com/")) == [Source("https://e.com/", text="a")]
+    assert list(under_url([], "https://e.com/")) == []
+    with pytest.raises(ConfigurationError, match="--url names one page"):
+        next(under_url(pages, "https://e.com/"))

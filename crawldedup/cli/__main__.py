@@ -1,4 +1,4 @@
-"""`python -m crawldedup.cli` is `crawldedup`."""
+"""Run `python -m crawldedup.cli` as `crawldedup`."""
 
 import sys
 

@@ -13,10 +13,10 @@ from crawldedup.evaluation.quality import measure_quality
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from rich.console import Console
+    from crawldedup.commands.output import Output
 
 
-def quality(options: Namespace, out: Console, err: Console) -> int:
+def run(options: Namespace, output: Output) -> None:
     """Compare methods with the exact similarities of a corpus."""
     if options.limit is not None and options.limit < 1:
         raise ConfigurationError(f"--limit is {options.limit}; it must be at least 1")
@@ -36,11 +36,10 @@ def quality(options: Namespace, out: Console, err: Console) -> int:
     measured = measure_quality(
         options.source,
         detectors,
-        err,
+        output.err,
         similarity=options.similarity,
         extractor=options.extractor,
         limit=options.limit,
         pairs=options.pairs,
     )
-    measured.show(out, as_json=options.json, detail=options.detail, plot=options.plot)
-    return 0
+    measured.show(output.out, as_json=output.as_json, detail=options.detail, plot=options.plot)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from crawldedup.cli.options import PROFILE_OPTIONS
@@ -12,10 +11,10 @@ from crawldedup.demo.show import print_result, progress_bars
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from rich.console import Console
+    from crawldedup.commands.output import Output
 
 
-def demo(options: Namespace, out: Console, err: Console) -> int:
+def run(options: Namespace, output: Output) -> None:
     """Serve a site, crawl it with the add-on, and compare what was dropped with the truth."""
     chosen = DemoOptions(
         directory=options.dir,
@@ -28,10 +27,9 @@ def demo(options: Namespace, out: Console, err: Console) -> int:
         settings={f"CRAWLDEDUP_{name.upper()}": getattr(options, name) for name in PROFILE_OPTIONS},
     )
     # Bars go to stderr, so that the result can be piped.
-    with progress_bars(err) as listener:
+    with progress_bars(output.err) as listener:
         result = run_demo(chosen, listener)
-    if options.json:
-        print(json.dumps(result.as_dict()), file=out.file)
+    if output.as_json:
+        output.show(result.as_dict())
     else:
-        print_result(result, out)
-    return 0
+        print_result(result, output.out)

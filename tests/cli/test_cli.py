@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 
 from crawldedup import Deduplicator
 from crawldedup.cli import main
+from crawldedup.cli.commands import _RUN
+from crawldedup.cli.main import _COMMANDS
 
 ARTICLE = (
     "The ferry leaves the island at seven in the morning and comes back long after dark, so those who work in the "
@@ -73,12 +76,52 @@ def test_find_remembers_nothing(pages: Path, capsys: pytest.CaptureFixture[str])
     assert info["pages"] == 1
 
 
+def test_explain_says_why_and_remembers_nothing(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "check", str(pages / "a.html"), "--scope", "site", "--url", "https://www.example.com/a")
+    names = [str(pages / "b.html"), "--scope", "site", "--url", "https://example.com/b"]
+    (why,) = run_json(capsys, "explain", *names)
+    assert (why["kind"], why["original"]) == ("near_duplicate", "https://www.example.com/a")
+    assert (why["scope"], why["scope_key"], why["pages"]) == ("site", "example.com", 1)
+    assert why["text"].startswith("A page\nThe ferry leaves")
+    (candidate,) = why["compared"]
+    assert candidate["accepted"]
+    assert why["threshold"] < candidate["similarity"] < 1
+    _, out, _ = run(capsys, "explain", *names)
+    assert "  scope      site: example.com\n" in out
+    assert "  accepted   similarity 0.9" in out
+    assert run_json(capsys, "info")[0]["pages"] == 1
+
+
 def test_compare_tells_how_alike_two_pages_are(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (near,) = run_json(capsys, "compare", str(pages / "a.html"), str(pages / "b.html"))
     (far,) = run_json(capsys, "compare", str(pages / "a.html"), str(pages / "c.html"))
     assert near["similarity"] > 0.85
+    assert near["near_duplicate"]
     assert far["similarity"] < 0.3
     assert not far["near_duplicate"]
+    assert "duplicate: yes (from 0.8" in run(capsys, "compare", str(pages / "a.html"), str(pages / "b.html"))[1]
+
+
+def test_compare_decides_as_check_does(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, number in (("a", "1904"), ("b", "1905")):
+        (pages / f"{name}.html").write_text(html(f"{ARTICLE} {OTHER} The house was built in {number}. {ARTICLE}"))
+    names = [str(pages / "a.html"), str(pages / "b.html")]
+    for options in ([], ["--distinguish", "numbers"], ["--similarity", "0.99"]):
+        (compared,) = run_json(capsys, "compare", *names, *options)
+        checked = run_json(capsys, "check", *names, *options, "--store", "memory://")[1]
+        assert compared["near_duplicate"] == checked["is_duplicate"]
+        assert checked["similarity"] in (compared["similarity"], None)
+    assert "no (different facts)" in run(capsys, "compare", *names, "--distinguish", "numbers")[1]
+
+
+def test_a_thin_page_is_compared_by_its_text_alone(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    thin = pages / "thin.html"
+    thin.write_text("<p>Three small words</p>")
+    (same,) = run_json(capsys, "compare", str(thin), str(thin))
+    assert (same["similarity"], same["near_duplicate"], same["hamming"]) == (1.0, True, None)
+    (other,) = run_json(capsys, "compare", str(thin), str(pages / "a.html"))
+    assert (other["similarity"], other["near_duplicate"]) == (None, False)
+    assert "too thin" in run(capsys, "compare", str(thin), str(pages / "a.html"))[1]
 
 
 def test_scan_lists_clusters(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,19 +177,22 @@ def test_text_from_pages_cannot_reach_the_terminal_unescaped(pages: Path, capsys
     [
         (["scan", "--similarity", "2", "no-such-file"], "similarity"),
         (["find", "no-such-file"], "no-such-file"),
+        (["prune"], "give --ttl or --max-pages"),
         (["prune", "--ttl", "1d"], "crawldedup.sqlite"),
         (["prune", "--store", "memory://", "--ttl", "1d"], "ends with the program"),
-        (["prune", "--store", "memory://", "--max-pages", "0"], "max_pages"),
+        (["prune", "--store", "memory://", "--max-pages", "0"], "--max-pages is 0"),
         (["find", "http://[::1"], "http://[::1"),
-        (["check", "--max-pages", "-1", "a.html"], "max_pages"),
-        (["migrate", "--store", "memory://"], "--to-store"),
-        (["migrate", "--to-store", "memory://"], "would end with this program"),
+        (["check", "--max-pages", "many", "a.html"], "--max-pages is 'many'"),
+        (["copy", "--store", "memory://"], "--to-store"),
+        (["copy", "--to-store", "memory://"], "would end with this program"),
         (["check", "--store", "rediss:/x", "a.html"], "rediss:/x"),
         (["check", "--store", "rdis://localhost", "a.html"], "redis://"),
-        (["check", "--similarity", "2", "a.html"], "similarity"),
+        (["check", "--similarity", "2", "a.html"], "--similarity is 2.0; it must be a number above 0.5"),
         (["check", "--extractor", "trafilatur", "a.html"], "trafilatura"),
-        (["check", "--ttl", "3 fortnights", "a.html"], "ttl"),
-        (["check", "--namespace", "a b", "a.html"], "namespace"),
+        (["check", "--ttl", "3 fortnights", "a.html"], "--ttl is '3 fortnights'"),
+        (["check", "--namespace", "a b", "a.html"], "--namespace is 'a b'"),
+        (["check", "--scope", "sight", "a.html"], "did you mean 'site'?"),
+        (["check", "--scope", "spider", "a.html"], "scrapy dedup --spider"),
         (["find", "."], "exactly one"),
         (["check", "--url", "https://x.example/", "."], "--url"),
         (["info", "--store", "redis://127.0.0.1:1/0"], "127.0.0.1:1"),
@@ -178,6 +224,50 @@ def test_numbers_can_tell_pages_apart(pages: Path, capsys: pytest.CaptureFixture
     for distinguish, duplicates in (("products", 1), ("numbers", 0)):
         report = run(capsys, "scan", str(pages), "--json", "--distinguish", distinguish)[1]
         assert json.loads(report)["duplicates"] == duplicates
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["chek", "a.html"], "did you mean 'check'? (see crawldedup --help)"),
+        (["check"], "the following arguments are required: PAGE (see crawldedup check --help)"),
+        (["check", "a.html", "--simlarity", "0.8"], "did you mean '--similarity'?"),
+    ],
+)
+def test_a_wrong_command_line_is_answered_with_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert len(err.splitlines()) == 1
+
+
+def test_every_command_has_its_runner() -> None:
+    assert sorted(name for name, command in _COMMANDS.items() if command.module == "commands") == sorted(_RUN)
+    for command in _COMMANDS.values():
+        assert callable(import_module(f"crawldedup.cli.{command.module}").run)
+
+
+def test_the_environment_names_the_store(
+    pages: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CRAWLDEDUP_STORE", "sqlite:///elsewhere.sqlite")
+    run(capsys, "check", str(pages))
+    assert run_json(capsys, "info", "--store", "sqlite:///elsewhere.sqlite")[0]["pages"] == 2
+    monkeypatch.setenv("CRAWLDEDUP_STORE", "rdis://:secret@host")
+    status, _, err = run(capsys, "info")
+    assert (status, "CRAWLDEDUP_STORE is" in err, "secret" in err) == (2, True, False)
+    with pytest.raises(SystemExit):
+        main(["info", "--help"])
+    assert "secret" not in capsys.readouterr().out
+
+
+def test_no_index_is_created_for_sources_that_cannot_be_read(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "check", "no-such-file", "neither-this")[0] == 1
+    assert not list(Path().glob("*.sqlite"))
 
 
 BAD_ENDS = {
@@ -234,14 +324,14 @@ def test_a_cleared_index_takes_the_settings_of_whoever_comes_next(
 
 def test_an_index_of_sites_is_copied_as_one(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "check", str(pages), "--scope", "site")
-    assert run(capsys, "migrate", "--to-namespace", "other", "--scope", "site")[0] == 0
+    assert run(capsys, "copy", "--to-namespace", "other", "--scope", "site")[0] == 0
     assert run_json(capsys, "info", "--namespace", "other")[0]["pages"] == 2
 
 
 @pytest.mark.parametrize("target", [["--to-store", "sqlite:///b.sqlite"], ["--to-namespace", "b"]])
-def test_migrate(pages: Path, capsys: pytest.CaptureFixture[str], target: list[str]) -> None:
+def test_copy(pages: Path, capsys: pytest.CaptureFixture[str], target: list[str]) -> None:
     run(capsys, "check", str(pages))
-    assert run_json(capsys, "migrate", *target) == [{"pages": 2, "added": 2}]
+    assert run_json(capsys, "copy", *target) == [{"pages": 2, "added": 2}]
     there = [target[0].replace("--to-", "--"), target[1]]
     ((match,),) = run_json(capsys, "find", str(pages / "b.html"), *there)
     assert match["url"] == (pages / "a.html").as_uri()
@@ -249,13 +339,11 @@ def test_migrate(pages: Path, capsys: pytest.CaptureFixture[str], target: list[s
 
 
 @pytest.mark.parametrize("side", ["first", "second"])
-def test_an_index_of_another_profile_is_not_migrated(
-    pages: Path, capsys: pytest.CaptureFixture[str], side: str
-) -> None:
+def test_an_index_of_another_profile_is_not_copied(pages: Path, capsys: pytest.CaptureFixture[str], side: str) -> None:
     for name in ("first", "second"):
         extractor = "text" if name == side else "trafilatura"
         run(capsys, "check", str(pages), "--namespace", name, "--extractor", extractor)
-    status, _, err = run(capsys, "migrate", "--namespace", "first", "--to-namespace", "second")
+    status, _, err = run(capsys, "copy", "--namespace", "first", "--to-namespace", "second")
     assert status == 2
     assert "'text/" in err
     assert "'trafilatura/" in err
@@ -283,7 +371,7 @@ def test_looking_does_not_make_an_index(
         ["forget", "x"],
         ["clear", "--yes"],
         ["prune", "--ttl", "1d"],
-        ["migrate", "--to-namespace", "other"],
+        ["copy", "--to-namespace", "other"],
     ],
 )
 def test_a_name_that_is_no_index_is_answered_with_those_that_are(
@@ -299,19 +387,12 @@ def test_a_name_that_is_no_index_is_answered_with_those_that_are(
     assert sorted(pages.iterdir()) == before
 
 
-def test_what_is_wrong_with_a_command_on_an_index(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(capsys, "check", str(pages / "a.html"))
-    status, out, err = run(capsys, "prune")
-    assert (status, out) == (2, "")
-    assert "ttl or max_pages" in err
-
-
 def test_one_page_is_called_one_page(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = pages / "a.html"
     assert run(capsys, "scan", str(page))[1] == "1 page, 0 duplicates in 0 clusters, 0 skipped\n"
     run(capsys, "check", str(page))
-    assert run(capsys, "migrate", "--to-namespace", "other")[1] == "1 page added\n"
-    assert run(capsys, "migrate", "--to-namespace", "other")[1] == "0 pages added, 1 known already\n"
+    assert run(capsys, "copy", "--to-namespace", "other")[1] == "1 page added\n"
+    assert run(capsys, "copy", "--to-namespace", "other")[1] == "0 pages added, 1 known already\n"
     assert run(capsys, "forget", page.as_uri())[1] == "1 of 1 page was known and forgotten\n"
 
 

@@ -125,16 +125,16 @@ def test_check_in_words(project: Project, files: dict[str, str]) -> None:
     status, out, err = project.run("check", files["near"], files["empty"], files["other"])
     assert (status, err) == (0, "")
     near, empty, other = out.splitlines()
-    assert near.startswith("near_duplicate (0.9")
-    assert near.endswith(f"near.html of {URL}")
-    assert empty.startswith("skipped (empty): file:///")
-    assert other.startswith("new: file:///")
+    assert "/near.html: near duplicate (0.9" in near
+    assert near.endswith(f") of {URL}")
+    assert "/empty.html: skipped (empty): " in empty
+    assert other.endswith("/other.html: new")
 
 
 def test_what_cannot_be_read_is_said_and_the_rest_is_checked(project: Project, files: dict[str, str]) -> None:
     status, out, err = project.run("check", "nothing.html", files["a"])
     assert status == 1
-    assert out.startswith("exact_duplicate")
+    assert out.endswith(f"/a.html: exact duplicate of {URL}\n")
     assert "'nothing.html' is no file" in err
 
 
@@ -164,7 +164,7 @@ def test_explain_in_words(project: Project, files: dict[str, str]) -> None:
     assert "namespace default, 1 page\n" in out
     assert "an estimated similarity of about 0.8" in out
     assert "accepted   similarity 0.9" in out
-    assert "thin: file:///" in out
+    assert "/few.html: thin\n" in out
     assert "an exact copy only, for the page is thin" in out
 
 
@@ -326,7 +326,7 @@ def test_what_is_not_possible_is_said_in_one_line(
     ("arguments", "message"),
     [
         ([], "name an action"),
-        (["chek", "a.html"], "there is no action 'chek'. Did you mean check?"),
+        (["chek", "a.html"], "there is no action 'chek'; did you mean 'check'?"),
         (["check"], "check needs the URL of a page"),
         (["info", "a.html"], "info takes no pages, but 'a.html' was given"),
         (["check", "a.html", "--jsn"], "there is no option --jsn"),
@@ -420,7 +420,7 @@ def test_nothing_of_the_projects_crawls_is_touched(site: Site, tmp_path: Path) -
         FEEDS=json.dumps({str(feed): {"format": "jsonlines", "overwrite": True}}),
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("near_duplicate (0.9")
+    assert done.stdout.startswith(f"{site.url}/near: near duplicate (0.9")
     assert feed.read_text() == "what an earlier crawl wrote\n"
     assert [path.name for path in job.iterdir() if not path.name.startswith("crawldedup.sqlite")] == []
 

@@ -1,12 +1,11 @@
-"""``scrapy dedup``: asks the index that a project's crawls use.
+"""``scrapy dedup``: ask the index that the crawls of a project use.
 
-Scrapy finds the command by the entry point ``scrapy.commands``, and loads it whenever any of its commands is run: what
-this module imports, all of them wait for.
+Scrapy imports this module, by the entry point ``scrapy.commands``, whenever any of its commands runs: every import at
+the top slows all of them.
 """
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
@@ -20,10 +19,10 @@ _ON_INDEX = ("info", "prune", "clear")
 
 
 class Command(ScrapyCommand):
-    """One command with actions, for the settings of a project decide what all of them work on."""
+    """One command with actions: the settings of the project decide which index all of them ask."""
 
     requires_project = False
-    # Standard output is for answers. `-L INFO` shows the log of what is fetched.
+    # Standard output is for answers. `-L INFO` shows the log of the downloads.
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
     def syntax(self) -> str:
@@ -37,11 +36,11 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         """See `ScrapyCommand`."""
         return (
-            "Asks the index that the project's CRAWLDEDUP_* settings name. check: is the page a duplicate? (looks "
-            "only, unless --remember is given). explain: why? forget: remove pages by their URLs. info: figures of the "
-            "index. prune: free what CRAWLDEDUP_TTL and CRAWLDEDUP_MAX_PAGES let go. clear: remove everything. A PAGE "
-            "to check or explain is a URL, which is fetched as a crawl would fetch it, or a file, a folder, a .jsonl "
-            "or .warc file, or - for standard input."
+            "Asks the index that the project's CRAWLDEDUP_* settings name. check: is the page a duplicate? (remembers "
+            "it only with --remember). explain: why? forget: remove pages by their URLs. info: figures of the "
+            "index. prune: free the pages that exceed CRAWLDEDUP_TTL or CRAWLDEDUP_MAX_PAGES. clear: remove all. A "
+            "PAGE to check or explain is a URL, which is fetched as a crawl would fetch it, or a file, a folder, a "
+            ".jsonl or .warc file, or - for standard input."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -52,19 +51,19 @@ class Command(ScrapyCommand):
         group.add_argument(
             "--url",
             metavar="URL",
-            help="judge the one file that is given as the page at this URL; to forget items whose names are no URLs in "
+            help="check the one file that is given as the page at this URL; to forget items whose names are no URLs in "
             "an index with the scope site: a URL of their site",
         )
-        group.add_argument("--remember", action="store_true", help="check as a crawl does: the page is remembered")
+        group.add_argument("--remember", action="store_true", help="check: remember the page, as a crawl does")
         group.add_argument("--items", action="store_true", help="ask the index of the item pipeline instead")
         group.add_argument("--yes", action="store_true", help="clear: do it")
         group.add_argument("--json", action="store_true", help="print JSON instead of text, one object a line")
 
     def run(self, args: list[str], opts: Namespace) -> None:
-        """See `ScrapyCommand`. Exit status 0: done; 1: done but for pages that could not be read; 2: not possible."""
+        """See `ScrapyCommand`. The exit status is that of `run_command`."""
         action, *pages = args or [""]
-        _refuse(action, pages, opts)
-        # Only now, for whoever runs another command of Scrapy would wait for it too.
+        if mistake := _mistake(action, pages, opts):
+            raise UsageError(mistake, print_help=False)
         from crawldedup.scrapy_plugin.commands.actions import run_action
 
         assert self.settings is not None
@@ -72,26 +71,26 @@ class Command(ScrapyCommand):
         self.exitcode = run_action(action, pages, opts, self.settings, self.crawler_process)
 
 
-def _refuse(action: str, pages: list[str], opts: Namespace) -> None:
-    """Raise UsageError for what cannot be meant."""
-    actions = _ON_PAGES + _ON_INDEX
-    # Scrapy hands unknown options on as if they were arguments.
-    options = [argument for argument in (action, *pages) if argument.startswith("-") and argument != "-"]
-    if options:
-        raise UsageError(f"there is no option {options[0]}", print_help=False)
-    if action not in actions:
-        close = difflib.get_close_matches(action, actions, n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        asked = f"there is no action {action!r}.{hint}" if action else "name an action."
-        raise UsageError(f"{asked} Actions: {', '.join(actions)}", print_help=False)
+def _mistake(action: str, pages: list[str], opts: Namespace) -> str:
+    """Return what is wrong with the arguments, or an empty string."""
+    # Scrapy passes unknown options on as arguments.
+    if unknown := [argument for argument in (action, *pages) if argument.startswith("-") and argument != "-"]:
+        return f"there is no option {unknown[0]}"
+    if action not in _ON_PAGES + _ON_INDEX:
+        from crawldedup.checks import did_you_mean
+
+        actions = _ON_PAGES + _ON_INDEX
+        asked = f"there is no action {action!r}{did_you_mean(action, actions)}" if action else "name an action"
+        return f"{asked}; actions: {', '.join(actions)}"
     if action in _ON_PAGES and not pages:
-        raise UsageError(f"{action} needs the URL of a page at least", print_help=False)
+        return f"{action} needs the URL of a page at least"
     if action in _ON_INDEX and pages:
-        raise UsageError(f"{action} takes no pages, but {pages[0]!r} was given", print_help=False)
+        return f"{action} takes no pages, but {pages[0]!r} was given"
     if opts.items and action in ("check", "explain"):
-        raise UsageError(f"{action} is for pages: an item is no page, so that --items has no meaning", print_help=False)
+        return f"{action} is for pages: an item is no page, so that --items has no meaning"
     if opts.remember and action != "check":
-        raise UsageError("--remember is for check only", print_help=False)
-    one_page = action in ("check", "explain") and len(pages) == 1
-    if opts.url and not one_page and not (action == "forget" and opts.items):
-        raise UsageError("--url is for one page to check or explain, or to forget --items", print_help=False)
+        return "--remember is for check only"
+    is_for_one = (action in ("check", "explain") and len(pages) == 1) or (action == "forget" and opts.items)
+    if opts.url and not is_for_one:
+        return "--url is for one page to check or explain, or to forget --items"
+    return ""

@@ -1,7 +1,7 @@
-"""Fetching single pages as a crawl of the project would, without starting its crawl.
+"""Fetch single pages as a crawl of the project would, without starting its crawl.
 
-The project's downloader, its middlewares, user agent, cookies, proxies, cache and robots.txt policy are used;
-its spiders' code, its scheduler (whose queue belongs to real crawls), pipelines and feeds are not.
+The project's downloader, downloader middlewares, user agent, cookies, proxies, cache and robots.txt policy are used.
+Its spiders' code, scheduler (whose queue belongs to real crawls), pipelines and feeds are not.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _APART: Final[dict[str, Any]] = {
     "ITEM_PIPELINES": {},
     "FEEDS": {},
     "TELNETCONSOLE_ENABLED": False,
-    # They end crawls early, which this is not.
+    # These limits are for crawls.
     **{f"CLOSESPIDER_{limit}": 0 for limit in ("PAGECOUNT", "PAGECOUNT_NO_ITEM", "TIMEOUT", "TIMEOUT_NO_ITEM")},
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What came of a URL: a request and the answer to it, or else why there is none."""
+    """The request for a URL and its response, or the error instead."""
 
     url: str
     answered: tuple[Request, Response] | None = None
@@ -41,10 +41,10 @@ class Fetched:
 
 
 def fetch(urls: Sequence[str], *, name: str, settings: Settings, process: CrawlerProcessBase) -> list[Fetched]:
-    """Fetch URLs one after the other, following redirects and trying again as the project does.
+    """Fetch URLs one after the other, with the redirects and retries of the project.
 
-    `name` is that of the spider to pass for, by which caches keep pages. Changes `settings`, which are the process's;
-    the process cannot be used again.
+    `name` is that of the spider, by which caches keep pages. Changes `settings`, which are the process's; the process
+    cannot be used again.
     """
     settings.setdict(_APART, priority="cmdline")
     fetched: list[Fetched] = []
@@ -63,13 +63,13 @@ class _Fetcher(Spider):
         for url in self.urls:
             self.fetched.append(await self._fetch(url))
         return
-        yield  # which makes this the generator that Scrapy wants
+        yield  # Scrapy wants a generator
 
     async def _fetch(self, url: str) -> Fetched:
         engine = self.crawler.engine
         assert engine is not None
         try:
-            # Not every text that looks like a URL is one.
+            # A text that looks like a URL may still be no URL.
             request = Request(url, dont_filter=True)
             response = await engine.download_async(request)
         except Exception as error:

@@ -1,0 +1,103 @@
+"""The command that explains a verdict: what is compared, what was found, and by which threshold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from crawldedup.commands.indexes import require_existing
+from crawldedup.commands.pages import in_words
+from crawldedup.facts.page_facts import page_facts, text_facts
+from crawldedup.printable import counted, printable
+from crawldedup.scope import site_of
+from crawldedup.stores.base import shown_url
+from crawldedup.text.decode import tidy
+from crawldedup.text.extract import extract_page, get_extractor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from crawldedup.commands.output import Output
+    from crawldedup.deduplicator import Deduplicator
+    from crawldedup.explain import Candidate, Explanation
+    from crawldedup.options import Options
+    from crawldedup.sources import Source
+
+_SHOWN_TEXT = 200
+_SHOWN_CANDIDATES = 10
+
+
+def explain(dedup: Deduplicator, pages: Iterable[Source], output: Output, *, scope_key: str | None = None) -> None:
+    """Show the verdict that a crawl would give now for each page, and why. Changes nothing."""
+    require_existing(dedup)
+    options = dedup.options
+    for page in output.counted(pages):
+        with output.skipping(page.url):
+            fingerprint = page.fingerprint(dedup)
+            explanation = dedup.explain(
+                page.url, fingerprint=fingerprint, scope_key=scope_key, canonical=page.canonical
+            )
+            text, facts = _text_and_facts(page, options)
+            scope = scope_key or (site_of(page.url) if options.scope == "site" else "")
+            value = {
+                **explanation.verdict.as_dict(),
+                "thin": fingerprint.thin,
+                "text": text[:_SHOWN_TEXT],
+                "facts": facts,
+                "store": shown_url(options.store),
+                "namespace": options.namespace,
+                "pages": explanation.pages,
+                "scope": options.scope,
+                "scope_key": scope,
+                "wanted_similarity": explanation.similarity,
+                "wanted_recall": options.recall,
+                "threshold": explanation.threshold,
+                "limit": explanation.limit,
+                "compared": [candidate.as_dict() for candidate in explanation.candidates],
+            }
+            output.show(value, *_lines(value, explanation))
+
+
+def _text_and_facts(page: Source, options: Options) -> tuple[str, list[str]]:
+    """Return the compared text, and the facts that tell the page from others that read alike."""
+    if page.text is not None:
+        text = tidy(page.text)
+        facts = text_facts(text, options.distinguish)
+    else:
+        extractor = get_extractor(options.extractor)
+        extracted = extract_page(page.html or b"", page.encoding, extractor, min_words=options.min_words)
+        text, facts = extracted.main, page_facts(extracted, options.distinguish)
+    return text, facts.split("\n") if facts else []
+
+
+def _lines(value: dict[str, Any], explanation: Explanation) -> Iterator[str]:
+    verdict = explanation.verdict
+    scope_key = f": {printable(value['scope_key'])}" if value["scope_key"] else ""
+    yield in_words(verdict)
+    yield f"  text       {verdict.words:,} words: {printable(' '.join(value['text'].split()))}"
+    for fact in value["facts"]:
+        yield f"  fact       {printable(fact, _SHOWN_TEXT)}"
+    yield f"  index      {printable(value['store'])}, namespace {value['namespace']}, {counted(value['pages'], 'page')}"
+    yield f"  scope      {value['scope']}{scope_key}"
+    yield f"  search     {counted(verdict.probes, 'probe')}, {counted(verdict.candidates, 'page')} compared"
+    yield f"  criterion  {_criterion(value)}"
+    yield from map(_candidate_in_words, explanation.candidates[:_SHOWN_CANDIDATES])
+    if (more := len(explanation.candidates) - _SHOWN_CANDIDATES) > 0:
+        yield f"             and {more} more"
+
+
+def _criterion(value: dict[str, Any]) -> str:
+    if value["thin"]:
+        return "an exact copy only, for the page is thin"
+    threshold = value["threshold"]
+    estimated = "" if threshold is None else f", an estimated similarity of about {threshold:.3f}"
+    wanted = f"from {value['wanted_similarity']:g} on with a recall of {value['wanted_recall']:g}"
+    return f"a cost of at most {value['limit']}{estimated}, to find pages {wanted}"
+
+
+def _candidate_in_words(candidate: Candidate) -> str:
+    match = candidate.match
+    outcome = "same text" if match.exact else "accepted" if candidate.accepted else "refused"
+    return (
+        f"  {outcome:9}  similarity {match.similarity:.3f}, cost {candidate.cost}, "
+        f"{match.hamming} search bits differ: {printable(match.url) or 'a page without URL'}"
+    )

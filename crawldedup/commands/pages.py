@@ -1,0 +1,137 @@
+"""Commands on pages: checking, finding, comparing and scanning."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from crawldedup.commands.indexes import require_existing
+from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
+from crawldedup.page_input import PageInput
+from crawldedup.printable import counted, printable
+from crawldedup.search.model import accept_threshold
+from crawldedup.search.two_stage import TwoStage
+from crawldedup.verdict import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from crawldedup.commands.output import Output
+    from crawldedup.deduplicator import Deduplicator
+    from crawldedup.errors import PageError
+    from crawldedup.sources import Source
+    from crawldedup.verdict import Match, Verdict
+
+
+def in_words(verdict: Verdict) -> str:
+    """Return a page and what it is, safe to show."""
+    return f"{printable(verdict.url)}: {describe(verdict)}"
+
+
+def check(dedup: Deduplicator, pages: Iterable[Source], output: Output) -> None:
+    """Decide about pages and remember them, many with one call of the store."""
+    inputs = map(_page_input, output.counted(pages))
+    # Checking creates the index: not for a source that cannot be read.
+    for first in inputs:
+        checked = dedup.check_many(
+            chain([first], inputs), on_unreadable=lambda page, error: output.skip(page.url, error)
+        )
+        for verdict in checked:
+            output.show(verdict.as_dict(), in_words(verdict))
+
+
+def check_as_crawl(
+    dedup: Deduplicator, pages: Iterable[Source], output: Output, *, remember: bool, scope_key: str | None
+) -> None:
+    """Decide about pages as a crawl does, one by one, heeding the originals that they name."""
+    if not remember:
+        require_existing(dedup)
+    for page in output.counted(pages):
+        with output.skipping(page.url):
+            verdict = dedup.check_fingerprint(
+                page.url,
+                page.fingerprint(dedup),
+                scope_key=scope_key,
+                canonical=page.canonical,
+                remember=remember,
+            )
+            output.show(verdict.as_dict() | {"remembered": remember}, in_words(verdict))
+
+
+def find(dedup: Deduplicator, page: Source, output: Output) -> None:
+    """Show the remembered pages that resemble a page."""
+    require_existing(dedup)
+    matches = dedup.find(html=page.html, text=page.text, encoding=page.encoding, url=page.url)
+    lines = map(_match_in_words, matches) if matches else ["no remembered page resembles it"]
+    output.show([match.as_dict() for match in matches], *lines)
+
+
+def compare(dedup: Deduplicator, first: Source, second: Source, *, output: Output) -> None:
+    """Show how alike two pages are, and whether a crawl that has seen the first drops the second."""
+    one, other = first.fingerprint(dedup), second.fingerprint(dedup)
+    same = one.digest == other.digest
+    is_thin = one.thin or other.thin
+    similarity = 1.0 if same else None if is_thin else round(TwoStage().estimate(other, one.verify), 4)
+    threshold = accept_threshold(dedup.options.similarity, VERIFY_BITS, dedup.options.recall)
+    is_near = similarity is not None and similarity >= threshold and one.facts == other.facts
+    hamming = None if is_thin else (one.search ^ other.search).bit_count()
+    report = {
+        "same_text": same,
+        "similarity": similarity,
+        "near_duplicate": is_near,
+        "hamming": hamming,
+        "words": [one.words, other.words],
+        "search_bits": [f"{one.search:016x}", f"{other.search:016x}"],
+    }
+    if similarity is None:
+        lines = ["at least one page is too thin to be compared, and their texts differ"]
+    else:
+        reason = "different facts" if one.facts != other.facts else f"from {threshold:.3f} on"
+        lines = [f"similarity: {similarity:.3f}{' (same text)' if same else ''}"]
+        lines.append(f"duplicate: {'yes' if is_near else 'no'} ({reason})")
+    if hamming is not None:
+        lines.append(f"differing search bits: {hamming} of 64")
+    output.show(report, *lines, f"words: {one.words:,} and {other.words:,}")
+
+
+def scan(dedup: Deduplicator, pages: Iterable[Source], output: Output) -> None:
+    """Show the clusters of near duplicates among pages; `dedup` is empty, and holds them afterwards."""
+    clusters: dict[str, list[dict[str, Any]]] = {}
+    checked = skipped = 0
+
+    def skip(page: PageInput, error: PageError) -> None:
+        nonlocal skipped
+        skipped += 1
+        output.err.print(f"skipped ({error.reason}): {printable(page.url)}", markup=False)
+
+    for verdict in dedup.check_many(map(_page_input, output.counted(pages)), on_unreadable=skip):
+        checked += 1
+        if verdict.is_duplicate and verdict.original:
+            member = {"url": verdict.url, "kind": str(verdict.kind), "similarity": verdict.similarity}
+            clusters.setdefault(verdict.original, []).append(member)
+    duplicates = sum(map(len, clusters.values()))
+    lines = []
+    for original, members in sorted(clusters.items(), key=lambda item: -len(item[1])):
+        lines.append(printable(original))
+        lines += [f"    {member['similarity']:.3f} {printable(member['url'])}" for member in members]
+    found = f"{counted(duplicates, 'duplicate')} in {counted(len(clusters), 'cluster')}"
+    output.show(
+        {
+            "pages": checked,
+            "skipped": skipped,
+            "duplicates": duplicates,
+            "clusters": [{"original": original, "duplicates": members} for original, members in clusters.items()],
+        },
+        *lines,
+        f"{counted(checked, 'page')}, {found}, {skipped:,} skipped",
+    )
+
+
+def _match_in_words(match: Match) -> str:
+    kind = "exact" if match.exact else f"{match.similarity:.3f}"
+    url = printable(match.url) or "(a page without URL)"
+    return f"{kind}: {url} ({match.copies:,} {'copy' if match.copies == 1 else 'copies'} seen)"
+
+
+def _page_input(page: Source) -> PageInput:
+    return PageInput(page.url, html=page.html, text=page.text, encoding=page.encoding)
