@@ -12,6 +12,9 @@ import crawldedup
 from crawldedup import errors
 from crawldedup.scrapy_plugin import policy, signals, stats
 from crawldedup.scrapy_plugin.settings import _KNOWN, PREFIX
+from crawldedup.stores import registry
+from crawldedup.stores.redis import url
+from crawldedup.stores.redis.client import ACL_RULES, CLUSTER_ACL_RULES, SENTINEL_ACL_RULES
 from tests.docs.pages import PAGES, ROOT, SITE, section
 
 REFERENCE = SITE / "reference"
@@ -75,6 +78,27 @@ def test_every_public_name_is_in_the_reference() -> None:
     # All errors of the module are there by autodoc, each by its docstring.
     assert ":: crawldedup.errors\n   :members:" in (REFERENCE / "errors.md").read_text("utf-8")
     assert all(inspect.getdoc(getattr(errors, name)) for name in of_errors)
+
+
+def test_every_option_of_a_redis_url_is_in_the_reference() -> None:
+    table = "".join(
+        re.findall(r"^\|(.*?)\|", section(REFERENCE / "store-urls.md", "Options of Redis URLs"), re.MULTILINE)
+    )
+    named = {name.partition("=")[0] for name in re.findall(r"`(.+?)`", table)}
+    assert named == {option for options in url._OPTIONS.values() for option in options}
+
+
+def test_every_scheme_of_a_store_is_in_the_reference() -> None:
+    schemes = set(re.findall(r"^(\S+)://", (REFERENCE / "store-urls.md").read_text("utf-8"), re.MULTILINE))
+    assert schemes == set(registry._STORES)
+
+
+def test_the_access_rules_can_be_pasted() -> None:
+    text = section(SITE / "how-to" / "run-redis.md", "Access rules")
+    pasted = re.findall(r"```text\n(.*?)```", text, re.DOTALL)[0].split()
+    assert pasted == list(ACL_RULES)
+    assert f"`{' '.join(CLUSTER_ACL_RULES)}`" in text
+    assert f"`{' '.join(SENTINEL_ACL_RULES)}`" in text
 
 
 def first_column(title: str) -> set[str]:
