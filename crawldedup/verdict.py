@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from crawldedup.printable import printable
 
@@ -50,6 +50,12 @@ class Verdict:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {**asdict(self), "kind": str(self.kind), "is_duplicate": self.is_duplicate}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Return the verdict of which `as_dict` gave these values."""
+        given = {each.name: values[each.name] for each in fields(cls)}
+        return cls(**{**given, "kind": Kind(given["kind"])})
 
 
 @dataclass(frozen=True, slots=True)

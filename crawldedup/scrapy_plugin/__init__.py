@@ -13,10 +13,10 @@ from crawldedup.lazy import lazy
 if TYPE_CHECKING:
     from crawldedup.scrapy_plugin import signals
     from crawldedup.scrapy_plugin.addon import Addon
-    from crawldedup.scrapy_plugin.exceptions import DuplicatePageError
+    from crawldedup.scrapy_plugin.errors import DuplicateItemError, DuplicatePageError
     from crawldedup.scrapy_plugin.items.verdict_fields import add_verdict
     from crawldedup.scrapy_plugin.middleware import DedupMiddleware
-    from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline, DuplicateItemError
+    from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline
 
 __all__ = [
     "Addon",
@@ -32,10 +32,10 @@ __getattr__, __dir__ = lazy(
     __name__,
     {
         "addon": "Addon",
-        "exceptions": "DuplicatePageError",
+        "errors": "DuplicateItemError DuplicatePageError",
         "items.verdict_fields": "add_verdict",
         "middleware": "DedupMiddleware",
-        "pipeline": "DedupItemPipeline DuplicateItemError",
+        "pipeline": "DedupItemPipeline",
         "signals": "",
     },
 )

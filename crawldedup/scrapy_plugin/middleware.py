@@ -1,50 +1,41 @@
-"""The downloader middleware: judges pages on their way to the spider, beside the event loop."""
+"""The downloader middleware: has pages checked on their way to the spider, and drops or marks the duplicates."""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import fields, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy import signals as scrapy_signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.job import job_dir
 
-from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.printable import printable
 from crawldedup.scope import page_key
 from crawldedup.scrapy_plugin import signals
-from crawldedup.scrapy_plugin.browser import close_browser_page
-from crawldedup.scrapy_plugin.exceptions import DuplicatePageError
-from crawldedup.scrapy_plugin.failures import Failures, OverrideError
-from crawldedup.scrapy_plugin.inspection import is_inspection, settings_for_inspection
+from crawldedup.scrapy_plugin.errors import DuplicatePageError, OverrideError
 from crawldedup.scrapy_plugin.items.verdict_fields import DropItemsMiddleware
 from crawldedup.scrapy_plugin.policy import (
     DROP_ITEMS_KEY,
     VERDICT_KEY,
     PagePolicy,
-    UrlPatterns,
-    canonical_of,
     identity_of,
-    page_of,
-    policy_for,
+    is_surplus,
+    job_of,
     reason_to_skip,
     scope_key_of,
 )
-from crawldedup.scrapy_plugin.reading.process_readers import ProcessReaders
-from crawldedup.scrapy_plugin.reading.read_once import ReadOnce
-from crawldedup.scrapy_plugin.reading.thread_reader import ThreadReader
-from crawldedup.scrapy_plugin.refusal import refuse
-from crawldedup.scrapy_plugin.runtime.garbage import StartupObjects
-from crawldedup.scrapy_plugin.runtime.judge import Judge
-from crawldedup.scrapy_plugin.runtime.store_calls import StoreCalls
-from crawldedup.scrapy_plugin.seen import FILE_NAME, Visits
-from crawldedup.scrapy_plugin.settings import DedupSettings, is_enabled
-from crawldedup.scrapy_plugin.stats import Tally
-from crawldedup.stores.registry import scheme_of
+from crawldedup.scrapy_plugin.reading.pool import WorkerPool
+from crawldedup.scrapy_plugin.runtime.browser import close_browser_page
+from crawldedup.scrapy_plugin.runtime.failures import Failures
+from crawldedup.scrapy_plugin.runtime.inspection import is_interactive, options_for_inspection
+from crawldedup.scrapy_plugin.runtime.refusal import refuse
+from crawldedup.scrapy_plugin.runtime.seen import FILE_NAME, SeenPages
+from crawldedup.scrapy_plugin.settings import CrawlOptions, is_enabled
+from crawldedup.scrapy_plugin.stats import CrawlStats
+from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Kind, describe
 
 if TYPE_CHECKING:
@@ -52,194 +43,170 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from crawldedup.page import PageReader
-    from crawldedup.scrapy_plugin.reading.base import Readers
+    from crawldedup.scrapy_plugin.reading.messages import Job
+    from crawldedup.scrapy_plugin.reading.pool import Checked
     from crawldedup.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
 
 class DedupMiddleware:
-    """Judges every page that answers one of the spider's own requests, and drops or marks the duplicates.
+    """Checks every page that answers one of the spider's own requests, and drops or marks the duplicates.
 
     The verdict is left in ``request.meta["crawldedup_verdict"]``, which is `response.meta` in a callback. A
-    page that cannot be judged passes, and is counted.
+    page that cannot be checked passes, and is counted.
 
-    With `inspects` the pages are those that a person looks at, not a crawl's: the log says what each is, and
-    whatever is set, none is dropped.
+    In an interactive command such as `scrapy shell` the log says what each page is, and none is dropped.
     """
 
     def __init__(
         self,
         crawler: Crawler,
-        settings: DedupSettings,
-        judge: Judge,
+        options: CrawlOptions,
+        pool: WorkerPool,
         *,
-        visits: Visits | None = None,
-        inspects: bool = False,
+        seen: SeenPages | None = None,
+        is_interactive: bool = False,
     ) -> None:
         self._crawler = crawler
-        self._settings = settings
-        self._judge = judge
-        self._visits = visits or Visits(None)
-        self._inspects = inspects
-        self._urls = UrlPatterns(settings.allow, settings.deny)
-        self._usual = PagePolicy(
-            action=settings.action,
-            scope=settings.scope,
-            keep_per_cluster=settings.keep_per_cluster,
-            remember=settings.remember,
-            canonical=settings.canonical,
-            revisit=settings.revisit,
+        self._options = options
+        self._pool = pool
+        self._seen = seen or SeenPages(None)
+        self._is_interactive = is_interactive
+        self._usual = PagePolicy.of_crawl(options)
+        self._stats = CrawlStats(crawler.stats)
+        self._failures = Failures(
+            crawler, self._stats, close_on_error=options.on_error == "fail", may_close=not is_interactive
         )
-        self._tally = Tally(crawler.stats)
-        close_on_error = settings.on_error == "fail"
-        self._startup_objects = StartupObjects()
-        self._failures = Failures(crawler, self._tally, close_on_error=close_on_error, may_close=not inspects)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> DedupMiddleware:
-        """Build it from Scrapy's settings. Raises `NotConfigured`; wrong settings end the crawl at its start, too."""
+        """Build it from Scrapy's settings. Raises NotConfigured; wrong settings end the crawl at its start, too."""
         try:
             if not is_enabled(crawler.settings):
                 raise NotConfigured
-            settings = DedupSettings.from_settings(crawler.settings)
-            if inspects := is_inspection(crawler):
-                settings = settings_for_inspection(settings, crawler)
-            deduplicator = deduplicator_for(settings)
+            options = CrawlOptions.from_settings(crawler.settings)
         except ConfigurationError as error:
             raise refuse(crawler, error) from None
-        if settings.revisit == "drop" and not inspects and scheme_of(settings.store) == "memory":
+        if interactive := is_interactive(crawler):
+            options = options_for_inspection(options, crawler)
+        elif options.revisit == "drop" and not is_persistent(options.store):
             logger.warning(
                 "crawldedup: CRAWLDEDUP_REVISIT is 'drop', but CRAWLDEDUP_STORE remembers nothing of earlier crawls; "
                 "sqlite:///seen.sqlite would."
             )
-        directory = None if inspects else job_dir(crawler.settings)
-        readers = readers_for(settings, deduplicator.reader)
-        judge = Judge(readers, StoreCalls(deduplicator, stays=not inspects), ReadOnce(readers.read))
-        visits = Visits(Path(directory, FILE_NAME) if directory else None)
-        middleware = cls(crawler, settings, judge, visits=visits, inspects=inspects)
+        pool = WorkerPool(options, workers=options.workers, page_seconds=options.page_seconds, stays=not interactive)
+        directory = None if interactive else job_dir(crawler.settings)
+        seen = SeenPages(Path(directory, FILE_NAME) if directory else None)
+        middleware = cls(crawler, options, pool, seen=seen, is_interactive=interactive)
         for name in ("spider_opened", "engine_started", "spider_error", "spider_closed"):
             crawler.signals.connect(getattr(middleware, name), signal=getattr(scrapy_signals, name))
         return middleware
 
     async def spider_opened(self) -> None:
         """Start the workers, which get ready during the first downloads, and open the store."""
-        self._judge.start()
-        if self._inspects:
-            return
         try:
-            self._require_what(self._usual)
-            await self._judge.open(to_look=not self._usual.remember)
+            self._pool.start()
+            if not self._is_interactive:
+                self._require_spider_middleware(self._usual)
+                await self._pool.open(read_only=not self._usual.remember)
         except Exception as error:
-            self._failures.of_start(error)
+            self._failures.at_start(error)
 
     async def engine_started(self) -> None:
         """Close the spider before its first request if the index cannot be used at all."""
         # Not in spider_opened: before 2.19 Scrapy swallows every exception of that signal's handlers, and it
         # never could close a spider that is just being opened.
         await self._failures.close_before_start()
-        if self._settings.gc_freeze and not self._inspects:
-            self._startup_objects.hold()
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         """Close everything and log the summary."""
-        self._startup_objects.release()
-        await self._judge.close(self._crawler)
+        await self._pool.close()
         try:
-            self._visits.close(finished=reason == "finished")
+            self._seen.close(finished=reason == "finished")
         except OSError as error:
             logger.warning("crawldedup: closing failed: %r", error, extra={"spider": spider})
-        logger.info("%s", self._tally.summary(), extra={"spider": spider})
+        logger.info("%s", self._stats.summary(), extra={"spider": spider})
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        """Judge the page, if it is one to judge. Raises `DuplicatePageError` for a page that is dropped."""
+        """Check the page, if it is one to check. Raises DuplicatePageError for a page that is dropped."""
         # Spiders hand the meta of a page on to the next request.
         request.meta.pop(VERDICT_KEY, None)
         request.meta.pop(DROP_ITEMS_KEY, None)
         try:
-            skipped = reason_to_skip(request, response, judge_by_default=self._settings.default, urls=self._urls)
+            skipped = reason_to_skip(request, response, self._options.deny)
             if skipped is not None:
-                self._tally.skipped(skipped)
+                self._stats.skipped(skipped)
                 return response
             policy = self._policy_for(request)
-            verdict, unchanged = await self._verdict_on(request, response, policy)
+            job = job_of(request, response, policy, self._spider().name)
+            checked = await self._pool.check(job)
+            unchanged = self._is_unchanged(job, checked, policy)
         except PageError as error:
-            self._tally.skipped(error.reason)
+            self._stats.skipped(error.reason)
             self._log(logging.DEBUG, "cannot read %s: %s", response.url, str(error))
             return response
         except Exception as error:
-            self._failures.of_page(error)
+            self._failures.at_page(error)
             return response
         self._failures.store_answered()
-        return await self._act(request, response, verdict, policy, unchanged=unchanged)
+        return await self._act(request, response, checked.verdict, policy, unchanged=unchanged)
 
     def _policy_for(self, request: Request) -> PagePolicy:
         try:
-            policy = policy_for(request, self._usual)
-            if self._inspects:
+            policy = self._usual.for_request(request)
+            if self._is_interactive:
                 policy = replace(policy, action="mark", remember=policy.remember and self._usual.remember)
-            self._require_what(policy)
+            self._require_spider_middleware(policy)
         except ConfigurationError as error:
             raise OverrideError(str(error)) from None
         return policy
 
-    def _require_what(self, policy: PagePolicy) -> None:
+    def _require_spider_middleware(self, policy: PagePolicy) -> None:
         if policy.action == "drop-items" and not self._crawler.get_spider_middleware(DropItemsMiddleware):
             raise ConfigurationError(
                 "The action 'drop-items' needs a spider middleware, which the add-on brings along: set "
                 'ADDONS = {"crawldedup.Addon": 500}.'
             )
 
-    async def _verdict_on(self, request: Request, response: Response, policy: PagePolicy) -> tuple[Verdict, bool]:
-        """The verdict, and whether the page is unwanted because earlier crawls have seen the same of it."""
-        spider = self._crawler.spider
-        assert spider is not None  # responses come to open spiders only
-        identity, scope_key = identity_of(request, response), scope_key_of(policy, response, spider)
-        verdict = await self._judge.verdict(
-            page_of(response),
-            response.url,
-            identity=identity,
-            scope_key=scope_key,
-            similarity=policy.similarity,
-            canonical=partial(canonical_of, policy, response),
-            remember=policy.remember,
-        )
+    def _is_unchanged(self, job: Job, checked: Checked, policy: PagePolicy) -> bool:
+        """Return True for a page that is unwanted because an earlier crawl has seen the same of it."""
+        verdict = checked.verdict
         if verdict.is_duplicate or (policy.revisit == "keep" and self._usual.revisit == "keep"):
-            return verdict, False
-        key = page_key(scope_key, response.url, identity)
-        if (
-            policy.revisit == "drop"
-            and verdict.kind is Kind.REVISIT
-            and not verdict.changed
-            and key not in self._visits
-        ):
-            return verdict, True
+            return False
+        key = page_key(job.scope_key or "", job.url, job.identity)
+        is_same = verdict.kind is Kind.REVISIT and not verdict.changed
+        # What a worker remembered before it died was not delivered.
+        if policy.revisit == "drop" and is_same and not checked.is_repeated and key not in self._seen:
+            return True
         if policy.remember:
-            self._visits.add(key)
-        return verdict, False
+            self._seen.add(key)
+        return False
 
-    def spider_error(self, response: Response) -> None:
+    async def spider_error(self, response: Response) -> None:
         """Forget a page whose callback failed, where the next crawl would not see it again for being unchanged."""
-        request, spider = response.request, self._crawler.spider
-        if request is None or spider is None or VERDICT_KEY not in request.meta:
+        request = response.request
+        if request is None or VERDICT_KEY not in request.meta:
             return
         policy = self._policy_for(request)
         if policy.revisit == "drop" and policy.remember:
-            identity, scope_key = identity_of(request, response), scope_key_of(policy, response, spider)
-            self._judge.forget(response.url, identity=identity, scope_key=scope_key)
+            identity, scope_key = identity_of(request, response), scope_key_of(policy, response, self._spider().name)
+            try:
+                await self._pool.forget(response.url, identity=identity, scope_key=scope_key)
+            except Exception as error:
+                self._log(logging.DEBUG, "cannot forget %s: %s", response.url, str(error))
 
     async def _act(
         self, request: Request, response: Response, verdict: Verdict, policy: PagePolicy, *, unchanged: bool
     ) -> Response:
-        refused = unchanged or policy.refuses(verdict)
+        refused = unchanged or is_surplus(verdict, policy.keep_per_cluster)
         dropped = refused and policy.action == "drop"
-        self._tally.checked(verdict, dropped=dropped, unchanged=unchanged)
+        self._stats.checked(verdict, dropped=dropped, unchanged=unchanged)
         request.meta[VERDICT_KEY] = verdict
         await self._tell(signals.page_judged, request, response, verdict, dropped)
         if verdict.is_duplicate:
             await self._tell(signals.page_deduplicated, request, response, verdict, dropped)
-        if self._inspects:
+        if self._is_interactive:
             self._log(logging.INFO, "%s is %s", response.url, describe(verdict))
         if dropped:
             reason = describe(verdict)
@@ -267,38 +234,10 @@ class DedupMiddleware:
                 spider=self._crawler.spider,
             )
 
+    def _spider(self) -> Spider:
+        assert self._crawler.spider is not None  # responses come to open spiders only
+        return self._crawler.spider
+
     def _log(self, level: int, message: str, *values: str) -> None:
         shown = [printable(value) for value in values]
         logger.log(level, f"crawldedup: {message}", *shown, extra={"spider": self._crawler.spider})
-
-
-def readers_for(settings: DedupSettings, reader: PageReader) -> Readers:
-    """Those that read the pages of a crawl."""
-    if settings.workers:
-        return ProcessReaders(reader, settings.workers, limit_seconds=settings.page_seconds)
-    return ThreadReader(reader, limit_seconds=settings.page_seconds)
-
-
-def deduplicator_for(settings: DedupSettings) -> Deduplicator:
-    """The library's object for these settings, not opened yet. Raises `ConfigurationError`."""
-    optional: dict[str, Any] = {} if settings.min_words is None else {"min_words": settings.min_words}
-    try:
-        return Deduplicator(
-            settings.store,
-            namespace=settings.namespace,
-            scope=settings.scope,
-            similarity=settings.similarity,
-            recall=settings.recall,
-            ttl=settings.ttl,
-            ttl_refresh=settings.ttl_refresh,
-            max_pages=settings.max_pages,
-            store_urls=settings.store_urls,
-            extractor=settings.extractor,
-            distinguish=settings.distinguish,
-            **optional,
-        )
-    except ConfigurationError as error:
-        # Arguments and settings go by the same names, and messages begin with them.
-        name, _, rest = str(error).partition(" ")
-        known = name in {field.name for field in fields(settings)}
-        raise ConfigurationError(f"CRAWLDEDUP_{name.upper()} {rest}" if known else str(error)) from None

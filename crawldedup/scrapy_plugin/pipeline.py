@@ -12,26 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
 from scrapy import signals as scrapy_signals
-from scrapy.exceptions import DropItem, NotConfigured
+from scrapy.exceptions import NotConfigured
 
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.printable import printable
-from crawldedup.scrapy_plugin.failures import Failures
-from crawldedup.scrapy_plugin.inspection import is_inspection
-from crawldedup.scrapy_plugin.items.reader import ItemReader
-from crawldedup.scrapy_plugin.items.text import ItemSettings, identity_in, page_in, site_in
+from crawldedup.scrapy_plugin.errors import DuplicateItemError
+from crawldedup.scrapy_plugin.items.text import identity_in, joined_fields, site_in
 from crawldedup.scrapy_plugin.items.verdict_fields import add_verdict
-from crawldedup.scrapy_plugin.middleware import deduplicator_for
 from crawldedup.scrapy_plugin.policy import is_surplus
-from crawldedup.scrapy_plugin.reading.thread_reader import ThreadReader
-from crawldedup.scrapy_plugin.refusal import LONGEST_MESSAGE, refuse
-from crawldedup.scrapy_plugin.runtime.judge import Judge
-from crawldedup.scrapy_plugin.runtime.store_calls import StoreCalls
-from crawldedup.scrapy_plugin.settings import DedupSettings, is_enabled
-from crawldedup.scrapy_plugin.stats import Tally
+from crawldedup.scrapy_plugin.reading.messages import Job
+from crawldedup.scrapy_plugin.reading.pool import WorkerPool
+from crawldedup.scrapy_plugin.runtime.failures import Failures
+from crawldedup.scrapy_plugin.runtime.inspection import is_interactive
+from crawldedup.scrapy_plugin.runtime.refusal import LONGEST_MESSAGE, refuse
+from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, is_enabled
+from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.verdict import describe
 
 if TYPE_CHECKING:
+    from scrapy import Spider
     from scrapy.crawler import Crawler
 
     from crawldedup.verdict import Verdict
@@ -39,62 +38,44 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class DuplicateItemError(DropItem):
-    """Raised for an item that is dropped as a duplicate; `verdict` says of which item."""
-
-    def __init__(self, reason: str, verdict: Verdict) -> None:
-        self.verdict = verdict
-        super().__init__(reason, log_level="DEBUG")
-
-
 class DedupItemPipeline:
-    """Judges every item that has the fields named in ``CRAWLDEDUP_ITEM_FIELDS``, and drops or marks the duplicates.
+    """Checks every item that has the fields named in ``CRAWLDEDUP_ITEM_FIELDS``, and drops or marks the duplicates.
 
-    An item that cannot be judged passes, and is counted.
+    An item that cannot be checked passes, and is counted.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        settings: DedupSettings,
-        item_settings: ItemSettings,
-        judge: Judge,
-    ) -> None:
+    def __init__(self, crawler: Crawler, options: CrawlOptions, pool: WorkerPool) -> None:
         self._crawler = crawler
-        self._settings = settings
-        self._item_settings = item_settings
-        self._judge = judge
-        self._tally = ItemTally(crawler.stats)
-        self._failures = Failures(crawler, self._tally, close_on_error=settings.on_error == "fail", noun="item")
+        self._options = options
+        self._pool = pool
+        self._stats = CrawlStats(crawler.stats, "item")
+        self._failures = Failures(crawler, self._stats, close_on_error=options.on_error == "fail", noun="item")
         self._unmarkable: set[type] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> DedupItemPipeline:
-        """Build it from Scrapy's settings. Raises `NotConfigured`; wrong settings end the crawl at its start, too."""
+        """Build it from Scrapy's settings. Raises NotConfigured; wrong settings end the crawl at its start, too."""
         # Where a person looks at a page, `scrapy parse --pipelines` shows its items, and they are not a crawl's.
-        if is_inspection(crawler):
+        if is_interactive(crawler):
             raise NotConfigured
         try:
             if not is_enabled(crawler.settings):
                 raise NotConfigured
-            item_settings = ItemSettings.from_settings(crawler.settings)
-            settings = items_index_of(DedupSettings.from_settings(crawler.settings))
-            deduplicator = deduplicator_for(settings)
+            options = items_index_of(CrawlOptions.from_settings(crawler.settings))
         except ConfigurationError as error:
             raise refuse(crawler, error) from None
-        # Texts of items are short work beside the extraction of a page: one thread reads them.
-        readers = ThreadReader(ItemReader(deduplicator.reader), limit_seconds=settings.page_seconds)
-        pipeline = cls(crawler, settings, item_settings, Judge(readers, StoreCalls(deduplicator)))
+        # Texts of items are short work beside the extraction of a page: one worker reads them.
+        pipeline = cls(crawler, options, WorkerPool(options, workers=1, page_seconds=options.page_seconds))
         crawler.signals.connect(pipeline.engine_started, signal=scrapy_signals.engine_started)
         return pipeline
 
     async def open_spider(self) -> None:
-        """Start reading, and open the store."""
-        self._judge.start()
+        """Start the worker, and open the store."""
         try:
-            await self._judge.open(to_look=not self._settings.remember)
+            self._pool.start()
+            await self._pool.open(read_only=not self._options.remember)
         except Exception as error:
-            self._failures.of_start(error)
+            self._failures.at_start(error)
 
     async def engine_started(self) -> None:
         """Close the spider before its first request if the index cannot be used at all."""
@@ -102,46 +83,55 @@ class DedupItemPipeline:
 
     async def close_spider(self) -> None:
         """Close everything after the items that are queued, and log the summary."""
-        await self._judge.close(self._crawler)
-        logger.info("%s", self._tally.summary(), extra={"spider": self._crawler.spider})
+        await self._pool.close()
+        logger.info("%s", self._stats.summary(), extra={"spider": self._crawler.spider})
 
     async def process_item(self, item: Any) -> Any:
-        """Judge the item, if it is one to judge. Raises `DuplicateItemError` for an item that is dropped."""
+        """Check the item, if it is one to check. Raises DuplicateItemError for an item that is dropped."""
         verdict = await self._verdict_on(item)
         if verdict is not None:
-            refused = is_surplus(verdict, self._settings.keep_per_cluster)
-            dropped = refused and self._item_settings.action == "drop"
-            self._tally.checked(verdict, dropped=dropped)
+            refused = is_surplus(verdict, self._options.keep_per_cluster)
+            dropped = refused and self._options.item_action == "drop"
+            self._stats.checked(verdict, dropped=dropped)
             if dropped:
                 raise DuplicateItemError(describe(verdict, unnamed="an item without URL"), verdict)
-        if self._item_settings.action == "mark":
+        if self._options.item_action == "mark":
             self._mark(item, verdict)
         return item
 
     async def _verdict_on(self, item: Any) -> Verdict | None:
-        """The verdict; None for an item that passes without one."""
+        """Return the verdict, or None for an item that passes without one."""
         spider = self._crawler.spider
         assert spider is not None  # items come from open spiders only
         try:
-            if not ItemAdapter.is_item(item):
-                raise PageError("not_an_item", f"{type(item)} is no kind of item that Scrapy knows")
-            page = page_in(item, self._item_settings)
-            url, identity = identity_in(item, self._item_settings)
-            scope_key = spider.name if self._settings.scope == "spider" else None
-            if self._settings.scope == "site":
-                scope_key = site_in(item, url)
-            verdict = await self._judge.verdict(
-                page, url, identity=identity, scope_key=scope_key, remember=self._settings.remember
-            )
+            checked = await self._pool.check(self._job_of(item, spider))
         except PageError as error:
-            self._tally.skipped(error.reason)
-            logger.debug("crawldedup: an item is not judged: %s", printable(str(error)), extra={"spider": spider})
+            self._stats.skipped(error.reason)
+            logger.debug("crawldedup: an item is not checked: %s", printable(str(error)), extra={"spider": spider})
             return None
         except Exception as error:
-            self._failures.of_page(error)
+            self._failures.at_page(error)
             return None
         self._failures.store_answered()
-        return verdict
+        return checked.verdict
+
+    def _job_of(self, item: Any, spider: Spider) -> Job:
+        if not ItemAdapter.is_item(item):
+            raise PageError("not_an_item", f"{type(item)} is no kind of item that Scrapy knows")
+        assert self._options.item_fields is not None
+        body = joined_fields(item, self._options.item_fields)
+        url, identity = identity_in(item)
+        scope_key = spider.name if self._options.scope == "spider" else None
+        if self._options.scope == "site":
+            scope_key = site_in(item, url)
+        return Job(
+            url=url,
+            body=body,
+            form="fields",
+            identity=identity,
+            scope_key=scope_key,
+            remember=self._options.remember,
+        )
 
     def _mark(self, item: Any, verdict: Verdict | None) -> None:
         try:
@@ -149,7 +139,7 @@ class DedupItemPipeline:
                 add_verdict(item, verdict)
         # What raises here, be it the code of an item's class, costs no item.
         except Exception as error:
-            self._tally.error("mark")
+            self._stats.error("mark")
             if type(item) not in self._unmarkable:
                 self._unmarkable.add(type(item))
                 message = str(error) if isinstance(error, ConfigurationError) else f"cannot mark an item: {error!r}"
@@ -157,19 +147,15 @@ class DedupItemPipeline:
                 logger.error("crawldedup: %s", printable(message, LONGEST_MESSAGE), extra=extra)
 
 
-class ItemTally(Tally):
-    """Counts items as `Tally` counts pages, under ``crawldedup/item/``."""
-
-    _noun = "item"
-
-    def _add(self, name: str) -> None:
-        self._counts[name] += 1
-        self._stats.inc_value(f"crawldedup/item/{name}")
-
-
-def items_index_of(settings: DedupSettings) -> DedupSettings:
-    """The settings of the index of items: a namespace of its own, for items and pages must never meet.
+def items_index_of(options: CrawlOptions) -> CrawlOptions:
+    """Return the options of the index of items: a namespace of its own, so that items and pages never meet.
 
     Items come as text, so that the extractor of the pages is no part of their profile: changing it keeps the index.
+    Raises ConfigurationError if no fields are named.
     """
-    return replace(settings, namespace=f"{settings.namespace}.items", extractor="text", workers=0)
+    if options.item_fields is None:
+        name = f"{PREFIX}ITEM_FIELDS"
+        raise ConfigurationError(
+            f'{name} is not set; name the fields whose text is compared, as in {name} = ["title", "body"].'
+        )
+    return replace(options, namespace=f"{options.namespace}.items", extractor="text")

@@ -22,24 +22,25 @@ _KINDS = {
 _SHOWN_ORIGINALS = 5
 
 
-class Tally:
-    """Counts into Scrapy's stats, and keeps its own counts for the summary.
+class CrawlStats:
+    """Counts pages, or items, into Scrapy's stats, and keeps its own counts for the summary.
 
     ``checked`` is the sum of ``new``, ``duplicate/near``, ``duplicate/exact``, ``revisit`` and ``thin``, and
     ``checked``, all ``skipped/<reason>`` and all ``error/<kind>`` together are the responses that came by.
     ``changed`` and ``unchanged`` are revisits, the latter only those that are unwanted for it.
     """
 
-    _noun = "page"
-
-    def __init__(self, stats: StatsCollector) -> None:
+    def __init__(self, stats: StatsCollector | None, noun: str = "page") -> None:
+        assert stats is not None  # crawlers have theirs before any component is built
         self._stats = stats
+        self._noun = noun
+        self._prefix = PREFIX if noun == "page" else f"{PREFIX}{noun}/"
         self._counts: Counter[str] = Counter()
         self._dropped_duplicates = 0
         self._most_copied: dict[str, int] = {}
 
     def checked(self, verdict: Verdict, *, dropped: bool, unchanged: bool = False) -> None:
-        """Count a judged page; `unchanged` if it is unwanted since earlier crawls have seen the same of it."""
+        """Count a checked page; `unchanged` if it is unwanted since earlier crawls have seen the same of it."""
         self._add("checked")
         self._add(_KINDS[verdict.kind])
         if verdict.changed:
@@ -56,11 +57,11 @@ class Tally:
                 del self._most_copied[min(self._most_copied, key=self._most_copied.__getitem__)]
 
     def skipped(self, reason: str) -> None:
-        """Count a page that was not judged because it is none, or could not be read."""
+        """Count a page that was not checked because it is none, or could not be read."""
         self._add(f"skipped/{reason}")
 
     def error(self, kind: str) -> None:
-        """Count a page that passed unjudged because something failed."""
+        """Count a page that passed unchecked because something failed."""
         self._add(f"error/{kind}")
 
     def summary(self) -> str:
@@ -91,4 +92,4 @@ class Tally:
 
     def _add(self, name: str) -> None:
         self._counts[name] += 1
-        self._stats.inc_value(PREFIX + name)
+        self._stats.inc_value(self._prefix + name)

@@ -11,14 +11,14 @@ from w3lib.url import is_url
 from crawldedup.commands import indexes, pages
 from crawldedup.commands.explain import explain
 from crawldedup.commands.output import run_command
+from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.commands.fetching import fetch
 from crawldedup.scrapy_plugin.items.text import named_identity, site_of_name
-from crawldedup.scrapy_plugin.middleware import deduplicator_for
 from crawldedup.scrapy_plugin.pipeline import items_index_of
-from crawldedup.scrapy_plugin.policy import PagePolicy, UrlPatterns, canonical_of, page_of, reason_to_skip
-from crawldedup.scrapy_plugin.settings import DedupSettings
+from crawldedup.scrapy_plugin.policy import PagePolicy, job_of, reason_to_skip
+from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.sources import Source, readable_sources, under_url
 from crawldedup.stores.registry import is_persistent
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from crawldedup.commands.output import Output
-    from crawldedup.deduplicator import Deduplicator
     from crawldedup.scrapy_plugin.commands.fetching import Fetched
 
 
@@ -42,16 +41,16 @@ def run_action(
     def run(output: Output) -> None:
         if given.spider:
             _take_settings_of(given.spider, settings, process)
-        dedup_settings = DedupSettings.from_settings(settings)
+        options = CrawlOptions.from_settings(settings)
         if given.items:
-            dedup_settings = items_index_of(dedup_settings)
-        _require_lasting(dedup_settings, given.spider)
+            options = items_index_of(options)
+        _require_lasting(options, given.spider)
 
         def fetch_pages(urls: list[str]) -> list[Fetched]:
             return fetch(urls, name=given.spider or "dedup", settings=settings, process=process)
 
-        with closing(deduplicator_for(dedup_settings)) as dedup:
-            _ACTIONS[action](_Job(dedup, dedup_settings, names, given, output, fetch_pages))
+        with closing(Deduplicator.from_options(options)) as dedup:
+            _ACTIONS[action](_Job(dedup, options, names, given, output, fetch_pages))
 
     return run_command(run, as_json=given.json)
 
@@ -59,7 +58,7 @@ def run_action(
 @dataclass(frozen=True, slots=True)
 class _Job:
     dedup: Deduplicator
-    settings: DedupSettings
+    settings: CrawlOptions
     names: list[str]
     given: argparse.Namespace
     output: Output
@@ -117,7 +116,7 @@ def _take_settings_of(spider: str, settings: Settings, process: CrawlerProcessBa
         raise ConfigurationError(f"there is no spider {spider!r}; the project's spiders: {known}") from None
 
 
-def _require_lasting(settings: DedupSettings, spider: str | None) -> None:
+def _require_lasting(settings: CrawlOptions, spider: str | None) -> None:
     if not is_persistent(settings.store):
         raise ConfigurationError(
             "the project keeps its index in memory, where it ends with the crawl. Name a lasting one by "
@@ -129,24 +128,15 @@ def _require_lasting(settings: DedupSettings, spider: str | None) -> None:
         )
 
 
-def _source_of(page: Fetched, settings: DedupSettings) -> Source:
+def _source_of(page: Fetched, settings: CrawlOptions) -> Source:
     if page.answered is None:
         raise PageError("unreachable", f"{page.url} cannot be fetched: {page.error}")
     request, response = page.answered
-    urls = UrlPatterns(settings.allow, settings.deny)
-    if skipped := reason_to_skip(request, response, judge_by_default=True, urls=urls):
+    if skipped := reason_to_skip(request, response, settings.deny):
         message = f"crawls do not check such a response (status {response.status})"
         raise _NotCheckedError(response.url, skipped, message)
-    read = page_of(response)
-    text = None if read.is_html else read.body.decode(read.encoding or "utf-8", "replace")
-    policy = PagePolicy(settings.action, settings.scope, settings.keep_per_cluster, canonical=settings.canonical)
-    return Source(
-        response.url,
-        html=read.body if read.is_html else None,
-        text=text,
-        encoding=read.encoding,
-        canonical=canonical_of(policy, response),
-    )
+    job = job_of(request, response, PagePolicy.of_crawl(settings))
+    return Source(job.url, html=job.html(), text=job.text(), encoding=job.encoding, canonical=job.canonical())
 
 
 _ACTIONS: Final[dict[str, Callable[[_Job], None]]] = {

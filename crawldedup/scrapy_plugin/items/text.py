@@ -6,72 +6,44 @@ import json
 import re
 import uuid
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from itemadapter import ItemAdapter
 from w3lib.url import canonicalize_url
 
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.scope import site_of
-from crawldedup.scrapy_plugin.reading.base import Page
-from crawldedup.scrapy_plugin.settings import PREFIX, item_action, item_identity
+from crawldedup.scrapy_plugin.reading.fields import FIELD_SEPARATOR
+from crawldedup.scrapy_plugin.settings import PREFIX
 from crawldedup.text.limits import DEFAULT_LIMITS
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
-FIELD_SEPARATOR: Final = "\x1e"
-"""Stands between the fields of an item that holds markup. ASCII made it for this; in the fields it is taken out."""
 
 _ANY_CLASS: Final = ""
 _DEEPEST_LIST: Final = 10
-# What prose about HTML seldom holds and fragments of pages hardly ever lack: an end tag, or an element that has none.
-_MARKUP: Final = re.compile(r"</[a-z][a-z0-9]*\s*>|<(?:br|p|hr|img)\b[^<>]*>", re.IGNORECASE)
 _WEB_URL: Final = re.compile(r"https?://", re.IGNORECASE)
 _URL_FIELD: Final = "url"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemSettings:
-    """The settings of the item pipeline.
-
-    `fields` maps names of classes, short or dotted, to the fields whose text is compared; "" stands for every class.
-    `identity` is the field that makes an item itself.
-    """
-
-    fields: Mapping[str, tuple[str, ...]]
-    identity: str = "url"
-    action: str = "drop"
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> ItemSettings:
-        """Read Scrapy's settings. Raises `ConfigurationError`, which names the setting and what it allows."""
-        name = f"{PREFIX}ITEM_FIELDS"
-        given = settings.get(name)
-        if given is None:
-            raise ConfigurationError(
-                f'{name} is not set; name the fields whose text is compared, as in {name} = ["title", "body"].'
-            )
-        return cls(fields=_fields(name, given), identity=item_identity(settings), action=item_action(settings))
-
-    def fields_of(self, item: object) -> tuple[str, ...] | None:
-        """The fields that are compared of such an item; None if its class is not among those named."""
-        for cls in type(item).__mro__:
-            for name in (_dotted(cls), cls.__name__):
-                if name in self.fields:
-                    return self.fields[name]
-        return self.fields.get(_ANY_CLASS)
+class ItemFields(dict[str, tuple[str, ...]]):
+    """The fields that are compared, by names of item classes, short or dotted; "" stands for every class."""
 
 
-def page_in(item: Any, settings: ItemSettings) -> Page:
-    """The text of an item's fields, for `ItemReader`; as HTML, field by field, if one of them is.
+def fields_of(item: object, fields: ItemFields) -> tuple[str, ...] | None:
+    """Return the fields that are compared of such an item; None if its class is not among those named."""
+    for cls in type(item).__mro__:
+        for name in (_dotted(cls), cls.__name__):
+            if name in fields:
+                return fields[name]
+    return fields.get(_ANY_CLASS)
+
+
+def joined_fields(item: Any, fields: ItemFields) -> bytes:
+    """Return the texts of an item's fields, for `fingerprint_fields`.
 
     All fields must be there: an item whose article could not be found by the spider would otherwise be compared by its
     title alone. Raises PageError: `class`, `no_field`, `field_type` or `too_large`.
     """
-    names = settings.fields_of(item)
+    names = fields_of(item, fields)
     if names is None:
         raise PageError("class", f"{PREFIX}ITEM_FIELDS names no fields for {_dotted(type(item))}")
     texts = []
@@ -80,13 +52,10 @@ def page_in(item: Any, settings: ItemSettings) -> Page:
         if not text.strip():
             raise PageError("no_field", f"the field {name!r} is missing or empty")
         texts.append(text)
-    is_html = any(map(is_marked_up, texts))
-    if is_html:
-        texts = [text.replace(FIELD_SEPARATOR, " ") for text in texts]
-    body = (FIELD_SEPARATOR if is_html else "\n").join(texts).encode("utf-8", "replace")
+    body = FIELD_SEPARATOR.join(text.replace(FIELD_SEPARATOR, " ") for text in texts).encode("utf-8", "replace")
     if len(body) > DEFAULT_LIMITS.max_bytes:
         raise PageError("too_large", f"the text has {len(body):,} bytes")
-    return Page(body, "utf-8", is_html)
+    return body
 
 
 def value_in(item: Any, field: str, default: object = None) -> Any:
@@ -97,17 +66,12 @@ def value_in(item: Any, field: str, default: object = None) -> Any:
         return default
 
 
-def is_marked_up(text: str) -> bool:
-    """Whether a text is a piece of HTML."""
-    return _MARKUP.search(text) is not None
-
-
-def identity_in(item: Any, settings: ItemSettings) -> tuple[str, str]:
-    """The URL (or other name) of an item, empty if it has none, and what makes it the same item when it comes again.
+def identity_in(item: Any) -> tuple[str, str]:
+    """Return the URL (or other name) of an item, empty if it has none, and its identity.
 
     The fragment counts, for the posts of a thread differ in nothing else. An item without a name is never the same.
     """
-    name = _name_in(item, settings.identity)
+    name = _name_in(item, _URL_FIELD)
     return (name, named_identity(name)) if name else ("", f"item {uuid.uuid4().hex}")
 
 
@@ -168,7 +132,10 @@ def _text_of(name: str, value: Any, depth: int = 0) -> str:
     raise PageError("field_type", f"the field {name!r} holds a {type(value).__name__}, which is no text")
 
 
-def _fields(name: str, given: Any) -> dict[str, tuple[str, ...]]:
+def check_item_fields(name: str, given: Any) -> ItemFields:
+    """Return the fields that a setting names. Raises ConfigurationError."""
+    if isinstance(given, ItemFields):
+        return given
     if isinstance(given, str) and given.lstrip().startswith(("{", "[")):
         # Scrapy's command line knows texts only, and Scrapy's own settings read dicts and lists from JSON there.
         try:
@@ -176,10 +143,10 @@ def _fields(name: str, given: Any) -> dict[str, tuple[str, ...]]:
         except ValueError:
             raise _refused(name, given) from None
     if not isinstance(given, Mapping):
-        return {_ANY_CLASS: _names(name, given)}
+        return ItemFields({_ANY_CLASS: _names(name, given)})
     if not given:
         raise _refused(name, given)
-    return {_class_name(name, cls): _names(name, names) for cls, names in given.items()}
+    return ItemFields({_class_name(name, cls): _names(name, names) for cls, names in given.items()})
 
 
 def _names(setting: str, given: Any) -> tuple[str, ...]:

@@ -1,108 +1,81 @@
-"""Pickles over a socket, to and from a worker process, without ever making the event loop wait."""
+"""The crawl's end of a worker's socket: an asyncio protocol that takes answers apart."""
 
 from __future__ import annotations
 
-import contextlib
-import pickle
-import socket
-from collections import deque
-from typing import TYPE_CHECKING, Any, Final
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
 
-from crawldedup.scrapy_plugin.reading.worker import HEAD
-from crawldedup.scrapy_plugin.runtime.bridge import watch
+from crawldedup.scrapy_plugin.reading.messages import ANSWER
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
 
-_READ_BYTES: Final = 1 << 18
+# Pages are bounded by Scrapy's CONCURRENT_REQUESTS, so writing never has to pause.
+_WRITE_BUFFER_BYTES = 1 << 40
 
 
-class Channel:
-    """Messages leave as pickles one behind the other; those that come have their length in front, as `worker` sends.
+class Channel(asyncio.Protocol):
+    """Sends requests, passes answers to `on_answer`, and calls `on_end` once when the other end has gone."""
 
-    `on_message` is called for each that has come, and `on_end` once, when the other side has gone or sends what is
-    none. What was sent then may or may not have arrived.
-    """
-
-    def __init__(self, connected: socket.socket, on_message: Callable[[Any], None], on_end: Callable[[], None]) -> None:
-        connected.setblocking(False)
-        self._socket = connected
-        self._on_message = on_message
+    def __init__(self, on_answer: Callable[[Any], None], on_end: Callable[[], None]) -> None:
+        self._on_answer = on_answer
         self._on_end = on_end
+        self._transport: asyncio.Transport | None = None
+        self._unsent: list[bytes] = []
         self._received = bytearray()
-        self._unsent: deque[memoryview] = deque()
-        self._is_open = True
-        self._watch = watch(connected, self._read, self._room)
+        self._is_closed = False
 
-    def send(self, message: object) -> None:
-        """Send, now or as soon as there is room. What cannot be sent any more is left to `on_end`."""
-        self._unsent.append(memoryview(pickle.dumps(message, pickle.HIGHEST_PROTOCOL)))
-        if len(self._unsent) == 1 and not self._write():
-            self._watch.want_room(True)
+    def connect(self, own_end: socket.socket) -> None:
+        """Begin to use a connected socket, in the next turn of the running event loop."""
+        loop = asyncio.get_running_loop()
+        self._connecting = loop.create_task(loop.create_connection(lambda: self, sock=own_end))
+
+    def send(self, message: bytes) -> None:
+        """Send a request, now or as soon as there is room. `on_end` tells of what cannot be sent."""
+        if self._transport is None:
+            self._unsent.append(message)
+        else:
+            self._transport.write(message)
 
     def close(self) -> None:
-        """Close at once; `on_end` is not called for it."""
-        if self._is_open:
-            self._is_open = False
-            self._watch.stop()
-            self._socket.close()
+        """Close when all is sent. `on_end` is not called for it."""
+        self._is_closed = True
+        if self._transport is not None:
+            self._transport.close()
 
-    def finish(self) -> None:
-        """Tell the other side that nothing more will come. Only when all was answered: what is unsent is lost."""
-        if self._is_open:
-            with contextlib.suppress(OSError):  # it has gone already
-                self._socket.shutdown(socket.SHUT_WR)
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See `asyncio.Protocol`."""
+        assert isinstance(transport, asyncio.Transport)
+        transport.set_write_buffer_limits(high=_WRITE_BUFFER_BYTES)
+        self._transport = transport
+        transport.writelines(self._unsent)
+        self._unsent.clear()
+        if self._is_closed:
+            transport.close()
 
-    def _write(self) -> bool:
-        """Send what there is room for; True if that was all."""
-        while self._unsent and self._is_open:
-            try:
-                sent = self._socket.send(self._unsent[0])
-            except BlockingIOError:
-                return False
-            except OSError:
-                # The reading side will notice, too, when it has read what was answered before.
-                self._unsent.clear()
-                break
-            self._unsent[0] = self._unsent[0][sent:]
-            if not self._unsent[0]:
-                self._unsent.popleft()
-        return True
-
-    def _room(self) -> None:
-        if self._write() and self._is_open:
-            self._watch.want_room(False)
-
-    def _read(self) -> None:
-        if not self._is_open:
-            return
-        try:
-            data = self._socket.recv(_READ_BYTES)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
         self._received += data
-        understood = self._take_messages()
-        if not (data and understood) and self._is_open:
+        while not self._is_closed and len(self._received) >= ANSWER.size:
+            end = ANSWER.size + ANSWER.unpack_from(self._received)[0]
+            if len(self._received) < end:
+                return
+            body = bytes(self._received[ANSWER.size : end])
+            del self._received[:end]
+            try:
+                answer = json.loads(body)
+            except ValueError:
+                self._end()
+            else:
+                self._on_answer(answer)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        self._end()
+
+    def _end(self) -> None:
+        if not self._is_closed:
             self.close()
             self._on_end()
-
-    def _take_messages(self) -> bool:
-        """Pass on what has come whole; False for what is no message."""
-        received = self._received
-        while self._is_open and len(received) >= HEAD.size:
-            (size,) = HEAD.unpack_from(received)
-            end = HEAD.size + size
-            if len(received) < end:
-                break
-            data = bytes(received[HEAD.size : end])
-            # Before it is passed on: whatever that raises, no message comes twice.
-            del received[:end]
-            try:
-                message = pickle.loads(data)
-            # A library that writes to where answers are written may write anything.
-            except Exception:
-                return False
-            self._on_message(message)
-        return True

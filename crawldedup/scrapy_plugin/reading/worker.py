@@ -1,118 +1,270 @@
-"""The program of a worker process: reads pages from a socket, answers with fingerprints.
+"""The program of a worker process: reads pages, asks the store, and answers with verdicts.
 
-Started by `process_readers`. Messages are pickles in both directions, answers with their length in front: first the
-`PageReader` and the seconds for a page, which are answered with ``("ready", None)``, then one page after the other.
-Nothing here may import Scrapy or Twisted: they would double the memory of a worker and the time it takes to start.
+Requests come over a socket and are answered in their order. The first sets the process up. Pages that wait behind
+one another are asked about in one round trip to the store. Nothing here may import Scrapy or Twisted, which would
+double a worker's memory and the time it takes to start.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import json
 import logging
 import os
-import pickle
 import select
+import shutil
 import signal
-import struct
+import socket
 import sys
 import threading
-import traceback
-from functools import partial
-from typing import IO, TYPE_CHECKING, Any, Final
+import time
+from collections import OrderedDict
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from crawldedup.errors import ConfigurationError, PageError
+import mmh3
+
+from crawldedup.deduplicator import Deduplicator
+from crawldedup.errors import CrawlDedupError, StoreUnavailableError
+from crawldedup.index import HEARTBEAT_SECONDS
+from crawldedup.options import Options
+from crawldedup.page_input import PageInput
+from crawldedup.scrapy_plugin.reading.breaker import Breaker
+from crawldedup.scrapy_plugin.reading.fields import fingerprint_fields
+from crawldedup.scrapy_plugin.reading.inbox import Inbox, Progress, Request
+from crawldedup.scrapy_plugin.reading.messages import Job, answer, plain_error
+from crawldedup.stores.base import CrawlSession
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.scrapy_plugin.reading.base import Page, TextReader
+    from crawldedup.verdict import Verdict
 
-# Seconds a page may take beyond the limit that the parent enforces. If the parent was killed, nobody else
-# ends a page whose C code never returns to Python.
-_GRACE_SECONDS = 10
-
-HEAD: Final = struct.Struct("!I")
-"""In front of an answer: how many bytes it has."""
-
-_WARM_UP = b"<html><body><p>The first page pays for the imports of the extractor.</p></body></html>"
+_BATCH_PAGES: Final = 16
+# A batch that took so long to read is not held back any longer.
+_BATCH_SECONDS: Final = 0.01
+_CACHED_PAGES: Final = 250
+_WARM_UP: Final = b"<html><body><p>The first page pays for the imports of the extractor.</p></body></html>"
 
 
-def main(requests: IO[bytes]) -> None:
-    """Serve pages until `requests` ends, which it also does when the parent dies.
+class Read(NamedTuple):
+    """A job and what came of reading its page."""
 
-    It is a file of its own and no standard input: programs that an extractor starts must not have it.
-    """
+    job: Job
+    fingerprint: Fingerprint | BaseException
+
+    def is_plain(self) -> bool:
+        """Return True if the page can be asked about together with others."""
+        return not isinstance(self.fingerprint, BaseException) and self.job.remember and self.job.links is None
+
+
+class Worker:
+    """Answers requests with one Deduplicator. `tell` sends one answer."""
+
+    def __init__(self, setup: dict[str, Any], tell: Callable[[object], None]) -> None:
+        self._tell = tell
+        self._session = CrawlSession(*setup["session"])
+        self._stays = bool(setup["stays"])
+        self._options = Options.from_values(setup["options"])
+        self._dedup = Deduplicator.from_options(self._options)
+        self._breaker = Breaker()
+        self._lately_read: OrderedDict[tuple[object, ...], Fingerprint] = OrderedDict()
+        with contextlib.suppress(Exception):
+            self._dedup.fingerprint(html=_WARM_UP)
+
+    def serve(self, inbox: Inbox, progress: Progress) -> None:
+        """Answer requests until there are no more. Raises EOFError."""
+        while True:
+            progress.rest()
+            request = inbox.take(HEARTBEAT_SECONDS)
+            if request is None:
+                self._keep_alive()
+            pages: list[Read] = []
+            hold_until = time.monotonic() + _BATCH_SECONDS
+            while request is not None:
+                progress.begin()
+                if request.header["do"] == "check":
+                    pages.append(self._read(request))
+                else:
+                    self._check(pages)
+                    pages = []
+                    self._tell(self._do(request.header))
+                is_due = len(pages) >= _BATCH_PAGES or time.monotonic() >= hold_until
+                request = None if is_due else inbox.take(0)
+            self._check(pages)
+
+    def _read(self, request: Request) -> Read:
+        job = Job(body=request.body, **{name: value for name, value in request.header.items() if name != "do"})
+        key = (mmh3.hash_bytes(job.body), len(job.body), job.encoding, job.form)
+        if (known := self._lately_read.get(key)) is not None:
+            self._lately_read.move_to_end(key)
+            return Read(job, known)
+        try:
+            read = self._fingerprint(job)
+        # Whatever a library raises, even to end the program, or in Rust to panic, is one page's trouble.
+        except BaseException as error:
+            return Read(job, error)
+        self._lately_read[key] = read
+        if len(self._lately_read) > _CACHED_PAGES:
+            self._lately_read.popitem(last=False)
+        return Read(job, read)
+
+    def _fingerprint(self, job: Job) -> Fingerprint:
+        if job.form == "fields":
+            return fingerprint_fields(self._dedup, job.body.decode())
+        return self._dedup.fingerprint(html=job.html(), text=job.text(), encoding=job.encoding)
+
+    def _check(self, pages: list[Read]) -> None:
+        """Ask the store about pages, and answer for each."""
+        for is_plain, group in groupby(pages, key=Read.is_plain):
+            if is_plain:
+                self._check_many(list(group))
+            else:
+                for page in group:
+                    self._tell(self._answer_to(page))
+
+    def _check_many(self, pages: list[Read]) -> None:
+        inputs = [
+            PageInput(
+                job.url,
+                fingerprint=read,  # type: ignore[arg-type]
+                identity=job.identity,
+                scope_key=job.scope_key,
+                similarity=job.similarity,
+            )
+            for job, read in pages
+        ]
+        answered = 0
+        try:
+            with self._store():
+                self._join()
+                for verdict in self._dedup.check_many(inputs, batch=len(inputs)):
+                    self._tell(_plain(verdict))
+                    answered += 1
+        except Exception as error:
+            # The store may have remembered pages of the rest, so they are not asked about again: they pass.
+            for _ in pages[answered:]:
+                self._tell(plain_error(error))
+
+    def _answer_to(self, page: Read) -> object:
+        job, read = page
+        try:
+            if isinstance(read, BaseException):
+                raise read
+            with self._store():
+                if job.remember:
+                    self._join()
+                return _plain(
+                    self._dedup.check_fingerprint(
+                        job.url,
+                        read,
+                        identity=job.identity,
+                        scope_key=job.scope_key,
+                        similarity=job.similarity,
+                        canonical=job.canonical(),
+                        remember=job.remember,
+                    )
+                )
+        except BaseException as error:
+            return plain_error(error)
+
+    def _do(self, header: dict[str, Any]) -> object:
+        """Do what is no check: open, look, forget or close."""
+        try:
+            if header["do"] == "close":
+                self._dedup.close(leave=header["leave"])
+                return {}
+            with self._store():
+                if header["do"] == "open":
+                    self._join()
+                elif header["do"] == "look":
+                    self._dedup.info()
+                else:
+                    self._join()
+                    self._dedup.forget(
+                        header["url"], identity=header.get("identity"), scope_key=header.get("scope_key")
+                    )
+            return {}
+        except Exception as error:
+            return plain_error(error)
+
+    def _join(self) -> None:
+        """Join the crawl, and tell its session, so that all workers of a crawl count as one crawler."""
+        if self._dedup.session is None:
+            self._dedup.open(self._session)
+            session = self._dedup.session
+            assert session is not None
+            self._session = session
+            self._tell({"session": [session.number, session.first, session.process]})
+
+    def _keep_alive(self) -> None:
+        """Renew the crawl's lease while there is nothing to do."""
+        if self._dedup.session is not None:
+            with contextlib.suppress(CrawlDedupError), self._store():
+                self._dedup.heartbeat()
+
+    @contextlib.contextmanager
+    def _store(self) -> Iterator[None]:
+        """Leave a store alone for a while that just failed, so that pages do not each wait for its time limit."""
+        if not self._breaker.allows():
+            raise StoreUnavailableError("The store failed a moment ago and is left alone for a few seconds.")
+        try:
+            yield
+        except StoreUnavailableError:
+            self._breaker.failed()
+            raise
+        else:
+            self._breaker.succeeded()
+        finally:
+            if not self._stays and self._dedup.session is not None:
+                # A shell that is open all day would make one crawl of those that come and go meanwhile.
+                self._dedup.close()
+                self._dedup = Deduplicator.from_options(self._options)
+
+
+def main(progress: int) -> None:
+    """Serve standard input, a socket, until it ends, as it does when the parent dies. `progress` is a descriptor."""
+    connected = socket.socket(fileno=os.dup(0))
+    # Programs that an extractor starts, and libraries that print, must not have the socket.
+    os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+    os.dup2(2 if sys.stderr else 0, 1)
     # The parent decides when a crawl ends; Ctrl-C in a terminal is not meant for the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # A library that complains about a page, on whichever stream, must neither break the protocol nor fill the
-    # crawl's log.
+    # A library that complains about a page must not fill the crawl's log.
     logging.getLogger().addHandler(logging.NullHandler())
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno() if sys.stderr else os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    threading.Thread(target=_end_with_parent, args=(requests.fileno(),), daemon=True).start()
-    # No thread receives pages while another is read: it would have to wait for the interpreter, and make it wait.
+
+    def tell(value: object) -> None:
+        connected.sendall(answer(value))
+
+    inbox = Inbox(connected)
     with contextlib.suppress(EOFError, OSError):
-        _serve(requests, answers)
+        setup = json.loads(inbox.take(None).body)  # type: ignore[union-attr]
+        sys.path[:] = setup["sys_path"]
+        threading.Thread(target=_end_with_parent, args=(connected, setup), daemon=True).start()
+        try:
+            worker = Worker(setup, tell)
+        except Exception as error:
+            tell({"unusable": plain_error(error)})
+        else:
+            # What is there now is no garbage, and is not searched again.
+            gc.freeze()
+            tell({"ready": True})
+            worker.serve(inbox, Progress(progress, setup["page_seconds"]))
     os._exit(0)
 
 
-def _end_with_parent(requests: int) -> None:
-    """End when the parent is gone or has no more pages, at once, even while a page is being read that never ends."""
+def _end_with_parent(connected: socket.socket, setup: dict[str, Any]) -> None:
+    """End at once when the parent is gone, even while a page is being read that never ends."""
     # Asks for no event but the end, so that pages do not wake it.
     watch = select.poll()
-    watch.register(requests, getattr(select, "POLLRDHUP", 0))
+    watch.register(connected, getattr(select, "POLLRDHUP", 0))
     watch.poll()
+    if setup["private"] is not None and os.getppid() != setup["parent"]:
+        shutil.rmtree(setup["private"], ignore_errors=True)
     os._exit(0)
 
 
-def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    reader, limit_seconds = pickle.load(requests)
-    with contextlib.suppress(Exception):
-        reader.read(_WARM_UP)
-    # What is there now is no garbage, and is not gone through again.
-    gc.freeze()
-    _send(answers, ("ready", None))
-    while True:
-        page = pickle.load(requests)
-        _set_alarm(int(limit_seconds) + _GRACE_SECONDS)
-        answer = answer_of(partial(read_page, reader, page))
-        _set_alarm(0)
-        _send(answers, answer)
-
-
-def read_page(reader: TextReader, page: Page) -> Fingerprint:
-    """Read a page. Raises what the reader raises."""
-    if page.is_html:
-        return reader.read(page.body, page.encoding)
-    return reader.read_text(page.body.decode(page.encoding or "utf-8", errors="replace"))
-
-
-def answer_of(read: Callable[[], Fingerprint]) -> tuple[str, Any]:
-    """What came of reading a page, and its value.
-
-    Errors are plain values too, for the class of a foreign exception may not exist in the parent.
-    """
-    try:
-        return "fingerprint", read()
-    except PageError as error:
-        return "page", (error.reason, str(error))
-    except ConfigurationError as error:
-        return "configuration", str(error)
-    # All of them: what a library raises to end the program, or in Rust to panic, is one page's trouble here, too.
-    except BaseException as error:
-        return "internal", (type(error).__name__, traceback.format_exc())
-
-
-def _send(answers: IO[bytes], answer: tuple[str, Any]) -> None:
-    # Not 5: arrays would come out as views, ten more objects a page for the garbage collector to go through.
-    message = pickle.dumps(answer, protocol=4)
-    answers.write(HEAD.pack(len(message)) + message)
-    answers.flush()
-
-
-def _set_alarm(seconds: int) -> None:
-    # Its default action ends the process, even inside C code that never returns to Python.
-    if hasattr(signal, "alarm"):
-        signal.alarm(seconds)
+def _plain(verdict: Verdict) -> dict[str, Any]:
+    return {"verdict": verdict.as_dict()}

@@ -1,1 +1,1 @@
-"""What a crawl keeps running beside its event loop."""
+"""What a crawl needs beside its verdicts: failures, refused settings, interactive commands, open browser tabs."""

@@ -12,13 +12,13 @@ from crawldedup.scrapy_plugin.settings import PREFIX
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from crawldedup.scrapy_plugin.settings import DedupSettings
+    from crawldedup.scrapy_plugin.settings import CrawlOptions
 
 _COMMANDS = "scrapy.commands."
 
 
-def is_inspection(crawler: Crawler) -> bool:
-    """True in `scrapy shell`, `fetch`, `view`, `parse`, `check` and `bench`, once the crawler's engine is being built.
+def is_interactive(crawler: Crawler) -> bool:
+    """Return True in `scrapy shell`, `fetch`, `view`, `parse`, `check` and `bench`, once the engine is being built.
 
     Scrapy tells nobody which command runs, and takes its name out of ``sys.argv``. But the shell builds the
     engine before there is a spider, and the other commands put a `start` of their own into the spider's class.
@@ -28,9 +28,9 @@ def is_inspection(crawler: Crawler) -> bool:
     return str(getattr(crawler.spider.start, "__module__", "")).startswith(_COMMANDS)
 
 
-def settings_for_inspection(settings: DedupSettings, crawler: Crawler) -> DedupSettings:
-    """The settings of a crawl, for such a command: nothing is remembered, unless the command line itself says so."""
+def options_for_inspection(options: CrawlOptions, crawler: Crawler) -> CrawlOptions:
+    """Return the options for such a command: nothing is remembered, unless the command line itself says so."""
     priority = crawler.settings.getpriority(f"{PREFIX}REMEMBER")
-    if settings.remember and priority is not None and priority >= SETTINGS_PRIORITIES["cmdline"]:
-        return settings
-    return replace(settings, remember=False)
+    if options.remember and priority is not None and priority >= SETTINGS_PRIORITIES["cmdline"]:
+        return options
+    return replace(options, remember=False)

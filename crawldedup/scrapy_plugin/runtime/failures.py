@@ -1,51 +1,45 @@
-"""What happens when a page or an item cannot be judged: it passes, it is counted, and the log says so once."""
+"""What happens when a page or an item cannot be checked: it passes, it is counted, and the log says so once."""
 
 from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.utils.defer import deferred_from_coro
 
-from crawldedup.errors import ConfigurationError, CrawlDedupError, ForeignStoreError, ProfileMismatchError, StoreError
+from crawldedup.errors import CrawlDedupError, StoreError
 from crawldedup.printable import printable, sentence
-from crawldedup.scrapy_plugin.reading.base import UnexpectedReadError, WorkerError
-from crawldedup.scrapy_plugin.refusal import CLOSE_REASON, LONGEST_MESSAGE, close_unstarted
+from crawldedup.scrapy_plugin.reading.messages import UnexpectedReadError
+from crawldedup.scrapy_plugin.runtime.refusal import CLOSE_REASON, LONGEST_MESSAGE, close_unstarted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy.crawler import Crawler
 
-    from crawldedup.scrapy_plugin.stats import Tally
+    from crawldedup.scrapy_plugin.stats import CrawlStats
 
 logger = logging.getLogger(__name__)
 
-SILENT_SECONDS = 60.0
+SILENT_SECONDS: Final = 60.0
 """After the log said that the store is down, it says so again no sooner."""
 
-
-_FAIL = "CRAWLDEDUP_ON_ERROR is 'fail'."
-
-
-class OverrideError(CrawlDedupError):
-    """A request's ``meta["crawldedup"]`` is not allowed."""
+_FAIL: Final = "CRAWLDEDUP_ON_ERROR is 'fail'."
 
 
 class Failures:
     """Counts failures, explains each kind once, and closes the spider where that was asked for.
 
-    A crawl that runs without its index for a while is worth more than one that stops, so everything here lets
-    the page pass, unless ``CRAWLDEDUP_ON_ERROR`` is "fail". An index or an extractor that can never be used
-    ends the crawl in any case: nothing would be judged. `may_close` False is for pages that a person looks at:
-    whatever happens to them, nothing is closed. `noun` is what is judged, for the log: page or item.
+    A crawl that runs without its index for a while is worth more than one that stops, so that pages pass, unless
+    ``CRAWLDEDUP_ON_ERROR`` is "fail". A fatal error ends the crawl in any case: nothing would be checked.
+    `may_close` is False for commands that show a page to a person. `noun` is what is checked: page or item.
     """
 
     def __init__(
         self,
         crawler: Crawler,
-        tally: Tally,
+        stats: CrawlStats,
         *,
         close_on_error: bool,
         may_close: bool = True,
@@ -53,7 +47,7 @@ class Failures:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._crawler = crawler
-        self._tally = tally
+        self._stats = stats
         self._close_on_error = close_on_error
         self._may_close = may_close
         self._noun = noun
@@ -65,50 +59,40 @@ class Failures:
         self._closing: object | None = None
         self.fatal: str | None = None
 
-    def of_start(self, error: Exception) -> None:
-        """The store could not be opened; `fatal` is set if the crawl must not go on."""
-        if isinstance(error, ForeignStoreError):
+    def at_start(self, error: Exception) -> None:
+        """Take note that the store could not be opened. Sets `fatal` if the crawl must not go on."""
+        if isinstance(error, CrawlDedupError) and error.is_fatal:
             self.fatal = str(error)
             return
         if isinstance(error, StoreError):
             self._store_failed(error)
-        if self._close_on_error or (isinstance(error, CrawlDedupError) and not isinstance(error, StoreError)):
-            self.fatal = f"{sentence(error)} {_FAIL}" if isinstance(error, StoreError) else str(error)
-        elif not isinstance(error, StoreError):
+        else:
             self._explain("internal", f"could not open its store; {self._noun}s pass until it can", error)
+        if self._close_on_error:
+            self.fatal = f"{sentence(error)} {_FAIL}"
 
-    def of_page(self, error: Exception) -> None:
-        """A page, or an item, was not judged."""
-        if isinstance(error, ForeignStoreError):
-            self._tally.error(error.reason)
+    def at_page(self, error: Exception) -> None:
+        """Take note that a page, or an item, was not checked."""
+        self._stats.error(error.counter if isinstance(error, CrawlDedupError) else "internal")
+        if isinstance(error, CrawlDedupError) and error.is_fatal:
             self.close_spider(str(error))
         elif isinstance(error, StoreError):
-            self._tally.error(error.reason)
             self._store_failed(error)
-        elif isinstance(error, OverrideError):
-            self._tally.error("meta")
-            self._explain("meta", f"{sentence(error)} The {self._noun} passes")
-        elif isinstance(error, WorkerError):
-            self._tally.error("worker")
-            self._explain(str(error), f"{sentence(error)} The {self._noun} it was to read passes")
-        elif isinstance(error, ProfileMismatchError | ConfigurationError):
-            self._tally.error("profile" if isinstance(error, ProfileMismatchError) else "configuration")
-            self.close_spider(str(error))
         elif isinstance(error, UnexpectedReadError):
-            self._tally.error("internal")
             self._explain(error.kind, f"reading failed, the {self._noun} passes: {error.kind}", error)
+        elif isinstance(error, CrawlDedupError):
+            self._explain(str(error), f"{sentence(error)} The {self._noun} passes")
         else:
-            self._tally.error("internal")
             self._explain(type(error).__name__, f"unexpected error, the {self._noun} passes", error)
         if self._close_on_error:
             self.close_spider(f"{sentence(error)} {_FAIL}")
 
     def store_answered(self) -> None:
-        """The store works; says so if it did not before."""
+        """Take note that the store works. Logs it if it did not before."""
         if self._store_is_down:
             self._store_is_down = False
             if self._outage_was_said:
-                self._log(logging.WARNING, f"the store answers again, {self._noun}s are judged")
+                self._log(logging.WARNING, f"the store answers again, {self._noun}s are checked")
 
     def close_spider(self, message: str) -> None:
         """Close the spider in the background: waiting for it would wait for the page at hand too."""
@@ -116,6 +100,7 @@ class Failures:
             self._log(logging.ERROR, message)
         elif self._closing is None:
             self._log(logging.ERROR, message)
+            assert self._crawler.engine is not None
             closing = deferred_from_coro(self._crawler.engine.close_spider_async(reason=CLOSE_REASON))
             closing.addErrback(lambda failure: self._log(logging.ERROR, f"cannot close: {failure.value!r}"))
             self._closing = closing
@@ -135,7 +120,7 @@ class Failures:
             self._outage_was_said = not closes and self._clock() >= self._silent_until
             if self._outage_was_said:
                 self._silent_until = self._clock() + SILENT_SECONDS
-                message = f"{sentence(error)} {self._noun.title()}s pass unjudged until the store answers"
+                message = f"{sentence(error)} {self._noun.title()}s pass unchecked until the store answers"
                 self._log(logging.WARNING, message)
 
     def _explain(self, kind: str, message: str, error: Exception | None = None) -> None:

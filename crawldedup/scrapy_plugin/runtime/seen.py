@@ -1,4 +1,4 @@
-"""The pages a crawl has let pass: what is unchanged since *earlier* crawls is told from what is asked for again."""
+"""Pages that this crawl has let pass, to tell retries from pages unchanged since an earlier crawl."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILE_NAME = "crawldedup.visits"
 _KEY_BYTES = 8
 
 
-class Visits:
+class SeenPages:
     """A set of pages, named by their `page_key`. With a file, the runs of one paused and resumed job share it.
 
     Each page takes 8 bytes of the file, which is opened at the first question. Clocks are not asked: those of a

@@ -1,0 +1,34 @@
+"""Errors of a crawl: what errbacks and pipelines receive for a duplicate, and wrong rules of one request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import DropItem, IgnoreRequest
+
+from crawldedup.errors import CrawlDedupError
+
+if TYPE_CHECKING:
+    from crawldedup.verdict import Verdict
+
+
+class DuplicatePageError(IgnoreRequest):
+    """Raised for a page that is dropped, as a duplicate or as an unchanged revisit. `verdict` names the original."""
+
+    def __init__(self, reason: str, verdict: Verdict) -> None:
+        self.verdict = verdict
+        super().__init__(reason)
+
+
+class DuplicateItemError(DropItem):
+    """Raised for an item that is dropped as a duplicate. `verdict` names the original."""
+
+    def __init__(self, reason: str, verdict: Verdict) -> None:
+        self.verdict = verdict
+        super().__init__(reason, log_level="DEBUG")
+
+
+class OverrideError(CrawlDedupError):
+    """Raised for a request whose ``meta["crawldedup"]`` is not allowed. Its page passes."""
+
+    counter = "meta"

@@ -1,0 +1,231 @@
+"""One worker process, as the crawl sees it: started again after it died, and sent what it had not answered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import mmap
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+from crawldedup.errors import CrawlDedupError, PageError
+from crawldedup.scrapy_plugin.reading.breaker import Breaker
+from crawldedup.scrapy_plugin.reading.channel import Channel
+from crawldedup.scrapy_plugin.reading.inbox import PROGRESS
+from crawldedup.scrapy_plugin.reading.messages import WorkerError, error_from, request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Answer = dict[str, Any]
+
+_START_SECONDS: Final = 60.0
+_END_SECONDS: Final = 5.0
+# -P keeps the working directory out of sys.path until the crawl's own is set.
+_BOOT: Final = """
+import sys
+sys.path[:] = {path!r}
+from crawldedup.scrapy_plugin.reading.worker import main
+main({progress})
+"""
+
+
+class Pending:
+    """A request that waits for its answer. `was_resent` tells that an earlier worker may have dealt with it."""
+
+    __slots__ = ("answer", "message", "was_resent")
+
+    def __init__(self, message: bytes) -> None:
+        self.message = message
+        self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.was_resent = False
+
+    def succeed(self, answer: Answer) -> None:
+        """Pass on the answer, unless nobody waits for it any more."""
+        if not self.answer.done():
+            self.answer.set_result(answer)
+
+    def fail(self, error: CrawlDedupError) -> None:
+        """Pass on an error, unless nobody waits for it any more."""
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+
+class WorkerProcess:
+    """A process, and the requests that it was sent and has not answered.
+
+    When it dies, only the request that it was at fails; those behind it are sent to a new process.
+    `setup` returns what a new process is told first. `on_session` takes the session of the crawl that a process joined.
+    """
+
+    def __init__(
+        self,
+        setup: Callable[[], dict[str, Any]],
+        on_session: Callable[[list[Any]], None],
+        *,
+        page_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._setup = setup
+        self._on_session = on_session
+        self._page_seconds = page_seconds
+        self._clock = clock
+        self._waiting: deque[Pending] = deque()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: Channel | None = None
+        self._progress: mmap.mmap | None = None
+        self._answered = 0
+        self._is_ready = False
+        self._busy_since = 0.0
+        # A program that dies while it starts will do so again.
+        self._starting = Breaker(clock=clock)
+
+    def load(self) -> int:
+        """Return how many requests it has not answered."""
+        return len(self._waiting)
+
+    def is_running(self) -> bool:
+        """Return True if there is a process."""
+        return self._process is not None
+
+    def can_run(self) -> bool:
+        """Return True if there is a process, or one may be started."""
+        return self.is_running() or self._starting.allows()
+
+    def send(self, pending: Pending) -> None:
+        """Send a request, to a new process if there is none. It is answered, or fails with WorkerError."""
+        try:
+            channel = self._channel or self._start()
+        except WorkerError as error:
+            pending.fail(error)
+            return
+        if not self._waiting and self._is_ready:
+            self._busy_since = self._clock()
+        self._waiting.append(pending)
+        channel.send(pending.message)
+
+    def start(self) -> None:
+        """Start the process if there is none, without waiting for it. Raises WorkerError."""
+        if self._channel is None:
+            self._start()
+
+    def expire(self) -> None:
+        """End a process that takes too long over a page, or over its start."""
+        seconds = self._clock() - self._busy_since
+        if self._process is None:
+            return
+        if not self._is_ready and seconds >= _START_SECONDS:
+            self._process.kill()
+            self._replace(WorkerError(f"A worker process was not ready after {_START_SECONDS:.0f} s."))
+        elif self._is_ready and self._waiting and seconds >= self._page_seconds:
+            self._process.kill()
+            self._replace(PageError("too_slow", "Reading the page took too long."))
+
+    async def end(self) -> None:
+        """End an idle process, and wait until it has ended."""
+        process, channel = self._process, self._channel
+        self._process = self._channel = None
+        if channel is not None:
+            channel.close()
+        if process is not None:
+            await asyncio.to_thread(_wait, process)
+
+    def kill(self) -> None:
+        """End the process at once; what it was sent fails."""
+        waiting, self._waiting = self._waiting, deque()
+        if self._process is not None:
+            self._process.kill()
+            self._drop()
+        for pending in waiting:
+            pending.fail(WorkerError("The worker process was ended."))
+
+    def _start(self) -> Channel:
+        if not self._starting.allows():
+            raise WorkerError("The last worker process died while it started; for some seconds there is no other.")
+        try:
+            own_end, its_end = socket.socketpair()
+            own_end.setblocking(False)
+            with its_end, tempfile.TemporaryFile() as progress:
+                its_end.setblocking(True)  # whatever socket.setdefaulttimeout says
+                progress.truncate(PROGRESS.size)
+                self._progress = mmap.mmap(progress.fileno(), PROGRESS.size)
+                self._process = subprocess.Popen(
+                    [sys.executable or "", "-P", "-c", _BOOT.format(path=sys.path, progress=progress.fileno())],
+                    stdin=its_end.fileno(),
+                    pass_fds=[progress.fileno()],
+                    process_group=0,  # out of reach of the terminal's Ctrl-C
+                )
+        except OSError as error:
+            self._starting.failed()
+            raise WorkerError(f"Cannot start a worker process: {error}") from error
+        self._busy_since, self._answered, self._is_ready = self._clock(), 0, False
+        self._channel = Channel(self._take, self._died)
+        self._channel.connect(own_end)
+        self._channel.send(request({}, json.dumps(self._setup()).encode()))
+        return self._channel
+
+    def _take(self, answer: Answer) -> None:
+        if "session" in answer:
+            self._on_session(answer["session"])
+            return
+        self._busy_since = self._clock()
+        if "ready" in answer:
+            self._is_ready = True
+            self._starting.succeeded()
+        elif "unusable" in answer:
+            error = error_from(answer["unusable"])
+            waiting, self._waiting = self._waiting, deque()
+            self._starting.failed()
+            self._drop()
+            for pending in waiting:
+                pending.fail(error)
+        elif self._waiting:
+            self._answered += 1
+            self._waiting.popleft().succeed(answer)
+
+    def _died(self) -> None:
+        """Notice that the process has gone, or answers what is no answer."""
+        self._replace(None)
+
+    def _replace(self, error: CrawlDedupError | None) -> None:
+        """Fail the request that the process was at, and send the others to a new one."""
+        assert self._progress is not None
+        (begun,) = PROGRESS.unpack_from(self._progress)
+        at = begun - self._answered - 1 if self._is_ready else 0
+        if not self._is_ready:
+            self._starting.failed()
+        status = self._drop()
+        if error is None:
+            how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
+            error = WorkerError(f"A worker process died ({how}).")
+        waiting, self._waiting = self._waiting, deque()
+        for place, pending in enumerate(waiting):
+            if place != at:
+                pending.was_resent = True
+                self.send(pending)
+        if 0 <= at < len(waiting):
+            # Last: the one who waits for it may ask at once.
+            waiting[at].fail(error)
+
+    def _drop(self) -> int:
+        """Leave no process behind, and return its exit status."""
+        process, channel = self._process, self._channel
+        self._process = self._channel = None
+        assert process is not None
+        assert channel is not None
+        status = _wait(process)
+        channel.close()
+        return status
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    try:
+        return process.wait(timeout=_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
