@@ -36,6 +36,9 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from crawldedup.scrapy_plugin.reading.base import Page
+from crawldedup.scrapy_plugin.reading.process_readers import ProcessReaders
+
 from benchmarks.redis_server import make_table, progress
 from benchmarks.scrapy_crawl import TICK_SECONDS, CrawlError, Outcome, Task, cpu_seconds, run_crawl
 from benchmarks.scrapy_site import Folder, Generated, choose_pages, documentation, serving
@@ -44,8 +47,6 @@ from crawldedup.facts.page_facts import page_facts
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.options import Options
 from crawldedup.page import PageReader
-from crawldedup.scrapy_plugin.reading.base import Page
-from crawldedup.scrapy_plugin.reading.process_readers import ProcessReaders
 from crawldedup.scrapy_plugin.settings import ACTIONS, default_workers
 from crawldedup.text.extract import extract_page, get_extractor
 from tests.servers import RedisServer

@@ -9,8 +9,9 @@ import threading
 import time
 from typing import Any
 
-from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.scrapy_plugin.reading.base import Page
+
+from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.verdict import Kind, Verdict
 
 

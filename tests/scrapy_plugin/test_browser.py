@@ -3,9 +3,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from scrapy import Request
-
 from crawldedup.scrapy_plugin.browser import close_browser_page
+from scrapy import Request
 
 
 class Tab:

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from crawldedup.scrapy_plugin.failures import Failures
 from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 
 from crawldedup.errors import StoreUnavailableError
-from crawldedup.scrapy_plugin.failures import Failures
 from crawldedup.scrapy_plugin.stats import Tally
 from crawldedup.verdict import Kind, Verdict
 

@@ -9,6 +9,11 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from crawldedup.scrapy_plugin.reading.thread_reader import ThreadReader
+from crawldedup.scrapy_plugin.runtime.breaker import Breaker
+from crawldedup.scrapy_plugin.runtime.judge import Judge
+from crawldedup.scrapy_plugin.runtime.store_calls import StoreCalls
+from crawldedup.scrapy_plugin.seen import Visits
 from scrapy import Request, Spider
 from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
@@ -25,12 +30,7 @@ from crawldedup.errors import (
 from crawldedup.evaluation.methods import make_method
 from crawldedup.scrapy_plugin import DuplicatePageError, signals
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware, deduplicator_for
-from crawldedup.scrapy_plugin.reading.thread_reader import ThreadReader
 from crawldedup.scrapy_plugin.runtime import judge as judge_module
-from crawldedup.scrapy_plugin.runtime.breaker import Breaker
-from crawldedup.scrapy_plugin.runtime.judge import Judge
-from crawldedup.scrapy_plugin.runtime.store_calls import StoreCalls
-from crawldedup.scrapy_plugin.seen import Visits
 from crawldedup.scrapy_plugin.settings import DedupSettings
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.fakes import FakeDeduplicator

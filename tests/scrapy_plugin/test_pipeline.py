@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from crawldedup.scrapy_plugin.reading.thread_reader import ThreadReader
+from crawldedup.scrapy_plugin.runtime.breaker import Breaker
+from crawldedup.scrapy_plugin.runtime.judge import Judge
+from crawldedup.scrapy_plugin.runtime.store_calls import StoreCalls
 from scrapy import Spider
 from scrapy.exceptions import DropItem, NotConfigured
 from scrapy.settings import Settings
@@ -16,10 +20,6 @@ from crawldedup import Deduplicator
 from crawldedup.errors import ProfileMismatchError, StoreFullError, StoreUnavailableError
 from crawldedup.scrapy_plugin.items.text import ItemSettings
 from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline, DuplicateItemError
-from crawldedup.scrapy_plugin.reading.thread_reader import ThreadReader
-from crawldedup.scrapy_plugin.runtime.breaker import Breaker
-from crawldedup.scrapy_plugin.runtime.judge import Judge
-from crawldedup.scrapy_plugin.runtime.store_calls import StoreCalls
 from crawldedup.scrapy_plugin.settings import DedupSettings
 from crawldedup.text.extract import TEXT_PROFILE
 from tests.scrapy_plugin.crawling import ALL_MODES, crawl_apart

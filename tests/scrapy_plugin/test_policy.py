@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from crawldedup.scrapy_plugin.reading.base import Page
 from scrapy import Request, Spider
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 from scrapy.http.request import NO_CALLBACK
@@ -20,7 +21,6 @@ from crawldedup.scrapy_plugin.policy import (
     reason_to_skip,
     scope_key_of,
 )
-from crawldedup.scrapy_plugin.reading.base import Page
 from crawldedup.verdict import Kind, Verdict
 
 URL = "https://www.example.co.uk/page?b=2&a=1"

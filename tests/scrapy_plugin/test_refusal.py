@@ -4,11 +4,11 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
+from crawldedup.scrapy_plugin.refusal import refuse
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.scrapy_plugin.refusal import refuse
 from tests.scrapy_plugin.test_middleware import FakeCrawler
 
 if TYPE_CHECKING:

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawldedup.scope import page_key
 from crawldedup.scrapy_plugin.seen import Visits
+
+from crawldedup.scope import page_key
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from crawldedup.scrapy_plugin.items.reader import ItemReader
 
 from crawldedup.errors import PageError
 from crawldedup.options import Options
 from crawldedup.page import PageReader
-from crawldedup.scrapy_plugin.items.reader import ItemReader
 from crawldedup.scrapy_plugin.items.text import ItemSettings, page_in
 from crawldedup.scrapy_plugin.reading.worker import read_page
 from tests.scrapy_plugin.items.test_text import PROSE

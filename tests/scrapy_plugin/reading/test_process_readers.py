@@ -10,10 +10,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.scrapy_plugin.reading.base import Page, UnexpectedReadError, WorkerError
 from crawldedup.scrapy_plugin.reading.process_readers import AHEAD, ProcessReaders
+
+from crawldedup.errors import ConfigurationError, PageError
 from tests.scrapy_plugin.fakes import BrokenReader, Clock, FakeReader, SlowToStart, page
 
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from crawldedup.errors import PageError
-from crawldedup.fingerprinting.fingerprint import thin_fingerprint
 from crawldedup.scrapy_plugin.reading.base import Page
 from crawldedup.scrapy_plugin.reading.read_once import ReadOnce
 from crawldedup.scrapy_plugin.runtime.pending import Pending
+
+from crawldedup.errors import PageError
+from crawldedup.fingerprinting.fingerprint import thin_fingerprint
 
 
 class FakeReaders:

@@ -3,10 +3,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-
-from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.scrapy_plugin.reading.base import UnexpectedReadError
 from crawldedup.scrapy_plugin.reading.thread_reader import ThreadReader
+
+from crawldedup.errors import ConfigurationError, PageError
 from tests.scrapy_plugin.fakes import Clock, FakeReader, GatedReader, page
 
 

@@ -4,7 +4,6 @@ import asyncio
 import threading
 
 import pytest
-
 from crawldedup.scrapy_plugin.runtime.call_thread import CallThread
 
 

@@ -4,7 +4,6 @@ import gc
 from typing import TYPE_CHECKING
 
 import pytest
-
 from crawldedup.scrapy_plugin.runtime.garbage import StartupObjects
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ import asyncio
 from typing import Any
 
 import pytest
-
 from crawldedup.scrapy_plugin.runtime.pending import Pending, within
 
 
