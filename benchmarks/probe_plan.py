@@ -217,7 +217,7 @@ def edit_rows(kind: str, texts: Sequence[list[str]]) -> list[EditRow]:
                 exact.append(jaccard(first, second))
                 for asking, asked in (map(fingerprint, pair) for pair in ((first, second), (second, first))):
                     for pages in EDIT_SIZES:
-                        query = maker.query(PageRef(""), asking, pages=pages)
+                        query = maker.question(PageRef(""), asking, pages=pages).query
                         found[pages] += meets(query, asked.search, asked.verify)
             rows += [
                 EditRow(kind, edit, float(np.mean(exact)), changed, len(texts), pages, found[pages] / len(texts) / 2)

@@ -381,7 +381,7 @@ class Queries:
         return self._query(0, number, as_fingerprint(page), pages, "")
 
     def _query(self, draw: int, row: int, page: Fingerprint, pages: int, scope_key: str) -> Query:
-        query = self._maker.query(PageRef(URL.format(draw, row), None, scope_key), page, pages=pages)
+        query = self._maker.question(PageRef(URL.format(draw, row), None, scope_key), page, pages=pages).query
         return query if self._urls else replace(query, entry=replace(query.entry, url=""))
 
 

@@ -88,7 +88,10 @@ def real_fingerprints(files: Sequence[Path], maker: QueryBuilder) -> tuple[list[
             if page.thin:
                 continue
             every.append(page)
-            if store.check_and_add(maker.query(PageRef(document.url), page, pages=len(new))).status is Status.NEW:
+            if (
+                store.check_and_add(maker.question(PageRef(document.url), page, pages=len(new)).query).status
+                is Status.NEW
+            ):
                 new.append(page)
     # A measurement takes the first of them: those of all corpora alike.
     Random(3).shuffle(new)

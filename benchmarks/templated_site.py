@@ -38,6 +38,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from crawldedup import Deduplicator
 from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, make_method
 from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
+from crawldedup.options import Options
+from crawldedup.page import PageReader
 from crawldedup.text.tokenize import split_words
 from crawldedup.verdict import Kind
 
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.page import PageReader
+    from crawldedup.search.method import Method
 
 NEAR_SHARE = 0.03
 EXACT_SHARE = 0.02
@@ -281,12 +283,12 @@ def stream(words: Words, reader: PageReader, pages: int, workers: int) -> Iterat
             yield from chunk
 
 
-def run(words: Words, deduplicator: Deduplicator, pages: int, workers: int, minutes: float) -> Outcome:
+def run(words: Words, options: Options, method: Method, pages: int, workers: int, minutes: float) -> Outcome:
     """Check the pages one by one, for so long at most."""
     site = Site(words)
-    method = deduplicator.reader.method
+    deduplicator = Deduplicator.from_options(options, method)
     outcome = Outcome()
-    fingerprints = stream(words, deduplicator.reader, pages, workers)
+    fingerprints = stream(words, PageReader(options, method), pages, workers)
     console = Console(stderr=True)
     end = time.monotonic() + 60 * minutes
     for number, page in enumerate(track(fingerprints, "checking", pages, console=console, update_period=1)):
@@ -378,8 +380,8 @@ def main() -> None:
     if len(words.sentences) < 1000:
         parser.error(f"there are {len(words.sentences)} sentences of 6 to 30 words in these texts; 1,000 are needed")
     site = Site(words)
-    with Deduplicator(extractor="text", method=make_method(arguments.method, arguments.weighting)) as deduplicator:
-        outcome = run(words, deduplicator, arguments.pages, arguments.workers, arguments.minutes)
+    options, method = Options(extractor="text"), make_method(arguments.method, arguments.weighting)
+    outcome = run(words, options, method, arguments.pages, arguments.workers, arguments.minutes)
     bands, compared, false = flagged_pairs(site, outcome, arguments.exact)
     result = {
         "texts": [path.name for path in arguments.texts],

@@ -50,6 +50,7 @@ from crawldedup import Deduplicator
 from crawldedup.errors import PageError
 from crawldedup.facts.page_facts import page_facts
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
+from crawldedup.search.two_stage import TwoStage
 from crawldedup.text.decode import decode
 from crawldedup.text.extract import Extractor, PageText, extract_page, get_extractor
 from crawldedup.text.html_page import HtmlPage
@@ -254,8 +255,7 @@ class Judge:
         compared.flagged.append(verdicts[-1].is_duplicate)
 
     def fingerprint(self, page: PageText) -> Any:
-        method = self._dedup.reader.method
-        return method.fingerprint(
+        return TwoStage().fingerprint(
             page.main, min_words=MIN_WORDS, identity=page.whole, facts=page_facts(page, "products")
         )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crawldedup import checks
 from crawldedup.batches import BATCH, Batch, check_batch
 from crawldedup.errors import ConfigurationError, PageError, StoreError
-from crawldedup.explain import accepting_all, explanation
+from crawldedup.explain import accepting_all, explained
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.index import Index
 from crawldedup.page_input import PageInput, PageRef
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from crawldedup.explain import Explanation
-    from crawldedup.stores.base import Answer, Query
+    from crawldedup.queries import Question
+    from crawldedup.stores.base import Answer
     from crawldedup.verdict import Match
 
-    OnUnreadable = Callable[[PageInput, PageError], None]
     Unreadable = tuple[PageInput, PageError]
+    OnUnreadable = Callable[[PageInput, PageError], None]
 
 
 class Deduplicator(Index):
@@ -66,18 +67,18 @@ class Deduplicator(Index):
         """Decide about a page whose fingerprint was made elsewhere: one atomic question to the store.
 
         `similarity` overrides the option. `canonical` is the URL that the page names as its original: if that page is
-        remembered and resembles this one from CANONICAL_MARGIN below the similarity on, this lower similarity is
-        used. With `remember` False nothing is changed, and a page is known as a revisit only while its text resembles
-        the remembered one. Raises StoreError.
+        remembered and resembles this one from 0.1 below the similarity on, this lower similarity is used. With
+        `remember` False nothing is changed, and a page is known as a revisit only while its text resembles the
+        remembered one. Raises StoreError.
         """
         ref = PageRef(url, identity, scope_key)
         if not isinstance(page, Fingerprint):
             raise ConfigurationError(f"page is a {type(page).__name__}; `Deduplicator.fingerprint` makes a Fingerprint")
         if remember:
             return self._check(ref, page, similarity, canonical)
-        self.look()
-        query = self._query(ref, page, self._similarity(ref, page, similarity, canonical))
-        return self._queries.preview(url, page, query, self._store.find(query))
+        self._look()
+        question = self._question(ref, page, self._similarity(ref, page, similarity, canonical))
+        return question.preview(self._store.find(question.query))
 
     def check_many(
         self, pages: Iterable[PageInput], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
@@ -97,7 +98,7 @@ class Deduplicator(Index):
     ) -> Fingerprint:
         """Return the fingerprint of a page, from `html` or `text`, for `check_fingerprint`. Raises PageError."""
         checks.body(html, text, encoding)
-        return self.reader.read_text(text) if text is not None else self.reader.read(html or b"", encoding)
+        return self._reader.read_text(text) if text is not None else self._reader.read(html or b"", encoding)
 
     def find(
         self,
@@ -112,10 +113,9 @@ class Deduplicator(Index):
         """Return remembered pages that resemble this one, best first. `url` tells a site scope the site."""
         ref = PageRef(url, None, scope_key)
         page = self.fingerprint(html=html, text=text, encoding=encoding)
-        self.look()
-        query = self._query(ref, page, similarity)
-        matches = [self._queries.match(page, query, record) for record in self._store.find(query)]
-        return sorted(matches, key=lambda match: -match.similarity)
+        self._look()
+        question = self._question(ref, page, similarity)
+        return sorted(map(question.match, self._store.find(question.query)), key=lambda match: -match.similarity)
 
     def explain(
         self,
@@ -134,13 +134,13 @@ class Deduplicator(Index):
 
         Give `html`, `text` or `fingerprint`; the rest is as in `check_fingerprint`. Raises PageError and StoreError.
         """
-        page = PageInput(url, html, text, fingerprint, encoding, identity, scope_key, similarity)
-        read = self._read(page)
-        self.look()
-        wanted = self._similarity(page.ref, read, similarity, canonical)
-        query = self._query(page.ref, read, wanted)
-        records = self._store.find(accepting_all(query))
-        return explanation(self._queries, url, read, query, records, pages=self._pages, similarity=wanted)
+        given = PageInput(url, html, text, fingerprint, encoding, identity, scope_key, similarity)
+        page = self._read(given)
+        self._look()
+        wanted = self._similarity(given.ref, page, similarity, canonical)
+        question = self._question(given.ref, page, wanted)
+        records = self._store.find(accepting_all(question.query))
+        return explained(question, records, pages=self._pages, similarity=wanted)
 
     def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
         """Remove a page by its URL, or every page with the text of a fingerprint. Return how many were removed.
@@ -151,17 +151,17 @@ class Deduplicator(Index):
         if not isinstance(page, str | Fingerprint):
             raise ConfigurationError(f"page is a {type(page).__name__}; forget takes a URL as a str, or a Fingerprint")
         ref = PageRef(page if isinstance(page, str) else "", identity, scope_key)
-        self.look()
+        self._look()
         if isinstance(page, str):
             return int(self._store.forget(self._queries.url_key(ref)))
-        query = self._query(ref, page, None)
-        records = [record for record in self._store.find(query) if record.digest == query.entry.digest]
-        return sum(self._store.forget(record.url_key) for record in records)
+        query = self._question(ref, page, None).query
+        copies = [record for record in self._store.find(query) if record.digest == query.entry.digest]
+        return sum(self._store.forget(record.url_key) for record in copies)
 
     def _check(self, ref: PageRef, page: Fingerprint, similarity: float | None, canonical: str | None) -> Verdict:
         self._join()
-        query = self._query(ref, page, self._similarity(ref, page, similarity, canonical))
-        return self._verdict(ref.url, page, query, self._store.check_and_add(query))
+        question = self._question(ref, page, self._similarity(ref, page, similarity, canonical))
+        return self._verdict(question, self._store.check_and_add(question.query))
 
     def _check_many(
         self, pages: Iterator[PageInput], size: int, on_unreadable: OnUnreadable | None
@@ -181,19 +181,16 @@ class Deduplicator(Index):
                 return
 
     def _decide(self, batch: Batch) -> Iterator[Verdict | Unreadable]:
-        """Ask about a batch; yield a verdict for each page that was read, and the others with their errors."""
+        """Ask about a batch. Yield a verdict for each page that was read, and the other pages with their errors."""
         self._join()
         asked = [
-            (page, read, self._query(page.ref, read, page.similarity) if isinstance(read, Fingerprint) else None)
+            (page, read) if isinstance(read, PageError) else self._question(page.ref, read, page.similarity)
             for page, read in batch.pages
         ]
-        queries = [query for _, _, query in asked if query is not None]
+        queries = [item.query for item in asked if not isinstance(item, tuple)]
         answers = self._store.check_many(queries) if queries else iter(())
-        for page, read, query in asked:
-            if isinstance(read, PageError):
-                yield page, read
-            elif query is not None:
-                yield self._verdict(page.url, read, query, next(answers))
+        for item in asked:
+            yield item if isinstance(item, tuple) else self._verdict(item, next(answers))
         if batch.error is not None:
             raise batch.error
 
@@ -206,15 +203,14 @@ class Deduplicator(Index):
         if canonical is None:
             return wanted
         lower = self._queries.canonical_threshold(wanted)
-        original = self._queries.url_key(
-            PageRef(checks.string("canonical", canonical), None, self._queries.scope_key_of(ref))
-        )
-        records = self._store.find(self._query(ref, page, lower))
-        return lower if any(record.url_key == original for record in records) else wanted
+        original = PageRef(checks.string("canonical", canonical), None, self._queries.scope_key_of(ref))
+        records = self._store.find(self._question(ref, page, lower).query)
+        return lower if self._queries.url_key(original) in {record.url_key for record in records} else wanted
 
-    def _query(self, ref: PageRef, page: Fingerprint, similarity: float | None) -> Query:
-        return self._queries.query(ref, page, pages=self._pages, similarity=similarity)
+    def _question(self, ref: PageRef, page: Fingerprint, similarity: float | None) -> Question:
+        return self._queries.question(ref, page, pages=self._pages, similarity=similarity)
 
-    def _verdict(self, url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
+    def _verdict(self, question: Question, answer: Answer) -> Verdict:
         self._pages = answer.pages
-        return self._queries.verdict(url, page, query, answer)
+        self._queries.learn(question, answer)
+        return question.verdict(answer)

@@ -6,10 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.queries import QueryBuilder
+    from crawldedup.queries import Question
     from crawldedup.stores.base import Query, Record
     from crawldedup.verdict import Match, Verdict
 
@@ -46,11 +43,8 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        return {
-            **asdict(self),
-            "verdict": self.verdict.as_dict(),
-            "candidates": [candidate.as_dict() for candidate in self.candidates],
-        }
+        candidates = [candidate.as_dict() for candidate in self.candidates]
+        return {**asdict(self), "verdict": self.verdict.as_dict(), "candidates": candidates}
 
 
 def accepting_all(query: Query) -> Query:
@@ -60,30 +54,19 @@ def accepting_all(query: Query) -> Query:
     return replace(query, rule=replace(query.rule, limit=sum(query.rule.costs)))
 
 
-def explanation(
-    queries: QueryBuilder,
-    url: str,
-    page: Fingerprint,
-    query: Query,
-    records: Sequence[Record],
-    *,
-    pages: int,
-    similarity: float,
-) -> Explanation:
-    """Explain what the records, all that a query compares, mean for a page."""
-    costs = [query.rule.cost(query.entry.signature, record.signature) for record in records]
-    candidates = tuple(
-        Candidate(queries.match(page, query, record), cost, cost <= query.rule.limit)
-        for record, cost in zip(records, costs, strict=True)
-    )
-    accepted = [record for record, candidate in zip(records, candidates, strict=True) if candidate.accepted]
-    verdict = replace(queries.preview(url, page, query, accepted), candidates=len(records))
-    threshold = query.rule.threshold
+def explained(question: Question, records: list[Record], *, pages: int, similarity: float) -> Explanation:
+    """Explain what the records mean that were found for a question, in an index of this many pages."""
+    rule, signature = question.query.rule, question.query.entry.signature
+    costs = [rule.cost(signature, record.signature) for record in records]
+    accepted = [record for record, cost in zip(records, costs, strict=True) if cost <= rule.limit]
     return Explanation(
-        verdict=verdict,
+        verdict=replace(question.preview(accepted), candidates=len(records)),
         pages=pages,
         similarity=similarity,
-        limit=query.rule.limit,
-        threshold=None if threshold is None else round(threshold, 4),
-        candidates=candidates,
+        limit=rule.limit,
+        threshold=None if rule.threshold is None else round(rule.threshold, 4),
+        candidates=tuple(
+            Candidate(question.match(record), cost, cost <= rule.limit)
+            for record, cost in zip(records, costs, strict=True)
+        ),
     )

@@ -41,16 +41,16 @@ class Index:
         self, store: str = "memory://", *, method: Method | None = None, **options: Unpack[OptionValues]
     ) -> None:
         self._options = Options.from_values({"store": store, **options})
-        self.reader = PageReader(self._options, method)
-        self._queries = QueryBuilder(self.reader.method, self._options)
+        self._reader = PageReader(self._options, method)
+        self._queries = QueryBuilder(self._reader.method, self._options)
         self._layout = Layout(
             namespace=self._options.namespace,
-            profile=self.reader.profile,
-            tables=self.reader.method.tables,
-            signature_bytes=self.reader.method.signature_bytes,
+            profile=self._reader.profile,
+            tables=self._reader.method.tables,
+            signature_bytes=self._reader.method.signature_bytes,
         )
         self._store = make_store(store, self._layout)
-        self.answers_at_once = scheme_of(store) == "memory" and self.reader.method.max_keys <= MAX_KEYS
+        self.answers_at_once = scheme_of(store) == "memory" and self._reader.method.max_keys <= MAX_KEYS
         """Whether `check_fingerprint` waits for nothing but the processor, and for that a fraction of a millisecond."""
         self._pages = 0
         self._is_open = self._is_closed = False
@@ -132,7 +132,7 @@ class Index:
         retention = self._queries.retention
         if retention.ttl_seconds is None and retention.max_pages is None:
             raise ConfigurationError("there is nothing to prune by: give ttl or max_pages")
-        self.look()
+        self._look()
         freed = 0
         for step in self._store.prune(retention):
             freed = step.freed
@@ -151,7 +151,7 @@ class Index:
             raise ProfileMismatchError(
                 self._place, index_profile=self._layout.profile, own_profile=other._layout.profile
             )
-        self.look()
+        self._look()
         other._join()
         pages = added = 0
         for records in self._store.records():
@@ -163,7 +163,7 @@ class Index:
 
     def info(self) -> StoreInfo:
         """Return the index's pages, bytes, tables, profile and namespace."""
-        self.look()
+        self._look()
         return self._store.info()
 
     def heartbeat(self) -> None:
@@ -181,13 +181,21 @@ class Index:
         """True if the crawl was joined and the lease not renewed for a while."""
         return self._is_open and time.monotonic() >= self._next_heartbeat
 
-    def look(self) -> None:
+    def _look(self) -> None:
         """Connect for reading: no crawl is joined, and no index is created. Raises as `open` does."""
         self._require_not_closed()
         if not self._is_open and time.monotonic() >= self._next_look:
             self._pages = self._store.open_read_only()
             # An index that is not there yet may be there at any moment.
             self._next_look = time.monotonic() + (HEARTBEAT_SECONDS if self._pages else 0)
+
+    # The names the Scrapy plugin uses until it holds a Deduplicator in each worker.
+    look = _look
+
+    @property
+    def reader(self) -> PageReader:
+        """The reader."""
+        return self._reader
 
     def _join(self) -> None:
         self._require_not_closed()

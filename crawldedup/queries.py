@@ -1,11 +1,8 @@
-"""From a fingerprint to the question for the store, and from the store's answer to the verdict.
-
-Pure, but for what `HotPrefixes` learns from the answers.
-"""
+"""Make the query for the store from a page's fingerprint, and the verdict from the store's answer."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.options import LOWEST_SIMILARITY, check_similarity
@@ -26,6 +23,9 @@ if TYPE_CHECKING:
     from crawldedup.search.method import Method
     from crawldedup.stores.base import Record
 
+CANONICAL_MARGIN: Final = 0.1
+"""A page that names another one as its original is its duplicate from this much below the wanted similarity on."""
+
 _KINDS: Final = {
     Status.NEW: Kind.NEW,
     Status.NEAR: Kind.NEAR_DUPLICATE,
@@ -34,41 +34,86 @@ _KINDS: Final = {
 }
 
 
-CANONICAL_MARGIN: Final = 0.1
-"""So much less than the wanted similarity is enough for a page that itself names the other one as its original."""
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The query about one page, and what turns its results into words for users.
+
+    `page` holds the bits as they are filed: those of its scope and product attributes are XORed in.
+    """
+
+    url: str
+    page: Fingerprint
+    query: Query
+    method: Method
+
+    def match(self, record: Record) -> Match:
+        """Return a record that the query found as a match."""
+        exact = record.digest == self.query.entry.digest
+        return Match(
+            url=record.url,
+            similarity=1.0 if exact else round(self.method.estimate(self.page, record.signature), 4),
+            hamming=(self.page.search ^ record.search).bit_count(),
+            exact=exact,
+            seen_at=record.seen_at,
+            copies=record.copies,
+        )
+
+    def verdict(self, answer: Answer) -> Verdict:
+        """Return what the store's answer means for the page."""
+        record = answer.record
+        match = None if record is None or answer.changed else self.match(record)
+        is_thin = self.page.thin and answer.status is Status.NEW
+        return Verdict(
+            kind=Kind.THIN if is_thin else _KINDS[answer.status],
+            url=self.url,
+            original=record.url or None if record else None,
+            similarity=match.similarity if match else None,
+            hamming=match.hamming if match else None,
+            words=self.page.words,
+            copies=record.copies if record else 0,
+            changed=answer.changed,
+            probes=len(self.query.plan),
+            candidates=answer.candidates,
+        )
+
+    def preview(self, records: Sequence[Record]) -> Verdict:
+        """Return the verdict that the page would get, from the records that the query accepts, nearest first."""
+        own = [record for record in records if record.url_key == self.query.entry.url_key]
+        record = next(iter([*own, *records]), None)
+        if record is None:
+            return self.verdict(Answer(Status.NEW, None, changed=False, pages=0, candidates=0))
+        is_exact = record.digest == self.query.entry.digest
+        status = Status.REVISIT if own else Status.EXACT if is_exact else Status.NEAR
+        counted = record if own else replace(record, copies=record.copies + 1)
+        changed = bool(own) and not is_exact
+        return self.verdict(Answer(status, counted, changed, pages=0, candidates=len(records)))
 
 
 class QueryBuilder:
-    """Builds the questions about pages that a method and options ask, and the verdicts from their answers."""
+    """Asks about pages as the options say. Learns from the answers where pages crowd, to search deeper there."""
 
     def __init__(self, method: Method, options: Options) -> None:
-        self.method = method
-        self.options = options
+        self._method = method
+        self._options = options
         self.retention = Retention(options.ttl_seconds, options.ttl_refresh, options.max_pages)
         self._hot_prefixes = HotPrefixes()
 
-    def query(
-        self,
-        ref: PageRef,
-        page: Fingerprint,
-        *,
-        pages: int,
-        similarity: float | None = None,
-    ) -> Query:
-        """Return the question about one page for an index of about `pages` pages."""
-        similarity = self.similarity(similarity)
-        size = self.method.signature_bytes
+    def question(
+        self, ref: PageRef, fingerprint: Fingerprint, *, pages: int, similarity: float | None = None
+    ) -> Question:
+        """Return the question about a page for an index of about `pages` pages."""
+        size = self._method.signature_bytes
         scope = self.scope_key_of(ref)
         salt = salt_of(scope, size)
-        shard_key = salt.number if scope or self.options.scope != "global" else None
-        facts = salt_of(f"facts {page.facts}" if page.facts else "", size)
-        search = page.search ^ salt.number ^ facts.number
-        signature = xored(xored(page.verify, salt.signature), facts.signature)
-        keys = tuple(table.key_of(search, signature) for table in self.method.tables)
-        found = self._search(replace(page, search=search, verify=signature), keys, similarity, pages)
-        return Query(
+        facts = salt_of(f"facts {fingerprint.facts}" if fingerprint.facts else "", size)
+        search = fingerprint.search ^ salt.number ^ facts.number
+        signature = xored(xored(fingerprint.verify, salt.signature), facts.signature)
+        page = replace(fingerprint, search=search, verify=signature)
+        keys = tuple(table.key_of(search, signature) for table in self._method.tables)
+        found = self._search(page, keys, self.similarity(similarity), pages)
+        query = Query(
             entry=Entry(
-                url=ref.url if self.options.store_urls else "",
+                url=ref.url if self._options.store_urls else "",
                 url_key=self.url_key(ref),
                 search=search,
                 signature=signature,
@@ -79,11 +124,18 @@ class QueryBuilder:
             rule=found.rule,
             retention=self.retention,
             exact_only=page.thin,
-            max_candidates=self.method.max_candidates,
-            max_keys=self.method.max_keys,
+            max_candidates=self._method.max_candidates,
+            max_keys=self._method.max_keys,
             prefilter=found.prefilter,
-            shard_key=shard_key,
+            shard_key=salt.number if scope or self._options.scope != "global" else None,
         )
+        return Question(ref.url, page, query, self._method)
+
+    def learn(self, question: Question, answer: Answer) -> None:
+        """Note how many candidates the page met."""
+        if not question.page.thin and answer.status is not Status.REVISIT:
+            query = question.query
+            self._hot_prefixes.learn(query.entry.keys, answer.candidates, query.max_candidates)
 
     def url_key(self, ref: PageRef) -> int:
         """Return the 64 bits by which a page is recognised as itself within its scope."""
@@ -93,90 +145,27 @@ class QueryBuilder:
         """Return the key of the pages a page is compared with: as given, or what the scope says of the URL."""
         if ref.scope_key is not None:
             return ref.scope_key
-        return site_of(ref.url) if self.options.scope == "site" else ""
+        return site_of(ref.url) if self._options.scope == "site" else ""
 
     def with_shard_key(self, record: Record) -> Record:
-        """A record from elsewhere, with its place in an index of this scope."""
-        if self.options.scope == "global":
+        """Return a record of another index with the shard key that it has in this one."""
+        if self._options.scope == "global":
             return record
-        if self.options.scope == "site" and site_of(record.url):
-            salt = salt_of(site_of(record.url), self.method.signature_bytes)
-            return replace(record, shard_key=salt.number)
-        return replace(record, shard_key=UNKNOWN_SHARD)
+        site = site_of(record.url) if self._options.scope == "site" else ""
+        key = salt_of(site, self._method.signature_bytes).number if site else UNKNOWN_SHARD
+        return replace(record, shard_key=key)
 
     def similarity(self, wanted: float | None) -> float:
-        """Return the similarity a call wants, or that of the options. Raises ConfigurationError."""
-        return self.options.similarity if wanted is None else check_similarity("similarity", wanted)
+        """Return the similarity that a call wants, or that of the options. Raises ConfigurationError."""
+        return self._options.similarity if wanted is None else check_similarity("similarity", wanted)
 
-    def canonical_threshold(self, similarity: float | None) -> float:
-        """Return the similarity that is enough for a page that names its original."""
-        wanted = self.similarity(similarity)
-        return max(wanted - CANONICAL_MARGIN, min(wanted, LOWEST_SIMILARITY + 0.01))
+    @staticmethod
+    def canonical_threshold(similarity: float) -> float:
+        """Return the similarity that suffices for a page that names its original."""
+        return max(similarity - CANONICAL_MARGIN, min(similarity, LOWEST_SIMILARITY + 0.01))
 
     def _search(self, page: Fingerprint, keys: tuple[int, ...], similarity: float, pages: int) -> Search:
         if page.thin:
-            return Search(single_plan(keys[0]), identity_rule(8 * self.method.signature_bytes))
-        size = max(pages, self.options.expected_pages, 1) << self._hot_prefixes.extra_bits(keys)
-        return self.method.search(page, SearchContext(similarity, self.options.recall, size))
-
-    def verdict(self, url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
-        """What the store's answer means for the page. Learns from it where pages crowd."""
-        if not page.thin and answer.status is not Status.REVISIT:
-            self._hot_prefixes.learn(query.entry.keys, answer.candidates, query.max_candidates)
-        return self._verdict(url, page, query, answer)
-
-    def preview(self, url: str, page: Fingerprint, query: Query, records: Sequence[Record]) -> Verdict:
-        """What the store would answer for the page, judged by the records that were found of it, nearest first."""
-        own = [record for record in records if record.url_key == query.entry.url_key]
-        record = next(iter([*own, *records]), None)
-        is_exact = record is not None and record.digest == query.entry.digest
-        if own:
-            status = Status.REVISIT
-        elif record is None:
-            status = Status.NEW
-        else:
-            status = Status.EXACT if is_exact else Status.NEAR
-            record = replace(record, copies=record.copies + 1)
-        changed = status is Status.REVISIT and not is_exact
-        return self._verdict(url, page, query, Answer(status, record, changed, pages=0, candidates=len(records)))
-
-    def _verdict(self, url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
-        kind = _KINDS[answer.status]
-        record = answer.record
-        verdict = Verdict(
-            kind=Kind.THIN if kind is Kind.NEW and page.thin else kind,
-            url=url,
-            words=page.words,
-            probes=len(query.plan),
-            candidates=answer.candidates,
-        )
-        if record is None:
-            return verdict
-        return replace(
-            verdict,
-            original=record.url or None,
-            similarity=self._similarity(page, query, record) if not answer.changed else None,
-            hamming=_hamming(query, record) if not answer.changed else None,
-            copies=record.copies,
-            changed=answer.changed,
-        )
-
-    def match(self, page: Fingerprint, query: Query, record: Record) -> Match:
-        """A record that a query has found, for its user."""
-        return Match(
-            url=record.url,
-            similarity=self._similarity(page, query, record),
-            hamming=_hamming(query, record),
-            exact=record.digest == query.entry.digest,
-            seen_at=record.seen_at,
-            copies=record.copies,
-        )
-
-    def _similarity(self, page: Fingerprint, query: Query, record: Record) -> float:
-        if record.digest == query.entry.digest:
-            return 1.0
-        return round(self.method.estimate(replace(page, verify=query.entry.signature), record.signature), 4)
-
-
-def _hamming(query: Query, record: Record) -> int:
-    return (query.entry.search ^ record.search).bit_count()
+            return Search(single_plan(keys[0]), identity_rule(8 * self._method.signature_bytes))
+        size = max(pages, self._options.expected_pages, 1) << self._hot_prefixes.extra_bits(keys)
+        return self._method.search(page, SearchContext(similarity, self._options.recall, size))

@@ -140,7 +140,7 @@ class TestVerdicts:
     def test_similarity_may_be_given_for_one_page(self) -> None:
         dedup = Deduplicator(similarity=0.9)
         dedup.check(A, text=TEXT)
-        page = dedup.reader.read_text(edited(TEXT, 10))
+        page = dedup.fingerprint(text=edited(TEXT, 10))
         assert dedup.check_fingerprint(B, page, similarity=0.75).is_duplicate
         assert dedup.check_fingerprint(C, page).kind is Kind.NEW
         with pytest.raises(ConfigurationError, match="similarity is 2"):
@@ -171,7 +171,7 @@ class TestFindAndForget:
     def test_find_gives_matches_best_first_and_changes_nothing(self, store_url: str) -> None:
         with Deduplicator(store_url) as dedup:
             for url, text in ((A, edited(TEXT, 4)), (B, OTHER), (C, TEXT)):
-                dedup.check_fingerprint(url, dedup.reader.read_text(text), similarity=1)
+                dedup.check_fingerprint(url, dedup.fingerprint(text=text), similarity=1)
             for _ in range(2):
                 found = dedup.find(text=TEXT)
                 assert [(match.url, match.exact, match.copies) for match in found] == [(C, True, 0), (A, False, 0)]
