@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from crawldedup.checks import refused
 from crawldedup.errors import PageError
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from crawldedup.options import Options
     from crawldedup.search.method import Method
     from crawldedup.text.extract import Extractor
+
+
+class PageContent(NamedTuple):
+    """What is compared of a page: its text, the facts that tell it from others, and the whole of a short page."""
+
+    text: str
+    facts: str | None = None
+    whole: str | None = None
 
 
 class PageReader:
@@ -46,18 +54,28 @@ class PageReader:
 
     def read(self, body: bytes | str, encoding: str | None = None) -> Fingerprint:
         """Fingerprint an HTML page. `encoding` is what the server declared. Raises PageError."""
-        options = self._options
-        page = extract_page(body, encoding, self._extractor, min_words=options.min_words)
-        facts = page_facts(page, options.distinguish)
-        return self.method.fingerprint(page.main, min_words=options.min_words, identity=page.whole, facts=facts)
+        return self.fingerprint(self.extract(body, encoding))
 
     def read_text(self, text: str) -> Fingerprint:
         """Fingerprint a text that is already extracted. Raises PageError if there is none."""
+        return self.fingerprint(self.extract_text(text))
+
+    def extract(self, body: bytes | str, encoding: str | None = None) -> PageContent:
+        """Return what is compared of an HTML page. Raises PageError."""
+        page = extract_page(body, encoding, self._extractor, min_words=self._options.min_words)
+        return PageContent(page.main, page_facts(page, self._options.distinguish), page.whole)
+
+    def extract_text(self, text: str) -> PageContent:
+        """Return what is compared of a text. Raises PageError if there is none."""
         tidied = tidy(text)
         if not tidied:
             raise PageError("empty", "the text is empty")
-        facts = text_facts(tidied, self._options.distinguish)
-        return self.method.fingerprint(tidied, min_words=self._options.min_words, identity=None, facts=facts)
+        return PageContent(tidied, text_facts(tidied, self._options.distinguish))
+
+    def fingerprint(self, content: PageContent) -> Fingerprint:
+        """Fingerprint what was extracted."""
+        text, facts, whole = content
+        return self.method.fingerprint(text, min_words=self._options.min_words, identity=whole, facts=facts)
 
 
 @cache

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from crawldedup.commands.indexes import require_existing
 from crawldedup.commands.pages import in_words
-from crawldedup.facts.page_facts import page_facts, text_facts
+from crawldedup.page import PageReader
 from crawldedup.printable import counted, printable
 from crawldedup.scope import site_of
 from crawldedup.stores.base import shown_url
-from crawldedup.text.decode import tidy
-from crawldedup.text.extract import extract_page, get_extractor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from crawldedup.commands.output import Output
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.explain import Candidate, Explanation
-    from crawldedup.options import Options
     from crawldedup.sources import Source
 
 _SHOWN_TEXT = 200
@@ -30,50 +27,40 @@ def explain(dedup: Deduplicator, pages: Iterable[Source], output: Output, *, sco
     """Show the verdict that a crawl would give now for each page, and why. Changes nothing."""
     require_existing(dedup)
     options = dedup.options
+    reader = PageReader(options)
     for page in output.counted(pages):
         with output.skipping(page.url):
-            fingerprint = page.fingerprint(dedup)
+            content = (
+                reader.extract(page.html or b"", page.encoding) if page.text is None else reader.extract_text(page.text)
+            )
+            fingerprint = reader.fingerprint(content)
             explanation = dedup.explain(
                 page.url, fingerprint=fingerprint, scope_key=scope_key, canonical=page.canonical
             )
-            text, facts = _text_and_facts(page, options)
-            scope = scope_key or (site_of(page.url) if options.scope == "site" else "")
             value = {
                 **explanation.verdict.as_dict(),
                 "thin": fingerprint.thin,
-                "text": text[:_SHOWN_TEXT],
-                "facts": facts,
+                "text": content.text[:_SHOWN_TEXT],
+                "facts": content.facts.split("\n") if content.facts else [],
                 "store": shown_url(options.store),
                 "namespace": options.namespace,
                 "pages": explanation.pages,
                 "scope": options.scope,
-                "scope_key": scope,
+                "scope_key": scope_key or (site_of(page.url) if options.scope == "site" else ""),
                 "wanted_similarity": explanation.similarity,
                 "wanted_recall": options.recall,
                 "threshold": explanation.threshold,
                 "limit": explanation.limit,
                 "compared": [candidate.as_dict() for candidate in explanation.candidates],
             }
-            output.show(value, *_lines(value, explanation))
+            output.show(value, *_lines(value, explanation, content.text))
 
 
-def _text_and_facts(page: Source, options: Options) -> tuple[str, list[str]]:
-    """Return the compared text, and the facts that tell the page from others that read alike."""
-    if page.text is not None:
-        text = tidy(page.text)
-        facts = text_facts(text, options.distinguish)
-    else:
-        extractor = get_extractor(options.extractor)
-        extracted = extract_page(page.html or b"", page.encoding, extractor, min_words=options.min_words)
-        text, facts = extracted.main, page_facts(extracted, options.distinguish)
-    return text, facts.split("\n") if facts else []
-
-
-def _lines(value: dict[str, Any], explanation: Explanation) -> Iterator[str]:
+def _lines(value: dict[str, Any], explanation: Explanation, text: str) -> Iterator[str]:
     verdict = explanation.verdict
     scope_key = f": {printable(value['scope_key'])}" if value["scope_key"] else ""
     yield in_words(verdict)
-    yield f"  text       {verdict.words:,} words: {printable(' '.join(value['text'].split()))}"
+    yield f"  text       {verdict.words:,} words: {printable(' '.join(text.split()), _SHOWN_TEXT)}"
     for fact in value["facts"]:
         yield f"  fact       {printable(fact, _SHOWN_TEXT)}"
     yield f"  index      {printable(value['store'])}, namespace {value['namespace']}, {counted(value['pages'], 'page')}"
