@@ -12,9 +12,7 @@ from crawldedup.cli.main import _parser
 from crawldedup.scrapy_plugin.commands.dedup import Command
 from tests.docs.pages import README, shell_lines
 
-# Commands that are being written.
-COMING = ("copy", "explain")
-LINES = [(place, line) for place, line in shell_lines("crawldedup") if line.split()[1] not in COMING]
+LINES = shell_lines("crawldedup")
 PROJECT_LINES = [(place, line) for place, line in shell_lines("scrapy") if line.split()[1] == "dedup"]
 
 
