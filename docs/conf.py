@@ -36,7 +36,7 @@ python_use_unqualified_type_names = True
 
 # A reference to a name of ours must lead somewhere.
 nitpicky = True
-nitpick_ignore_regex = [(r"std:.*", r"(?!crawldedup).*"), (r"py:.*", r"(?!crawldedup\.).*")]
+nitpick_ignore_regex = [(r"std:.*", r"(?!(CRAWLDEDUP_|crawldedup)).*"), (r"py:.*", r"(?!crawldedup\.).*")]
 
 # A build without a network must not warn about inventories it cannot fetch. Links into the documentation of Python,
 # Scrapy and redis-py are plain text then.

@@ -66,6 +66,8 @@ def _command_section(parser: argparse.ArgumentParser) -> str:
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        value = list(value)
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 

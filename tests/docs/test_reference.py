@@ -10,8 +10,10 @@ import pytest
 
 import crawldedup
 from crawldedup import errors
+from crawldedup.scrapy_plugin import errors as crawl_errors
 from crawldedup.scrapy_plugin import policy, signals, stats
-from crawldedup.scrapy_plugin.settings import _KNOWN, PREFIX
+from crawldedup.scrapy_plugin.reading import messages
+from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
 from crawldedup.stores import registry
 from crawldedup.stores.redis import url
 from crawldedup.stores.redis.client import ACL_RULES, CLUSTER_ACL_RULES, SENTINEL_ACL_RULES
@@ -25,7 +27,7 @@ NOT_SETTINGS = {"DOCS_ONLINE"}
 
 
 def settings() -> set[str]:
-    return set(_KNOWN)
+    return {name.removeprefix(PREFIX) for name in crawl_settings()}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -57,17 +59,18 @@ def test_every_stat_of_a_verdict_is_in_the_reference() -> None:
 
 
 def test_every_reason_to_skip_is_in_the_reference() -> None:
-    reasons = set(re.findall(r'return "(\w+)"', inspect.getsource(policy.reason_to_skip)))
+    deciding = inspect.getsource(policy.reason_to_skip) + inspect.getsource(policy._reason_of_content)
+    reasons = set(re.findall(r'return "(\w+)"', deciding))
     assert len(reasons) > 5
     reasons |= {"too_large", "too_deep", "too_slow", "binary", "empty", "broken"}
     assert first_column("Reasons for `skipped`") == reasons
 
 
 def test_every_kind_of_error_is_in_the_reference() -> None:
-    of_stores = {cls.reason for _, cls in inspect.getmembers(errors, inspect.isclass) if hasattr(cls, "reason")}
-    assert of_stores == {"store", "unavailable", "full", "foreign"}
-    others = {"worker", "meta", "profile", "configuration", "internal"}
-    assert first_column("Kinds of `error`") == of_stores | others
+    classes = [cls for module in (errors, crawl_errors, messages) for cls in vars(module).values()]
+    counters = {cls.counter for cls in classes if hasattr(cls, "counter")}
+    # Pages that cannot be read are skipped, and a crawl closes nothing that it still uses.
+    assert first_column("Kinds of `error`") == counters - {"page", "closed"}
 
 
 def test_every_public_name_is_in_the_reference() -> None:

@@ -10,8 +10,7 @@ import pytest
 from scrapy.settings import Settings
 
 from crawldedup.scrapy_plugin import DuplicatePageError
-from crawldedup.scrapy_plugin.items.text import ItemSettings
-from crawldedup.scrapy_plugin.settings import PREFIX, DedupSettings
+from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions
 from crawldedup.text.extractors import CustomExtractor
 from crawldedup.verdict import Kind, Verdict
 from tests.docs.pages import SITE, Block, blocks
@@ -42,11 +41,9 @@ def test_settings_can_be_pasted(block: Block) -> None:
     settings = Settings({name: value for name, value in run(block).items() if name.isupper()})
     if (extractor := f"{PREFIX}EXTRACTOR") in settings:
         settings.pop(extractor)  # of a project that is not here
-    read = DedupSettings.from_settings(settings)
-    if f"{PREFIX}ITEM_FIELDS" in settings:
-        assert ItemSettings.from_settings(settings).fields
-    elif len(settings) > len(Settings()):
-        assert read != DedupSettings.from_settings(Settings())
+        assert len(settings) == len(Settings())
+    else:
+        assert CrawlOptions.from_settings(settings) != CrawlOptions.from_settings(Settings())
 
 
 def snippet(page: str, start: str) -> dict[str, Any]:
