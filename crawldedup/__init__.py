@@ -13,13 +13,9 @@ if TYPE_CHECKING:
         ClosedError,
         ConfigurationError,
         CrawlDedupError,
-        ForeignStoreError,
-        MissingDependencyError,
         PageError,
         ProfileMismatchError,
         StoreError,
-        StoreFullError,
-        StoreUnavailableError,
     )
     from crawldedup.explain import Candidate, Explanation
     from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
@@ -44,18 +40,14 @@ __all__ = [
     "Deduplicator",
     "Explanation",
     "Fingerprint",
-    "ForeignStoreError",
     "Kind",
     "Match",
-    "MissingDependencyError",
     "Options",
     "PageError",
     "PageInput",
     "ProfileMismatchError",
     "StoreError",
-    "StoreFullError",
     "StoreInfo",
-    "StoreUnavailableError",
     "Verdict",
     "add_verdict",
     "fingerprint",
@@ -67,8 +59,7 @@ __getattr__, __dir__ = lazy(
     {
         "aio": "AsyncDeduplicator",
         "deduplicator": "Deduplicator",
-        "errors": "ClosedError ConfigurationError CrawlDedupError ForeignStoreError MissingDependencyError PageError "
-        "ProfileMismatchError StoreError StoreFullError StoreUnavailableError",
+        "errors": "ClosedError ConfigurationError CrawlDedupError PageError ProfileMismatchError StoreError",
         "explain": "Candidate Explanation",
         "fingerprinting.fingerprint": "Fingerprint fingerprint",
         "index": "CopyResult",

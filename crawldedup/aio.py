@@ -17,8 +17,6 @@ from crawldedup.page_input import PageInput, PageRef
 from crawldedup.verdict import Verdict
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from crawldedup.deduplicator import OnUnreadable, Unreadable
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.index import CopyResult, Progress
@@ -90,12 +88,7 @@ class AsyncDeduplicator:
         await self.open()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     open = _in_thread(Deduplicator.open)

@@ -1,4 +1,4 @@
-"""Open an index, keep it alive, look after it and close it: what `Deduplicator` is apart from pages."""
+"""Open, maintain and close an index: the part of `Deduplicator` that is not about pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from crawldedup.stores.registry import make_store, scheme_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import TracebackType
 
     from crawldedup.search.method import Method
     from crawldedup.stores.base import CrawlSession, Record, StoreInfo
@@ -79,12 +78,7 @@ class Index:
         self.open()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def open(self, session: CrawlSession | None = None) -> None:
@@ -98,10 +92,6 @@ class Index:
             self._is_closed = False
             self._wanted_session = session
         self._join()
-
-    @property
-    def _place(self) -> str:
-        return f"the namespace {self._options.namespace!r} of {shown_url(self._options.store)}"
 
     @property
     def session(self) -> CrawlSession | None:
@@ -175,6 +165,10 @@ class Index:
         if self._is_open:
             self._store.heartbeat()
             self._next_heartbeat = time.monotonic() + HEARTBEAT_SECONDS
+
+    @property
+    def _place(self) -> str:
+        return f"the namespace {self._options.namespace!r} of {shown_url(self._options.store)}"
 
     @property
     def _heartbeat_is_due(self) -> bool:

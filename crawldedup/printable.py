@@ -1,4 +1,4 @@
-"""Words for a terminal or a log. Text from crawled pages is hostile, and made safe to show."""
+"""Make text safe to show in a terminal or a log: text from crawled pages may be hostile."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ LONGEST_SHOWN: Final = 500
 
 
 def counted(number: int, noun: str) -> str:
-    """So many of something, in words for a person: "1 page", "2,000 pages"."""
+    """Return a number with its noun: "1 page", "2,000 pages"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def printable(text: str, longest: int = LONGEST_SHOWN) -> str:
-    """The text with control characters escaped (line ends too), cut off at `longest` characters."""
+    """Return the text with control characters and line ends escaped, cut at `longest` characters."""
     shown = text if len(text) <= longest else text[:longest] + "..."
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in shown)
 
 
 def sentence(text: object) -> str:
-    """A text that ends as a sentence does, so that another can follow."""
-    said = str(text).rstrip()
-    return said if said.endswith((".", "!", "?")) else f"{said}."
+    """Return a text with a full stop, so that another sentence can follow."""
+    shown = str(text).rstrip()
+    return shown if shown.endswith((".", "!", "?")) else f"{shown}."

@@ -1,8 +1,7 @@
-"""Whose pages a page is compared with: everybody's, those of its site, or those of its spider.
+"""Keep pages of different sites or spiders apart in one index.
 
-A scope is a salt. Its 64-bit hash is mixed into everything that identifies a page in the index, so pages of
-different scopes look like strangers to each other while those of one scope keep their distances (the bits are
-XORed with a constant). No store needs to know of scopes.
+A scope is a salt: constants are XORed into all bits that identify a page. So pages of different scopes look unrelated,
+and pages of one scope keep their distances. Stores need to know only which pages may meet (`Query.shard_key`).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _registered = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
 
 @dataclass(frozen=True, slots=True)
 class Salt:
-    """Constants of one scope, XORed into a page's numbers; all zero for the global scope."""
+    """The constants that are XORed into a page's bits; zero for the global scope."""
 
     number: int
     signature: bytes
@@ -31,7 +30,7 @@ class Salt:
 
 @lru_cache(maxsize=4096)
 def salt_of(key: str, signature_bytes: int) -> Salt:
-    """The salt of a scope's key: a site, a spider's name, or "" for the global scope."""
+    """Return the salt for a site, a spider's name, or "" for the global scope."""
     if not key:
         return Salt(0, bytes(signature_bytes))
     name = key.encode("utf-8", "replace")
@@ -40,7 +39,7 @@ def salt_of(key: str, signature_bytes: int) -> Salt:
 
 
 def xored(first: bytes, second: bytes) -> bytes:
-    """Two strings of bytes of one length, XORed."""
+    """Return two byte strings of one length, XORed."""
     return (int.from_bytes(first, "big") ^ int.from_bytes(second, "big")).to_bytes(len(first), "big")
 
 
@@ -50,7 +49,7 @@ def _site_of_host(host: str) -> str:
 
 
 def site_of(url: str) -> str:
-    """The registered domain of a URL (example.co.uk), or its host where there is none (localhost, 10.0.0.1)."""
+    """Return the registered domain of a URL (example.co.uk), or its host if it has none (localhost, 10.0.0.1)."""
     try:
         host = urlsplit(url).hostname or ""
     except ValueError:
@@ -58,7 +57,7 @@ def site_of(url: str) -> str:
     return _site_of_host(host)
 
 
-# What `canonicalize_url` gives back as it is: most URLs of most sites.
+# URLs that `canonicalize_url` would not change: most URLs of most sites.
 _PLAIN_URL: Final = re.compile(
     r"https?://[a-z0-9][a-z0-9.-]*(?::[1-9][0-9]{1,3})?/"
     r"(?:[A-Za-z0-9_~-][A-Za-z0-9._~-]*/)*(?:[A-Za-z0-9_~-][A-Za-z0-9._~-]*)?"
@@ -66,7 +65,7 @@ _PLAIN_URL: Final = re.compile(
 
 
 def canonical_url(url: str) -> str:
-    """The URL by which a page is recognised as itself: sorted query, no fragment; the URL itself if broken."""
+    """Return the URL with its query sorted and without fragment. A broken URL is returned unchanged."""
     if _PLAIN_URL.fullmatch(url):
         return url
     try:
@@ -76,6 +75,6 @@ def canonical_url(url: str) -> str:
 
 
 def page_key(scope_key: str, url: str, identity: str | None) -> int:
-    """64 bits by which a page is recognised as itself within its scope: by its identity, else its canonical URL."""
+    """Return 64 bits for the identity of a page within its scope; the default identity is the canonical URL."""
     name = f"{scope_key}\n{canonical_url(url) if identity is None else identity}"
     return int(mmh3.hash64(name.encode("utf-8", "replace"), signed=False)[0])

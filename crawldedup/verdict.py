@@ -1,4 +1,4 @@
-"""What a check answers: `Verdict` for a page that was judged, `Match` for a page that was found."""
+"""The answers for users: `Verdict` for a page that was checked, `Match` for a page that was found."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crawldedup.printable import printable
 
 
 class Kind(StrEnum):
-    """What a page is, compared with the pages seen before it."""
+    """The kind of a page, compared with the pages seen before it."""
 
     NEW = "new"
     NEAR_DUPLICATE = "near_duplicate"
@@ -23,12 +23,11 @@ class Kind(StrEnum):
 class Verdict:
     """The answer for one page.
 
-    `original` is the URL of the earlier page, `similarity` the estimated Jaccard similarity (0..1) of the
-    two pages' word 3-shingles, `hamming` the number of differing search bits; all three are None for a
-    page that is `new` or `thin`. `original` is also None where the index does not hold the earlier page's URL.
-    `copies` counts the duplicates of the earlier page seen so far, this page included. `changed` says that a
-    `revisit` brought other text than the last visit did. `probes` and `candidates` are the work that was done:
-    ranges planned, and remembered pages compared.
+    `original` is the URL of the earlier page, `similarity` the estimated Jaccard similarity (0 to 1) of the two pages'
+    word 3-shingles, `hamming` the number of differing search bits. All three are None for a page that is `new` or
+    `thin`; `original` is None, too, if the index holds no URLs. `copies` counts the duplicates of the earlier page so
+    far, with this page. `changed` is True for a `revisit` with other text than at the last visit. `probes` and
+    `candidates` count the work: ranges planned, and remembered pages compared.
     """
 
     kind: Kind
@@ -48,7 +47,7 @@ class Verdict:
         return self.kind in (Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return {**asdict(self), "kind": str(self.kind), "is_duplicate": self.is_duplicate}
 
     @classmethod
@@ -60,7 +59,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One remembered page that resembles the page asked about; `url` is empty where the index does not hold it."""
+    """A remembered page that resembles the page asked about. `url` is empty if the index holds no URLs."""
 
     url: str
     similarity: float
@@ -70,7 +69,7 @@ class Match:
     copies: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON. `seen_at` is in seconds since 1970 (UTC)."""
+        """Return plain values, ready for JSON. `seen_at` is in seconds since 1970 (UTC)."""
         return asdict(self)
 
 
