@@ -14,8 +14,6 @@ from crawldedup.errors import CrawlDedupError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-# The plugin ends a crawl for this reason when it cannot check pages at all.
-_PLUGIN_FAILED: Final = "crawldedup_error"
 _END_LIMIT_SECONDS: Final = 10.0
 _SHOWN_LOG_CHARACTERS: Final = 2000
 
@@ -67,7 +65,8 @@ def run_crawl(
         _follow_process([list(start_urls), dict(settings), None if verbose else log], outcome, on_event)
         if log.exists():
             outcome.log = log.read_text(encoding="utf-8", errors="replace")[-_SHOWN_LOG_CHARACTERS:].strip()
-    if outcome.reason in ("", _PLUGIN_FAILED):
+    # "crawldedup_error" is the plugin's reason for ending a crawl whose pages it cannot check.
+    if outcome.reason in ("", "crawldedup_error"):
         failure = "crawldedup could not work" if outcome.reason else "The crawl's process ended too early"
         shown = f"The end of its log:\n{outcome.log}" if outcome.log else "The log above says why."
         raise CrawlError(f"{failure}. {shown}")

@@ -17,9 +17,8 @@ _INDEX_NAMES = ("index.html", "index.htm", "index.xhtml")
 class FolderSite:
     """Serves the files below a folder.
 
-    A path that leads outside, through ``..`` or a symbolic link, is not found. The content type names no charset, so
-    that the declarations of the pages count. Every HTML file is a start, since not every file is linked from another.
-    Raises ConfigurationError for a path that is not a folder with HTML files.
+    A path that leads outside, through ``..`` or a symbolic link, is not found. Pages declare their charset themselves.
+    Every HTML file is a start, since not every file is linked. Raises ConfigurationError if there is none.
     """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
@@ -32,8 +31,7 @@ class FolderSite:
         paths = ("/" + quote(os.fsencode(page.as_posix())) for page in pages)
         self.start_paths = sorted(path for path in paths if (file := self._file_at(path)) and file.is_file())
         if not self.start_paths:
-            kinds = ", ".join(_TYPES)
-            raise ConfigurationError(f"There is no HTML file below {os.fspath(root)!r}; looked for {kinds}.")
+            raise ConfigurationError(f"No HTML file is below {os.fspath(root)!r}; looked for {', '.join(_TYPES)}.")
 
     def reply(self, target: str) -> Reply:
         """Answer with a file, an index page, a redirect to a folder's slash, or 404."""

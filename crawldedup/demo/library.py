@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_LANGUAGES = ("de", "en", "es", "fr", "ja", "ru")
 _SENTENCE = re.compile(r"[^.!?。]+[.!?。]\s*")
 
 
@@ -89,8 +88,8 @@ def read_json(name: str) -> Any:
 @cache
 def all_articles() -> tuple[Article, ...]:
     """Return every article, by language and then in the order of the file."""
-    files = {language: read_text(f"{language}.txt").split("==== article\n") for language in _LANGUAGES}
-    return tuple(_parse(block, language) for language, blocks in files.items() for block in blocks)
+    files = ((read_text(f"{language}.txt"), language) for language in ("de", "en", "es", "fr", "ja", "ru"))
+    return tuple(_parse(block, language) for text, language in files for block in text.split("==== article\n"))
 
 
 def fill(template: str, **parts: object) -> str:
@@ -106,8 +105,7 @@ def link(path: str, title: str) -> str:
 def article_content(article: Article) -> Content:
     """Return what a page says that shows this article."""
     html = "\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in article.paragraphs)
-    by = read_json("phrases.json")[article.language]["labels"]["by"]
-    byline = f"{by} {article.author}, {article.date}"
+    byline = f"{read_json('phrases.json')[article.language]['labels']['by']} {article.author}, {article.date}"
     return Content(article.language, article.title, html, byline)
 
 

@@ -25,38 +25,17 @@ if TYPE_CHECKING:
 Listener = Callable[[str, int, int, str], None]
 """Is called for every page with the stage of the run, the pages done and expected in it, and a note."""
 
-# The calendar has no end; a year of it is enough to see what happens.
-_DEPTH_LIMIT: Final = 12
-# What the JSON shows of a trial.
-_OF_TRIAL = ("similarity", "recall", "precision", "bands", "thin", "missed", "wrong")
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """An original and the duplicates that were found of it."""
-
-    original: str
-    members: tuple[Judged, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """What a crawl asked of the network, and how many pages reached the spider."""
-
-    requests: int
-    pages: int
-    bytes: int
-    seconds: float
+_SHOWN_OF_TRIAL: Final = ("similarity", "recall", "precision", "bands", "thin", "missed", "wrong")
 
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
     """All of a demo crawl.
 
-    `dropped_bytes` are the bodies of dropped pages: downloaded, but not processed any further. `without` is the same
-    crawl without the plugin, if it was run. `manifest` and `truth` compare the crawl with the site's manifest and with
-    the exact similarities; `not_reached` are the paths of the manifest that the crawl did not see. `log` holds the
-    last warnings of the crawl.
+    `dropped_bytes` are the bodies of dropped pages: downloaded, but not processed any further. `clusters` are the
+    duplicates by original. `without` is the traffic of the same crawl without the plugin. `manifest` and `truth` hold
+    the crawl against the site's manifest and the exact similarities; `not_reached` are paths of the manifest that
+    were not crawled. `log` holds the last warnings.
     """
 
     site: str
@@ -68,12 +47,12 @@ class DemoResult:
     verdicts: dict[str, int]
     skipped: dict[str, int]
     errors: dict[str, int]
-    traffic: Traffic
+    traffic: dict[str, float]
     finish_reason: str
-    clusters: tuple[Cluster, ...]
+    clusters: dict[str, list[Judged]]
     stats: dict[str, Any]
     log: str = ""
-    without: Traffic | None = None
+    without: dict[str, float] | None = None
     manifest: Trial | None = None
     not_reached: tuple[str, ...] = ()
     truth: Trial | None = None
@@ -82,7 +61,7 @@ class DemoResult:
         """Return plain values, ready for JSON."""
         values = asdict(self)
         for name, trial in (("manifest", self.manifest), ("truth", self.truth)):
-            values[name] = trial and {key: value for key, value in trial.as_dict().items() if key in _OF_TRIAL}
+            values[name] = trial and {key: value for key, value in trial.as_dict().items() if key in _SHOWN_OF_TRIAL}
         return values
 
 
@@ -90,9 +69,8 @@ class DemoResult:
 class DemoOptions:
     """What to crawl and how.
 
-    `directory` is crawled instead of the demo site. Without a `namespace`, the run has one of its own, so that pages
-    of earlier runs do not count. `compare` crawls the demo site once more without the plugin; every file of a
-    directory is requested anyway. `exact` computes the exact similarities of all texts.
+    `directory` is crawled instead of the demo site. Without a `namespace`, the run has one of its own. `compare` crawls
+    the demo site once more without the plugin. `exact` computes the exact similarities of all texts.
     """
 
     directory: Path | None = None
@@ -149,11 +127,11 @@ def crawl_settings(options: DemoOptions) -> dict[str, Any]:
     settings = {
         "ADDONS": {"crawldedup.Addon": 500},
         "CONCURRENT_REQUESTS": 8,
-        "COOKIES_ENABLED": False,
         "HTTPPROXY_ENABLED": False,
         "TELNETCONSOLE_ENABLED": False,
         "LOG_LEVEL": "DEBUG" if options.verbose else "WARNING",
-        "DEPTH_LIMIT": 0 if options.directory is not None else _DEPTH_LIMIT,
+        # The calendar has no end; a year of it is enough to see what happens.
+        "DEPTH_LIMIT": 0 if options.directory is not None else 12,
         # Breadth first, so that an article usually comes before its copies.
         "DEPTH_PRIORITY": 1,
         "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
@@ -191,21 +169,23 @@ def _exact_truth(site: Site, judged: Sequence[Judged], options: DemoOptions, lis
     return against_texts(judged, texts, options.similarity)
 
 
-def _traffic_of(outcome: CrawlOutcome) -> Traffic:
-    """Return what Scrapy counted."""
-    counted, pages = outcome.stats.get, len(outcome.kept)
-    sizes = counted("downloader/request_count", 0), pages, counted("downloader/response_bytes", 0)
-    return Traffic(*sizes, counted("elapsed_time_seconds", 0.0))
+def _traffic_of(outcome: CrawlOutcome) -> dict[str, float]:
+    counted = outcome.stats.get
+    return {
+        "requests": counted("downloader/request_count", 0),
+        "bytes": counted("downloader/response_bytes", 0),
+        "pages": len(outcome.kept),
+        "seconds": counted("elapsed_time_seconds", 0.0),
+    }
 
 
-def clusters_of(judged: Iterable[Judged]) -> tuple[Cluster, ...]:
+def clusters_of(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
     """Return the duplicates by original, the largest cluster first."""
-    members: dict[str, list[Judged]] = {}
+    clusters: dict[str, list[Judged]] = {}
     for page in judged:
         if page.kind in (Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE) and page.original is not None:
-            members.setdefault(page.original, []).append(page)
-    clusters = [Cluster(original, tuple(copies)) for original, copies in members.items()]
-    return tuple(sorted(clusters, key=lambda cluster: -len(cluster.members)))
+            clusters.setdefault(page.original, []).append(page)
+    return dict(sorted(clusters.items(), key=lambda cluster: -len(cluster[1])))
 
 
 def _counts(stats: Mapping[str, Any], prefix: str) -> dict[str, int]:

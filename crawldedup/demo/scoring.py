@@ -53,8 +53,7 @@ def against_manifest(judged: Sequence[Judged], entry_of: Callable[[str], SitePag
     clusters: dict[str, int] = {}
     group_of = [clusters.setdefault(entry.cluster, len(clusters)) for _, entry in found]
     word_counts = [MIN_WORDS if entry.judged else 0 for _, entry in found]
-    none = np.empty(0, np.int64)
-    no_pairs = SimilarPairs(none, none, np.empty(0))
+    no_pairs = SimilarPairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
     truth = from_pairs(np.array(group_of, np.int64), np.array(word_counts, np.int64), len(clusters), no_pairs)
     documents = tuple(Document(page.url, "") for page, _ in found)
     return run_trial(Replay(judged), Corpus("manifest", documents), truth, similarity=1.0)

@@ -13,22 +13,21 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
-from crawldedup.demo.run import Traffic
 from crawldedup.evaluation.report import detail_table, percent
 from crawldedup.printable import printable
 from crawldedup.verdict import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import Console
     from rich.progress import TaskID
 
-    from crawldedup.demo.run import Cluster, DemoResult, Listener
+    from crawldedup.demo.crawl import Judged
+    from crawldedup.demo.run import DemoResult, Listener
     from crawldedup.evaluation.trial import Trial
 
-_SHOWN_CLUSTERS = 6
-_SHOWN_URLS = 6
+_SHOWN = 6
 
 
 @contextmanager
@@ -59,8 +58,8 @@ def print_result(result: DemoResult, console: Console) -> None:
     if result.truth is not None and any(result.verdicts.values()):
         found, least = result.truth.found, f"{result.truth.similarity:g}"
         console.print(detail_table(result.truth, is_terminal=True))
-        _print_lines(console, f"{found.flagged} of {found.pages} pages with an earlier page of {least} were dropped.")
-        _print_lines(console, *_mistakes(result.truth))
+        summary = f"{found.flagged} of {found.pages} pages with an earlier page of {least} were dropped."
+        _print_lines(console, summary, *_mistakes(result.truth))
     if result.log:
         _print_lines(console, "Warnings of the crawl:", *result.log.splitlines())
     if result.finish_reason != "finished":
@@ -96,27 +95,27 @@ def _traffic(result: DemoResult) -> Table:
     table = _table("Cost and savings, all measured", *headings, caption=caption)
     rows = {"with crawldedup": result.traffic}
     if result.without is not None:
-        each = ((getattr(result.without, name), getattr(result.traffic, name)) for name in Traffic.__slots__)
-        rows |= {"without": result.without, "saved": Traffic(*(before - after for before, after in each))}
+        saved = {name: result.without[name] - count for name, count in result.traffic.items()}
+        rows |= {"without": result.without, "saved": saved}
     for name, traffic in rows.items():
-        counts = str(traffic.requests), decimal(traffic.bytes), str(traffic.pages)
-        table.add_row(name, *counts, f"{traffic.seconds:.1f}")
+        counts = str(traffic["requests"]), decimal(int(traffic["bytes"])), str(traffic["pages"])
+        table.add_row(name, *counts, f"{traffic['seconds']:.1f}")
     return table
 
 
-def _cluster_lines(clusters: Sequence[Cluster]) -> Iterator[str]:
+def _cluster_lines(clusters: Mapping[str, Sequence[Judged]]) -> Iterator[str]:
     # Scheme and host are left out if all clusters have the same.
-    bases = {"/".join(cluster.original.split("/", 3)[:3]) for cluster in clusters}
+    bases = {"/".join(original.split("/", 3)[:3]) for original in clusters}
     base = bases.pop() if len(bases) == 1 else ""
     yield f"Clusters found: {len(clusters)}" + f", listed without {base}" * bool(base)
-    for cluster in clusters[:_SHOWN_CLUSTERS]:
-        yield cluster.original.removeprefix(base)
+    for original in list(clusters)[:_SHOWN]:
+        yield original.removeprefix(base)
         members = []
-        for member in cluster.members:
+        for member in clusters[original]:
             similar = "exact" if member.kind == Kind.EXACT_DUPLICATE else f"{member.similarity or 0:.2f}"
             members.append(f"{similar:>5}  {member.url.removeprefix(base)}" + "  (kept)" * (not member.dropped))
         yield from _first("", members)
-    if (more := len(clusters) - _SHOWN_CLUSTERS) > 0:
+    if (more := len(clusters) - _SHOWN) > 0:
         yield f"and {more} more clusters"
 
 
@@ -126,19 +125,19 @@ def _manifest(trial: Trial) -> Table:
     caption = f"{trial.thin.pages} thin, empty, garbled and calendar pages may be either, and are not scored."
     headings = ("dropped, rightly", "kept, rightly", "missed", "wrongly dropped", "precision %", "recall %")
     table = _table("Against the manifest (what the site's author says)", *headings, caption=caption)
-    counts = found.flagged, kept, found.pages - found.flagged, wrong
-    table.add_row(*map(str, counts), percent(trial.precision), percent(trial.recall))
+    counts = map(str, (found.flagged, kept, found.pages - found.flagged, wrong))
+    table.add_row(*counts, percent(trial.precision), percent(trial.recall))
     return table
 
 
 def _mistakes(trial: Trial) -> Iterator[str]:
-    yield from _first("missed: ", [mistake.url for mistake in trial.missed])
-    yield from _first("wrongly dropped: ", [mistake.url for mistake in trial.wrong])
+    for name, mistakes in (("missed: ", trial.missed), ("wrongly dropped: ", trial.wrong)):
+        yield from _first(name, [mistake.url for mistake in mistakes])
 
 
 def _first(name: str, lines: Sequence[str]) -> Iterator[str]:
-    yield from (f"  {name}{line}" for line in lines[:_SHOWN_URLS])
-    if (more := len(lines) - _SHOWN_URLS) > 0:
+    yield from (f"  {name}{line}" for line in lines[:_SHOWN])
+    if (more := len(lines) - _SHOWN) > 0:
         yield f"  {name}and {more} more"
 
 

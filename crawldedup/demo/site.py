@@ -52,7 +52,7 @@ class SitePage:
     content: Content | None = None
 
 
-# A list leads to a page by its path and query, with a title and a note; other lists may show the page, too.
+# A list leads to a page by its path and query, with a title and a note; None stands for a page of another list.
 Listed = tuple[str, str, str, SitePage | None]
 
 
@@ -204,12 +204,8 @@ def _prints() -> Iterator[Listed]:
 def _mirror() -> Iterator[Listed]:
     for number, article in enumerate(_all_but(1), start=1):
         file, content = f"{article.language}_{article.slug.replace('-', '_')}.htm", article_content(article)
-        page = _page("mirror", article.slug, content, _mirrored(content, number))
+        page = _page("mirror", article.slug, content, plain("mirrored.html", content, number=number, charset="utf-8"))
         yield f"/mirror/almanac/{file}", file, f"{len(article.text)} bytes {article.date} 03:00", page
-
-
-def _mirrored(content: Content, number: int, charset: str = "utf-8") -> str:
-    return plain("mirrored.html", content, number=number, charset=charset)
 
 
 def _partners() -> Iterator[Listed]:
@@ -269,7 +265,7 @@ def _technical() -> Iterator[Listed]:
     """Yield odd pages: encodings, broken markup, empty pages, and what is not a page at all."""
     contents = {article.slug: article_content(article) for article in _articles()}
     by_header = magazine(contents["cartes-des-sentiers"]).replace('<meta charset="utf-8">', "")
-    by_meta = _mirrored(contents["les-hirondelles"], 0, charset="iso-8859-1")
+    by_meta = plain("mirrored.html", contents["les-hirondelles"], number=0, charset="iso-8859-1")
     made = {
         # What Latin-1 has no character for goes as a numeric reference, as browsers send it.
         "latin1-header.html": by_header.encode("latin-1", errors="xmlcharrefreplace"),
@@ -279,8 +275,8 @@ def _technical() -> Iterator[Listed]:
         "yearbook.html": _yearbook().encode(),
     }
     for path, entry in read_json("technical.json").items():
-        body = base64.b64decode(entry.get("base64", "")) or entry.get("body", "").encode()
-        body = made.get(path.removeprefix("/technical/"), body)
+        written = base64.b64decode(entry.get("base64", "")) or entry.get("body", "").encode()
+        body = made.get(path.removeprefix("/technical/"), written)
         reply = Reply(body, entry.get("type", HTML), entry.get("status", 200), entry.get("headers"))
         cluster, judged = entry.get("cluster", ""), entry.get("judged", True)
         yield path, entry["title"], "", SitePage(reply, entry["kind"], cluster, judged, contents.get(cluster))

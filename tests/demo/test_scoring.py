@@ -113,7 +113,7 @@ def test_clusters_come_largest_first_with_their_members() -> None:
             judged("c", "near_duplicate", "a"),
         ]
     )
-    assert [(cluster.original, [member.url for member in cluster.members]) for cluster in clusters] == [
+    assert [(original, [member.url for member in members]) for original, members in clusters.items()] == [
         ("a", ["b", "c"]),
         ("d", ["e"]),
     ]

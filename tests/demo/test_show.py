@@ -8,7 +8,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from crawldedup.demo.crawl import Judged
-from crawldedup.demo.run import Cluster, DemoResult, Traffic
+from crawldedup.demo.run import DemoResult
 from crawldedup.demo.scoring import against_manifest, against_texts
 from crawldedup.demo.server import NOT_FOUND
 from crawldedup.demo.show import print_result, progress_bars
@@ -26,9 +26,9 @@ RESULT = DemoResult(
     verdicts=dict.fromkeys(map(str, Kind), 1),
     skipped={"content_type": 7},
     errors={},
-    traffic=Traffic(requests=10, pages=3, bytes=50_000, seconds=1.25),
+    traffic={"requests": 10, "bytes": 50_000, "pages": 3, "seconds": 1.25},
     finish_reason="finished",
-    clusters=(),
+    clusters={},
     stats={},
 )
 
@@ -52,8 +52,7 @@ def test_hostile_urls_are_shown_as_text() -> None:
     # Both pages are of one cluster, and both were kept: the second was missed.
     page = SitePage(NOT_FOUND, "article", "one")
     manifest = against_manifest([judged("http://h/"), judged(HOSTILE)], lambda _: page)
-    clusters = (Cluster(HOSTILE, (copy,)),)
-    text = shown(replace(RESULT, site=HOSTILE, clusters=clusters, manifest=manifest, not_reached=(HOSTILE,)))
+    text = shown(replace(RESULT, site=HOSTILE, clusters={HOSTILE: [copy]}, manifest=manifest, not_reached=(HOSTILE,)))
     assert "missed: http://h/[bold]x" in text
     assert "never reached: http://h/[bold]x" in text
     assert not any(char in text for char in "\x1b\x07\u202e\ud800")
@@ -62,7 +61,7 @@ def test_hostile_urls_are_shown_as_text() -> None:
 
 
 def test_savings_are_the_difference_of_two_crawls() -> None:
-    text = shown(replace(RESULT, without=Traffic(requests=22, pages=16, bytes=90_000, seconds=1.0)))
+    text = shown(replace(RESULT, without={"requests": 22, "bytes": 90_000, "pages": 16, "seconds": 1.0}))
     saved = next(line for line in text.splitlines() if "saved" in line)
     assert [cell.strip() for cell in saved.strip("│").split("│")] == ["saved", "12", "40.0 kB", "13", "-0.2"]
     assert "saved" not in shown(RESULT)
@@ -98,7 +97,7 @@ def test_the_exact_comparison_is_shown_by_band() -> None:
 
 
 def test_long_lists_are_cut() -> None:
-    clusters = tuple(Cluster(f"http://h/{n}", tuple(judged(f"http://h/{n}?{m}") for m in range(9))) for n in range(9))
+    clusters = {f"http://h/{n}": [judged(f"http://h/{n}?{m}") for m in range(9)] for n in range(9)}
     text = shown(replace(RESULT, clusters=clusters))
     assert "listed without http://h\n" in text
     assert "/5?5" in text
