@@ -24,6 +24,9 @@ _CACHED_STATEMENTS: Final = 512
 _LOG_PAGES: Final = 8192  # 32 MiB
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
 _VERSION: Final = 1
+"""The version of the layout. A new one changes `_SCHEMA` and adds a step to `_UPGRADES`."""
+_UPGRADES: Final[dict[int, tuple[str, ...]]] = {}
+"""By version, the statements that make its layout that of the next version."""
 
 _SCHEMA: Final = (
     """
@@ -80,17 +83,12 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def _claim(db: sqlite3.Connection, path: str) -> None:
-    """Make a new file ours; refuse another program's before anything is written to it."""
+    """Make a new file ours and upgrade an older one; refuse another program's before anything is written to it."""
     with transaction(db):
         (application,) = db.execute("PRAGMA application_id").fetchone()
         (objects,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if application == _APPLICATION_ID:
-            (version,) = db.execute("PRAGMA user_version").fetchone()
-            if version != _VERSION:
-                raise ForeignStoreError(
-                    f"{path} was written by another version of crawldedup (layout {version}; this is {_VERSION}); "
-                    f"use that version, or choose another path"
-                )
+            _upgrade(db, path)
             return
         if objects or application:
             raise ForeignStoreError(f"{path} is a SQLite file of another program; choose another path")
@@ -98,6 +96,20 @@ def _claim(db: sqlite3.Connection, path: str) -> None:
         db.execute(f"PRAGMA user_version = {_VERSION}")
         for statement in _SCHEMA:
             db.execute(statement)
+
+
+def _upgrade(db: sqlite3.Connection, path: str) -> None:
+    """Bring the layout of a file of ours to this version. Raises ForeignStoreError for one of a newer version."""
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version > _VERSION:
+        raise ForeignStoreError(
+            f"{path} was written by a newer version of crawldedup (layout {version}; this one knows up to {_VERSION}); "
+            f"upgrade crawldedup, or choose another path"
+        )
+    for older in range(version, _VERSION):
+        for statement in _UPGRADES[older]:
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version = {older + 1}")
 
 
 def holds_anything(path: str) -> bool:

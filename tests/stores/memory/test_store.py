@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from crawldedup.errors import StoreFullError
+from crawldedup.stores import embedded
 from crawldedup.stores.base import FOR_EVER, Retention, Status
-from crawldedup.stores.memory import store as memory
+from crawldedup.stores.memory import index as memory
 from crawldedup.stores.memory.store import MemoryStore
 from tests.stores.backends import Clock
 from tests.stores.pages import LAYOUT, query, random_page, url_key_of
@@ -68,7 +69,7 @@ def test_numbers_of_pages_do_not_run_out_while_pages_go(small_store: MemoryStore
 
 def test_pages_are_told_and_pruned_once_while_they_are_numbered_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "_FIRST_ROOM", 4)
-    monkeypatch.setattr(memory, "_BATCH", 5)
+    monkeypatch.setattr(embedded, "BATCH", 5)
     clock = Clock()
     store = MemoryStore(LAYOUT, clock=clock)
     for number in range(60):

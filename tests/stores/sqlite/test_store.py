@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import sqlite3
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +14,12 @@ import pytest
 
 from crawldedup.errors import ForeignStoreError, StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.stores.base import Status
+from crawldedup.stores.sqlite import database
 from crawldedup.stores.sqlite.store import SqliteStore
 from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, query, random_page
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
-    from pathlib import Path
 
     from crawldedup.stores.base import Answer, Query
     from tests.stores.pages import Page
@@ -96,13 +97,15 @@ class TestForeignFiles:
     def test_a_database_of_another_program_is_refused(self, foreign_database: Path) -> None:
         self.assert_refused_unmodified(foreign_database, "SQLite file of another program")
 
-    def test_a_file_of_another_layout_is_refused(self, path: Path) -> None:
+    def test_a_file_of_a_newer_layout_is_refused(self, path: Path) -> None:
         store = SqliteStore(str(path), LAYOUT)
         store.open()
         store.close()
         with contextlib.closing(sqlite3.connect(path)) as db:
             db.execute("PRAGMA user_version = 7")
-        self.assert_refused_unmodified(path, r"another version of crawldedup \(layout 7; this is 1\)")
+        self.assert_refused_unmodified(
+            path, r"a newer version of crawldedup \(layout 7; this one knows up to 1\); upgrade crawldedup, or"
+        )
 
     def test_a_marked_but_empty_database_of_another_program_is_refused(self, path: Path) -> None:
         with contextlib.closing(sqlite3.connect(path)) as db:
@@ -125,6 +128,45 @@ class TestForeignFiles:
         store.close()
         assert path.read_bytes() == before
         assert list(path.parent.iterdir()) == [path]
+
+
+class TestUpgrade:
+    @pytest.fixture
+    def old_file(self, path: Path) -> Path:
+        """A file of layout 1, as the SQL of that version made it."""
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            db.executescript((Path(__file__).parent / "layout_1.sql").read_text("utf-8"))
+        return path
+
+    def test_a_file_of_the_first_layout_is_read(self, old_file: Path) -> None:
+        assert_whole(old_file, 2)
+
+    def test_an_older_layout_is_upgraded_step_by_step(self, old_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        steps = {1: ("ALTER TABLE indexes ADD COLUMN colour TEXT",), 2: ("UPDATE indexes SET colour = 'red'",)}
+        monkeypatch.setattr(database, "_UPGRADES", steps)
+        monkeypatch.setattr(database, "_VERSION", 3)
+        for _ in range(2):
+            assert_whole(old_file, 2)
+        with contextlib.closing(sqlite3.connect(old_file)) as db:
+            assert db.execute("PRAGMA user_version").fetchone() == (3,)
+            assert db.execute("SELECT colour FROM indexes").fetchall() == [("red",)]
+
+    def test_an_upgrade_that_fails_leaves_the_file_as_it_was(
+        self, old_file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with contextlib.closing(sqlite3.connect(old_file)) as db:
+            before = list(db.iterdump())
+        steps = {1: ("ALTER TABLE indexes ADD COLUMN colour TEXT",), 2: ("UPDATE missing SET colour = 'red'",)}
+        monkeypatch.setattr(database, "_UPGRADES", steps)
+        monkeypatch.setattr(database, "_VERSION", 3)
+        with pytest.raises(StoreError, match="no such table"):
+            SqliteStore(str(old_file), LAYOUT).open()
+        with contextlib.closing(sqlite3.connect(old_file)) as db:
+            assert list(db.iterdump()) == before
+            assert db.execute("PRAGMA user_version").fetchone() == (1,)
+
+    def test_every_version_before_this_one_has_a_step(self) -> None:
+        assert sorted(database._UPGRADES) == list(range(1, database._VERSION))
 
 
 @pytest.mark.parametrize("place", [".", "file/index.sqlite", "x" * 300], ids=["a folder", "under a file", "too long"])
@@ -298,7 +340,7 @@ def test_a_store_without_page_numbers_left_is_full(path: Path, monkeypatch: pyte
     store.open()
     for number in range(3):
         add(store, number)
-    monkeypatch.setattr("crawldedup.stores.sqlite.store.MAX_PAGES", 4)
+    monkeypatch.setattr("crawldedup.stores.sqlite.index.MAX_PAGES", 4)
     with pytest.raises(StoreFullError, match="page numbers"):
         add(store, 3)
     assert [answer.status for answer in store.check_many([question(0), question(2)])] == [Status.REVISIT] * 2
