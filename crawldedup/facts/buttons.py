@@ -1,11 +1,11 @@
-"""What can be pressed on a page to buy something."""
+"""Find the controls of a page that buy something."""
 
 from __future__ import annotations
 
-import re
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
+from crawldedup.facts.limits import MAX_BUTTONS, MAX_EDGES, MAX_VALUE
 from crawldedup.text.visible import first_texts
 
 if TYPE_CHECKING:
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
-# In the names and texts of what can be pressed.
-_BUY: Final = (
+BUY_SIGNS: Final = (
     "add to cart", "add-to-cart", "add_to_cart", "addtocart", "add to basket", "add-to-basket", "add_to_basket",
     "addtobasket", "add to bag", "add-to-bag", "addtobag", "add to trolley", "cart/add", "buy now", "buy-now", "buynow",
     "in den warenkorb", "in den einkaufswagen", "ajouter au panier", "añadir al carrito", "agregar al carrito",
@@ -24,7 +23,8 @@ _BUY: Final = (
     "افزودن به سبد", "הוסף לסל", "カートに入れる", "カートに追加", "買い物かご", "加入购物车", "加入購物車",
     "立即购买", "立即購買", "장바구니", "구매하기",
 )  # fmt: skip
-# All that a button says.
+"""Parts of the names and texts of buy controls."""
+# Whole texts of buttons.
 _BUY_WORDS: Final = frozenset(
     (
         "buy", "buy it", "buy it now", "order", "order now", "purchase", "kaufen", "jetzt kaufen", "bestellen",
@@ -35,60 +35,37 @@ _BUY_WORDS: Final = frozenset(
     )
 )  # fmt: skip
 _NAMES: Final = ("class", "id", "name", "value", "action", "title", "aria-label")
-# Every sign holds one of them.
-_RARE_LETTERS: Final = "kjybcкضفו買购購カ구"
-_MAX_PRESSED: Final = 1_000
-_MAX_NAME: Final = 300
+# Texts of one control that are read.
 _MAX_TEXTS: Final = 5
-# A picture of a cart may stand before the text.
-_MAX_EDGES: Final = 100
-
-
-def _signs_by_letter() -> tuple[re.Pattern[str], ...]:
-    """The signs as a regular expression for each rare letter, which comes first: no other search is half as quick."""
-    by_letter: dict[str, list[str]] = {}
-    for sign in _BUY:
-        letter = next(letter for letter in _RARE_LETTERS if letter in sign)
-        rest = sign.partition(letter)[2]
-        by_letter.setdefault(letter, []).append(f"{re.escape(rest)}(?<={re.escape(sign)})")
-    return tuple(re.compile(f"{letter}(?:{'|'.join(rests)})") for letter, rests in by_letter.items())
-
-
-_BUY_BY_LETTER: Final = _signs_by_letter()
-
-
-def may_be_for_sale(html: str) -> bool:
-    """Whether the source of a page names a control to buy."""
-    source = html.lower()
-    return any(signs.search(source) for signs in _BUY_BY_LETTER)
 
 
 def buy_controls(tree: HtmlElement) -> set[HtmlElement]:
-    """What can be pressed to buy something, by its names and texts; of a page with very many, the first."""
-    pressed = chain(islice(tree.iter("button", "input", "form"), _MAX_PRESSED), islice(tree.iter("a"), _MAX_PRESSED))
-    says = [(element, _says(element)) for element in pressed]
+    """Return the buttons, forms and links that buy something, by their names and texts; the first of very many."""
+    controls = chain(islice(tree.iter("button", "input", "form"), MAX_BUTTONS), islice(tree.iter("a"), MAX_BUTTONS))
+    says = [(control, _says(control)) for control in controls]
     source = "\n".join(text for _, text in says)
-    signs = [sign for sign in _BUY if sign in source]
+    signs = [sign for sign in BUY_SIGNS if sign in source]
     return {
-        element for element, text in says if any(sign in text for sign in signs) or _button_text(element) in _BUY_WORDS
+        control for control, text in says if any(sign in text for sign in signs) or _button_text(control) in _BUY_WORDS
     }
 
 
-def _says(element: HtmlElement) -> str:
-    texts = _texts(element) if element.tag in ("button", "a") else ()
-    pieces = chain((element.get(key) for key in _NAMES), texts)
-    return "\n".join(piece[:_MAX_NAME] for piece in pieces if piece).lower()
+def _says(control: HtmlElement) -> str:
+    texts = _texts(control) if control.tag in ("button", "a") else ()
+    pieces = chain((control.get(key) for key in _NAMES), texts)
+    return "\n".join(piece[:MAX_VALUE] for piece in pieces if piece).lower()
 
 
-def _texts(element: HtmlElement) -> Iterator[str]:
-    return islice(first_texts(element, _MAX_EDGES), _MAX_TEXTS)
+def _texts(control: HtmlElement) -> Iterator[str]:
+    return islice(first_texts(control, MAX_EDGES), _MAX_TEXTS)
 
 
-def _button_text(element: HtmlElement) -> str:
-    """What is written on a button; "" for what is none."""
-    if element.tag == "button":
-        text = "".join(piece[:_MAX_NAME] for piece in _texts(element))
+def _button_text(control: HtmlElement) -> str:
+    """Return the text on a button; "" for other controls."""
+    if control.tag == "button":
+        text = "".join(piece[:MAX_VALUE] for piece in _texts(control))
+    elif control.tag == "input" and control.get("type") in ("submit", "button"):
+        text = (control.get("value") or "")[:MAX_VALUE]
     else:
-        is_button = element.tag == "input" and element.get("type") in ("submit", "button")
-        text = (element.get("value") or "")[:_MAX_NAME] if is_button else ""
+        return ""
     return " ".join(text.split()).strip("!").lower()

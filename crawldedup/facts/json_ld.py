@@ -1,4 +1,4 @@
-"""The products that a page declares in its scripts of JSON-LD, which are often broken."""
+"""Read the products in the JSON-LD scripts of a page, which are often broken."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
+from crawldedup.facts.limits import (
+    MAX_NODES,
+    MAX_OFFERS,
+    MAX_SCRIPT,
+    MAX_SCRIPT_PRODUCTS,
+    MAX_SCRIPTS,
+    MAX_VALUE,
+)
 from crawldedup.facts.prices import price_of
 from crawldedup.facts.schema_org import (
     ARTICLES,
     ATTRIBUTES,
     IDS,
-    MAX_VALUE,
     NOT_SOLD,
     PRICES,
     PRODUCTS,
@@ -29,15 +36,8 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
-_MAX_SCRIPT: Final = 500_000
-_MAX_SCRIPTS: Final = 20
-_MAX_NODES: Final = 5_000
-_MAX_PRODUCTS: Final = 1_000
-_MAX_OFFERS: Final = 100
-_MAX_WRAPPINGS: Final = 9
-
 _ABOUT_OTHERS: Final = frozenset(["about", "mentions", "isPartOf", "hasPart", "isRelatedTo", "publisher"])
-# What any member but these says describes the product; these change, or are long, or about something else.
+# Any other member describes the product: these change, are long, or are about something else.
 _NOT_DESCRIPTIVE: Final = re.compile(
     r"^@|^(?:name|offers?|hasVariant|isVariantOf|variesBy|text|headline|about|mentions|isPartOf|hasPart|startTime|endTime)$|"
     r"(?i:rating|review|comment|count(?!ry)|stock|inventory|avail|date|valid|url|image|logo|photo|video|thumbnail|seller|"
@@ -45,8 +45,11 @@ _NOT_DESCRIPTIVE: Final = re.compile(
     r"keyword|award|statistic|position|shipping|delivery|return)"
 )
 _IS_NEW: Final = re.compile(r"NewCondition$|^new$", re.I)
-_DESCRIBES: Final = 100
+# Characters of a value that describes; a longer one is prose.
+_LONGEST_DESCRIPTIVE: Final = 100
+# Comment marks, which scripts were wrapped in for old browsers and for XHTML, several times over.
 _WRAPPINGS: Final = ("<!--", "//", "/*", "<![CDATA[", "*/", "-->", "]]>", ";")
+_MAX_WRAPPINGS: Final = 9
 _TRAILING_COMMA: Final = re.compile(r",(\s{0,99}[}\]])")
 _BROKEN_TYPE: Final = re.compile(r'"@type"\s{0,9}:\s{0,9}\[?\s{0,9}"(?:https?://schema\.org/)?Product"', re.I)
 _BROKEN_MEMBER: Final = re.compile(
@@ -57,19 +60,19 @@ _BROKEN_MEMBER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LinkedData:
-    """The products of a page's scripts, in their order, and whether one of them is about an article."""
+    """The products of the scripts, in order, and whether a script describes an article."""
 
     products: list[Product]
     is_article: bool
 
     @classmethod
     def of(cls, tree: HtmlElement) -> LinkedData:
-        """Read the scripts. Never raises for what they say, and reads a bounded part of them."""
+        """Read a bounded part of the scripts of a page, whatever is in them."""
         products: list[Product] = []
         is_article = False
         scripts = (script for script in tree.iter("script") if "ld+json" in (script.get("type") or "").lower())
-        for script, _ in zip(scripts, range(_MAX_SCRIPTS), strict=False):
-            source = (script.text or "")[:_MAX_SCRIPT]
+        for script in islice(scripts, MAX_SCRIPTS):
+            source = (script.text or "")[:MAX_SCRIPT]
             try:
                 content = _load(source)
             except (ValueError, RecursionError):
@@ -79,7 +82,7 @@ class LinkedData:
             for node in _nodes(content):
                 kinds = _kinds(node)
                 is_article |= not kinds.isdisjoint(ARTICLES)
-                if _is_sold(node, kinds) and len(products) < _MAX_PRODUCTS:
+                if _is_sold(node, kinds) and len(products) < MAX_SCRIPT_PRODUCTS:
                     products.append(_from_data(node))
         return cls(products, is_article)
 
@@ -93,7 +96,6 @@ def _load(source: str) -> Any:
 
 
 def _unwrapped(source: str) -> str:
-    """Without the comment marks that old browsers and XHTML were given."""
     content = source.strip()
     for _ in range(_MAX_WRAPPINGS):
         for mark in _WRAPPINGS:
@@ -102,15 +104,17 @@ def _unwrapped(source: str) -> str:
 
 
 def _nodes(content: Any) -> Iterator[dict[str, Any]]:
-    """Every object that is not part of a product, outermost first: what a product holds are its own offers,
-    or the products it is sold with."""
+    """Yield every object that is not part of a product, outermost first.
+
+    What a product holds are its own offers, or products that are sold with it.
+    """
     waiting = deque([content])
-    for _ in range(_MAX_NODES):
+    for _ in range(MAX_NODES):
         if not waiting:
             return
         node = waiting.popleft()
         if isinstance(node, list):
-            waiting.extend(node[:_MAX_NODES])
+            waiting.extend(node[:MAX_NODES])
         elif isinstance(node, dict):
             yield node
             if not _is_sold(node, _kinds(node)):
@@ -123,7 +127,7 @@ def _kinds(node: dict[str, Any]) -> set[str]:
 
 
 def _is_sold(node: dict[str, Any], kinds: set[str]) -> bool:
-    """Whether it is a product, or a book, car, event or whatever else is offered."""
+    """Return whether it is a product, or another thing with an offer: a book, a car, an event."""
     return not kinds.isdisjoint(PRODUCTS) or (
         bool(kinds)
         and kinds.isdisjoint(NOT_SOLD)
@@ -132,7 +136,7 @@ def _is_sold(node: dict[str, Any], kinds: set[str]) -> bool:
 
 
 def _from_data(node: dict[str, Any]) -> Product:
-    variants = [item for item in _list(node.get("hasVariant"))[:_MAX_OFFERS] if isinstance(item, dict)]
+    variants = [item for item in _list(node.get("hasVariant"))[:MAX_OFFERS] if isinstance(item, dict)]
     offers = [offer for owner in (node, *variants) for offer in _offers(owner.get("offers"))]
     found = [price_of(_value(offer.get(key)), _value(offer.get("priceCurrency"))) for offer in offers for key in PRICES]
     return Product(
@@ -149,28 +153,28 @@ def _from_data(node: dict[str, Any]) -> Product:
 
 
 def _descriptive(node: dict[str, Any]) -> Iterator[str]:
-    """The short values that describe a product. New is what products are, so it says nothing."""
-    for key, values in islice(node.items(), _MAX_OFFERS):
+    """Yield the short values that describe a product. That it is new says nothing: most are."""
+    for key, values in islice(node.items(), MAX_OFFERS):
         if key in IDS or _NOT_DESCRIPTIVE.search(key):
             continue
-        for value in _list(values)[:_MAX_OFFERS]:
+        for value in _list(values)[:MAX_OFFERS]:
             text = _value(value)
             if key == "itemCondition":
                 text = "" if _IS_NEW.search(text) else text.rpartition("/")[2]
-            if text and len(text) <= _DESCRIBES and "://" not in text:
+            if text and len(text) <= _LONGEST_DESCRIPTIVE and "://" not in text:
                 yield text
 
 
 def _offers(value: Any) -> Iterator[dict[str, Any]]:
-    waiting = deque(_list(value)[:_MAX_OFFERS])
-    for _ in range(_MAX_OFFERS):
+    waiting = deque(_list(value)[:MAX_OFFERS])
+    for _ in range(MAX_OFFERS):
         if not waiting:
             return
         offer = waiting.popleft()
         if isinstance(offer, dict):
             yield offer
             for key in ("offers", "priceSpecification"):
-                waiting.extend(_list(offer.get(key))[:_MAX_OFFERS])
+                waiting.extend(_list(offer.get(key))[:MAX_OFFERS])
 
 
 def _list(value: Any) -> list[Any]:
@@ -178,7 +182,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _value(value: Any) -> str:
-    """A value as text, whether it is given plainly, in a list, or as an object with a name or a value."""
+    """Return a value as text, whether it is plain, in a list, or an object with a name or a value."""
     for _ in range(3):
         if isinstance(value, list):
             value = value[0] if value else ""
@@ -191,12 +195,12 @@ def _value(value: Any) -> str:
 
 
 def _from_broken(source: str) -> Product | None:
-    """What can be made out of a broken script: the first of each member behind the product's type."""
+    """Read a broken script: the first of each member behind the product's type."""
     start = _BROKEN_TYPE.search(source)
     if start is None:
         return None
     members: dict[str, str] = {}
-    for match, _ in zip(_BROKEN_MEMBER.finditer(source, start.end()), range(_MAX_NODES), strict=False):
+    for match in islice(_BROKEN_MEMBER.finditer(source, start.end()), MAX_NODES):
         members.setdefault(match[1].lower(), _unescaped(match[2]) if match[2] else match[3])
     return product_of_members(list(members.items()))
 

@@ -1,30 +1,32 @@
-"""What an element is in the layout of a page: a row, an entry of a list, a choice."""
+"""Recognise rows of a specification, short entries of lists and choices among the elements of a page."""
 
 from __future__ import annotations
 
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from crawldedup.facts.limits import MAX_OPTIONS
 from crawldedup.text.tags import HEADINGS
 from crawldedup.text.visible import first_texts
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
+# Characters and elements of the largest row; elements of the parts of a pair.
 _MAX_ROW_TEXT: Final = 400
 _MAX_ROW_ELEMENTS: Final = 40
 _MAX_PAIR_ELEMENTS: Final = 6
 _NOT_IN_A_ROW: Final = HEADINGS | {"table", "tr", "form", "dl", "article", "section"}
 _PAIRS: Final = frozenset(["div", "li", "p"])
 _MARKS: Final = frozenset(["b", "strong", "span", "em", "i"])
-_MAX_OPTIONS: Final = 500
+# Characters and elements of the largest entry or choice.
 _MAX_ITEM_ELEMENTS: Final = 12
 _MAX_ITEM_TEXT: Final = 80
 _NOT_IN_AN_ITEM: Final = _NOT_IN_A_ROW | {"a", "img", "button", "ul", "ol"}
 
 
 def row_end(element: HtmlElement) -> HtmlElement | None:
-    """The element that ends the row which this one begins, or None if it begins none."""
+    """Return the element that ends the row which this one begins; None if it begins none."""
     tag = element.tag
     if tag == "tr":
         cells = sum(1 for cell in islice(element, _MAX_ROW_ELEMENTS) if cell.tag in ("td", "th"))
@@ -43,7 +45,7 @@ def row_end(element: HtmlElement) -> HtmlElement | None:
 
 
 def _is_pair(element: HtmlElement) -> bool:
-    """Whether it holds two short texts and nothing else, as in <div><span>Colour</span><span>red</span></div>."""
+    """Return whether it holds two short texts alone, as in <div><span>Colour</span><span>red</span></div>."""
     if len(element) != 2 or (element.text or "").strip():
         return False
     return all(
@@ -57,6 +59,7 @@ def _is_pair(element: HtmlElement) -> bool:
 
 
 def _is_small(element: HtmlElement, most: int) -> bool:
+    """Return whether it is small enough for a row, and holds no other parts of a page."""
     size = 0
     for number, part in enumerate(element.iter()):
         if number > most or (number and part.tag in _NOT_IN_A_ROW):
@@ -68,7 +71,7 @@ def _is_small(element: HtmlElement, most: int) -> bool:
 
 
 def is_item(element: HtmlElement) -> bool:
-    """Whether it is a short entry of a list, two short texts, or a word and a marked one: Colour <b>red</b>."""
+    """Return whether it is a short entry of a list, two short texts, or a word and a marked one: Colour <b>red</b>."""
     if element.tag != "li" and not (element.tag in _PAIRS and (_is_pair(element) or _is_marked(element))):
         return False
     size = 0
@@ -86,20 +89,20 @@ def _is_marked(element: HtmlElement) -> bool:
 
 
 def selected_text(element: HtmlElement) -> str:
-    """The text of the option of a select that is chosen."""
-    for option in islice(element.iter("option"), _MAX_OPTIONS):
+    """Return the text of the chosen option of a select."""
+    for option in islice(element.iter("option"), MAX_OPTIONS):
         if option.get("selected") is not None:
             return short_text(option)
     return ""
 
 
 def label_of(element: HtmlElement) -> HtmlElement | None:
-    """The label of a radio button: around it, behind it, or in front of it."""
+    """Return the label of a radio button: around it, behind it, or in front of it."""
     around = next(element.iterancestors("label"), None)
     beside = (around, element.getnext(), element.getprevious())
     return next((label for label in beside if label is not None and label.tag == "label"), None)
 
 
 def short_text(element: HtmlElement) -> str:
-    """The beginning of the text of a choice."""
+    """Return the beginning of the text of a choice."""
     return " ".join("".join(first_texts(element, 2 * _MAX_ITEM_ELEMENTS))[:_MAX_ITEM_TEXT].split())

@@ -1,4 +1,4 @@
-"""Products in the words of https://schema.org/Product, whatever syntax a page gives them in."""
+"""Products in the vocabulary of https://schema.org/Product, whatever the syntax."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Final
 
+from crawldedup.facts.limits import MAX_VALUES
 from crawldedup.facts.prices import price_of
 
 if TYPE_CHECKING:
@@ -13,16 +14,10 @@ if TYPE_CHECKING:
 
     from crawldedup.facts.prices import Price
 
-MAX_VALUE: Final = 300
-"""Letters of one value that are read."""
-# Each is looked for in all that the page shows.
-_MAX_VALUES: Final = 200
-
 PRODUCTS: Final = frozenset(["product", "productgroup", "productmodel", "individualproduct", "someproducts"])
 ARTICLES: Final = frozenset(
     ["article", "newsarticle", "blogposting", "reportagenewsarticle", "techarticle", "scholarlyarticle", "recipe"]
 )
-# What may have offers without being what the page sells: it is the seller, the page, a part of it, or an offer.
 NOT_SOLD: Final = ARTICLES | frozenset(
     [
         "thing", "creativework", "webpage", "itempage", "collectionpage", "searchresultspage", "aboutpage",
@@ -33,6 +28,7 @@ NOT_SOLD: Final = ARTICLES | frozenset(
         "newspaper", "periodical", "blog",
     ]
 )  # fmt: skip
+"""Types with offers that are not what the page sells: the seller, the page, a part of it, an offer."""
 IDS: Final = ("sku", "mpn", "gtin", "gtin8", "gtin12", "gtin13", "gtin14", "isbn", "productID", "productGroupID")
 ATTRIBUTES: Final = ("color", "size", "material", "model", "pattern", "width", "height", "depth", "weight")
 PRICES: Final = ("price", "lowPrice", "highPrice")
@@ -40,7 +36,7 @@ PRICES: Final = ("price", "lowPrice", "highPrice")
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """One product as a page declares it. `attributes` are values only, such as "red"."""
+    """One product of structured data. `attributes` are values only, such as "red"."""
 
     name: str = ""
     prices: frozenset[Price] = frozenset()
@@ -49,17 +45,17 @@ class Product:
 
 
 def last_part(kind: str) -> str:
-    """The name of a type or property without its vocabulary, in lower case: "product" of "schema:Product"."""
+    """Return the name of a type or property without its vocabulary, in lower case: "product" of "schema:Product"."""
     return kind.rpartition("/")[2].rpartition(":")[2].rpartition("#")[2].lower()
 
 
 def some_of(values: Iterable[str]) -> frozenset[str]:
-    """The values that say something; of very many the first by the alphabet, for pages differ in their order."""
-    return frozenset(nsmallest(_MAX_VALUES, {text for value in values if (text := value.strip())}))
+    """Return the values that are not empty; of very many the first by the alphabet, since their order differs."""
+    return frozenset(nsmallest(MAX_VALUES, {text for value in values if (text := value.strip())}))
 
 
 def product_of_members(members: Sequence[tuple[str, str]]) -> Product:
-    """A product from the names, in lower case, and the values of its members; the first name is its own."""
+    """Return the product of members, given by their names in lower case. Of several names, the first is its own."""
     of = {key: [value for name, value in members if name == key.lower()] for key in (*IDS, *ATTRIBUTES, *PRICES)}
     first = dict(reversed(members))
     currency = first.get("pricecurrency", "")

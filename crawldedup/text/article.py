@@ -1,20 +1,19 @@
-"""The part of a page's main text that is its article: what an article on another site has in common with it.
+"""Find the article within a main text: what it has in common with its copy on another site.
 
-Extractors of main text recognise navigation and footers by their names and shapes, and leave in what a template
-puts beside an article in whole sentences: teasers, notices, comments, "about us". But an article stands in an
-element of its own. So the long pieces of text are looked up in the tree of the page, and from the top of the
-tree the way is followed to the element that holds most of them, as long as what is left behind is not told
-in the same voice: paragraphs, lists and headings right beside that element, or elements of its kind.
-Documentation, forums and listings consist of such, and stay whole.
+Extractors recognise navigation and footers, and leave in what a template says beside an article in whole sentences:
+teasers, notices, comments. But an article stands in an element of its own. So the long pieces of the text are looked
+up in the tree of the page. From the top, the way leads to the child that holds most of them, as long as little is left
+behind in its own voice: paragraphs, lists and headings beside that child, or elements of its kind. Documentation,
+forums and listings consist of such, and stay whole.
 
-What remains is all between the first and the last piece, short lines, tables and code too. The numbers below were
+All between the first and the last piece is the article, including short lines, tables and code. The numbers were
 chosen on half of the articles of `benchmarks/templates.py`, and on manuals, of which nothing may be lost.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lxml import etree
 
@@ -23,27 +22,25 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
+# Share of the pieces that the article's element holds.
 _MOST: Final = 0.5
-"""Share of the article's characters the element must hold."""
+# Share of its characters that may be left behind in its own voice; with 0.3, sections of manuals get lost.
 _MAY_BE_LEFT: Final = 0.25
-"""Share of its characters that may be left behind in its own voice. From 0.3 on, sections of manuals get lost."""
+# Characters in long pieces, and their share of the main text, without which a page is a list, a table or code.
 _MIN_CHARACTERS: Final = 250
-"""Of long pieces: below, a page has no article."""
 _MIN_SHARE: Final = 0.3
-"""Of the main text, in long pieces: below, a page is a list, a table or code rather than an article."""
+# Share of the main text that is kept; a smaller one is something else, such as the notices beside a poem.
 _LEAST_KEPT: Final = 0.5
-"""Of the main text: what leaves out more than it keeps has found something else, say the notices beside a poem."""
+# Bytes of a long piece in UTF-8, since scripts with many characters need few of them; without punctuation, as in
+# Thai, it has more of them.
 _LONG_BYTES: Final = 60
-"""Of a piece. As UTF-8, for scripts with many characters need few of them."""
 _LONG_LETTERS: Final = _LONG_BYTES // 4
-"""No text with fewer has so many bytes."""
 _LONG_WITHOUT_PUNCTUATION: Final = 180
-"""Thai is written without."""
 _PUNCTUATION: Final = re.compile(r"[.!?,;:…。！？、，；：．،؛؟।॥។៕၊။։፡።፣·]")
-# Searching takes pieces times text. Real articles need a hundredth of this, and it takes two seconds at worst.
+# Pieces times characters of the search, two seconds at worst; real articles need a hundredth of it.
 _MOST_WORK: Final = 30_000_000
 
-# The first condition spares short texts the second.
+# The first condition is the cheaper one.
 _long_texts: Final = etree.XPath(
     f"/descendant::text()[string-length() >= {_LONG_LETTERS}][string-length(normalize-space()) >= {_LONG_LETTERS}]"
 )
@@ -63,18 +60,17 @@ _PLAIN_BLOCKS: Final = frozenset((
 
 class _Piece(NamedTuple):
     element: HtmlElement
-    """The one it stands in."""
     start: int
     end: int
 
 
 def may_be_article(text: str) -> bool:
-    """Whether `article_of` can find an article in a main text; a page need not be parsed to be told that it cannot."""
+    """Return whether `article_of` can find an article in a main text; if not, the page need not be parsed for it."""
     return len(text) >= _MIN_CHARACTERS
 
 
 def article_of(text: str, tree: HtmlElement) -> str:
-    """The lines of the main text `text` that are the article of the page `tree`; all of them if there is none."""
+    """Return the lines of the main text `text` that are the article of the page `tree`; all if there is none."""
     lines = [line for line in (" ".join(line.split()) for line in text.split("\n")) if line]
     joined = " ".join(lines)
     texts = _long_texts(tree)
@@ -90,7 +86,7 @@ def article_of(text: str, tree: HtmlElement) -> str:
     if not inside:
         return text
     first, last = _line_numbers(lines, min(piece.start for piece in inside), max(piece.end for piece in inside))
-    # Its short paragraphs and headings at either end.
+    # Short paragraphs and headings of the article, at either end.
     letters = "".join(_string(element).split())
     while first > 0 and lines[first - 1].replace(" ", "") in letters:
         first -= 1
@@ -100,8 +96,8 @@ def article_of(text: str, tree: HtmlElement) -> str:
     return article if len(article) >= _LEAST_KEPT * len(joined) else text
 
 
-def _pieces(texts: list[etree._ElementUnicodeResult], joined: str) -> Iterator[_Piece]:
-    """The sentences among the texts of the tree that the main text holds, but those of links."""
+def _pieces(texts: list[Any], joined: str) -> Iterator[_Piece]:
+    """Yield the sentences among the texts of the tree that the main text holds, without those of links."""
     for found in texts:
         if len(found.encode()) < _LONG_BYTES:
             continue
@@ -122,7 +118,7 @@ def _pieces(texts: list[etree._ElementUnicodeResult], joined: str) -> Iterator[_
 
 
 def _held(pieces: list[_Piece]) -> dict[HtmlElement, int]:
-    """How many characters of the pieces every element holds."""
+    """Return how many characters of the pieces each element holds."""
     held: dict[HtmlElement, int] = {}
     for element, start, end in pieces:
         holder = element
@@ -149,7 +145,7 @@ def _element_of_article(tree: HtmlElement, held: dict[HtmlElement, int], total: 
 
 
 def _left_behind(element: HtmlElement, inner: HtmlElement) -> int:
-    """Characters in `element` that are told in the voice of its child `inner`, without links."""
+    """Return the characters in `element`, without links, in the voice of its child `inner`."""
     kind = (inner.tag, inner.get("class"))
     characters = len((element.text or "").strip())
     for child in element:
@@ -165,7 +161,7 @@ def _is_within(element: HtmlElement, holder: HtmlElement) -> bool:
 
 
 def _line_numbers(lines: list[str], start: int, end: int) -> tuple[int, int]:
-    """The lines in which the characters `start` and `end - 1` of the joined lines stand."""
+    """Return the lines with the characters `start` and `end - 1` of the joined lines."""
     first = last = offset = 0
     for number, line in enumerate(lines):
         if offset <= start:

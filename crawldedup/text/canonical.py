@@ -1,6 +1,6 @@
-"""The URL that a page names as its original: a <link rel=canonical> in its head, or a Link header (RFC 6596, RFC 8288).
+"""Read the canonical URL of a page from its <link rel=canonical> or its Link headers (RFC 6596, RFC 8288).
 
-It is a claim, and often a wrong one: whole sites name their home page. Whoever asks must compare the texts.
+The claim is often wrong: whole sites name their home page. So callers must compare the texts.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from crawldedup.scope import canonical_url
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+# Bytes read of a page whose head does not end, characters of a header and of a URL, and claims of one page.
 _MAX_HEAD: Final = 256 * 1024
-"""Where no head has ended by then, only this much of a page is read."""
 _MAX_HEADER: Final = 8 * 1024
 _MAX_URL: Final = 2048
 _MAX_CLAIMS: Final = 10
@@ -31,11 +31,10 @@ _LINK: Final = re.compile(rf"<([^<>]*)>\s*((?:{_PARAMETER})*)")
 def canonical_claim(
     url: str, body: bytes, encoding: str | None = None, *, link_headers: Iterable[str] = ()
 ) -> str | None:
-    """The URL a page names as its original; None if that is no other than `url`, its own.
+    """Return the canonical URL that a page claims, absolute; None if it is `url`, the page's own.
 
-    `encoding` is the server's word on that of the HTML `body`, `link_headers` are the values of its Link headers.
-    A page that names several, or what is no http(s) URL, is taken to name none. The URL is as the page gives
-    it, absolute; nothing about it is true because the page says so.
+    `encoding` is what the server declared, `link_headers` are the values of the Link headers. A page that names
+    several URLs, or something else than an http(s) URL, claims none.
     """
     from_headers = (_joined(url, link) for link in _in_headers(link_headers))
     claims = islice(chain(from_headers, _in_head(url, body, encoding)), _MAX_CLAIMS)
@@ -51,7 +50,7 @@ def _in_headers(headers: Iterable[str]) -> Iterator[str]:
             parameters: dict[str, str] = {}
             for name, quoted, plain in _PARAMETERS.findall(link[2]):
                 parameters.setdefault(name.lower(), quoted or plain)
-            # With an anchor, it is said of another page.
+            # A link with an anchor is about another page.
             if "canonical" in parameters.get("rel", "").lower().split() and "anchor" not in parameters:
                 yield link[1]
 
@@ -78,7 +77,7 @@ def _in_head(url: str, body: bytes, encoding: str | None) -> Iterator[str]:
 
 
 def _joined(base: str, link: str) -> str:
-    """`link` as seen from `base`; empty if it is none."""
+    """Return `link` relative to `base`; "" if it is not valid."""
     try:
         return urljoin(base, link.strip())
     except ValueError:

@@ -1,24 +1,17 @@
-"""HTML to the text that is fingerprinted.
+"""Turn HTML into the text that is fingerprinted, which decides what counts as a duplicate.
 
-Which text that is decides what counts as a duplicate. Too much of the template, and an article on another
-site is missed while two short pages of one site look alike; too little of the page, and what tells two pages
-apart is thrown away. The rule, for the extractors that guess at the main part:
+With too much of the template, an article on another site is missed, and short pages of one site look alike. With too
+little of the page, what tells two pages apart is lost. So with extractors that guess at the main text:
 
-1. The text is the extractor's main text, headed by the page's own name (og:title or title) if it is shorter than
-   `NAMED_WORDS`. Products that share a description differ at least in name; in an article, a headline that
-   another editor has rewritten must not count.
-2. A main text below `FALLBACK_WORDS` words means that the extractor has missed the point of the page (a
-   listing, a product, a form): then all text counts but navigation, page header, footer and the like.
-3. If that too is below `min_words`, the page is for its exact copies only, by `PageText.whole`, and its name
-   is left out, lest the name alone make pages comparable.
+1. The text is the extractor's main text. Below `NAMED_WORDS` it begins with the page's name (og:title or title):
+   products with one description differ at least in name. In an article, a rewritten headline must not count.
+2. A main text below `FALLBACK_WORDS` means that the extractor has missed the content (a listing, a product, a form).
+   Then all text counts except navigation, page header, footer and the like.
+3. A page with still fewer than `min_words` is compared by `PageText.whole`, for exact copies alone, and without its
+   name, which would make it comparable.
 
-Measured with trafilatura on 1,122 pairs of pages of one site each (articles, products, listings, forums,
-documentation), at Jaccard >= .86: the bare main text takes 11 pairs of different pages for duplicates, the
-rule 3, falling back to all visible text 6. Falling back wherever the main text is less than a third of the
-page takes 3 as well, but 9 instead of 4 at >= .8, since the template then decides, and does so on a tenth of
-all articles; the rule on less than 1 %.
-
-What an article keeps of its text in another site's template is measured by `benchmarks/templates.py`.
+With trafilatura, of 1,122 pairs of different pages of one site, 11 have a Jaccard similarity of at least .86 by the
+bare main text, 6 with all visible text as the fallback, and 3 by these rules.
 """
 
 from __future__ import annotations
@@ -50,24 +43,19 @@ __all__ = [
 ]
 
 FALLBACK_WORDS: Final = 50
-"""A main text with fewer words is not believed to be the main text."""
-
+"""A shorter text of an extractor is taken for a mistake."""
 NAMED_WORDS: Final = 100
-"""A main text of so many words goes without the page's name: in it, a name too short for a headline changes nothing."""
-
+"""A shorter main text begins with the page's name; in a longer one, a short name would change nothing."""
 TEXT_PROFILE: Final = "text3"
-"""Names the rules of this package. Whoever changes what text comes out of a page changes this, for fingerprints of
-different texts must not meet in one index."""
+"""Names the rules of this package. Change it with them: texts of different rules must not meet in one index."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """The text of a page. It can be encoded as UTF-8 whatever the page was.
+    """The text of a page, which can be encoded as UTF-8 whatever the page was.
 
-    `main` is what is fingerprinted. `whole` is what an exact copy of a page too short to be fingerprinted
-    must share: all its visible text and all else that tells it from another page; it is given only if `main`
-    has fewer words than were asked for, and None otherwise. `used_fallback` says that the extractor's
-    text was not used because it was too short. `source` is the page.
+    `main` is fingerprinted. `whole` is all that exact copies of a page share; it is None if `main` has as many words
+    as were asked for. `used_fallback` says that the extractor's text was too short. `source` is the page.
     """
 
     main: str
@@ -84,11 +72,10 @@ def extract_page(
     min_words: int = FALLBACK_WORDS,
     limits: Limits = DEFAULT_LIMITS,
 ) -> PageText:
-    """Decode a page and take out the text to compare.
+    """Decode a page and extract the text to compare.
 
-    `encoding` is the charset the server declared, if any. `min_words` is the number of words from which on
-    the page is fingerprinted.
-    Raises PageError: `empty`, `too_large`, `too_deep`, `binary`, or `broken` where the extractor failed.
+    `encoding` is what the server declared, if anything. A page of `min_words` words is fingerprinted.
+    Raises PageError: `empty`, `too_large`, `too_deep`, `binary`, or `broken` if the extractor failed.
     """
     try:
         return _page_text(HtmlPage.read(body, encoding, limits), extractor, min_words)
@@ -100,8 +87,8 @@ def extract_page(
 
 
 def _page_text(page: HtmlPage, extractor: Extractor, min_words: int) -> PageText:
-    ask = page.suits_extractors or not extractor.is_heuristic
-    main = tidy(extractor.extract(page.html)) if ask else ""
+    is_asked = page.suits_extractors or not extractor.is_heuristic
+    main = tidy(extractor.extract(page.html)) if is_asked else ""
     words = _count(main)
     used_fallback = False
     if extractor.is_heuristic and words < FALLBACK_WORDS:

@@ -1,4 +1,4 @@
-"""Decode and check an HTML page, and parse it once for all who need its tree."""
+"""Decode and check an HTML page, and parse it once for its text and its facts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HtmlPage:
-    """A decoded page that any parser can take. `shape` is that of the page as it came."""
+    """A decoded page whose tags are balanced if need be; `shape` is that of the original."""
 
     html: str
     shape: Shape
@@ -49,7 +49,7 @@ class HtmlPage:
 
     @cached_property
     def suits_extractors(self) -> bool:
-        """Whether an extractor that moves text about reads the page in seconds."""
+        """Whether any extractor reads the page in seconds."""
         tags = self.shape.tags
         if tags > EXTRACTOR_TAGS:
             return False

@@ -1,9 +1,8 @@
-"""What a page may cost. Parsers and extractors keep no time limits; they need pages of bounded shape.
+"""Bound the shape of pages, since parsers and extractors have no time limits.
 
-Parsing takes time in proportion to the page, but for tags of thousands of attributes and tags left open.
-Extractors besides move text about, element by element and level by level: what takes them 10 ms for an
-article takes them minutes for a page of 50,000 elements, or of 10,000 nested 250 deep. Such a page still has
-a text, it is only not asked of an extractor.
+Parsing takes linear time, except for tags of thousands of attributes and tags left open. Extractors move text
+element by element and level by level: they take 10 ms for an article, and minutes for 50,000 elements, or for 10,000
+nested 250 deep. Such a page is read without an extractor.
 """
 
 from __future__ import annotations
@@ -18,10 +17,9 @@ from crawldedup.text.tags import FORMATTING, NEED_END_TAG, NEED_NO_END_TAG
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The largest page that is read; a larger one is passed on without being compared.
+    """The largest page that is read; a larger one is passed on uncompared.
 
-    The most hostile pages known take about three seconds with these. Of 2,300 real pages the largest had
-    5.3 MB and 18,000 elements.
+    The most hostile pages known take three seconds. Of 2,300 real pages the largest had 5.3 MB and 18,000 elements.
     """
 
     max_bytes: int = 8 * 1024 * 1024
@@ -33,17 +31,17 @@ class Limits:
 DEFAULT_LIMITS: Final = Limits()
 
 EXTRACTOR_TAGS: Final = 20_000
-"""Start tags of the largest page that an extractor is asked for its main text."""
+"""Start tags of the largest page that is given to an extractor."""
 EXTRACTOR_LEVELS: Final = 64
 """Levels of nesting of the deepest such page; real pages have up to 60."""
 EXTRACTOR_WORK: Final = 1_500_000_000
-"""Tags times bytes of text of such a page: removing an element copies the text around it."""
+"""Tags times bytes of text of such a page, since removing an element copies the text around it."""
 
 _START_TAG: Final = re.compile(r"<[A-Za-z]")
 _TAG: Final = re.compile(r"</?[A-Za-z][A-Za-z0-9]*")
 
-# Parsers compare each attribute of a tag with all before it. Names, values and spaces longer than these leave
-# no room for many; without such bounds the search would start over at every "<" of a page full of them.
+# Parsers compare each attribute of a tag with all before it. The search has bounds, or it would start over at every
+# "<" of a page full of them; a tag with longer names, values or spaces has no room for many attributes.
 _MANY_ATTRIBUTES: Final = 64
 _ATTRIBUTE: Final = (
     r"""[\s/]{0,199}+[^\s/>][^\s/>=]{0,199}+"""
@@ -51,17 +49,16 @@ _ATTRIBUTE: Final = (
 )
 _ENDLESS_TAG: Final = re.compile(rf"<[A-Za-z][^\s/>]{{0,99}}+(?=(?:{_ATTRIBUTE}){{{_MANY_ATTRIBUTES}}})")
 
-# The count takes every end tag left out for another level of depth, so it only decides which pages get their
-# tags balanced, not which are refused.
+# Counts of depth take every omitted end tag for another level, so they only decide which pages are repaired.
 _MANY_OPEN: Final = EXTRACTOR_LEVELS
-# Mostly the shapes of SVG icons, which close themselves; invented elements do not.
+# Most unknown elements are shapes of SVG icons, which close themselves.
 _MANY_UNKNOWN: Final = 2000
-# An open formatting element is opened anew in every later block: the work is tags times open elements.
+# An open formatting element is reopened in every later block: the work is tags times open elements.
 _MANY_REOPENED: Final = 200_000
 
 
 def check_size(body: bytes | str, limits: Limits) -> None:
-    """Raises PageError("empty") for white space only, PageError("too_large") above `limits.max_bytes`."""
+    """Raise PageError("empty") for white space only, PageError("too_large") above `limits.max_bytes`."""
     if not body or body.isspace():
         raise PageError("empty", "the body is empty")
     size = len(body)
@@ -72,7 +69,7 @@ def check_size(body: bytes | str, limits: Limits) -> None:
 
 
 def check_tags(html: str, limits: Limits) -> None:
-    """Raises PageError("too_large") above `limits.max_tags`; tags in comments and scripts count too."""
+    """Raise PageError("too_large") above `limits.max_tags`; tags in comments and scripts count, too."""
     if html.count("<") <= limits.max_tags:
         return
     tags = sum(1 for _ in _START_TAG.finditer(html))
@@ -81,23 +78,23 @@ def check_tags(html: str, limits: Limits) -> None:
 
 
 def shorten_tags(html: str) -> str:
-    """The page with tags of dozens of attributes closed before the first one, which makes them text."""
-    # A comparison in a script can look like such a tag; there a ">" more does no harm.
+    """Close tags of dozens of attributes before the first one, which turns the attributes into text."""
+    # A comparison in a script can look like such a tag; another ">" does no harm there.
     return _ENDLESS_TAG.sub(r"\g<0>>", html)
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What there is in a page, tags in comments and scripts included."""
+    """The tags of a page, including those in comments and scripts."""
 
     tags: int
     """Start tags."""
     plain: bool
-    """Whether the tags nest so plainly that any parser may have the page as it is."""
+    """Whether the tags nest so plainly that the page needs no repair."""
 
 
 def shape_of(html: str) -> Shape:
-    """Count what decides how long reading takes. Linear, about 0.5 ms for 170 KB."""
+    """Count the tags of a page in linear time, about 0.5 ms for 170 KB."""
     tags = _TAG.findall(html)
     return Shape(tags=len(tags) - "".join(tags).count("/"), plain=not _may_nest_deep(tags))
 

@@ -1,4 +1,4 @@
-"""What kinds of HTML elements there are, by name."""
+"""Kinds of HTML elements, by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def _names(text: str) -> frozenset[str]:
 
 
 FORMATTING: Final = _names("a b big code em font i nobr s small strike strong tt u")
-"""Reopened by parsers in every block that follows, as long as they are not closed."""
+"""Parsers reopen them in every following block until they are closed."""
 
 NEED_END_TAG: Final = FORMATTING | _names(
     """
@@ -37,7 +37,7 @@ BLOCKS: Final = _names(
     title tr ul
     """
 )
-"""Words on either side of their edges are two words, even without white space."""
+"""Their edges separate words, even without white space."""
 
 INVISIBLE: Final = _names("audio canvas iframe map math object script style svg template video")
 

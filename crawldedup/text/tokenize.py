@@ -1,12 +1,11 @@
-"""Text to words, and words to 64-bit hashes, without a Python loop over the words.
+"""Split texts into words by hand, since `re` and `str` follow the Unicode version of each Python, and hash the words.
 
-A text is NFKC-normalised and case-folded. A word is a run of letters, digits and underscores with the marks
-that belong to them; in scripts without spaces between words (Han, Kana, Thai, Lao, Khmer, Myanmar) every
-letter with its marks is a word by itself.
+A text is NFKC-normalised and case-folded as of Unicode 14. A word is a run of letters, digits and underscores with
+their marks; in scripts without spaces between words (Han, Kana, Thai, Lao, Khmer, Myanmar) every letter with its
+marks is a word.
 
-`split_words` gives the words as strings, `word_hashes` gives one 64-bit hash a word; both see the same words.
-The hash of a word with folded code points c_0, c_1, .. is mix(sum of mix(c_i) * B^i mod 2^64): a sum over a
-slice of the text, so numpy computes all of them at once (Karp & Rabin 1987, with a mixed alphabet).
+The hash of a word with folded code points c_0, c_1, .. is mix(sum of mix(c_i + 1) * B^i mod 2^64): a sum over a slice
+of the text, so numpy computes all of them at once (Karp & Rabin 1987, with a mixed alphabet).
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 # Odd, so that it has an inverse mod 2^64; 3 mod 8, so that B - 1 and B^2 - 1 keep few factors of two and
 # words that are permutations of each other differ in the high bits at least.
 _BASE: Final = 0x9E3779B97F4A7C13
+_INVERSE: Final = pow(_BASE, -1, 1 << 64)
 _BLOCK: Final = 1 << 16
 _PLANE: Final = 1 << 16
 _SHIFT: Final = np.uint64(32)
@@ -35,13 +35,12 @@ _SOFT_HYPHEN: Final = "\xad"
 # Hangul vowels and tails are letters, yet normalisation joins them to the letter before.
 _JAMO_VOWELS_AND_TAILS: Final = slice(0x1160, 0x1200)
 _SURROGATES: Final = slice(0xD800, 0xE000)
-# In the tables of the basic plane: a look-up does not tell, its neighbours matter or it becomes several characters.
+# The class of a character that a table cannot give: its neighbours matter, or it becomes several characters.
 _ODD: Final = 3
-_MAX_SPELLED_OUT: Final = 16
 
 
 def mix(values: Hashes) -> Hashes:
-    """Scramble 64-bit values one to one (xor-shift-multiply); a new array."""
+    """Scramble 64-bit values one to one (xor-shift-multiply); return a new array."""
     mixed: Hashes = values ^ (values >> _SHIFT)
     mixed *= _FACTOR
     mixed ^= mixed >> _SHIFT
@@ -51,7 +50,7 @@ def mix(values: Hashes) -> Hashes:
 
 
 def split_words(text: str, *, fold_case: bool = True) -> list[str]:
-    """The words of a text as strings, normalised and, unless told not to, case-folded, in order."""
+    """Return the words of a text in order, normalised and, by default, case-folded."""
     normalised = _normalise(text)
     folded = normalised.casefold() if fold_case else normalised
     codes = _code_points(folded)
@@ -67,38 +66,26 @@ def split_words(text: str, *, fold_case: bool = True) -> list[str]:
     return [folded[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 
-def word_hashes(text: str) -> Hashes:
-    """One 64-bit hash a word, shape (words,), in order, read-only; the same on every machine and Python."""
-    return _last_hashes(text)
-
-
-# Whoever reads a page counts the words of its text before they are fingerprinted.
+# A page's words are counted before they are fingerprinted.
 @lru_cache(maxsize=1)
-def _last_hashes(text: str) -> Hashes:
-    hashes = _look_up(text)
+def word_hashes(text: str) -> Hashes:
+    """Return one 64-bit hash a word, shape (words,), in order, read-only; the same on every machine and Python."""
+    tables = _plane_tables()
+    codes = np.frombuffer(text.encode("utf-16-le", "replace"), "<u2").astype(np.intp)
+    classes = tables.classes.take(codes)
+    if (classes == _ODD).any():
+        hashes = _hashes_in_context(text)
+    else:
+        starts = classes != SEPARATOR
+        in_word = classes == LETTER
+        np.greater(classes[1:], in_word[:-1], out=starts[1:])
+        hashes = _hash_slices(tables.values.take(codes), starts.nonzero()[0])
     hashes.setflags(write=False)
     return hashes
 
 
-def _look_up(text: str) -> Hashes:
-    tables = _plane_tables()
-    codes = _plane_codes(text)
-    classes = tables.classes.take(codes)
-    odd = classes == _ODD
-    if odd.any():
-        spelled = _spell_out(text, codes[odd])
-        if spelled is None:
-            return _hashes_in_context(text)
-        codes = _plane_codes(spelled)
-        classes = tables.classes.take(codes)
-    starts = classes != SEPARATOR
-    in_word = classes == LETTER
-    np.greater(classes[1:], in_word[:-1], out=starts[1:])
-    return _hash_slices(tables.values.take(codes), starts.nonzero()[0])
-
-
 def _hashes_in_context(text: str) -> Hashes:
-    """`word_hashes` of any text, by normalising the whole of it: three times slower than looking it up."""
+    """Hash the words of any text, by normalising the whole of it: three times slower than looking it up."""
     codes = _code_points(_normalise(text).casefold())
     classes = class_table().take(codes)
     values = mix(codes.astype(np.uint64) + np.uint64(1))
@@ -106,50 +93,14 @@ def _hashes_in_context(text: str) -> Hashes:
     return _hash_slices(values, _word_starts(classes).nonzero()[0])
 
 
-def _spell_out(text: str, odd: NDArray[np.intp]) -> str | None:
-    """The text without the odd UTF-16 units that were found in it, or None if that takes the whole text."""
-    characters = set(odd.astype("<u2").tobytes().decode("utf-16-le"))
-    if len(characters) > _MAX_SPELLED_OUT:
-        return None
-    for character in characters:
-        spelling = _spelling(character)
-        if spelling is None:
-            return None
-        text = text.replace(character, spelling)
-    return text
-
-
-@lru_cache(maxsize=4096)
-def _spelling(character: str) -> str | None:
-    """What an odd character can be replaced with in any text, say ss for a German sharp s; None if with nothing."""
-    if character == _SOFT_HYPHEN:
-        return ""
-    joining, classes = _joining(), _plane_tables().classes
-    if class_table()[ord(character)] == UNKNOWN:
-        return " "
-    folded = unicodedata.normalize("NFKC", character).casefold()
-    if any(joining[ord(part)] for part in character + folded):
-        return None
-    if all(class_table()[ord(part)] == SEPARATOR for part in folded):
-        return " "
-    settled = unicodedata.normalize("NFKC", folded).casefold() == folded
-    return folded if settled and all(part < "\U00010000" and classes[ord(part)] != _ODD for part in folded) else None
-
-
-@cache
-def _joining() -> bytes:
-    """For every code point, whether its neighbours matter for what becomes of it, or it for them."""
-    joining = class_table() >= MARK
-    joining[_JAMO_VOWELS_AND_TAILS] = True
-    joining[ord(_SOFT_HYPHEN)] = True
-    return joining.tobytes()
-
-
 def _normalise(text: str) -> str:
-    """NFKC as of Unicode 14, without soft hyphens (they are invisible inside words)."""
-    codes = _code_points(text.replace(_SOFT_HYPHEN, ""))
-    known = np.where(class_table().take(codes) == UNKNOWN, np.uint32(ord(" ")), codes)
-    return unicodedata.normalize("NFKC", known.astype("<u4").tobytes().decode("utf-32-le"))
+    """Return the text in NFKC as of Unicode 14, without soft hyphens, which are invisible inside words."""
+    text = text.replace(_SOFT_HYPHEN, "")
+    codes = _code_points(text)
+    unknown = class_table().take(codes) == UNKNOWN
+    if unknown.any():
+        text = np.where(unknown, np.uint32(ord(" ")), codes).astype("<u4").tobytes().decode("utf-32-le")
+    return unicodedata.normalize("NFKC", text)
 
 
 def _code_points(text: str) -> NDArray[np.uint32]:
@@ -157,34 +108,27 @@ def _code_points(text: str) -> NDArray[np.uint32]:
     return np.frombuffer(text.encode("utf-32-le", "replace"), "<u4")
 
 
-def _plane_codes(text: str) -> NDArray[np.intp]:
-    """UTF-16 units; those of characters beyond the basic plane are surrogates."""
-    return np.frombuffer(text.encode("utf-16-le", "replace"), "<u2").astype(np.intp)
-
-
 def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Where words start: a solo letter always, a letter or mark unless it continues a word."""
+    """Return where words start: a solo letter always, a letter or mark unless it continues a word."""
     starts: NDArray[np.bool_] = classes == LETTER
-    solo = classes == SOLO
     mark = classes == MARK
     continues = starts | mark
     starts[1:] &= ~continues[:-1]
     stray = mark.copy()
     stray[1:] &= classes[:-1] == SEPARATOR
-    starts |= solo
+    starts |= classes == SOLO
     starts |= stray
     return starts
 
 
 def _hash_slices(values: Hashes, starts: NDArray[np.intp]) -> Hashes:
     """Hash the slices values[starts[i]:starts[i + 1]]; separators have the value 0 and so do not count."""
-    tables = _plane_tables()
     if len(starts) == 0:
         return np.empty(0, np.uint64)
     if len(values) <= _BLOCK:
-        values *= tables.powers[: len(values)]
+        values *= _powers(_BASE)[: len(values)]
         sums = np.add.reduceat(values, starts)
-        sums *= tables.inverses.take(starts)
+        sums *= _powers(_INVERSE).take(starts)
         return mix(sums)
     return np.concatenate([_hash_slices(*block) for block in _blocks(values, starts)])
 
@@ -212,34 +156,37 @@ class _PlaneTables(NamedTuple):
     """What normalising and folding make of each character of the basic multilingual plane."""
 
     classes: NDArray[np.uint8]
-    """SEPARATOR, LETTER or SOLO where that holds whatever stands beside the character, else _ODD."""
+    """SEPARATOR, LETTER or SOLO if that holds beside any other character, else _ODD."""
     values: Hashes
     """mix(normalised and folded code point + 1), 0 for separators."""
-    powers: Hashes
-    inverses: Hashes
 
 
 @cache
 def _plane_tables() -> _PlaneTables:
-    joining, class_of = _joining(), class_table().tobytes()
+    all_classes = class_table()
+    # Their neighbours matter, or they matter for their neighbours.
+    joining = all_classes >= MARK
+    joining[_JAMO_VOWELS_AND_TAILS] = True
+    joining[ord(_SOFT_HYPHEN)] = True
     classes = np.full(_PLANE, _ODD, np.uint8)
     codes = np.zeros(_PLANE, np.uint64)
-    alone = [code_point for code_point in range(_PLANE) if not joining[code_point] and chr(code_point) != "\n"]
+    classes[ord("\n")] = SEPARATOR
+    alone = [code_point for code_point in np.flatnonzero(~joining[:_PLANE]).tolist() if code_point != ord("\n")]
     # One call for all characters, with line feeds to keep them apart.
     folded_lines = unicodedata.normalize("NFKC", "\n".join(map(chr, alone))).casefold()
-    classes[ord("\n")] = SEPARATOR
     for code_point, folded in zip(alone, folded_lines.split("\n"), strict=True):
         if len(folded) == 1 and not joining[ord(folded)]:
-            classes[code_point] = class_of[ord(folded)]
+            classes[code_point] = all_classes[ord(folded)]
             codes[code_point] = ord(folded)
-        elif all(class_of[ord(part)] == SEPARATOR for part in folded):
+        elif all(all_classes[ord(part)] == SEPARATOR for part in folded):
             classes[code_point] = SEPARATOR
     classes[_SURROGATES] = _ODD
     values = mix(codes + np.uint64(1))
     values[classes == SEPARATOR] = 0
-    return _PlaneTables(classes, values, _powers(_BASE), _powers(pow(_BASE, -1, 1 << 64)))
+    return _PlaneTables(classes, values)
 
 
+@cache
 def _powers(base: int) -> Hashes:
     factors = np.full(_BLOCK, base, np.uint64)
     factors[0] = 1

@@ -1,4 +1,4 @@
-"""The text a visitor sees, without any guess at what is the main part of the page."""
+"""Parse pages, and read the text that a visitor sees."""
 
 from __future__ import annotations
 
@@ -28,24 +28,23 @@ _CONTENT_ATTRIBUTE: Final = re.compile(
     r"""\scontent\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)')""", re.IGNORECASE
 )
 _TITLE: Final = re.compile(r"<title(?:\s[^<>]*)?>(?P<text>[^<]*)", re.IGNORECASE)
-# One class for all, which is found without calling Python for each element, as lxml.html does.
+# One class for all elements: lxml.html calls Python to find the class of each.
 _ELEMENTS: Final = etree.ElementDefaultClassLookup(element=HtmlElement)
-# A navigation that holds the article is one that was never closed.
+# A navigation that holds the article was never closed.
 _holds_content: Final = etree.XPath("boolean(.//main or .//article or (.//h1 and .//p))")
 _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
 
 
 def parse(html: str) -> HtmlElement:
-    """The tree of a page. Raises PageError: "empty" without any element, "too_deep" above 256 levels."""
+    """Return the tree of a page. Raises PageError: "empty" without an element, "too_deep" above 256 levels."""
     parser = etree.HTMLParser(encoding="utf-8", collect_ids=False, remove_comments=True, remove_pis=True)
     parser.set_element_class_lookup(_ELEMENTS)
     try:
-        # libxml2 stops at the end of the document, but sites append to it, and browsers read on.
+        # libxml2 stops at the end of the document, but sites append to it and browsers read on.
         tree = document_fromstring(_END_OF_DOCUMENT.sub("", html).encode("utf-8"), parser=parser)
     except etree.ParserError as error:
         raise PageError("empty", "there is nothing on the page") from error
-    # libxml2 gives up quietly at its limits and returns the tree so far; two pages cut off at the same place
-    # would look alike.
+    # At its limits libxml2 returns the tree so far without an error; pages cut off at one place would look alike.
     fatal = parser.error_log.filter_from_fatals()
     if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in fatal):
         raise PageError("too_deep", "the elements of the page are nested more than 256 deep")
@@ -53,12 +52,12 @@ def parse(html: str) -> HtmlElement:
 
 
 def to_html(tree: HtmlElement) -> str:
-    """The page of a tree, with every element closed."""
+    """Return the page of a tree, with every element closed."""
     return str(tostring(tree, encoding="unicode"))
 
 
 def levels(tree: HtmlElement) -> int:
-    """How deep the elements are nested."""
+    """Return how deep the elements are nested."""
     deepest = depth = 0
     for event, _ in etree.iterwalk(tree, events=("start", "end")):
         depth += 1 if event == "start" else -1
@@ -67,23 +66,22 @@ def levels(tree: HtmlElement) -> int:
 
 
 def visible_text(tree: HtmlElement) -> str:
-    """All text a visitor without scripts sees, the title first; one block of the page a line."""
+    """Return all text that a visitor without scripts sees, title first, one block of the page a line."""
     return _text(tree, _is_invisible)
 
 
 def content_text(tree: HtmlElement) -> str:
-    """The visible text without title, navigation, page header and footer, sidebars and controls.
+    """Return the visible text without title, navigation, page header and footer, sidebars and controls.
 
-    Every page of a site shares those, so two short pages would look alike with them.
+    All pages of a site share those, so short pages would look alike.
     """
     return _text(tree, _is_boilerplate)
 
 
 def identity_text(tree: HtmlElement) -> str:
-    """Everything that can tell a page with little text from another one.
+    """Return all that tells a page with little text from another: text, description, media addresses, scripts.
 
-    Beside the visible text that is its description, the addresses of what it shows, and its own scripts: the
-    pages of a photo gallery, or of a shop that fills its pages by script, have nothing else.
+    The pages of a photo gallery, or of a shop that fills its pages by script, differ in nothing else.
     """
     parts = [visible_text(tree)]
     for element in tree.iter("meta", "script", "img", "frame", "iframe", "video", "source", "embed", "object"):
@@ -99,14 +97,14 @@ def identity_text(tree: HtmlElement) -> str:
 
 
 def strip_boilerplate(tree: HtmlElement) -> None:
-    """Take navigation, footer and the like out of a tree, scripts too; the content inside of them stays."""
+    """Remove navigation, footer, scripts and the like from a tree, but not if they hold the content."""
     for element in tree.iter(*BOILERPLATE_TAGS):
         element.tag = "div" if _holds_content(element) else "script"
     etree.strip_elements(tree, "script", "style", "noscript", with_tail=False)
 
 
 def headline(html: str) -> str:
-    """The page's own name: og:title, which sites give without their own name behind it, or else the title."""
+    """Return the name of a page: og:title, which seldom has the site's name behind it, or else the title."""
     name = ""
     if meta := _OPEN_GRAPH_TITLE.search(html):
         content = _CONTENT_ATTRIBUTE.search(meta.group())
@@ -117,7 +115,7 @@ def headline(html: str) -> str:
 
 
 def first_texts(element: HtmlElement, most: int) -> Iterator[str]:
-    """The texts in an element, in order, as far as they are beside its first `most` edges of elements.
+    """Yield the texts in an element that stand beside its first `most` start and end tags, in order.
 
     An element may hold a hundred thousand empty ones, and be one of many around them.
     """

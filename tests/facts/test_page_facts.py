@@ -9,9 +9,10 @@ import pytest
 from lxml.html import fromstring
 
 from crawldedup.facts.buttons import buy_controls
-from crawldedup.facts.declared import declarations
+from crawldedup.facts.numerals import numbers, plain
 from crawldedup.facts.page_facts import page_facts, text_facts
-from crawldedup.facts.prices import numbers, plain, prices
+from crawldedup.facts.prices import prices
+from crawldedup.facts.structured_data import structured_data
 from crawldedup.text.extract import PageText
 from crawldedup.text.html_page import HtmlPage
 from crawldedup.text.limits import shape_of
@@ -528,7 +529,7 @@ def test_a_choice_is_not_searched_for_its_text(tag: str) -> None:
 
 def test_markup_is_not_searched_for_its_text() -> None:
     marked = "<div itemscope itemtype='http://schema.org/Product'><b itemprop='color'>{}Red</b></div>"
-    near, far = (declarations(fromstring(page(marked.format(between)))) for between in ("<i></i>", EMPTY))
+    near, far = (structured_data(fromstring(page(marked.format(between)))) for between in ("<i></i>", EMPTY))
     assert [set(found.products[0].attributes) for found in (near, far)] == [{"Red"}, set()]
 
 
@@ -553,7 +554,7 @@ def test_of_very_many_values_of_a_product_the_same_few_are_taken(declared: Calla
 
 def test_of_very_many_products_the_first_are_read() -> None:
     scripts = script([product(name=f"Lamp {number}") for number in range(900)]) * 3
-    assert len(declarations(fromstring(page(scripts))).products) == 1_000
+    assert len(structured_data(fromstring(page(scripts))).products) == 1_000
 
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)

@@ -9,8 +9,8 @@ from importlib import resources
 import numpy as np
 import pytest
 
-from crawldedup.text import unicode_table as classes
-from crawldedup.text.unicode_table import LETTER, MARK, SEPARATOR, SOLO, UNKNOWN, class_table, classify
+from crawldedup.text.unicode_table import DATA_FILE, LETTER, MARK, SEPARATOR, SOLO, UNKNOWN, class_table
+from tests.text.make_unicode_table import build_runs, classify
 
 
 def test_table_equals_the_running_unicode_database_for_all_that_unicode_14_knew() -> None:
@@ -24,13 +24,13 @@ def test_table_equals_the_running_unicode_database_for_all_that_unicode_14_knew(
 
 
 def test_data_file_is_what_the_module_would_print_again() -> None:
-    data = json.loads(resources.files("crawldedup.text").joinpath(classes.DATA_FILE).read_text("ascii"))
+    data = json.loads(resources.files("crawldedup.text").joinpath(DATA_FILE).read_text("ascii"))
     assert data["unicode"] == "14.0.0"
     assert sum(data["run_lengths"]) == 0x110000
     assert len(data["run_lengths"]) == len(data["run_classes"])
     assert all(before != after for before, after in zip(data["run_classes"], data["run_classes"][1:], strict=False))
     if unicodedata.unidata_version.startswith("14."):
-        assert classes.build_runs() == data
+        assert build_runs() == data
 
 
 def test_table_cannot_be_changed_by_accident() -> None:
