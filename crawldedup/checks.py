@@ -32,8 +32,9 @@ def refused(name: str, value: object, allowed: str) -> ConfigurationError:
 
 def did_you_mean(word: object, allowed: Collection[str]) -> str:
     """Return "; did you mean 'x'?" for a word close to an allowed one, else an empty string."""
-    close = difflib.get_close_matches(str(word).lower(), allowed, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    names = {each.lower(): each for each in allowed}
+    close = difflib.get_close_matches(str(word).lower(), names, n=1)
+    return f"; did you mean {names[close[0]]!r}?" if close else ""
 
 
 def string(name: str, value: object) -> str:

@@ -16,7 +16,7 @@ from scrapy.settings import Settings
 from crawldedup import Deduplicator
 from crawldedup.scrapy_plugin.commands.actions import run_action
 from crawldedup.scrapy_plugin.commands.dedup import Command
-from crawldedup.scrapy_plugin.items.text import ItemSettings, identity_in, site_in
+from crawldedup.scrapy_plugin.items.text import identity_in
 from tests.scrapy_plugin.conftest import store_url
 from tests.scrapy_plugin.crawling import ALL_MODES
 from tests.scrapy_plugin.prepared import run_prepared
@@ -211,10 +211,10 @@ def test_forget_prune_and_clear(project: Project) -> None:
 
 
 def test_the_index_of_items_is_another(project: Project, shared_backend: Backend) -> None:
+    project.settings["CRAWLDEDUP_ITEM_FIELDS"] = "body"
     with Deduplicator(shared_backend.url, namespace="default.items", extractor="text") as items:
         for number in range(3):
-            item = {"url": f"https://example.com/#{number}"}
-            url, identity = identity_in(item, ItemSettings(fields={}))
+            url, identity = identity_in({"url": f"https://example.com/#{number}"})
             items.check(url, text=f"{number} words of an item", identity=identity)
     assert project.json("info", "--items")[0]["pages"] == 3
     assert project.json("forget", "--items", "https://example.com/#1", "https://example.com/#3") == [{"forgotten": 1}]
@@ -225,26 +225,15 @@ def test_the_index_of_items_is_another(project: Project, shared_backend: Backend
     assert project.json("info")[0]["pages"] == 1
 
 
-def test_an_item_without_a_url_is_forgotten_by_its_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    project = Project(sqlite(tmp_path), capsys, scope="site")
-    skus = ItemSettings(fields={}, identity="sku")
-    with Deduplicator(sqlite(tmp_path), namespace="default.items", extractor="text", scope="site") as items:
-        for item in (
-            {"sku": "A-1", "url": "https://shop.example.com/a"},
-            {"sku": "A-1", "url": "https://example.org/a"},
-            {"sku": "https://example.com/b"},
-        ):
-            name, identity = identity_in(item, skus)
-            items.check(name, text=f"words of {item}", identity=identity, scope_key=site_in(item, name))
-    status, out, err = project.run("forget", "--items", "https://example.com/b", "A-1")
-    assert (status, out) == (2, "")
-    assert "'A-1' does not tell its site: add --url" in err
-    assert project.json("info", "--items")[0]["pages"] == 3
-    elsewhere = ("forget", "--items", "A-1", "--url", "https://example.net/")
-    assert project.json(*elsewhere) == [{"forgotten": 0}]
-    here = ("forget", "--items", "A-1", "https://example.com/b", "--url", "https://example.com/")
-    assert project.json(*here) == [{"forgotten": 2}]
-    assert project.json("info", "--items")[0]["pages"] == 1
+def test_items_are_forgotten_in_their_scope(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = "https://shop.example.com/a"
+    for scope, spider in (("site", []), ("spider", ["--spider", "news"])):
+        project = Project(sqlite(tmp_path), capsys, scope=scope, item_fields="body", namespace=scope)
+        namespace = "of-news.items" if spider else "site.items"
+        with Deduplicator(sqlite(tmp_path), namespace=namespace, extractor="text", scope=scope) as items:
+            key = "news" if spider else None
+            items.check(url, text="words of an item", identity=identity_in({"url": url})[1], scope_key=key)
+        assert project.json("forget", "--items", url, "A-1", *spider) == [{"forgotten": 1}]
 
 
 @pytest.mark.parametrize("arguments", [["check", "a.html"], ["explain", "a.html"], ["forget", URL], ["info"]])
@@ -300,7 +289,7 @@ def test_a_scope_of_sites_takes_the_site_of_the_url(
         ({"store": "memory://"}, "the project keeps its index in memory"),
         ({"store": "sqlite:///missing.sqlite"}, "sqlite:///missing.sqlite; it holds none at all"),
         ({"similarity": 9}, "CRAWLDEDUP_SIMILARITY is 9"),
-        ({"similarty": 0.9}, "did you mean CRAWLDEDUP_SIMILARITY?"),
+        ({"similarty": 0.9}, "did you mean 'CRAWLDEDUP_SIMILARITY'?"),
     ],
 )
 @pytest.mark.parametrize("action", ["check", "explain", "forget", "info"])
@@ -333,7 +322,7 @@ def test_what_is_not_possible_is_said_in_one_line(
         (["explain", "a.html", "--remember"], "--remember is for check only"),
         (["explain", "a.html", "--items"], "explain is for pages"),
         (["check", "a.html", "b.html", "--url", URL], "--url is for one page"),
-        (["forget", URL, "--url", URL], "--url is for one page to check or explain, or to forget --items"),
+        (["forget", URL, "--url", URL], "--url is for one page to check or explain"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(arguments: list[str], message: str) -> None:

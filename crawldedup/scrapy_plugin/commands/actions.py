@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from w3lib.url import is_url
 
@@ -13,9 +12,8 @@ from crawldedup.commands.explain import explain
 from crawldedup.commands.output import run_command
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.commands.fetching import fetch
-from crawldedup.scrapy_plugin.items.text import named_identity, site_of_name
+from crawldedup.scrapy_plugin.items.text import named_identity
 from crawldedup.scrapy_plugin.pipeline import items_index_of
 from crawldedup.scrapy_plugin.policy import PagePolicy, job_of, reason_to_skip
 from crawldedup.scrapy_plugin.settings import CrawlOptions
@@ -24,7 +22,7 @@ from crawldedup.stores.registry import is_persistent
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from scrapy.crawler import CrawlerProcessBase
     from scrapy.settings import Settings
@@ -45,67 +43,31 @@ def run_action(
         if given.items:
             options = items_index_of(options)
         _require_lasting(options, given.spider)
+        scope_key = given.spider if options.scope == "spider" else None
 
-        def fetch_pages(urls: list[str]) -> list[Fetched]:
-            return fetch(urls, name=given.spider or "dedup", settings=settings, process=process)
+        def sources() -> Iterator[Source]:
+            urls = [name for name in names if is_url(name)]
+            fetched = fetch(urls, name=given.spider or "dedup", settings=settings, process=process) if urls else []
+            yield from under_url(_sources(names, {page.url: page for page in fetched}, options, output), given.url)
 
         with closing(Deduplicator.from_options(options)) as dedup:
-            _ACTIONS[action](_Job(dedup, options, names, given, output, fetch_pages))
+            match action:
+                case "check":
+                    pages.check_as_crawl(dedup, sources(), output, remember=given.remember, scope_key=scope_key)
+                case "explain":
+                    explain(dedup, sources(), output, scope_key=scope_key)
+                case "forget":
+                    identities = map(named_identity, names) if given.items else [None] * len(names)
+                    named = [indexes.PageName(*page, scope_key) for page in zip(names, identities, strict=True)]
+                    indexes.forget(dedup, named, output)
+                case "info":
+                    indexes.info(dedup, output)
+                case "prune":
+                    indexes.prune(dedup, output, hint="set CRAWLDEDUP_TTL or CRAWLDEDUP_MAX_PAGES")
+                case "clear":
+                    indexes.clear(dedup, output, yes=given.yes)
 
     return run_command(run, as_json=given.json)
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    dedup: Deduplicator
-    settings: CrawlOptions
-    names: list[str]
-    given: argparse.Namespace
-    output: Output
-    fetch: Callable[[list[str]], list[Fetched]]
-
-    @property
-    def scope_key(self) -> str | None:
-        return self.given.spider if self.settings.scope == "spider" else None
-
-    def pages(self) -> Iterator[Source]:
-        return under_url(self._pages(), self.given.url)
-
-    def _pages(self) -> Iterator[Source]:
-        urls = [name for name in self.names if is_url(name)]
-        fetched = {page.url: page for page in self.fetch(urls)} if urls else {}
-        for name in self.names:
-            if name not in fetched:
-                yield from readable_sources([name], self.output.unreadable)
-                continue
-            try:
-                yield _source_of(fetched[name], self.settings)
-            except _NotCheckedError as error:
-                self.output.skip(error.url, error)
-            except PageError as error:
-                self.output.unreadable(error)
-
-    def names_to_forget(self) -> list[indexes.PageName]:
-        if self.given.items:
-            return [indexes.PageName(name, named_identity(name), self._scope_key_of_item(name)) for name in self.names]
-        return [indexes.PageName(name, scope_key=self.scope_key) for name in self.names]
-
-    def _scope_key_of_item(self, name: str) -> str | None:
-        if self.settings.scope != "site":
-            return self.scope_key
-        if site := site_of_name(name) or site_of(self.given.url or ""):
-            return site
-        raise ConfigurationError(
-            f"CRAWLDEDUP_SCOPE is 'site', and {name!r} does not tell its site: add --url with a URL of that site"
-        )
-
-
-class _NotCheckedError(PageError):
-    """Raised for a response that crawls do not check, either."""
-
-    def __init__(self, url: str, reason: str, message: str) -> None:
-        self.url = url
-        super().__init__(reason, message)
 
 
 def _take_settings_of(spider: str, settings: Settings, process: CrawlerProcessBase) -> None:
@@ -116,36 +78,28 @@ def _take_settings_of(spider: str, settings: Settings, process: CrawlerProcessBa
         raise ConfigurationError(f"there is no spider {spider!r}; the project's spiders: {known}") from None
 
 
-def _require_lasting(settings: CrawlOptions, spider: str | None) -> None:
-    if not is_persistent(settings.store):
+def _require_lasting(options: CrawlOptions, spider: str | None) -> None:
+    if not is_persistent(options.store):
         raise ConfigurationError(
             "the project keeps its index in memory, where it ends with the crawl. Name a lasting one by "
             "CRAWLDEDUP_STORE, or the directory of a crawl that has one by -s JOBDIR=..."
         )
-    if settings.scope == "spider" and spider is None:
+    if options.scope == "spider" and spider is None:
         raise ConfigurationError(
             "CRAWLDEDUP_SCOPE is 'spider', so that each spider's pages are apart: add --spider NAME"
         )
 
 
-def _source_of(page: Fetched, settings: CrawlOptions) -> Source:
-    if page.answered is None:
-        raise PageError("unreachable", f"{page.url} cannot be fetched: {page.error}")
-    request, response = page.answered
-    if skipped := reason_to_skip(request, response, settings.deny):
-        message = f"crawls do not check such a response (status {response.status})"
-        raise _NotCheckedError(response.url, skipped, message)
-    job = job_of(request, response, PagePolicy.of_crawl(settings))
-    return Source(job.url, html=job.html(), text=job.text(), encoding=job.encoding, canonical=job.canonical())
-
-
-_ACTIONS: Final[dict[str, Callable[[_Job], None]]] = {
-    "check": lambda job: pages.check_as_crawl(
-        job.dedup, job.pages(), job.output, remember=job.given.remember, scope_key=job.scope_key
-    ),
-    "explain": lambda job: explain(job.dedup, job.pages(), job.output, scope_key=job.scope_key),
-    "forget": lambda job: indexes.forget(job.dedup, job.names_to_forget(), job.output),
-    "info": lambda job: indexes.info(job.dedup, job.output),
-    "prune": lambda job: indexes.prune(job.dedup, job.output, hint="set CRAWLDEDUP_TTL or CRAWLDEDUP_MAX_PAGES"),
-    "clear": lambda job: indexes.clear(job.dedup, job.output, yes=job.given.yes),
-}
+def _sources(names: list[str], fetched: dict[str, Fetched], options: CrawlOptions, output: Output) -> Iterator[Source]:
+    """Yield the pages that can be read or fetched and that a crawl would check, in the order of their names."""
+    for name in names:
+        if name not in fetched:
+            yield from readable_sources([name], output.unreadable)
+        elif (answered := fetched[name].answered) is None:
+            output.unreadable(PageError("unreachable", f"{name} cannot be fetched: {fetched[name].error}"))
+        elif skipped := reason_to_skip(*answered, options.deny):
+            url, status = answered[1].url, answered[1].status
+            output.skip(url, PageError(skipped, f"crawls do not check such a response (status {status})"))
+        else:
+            job = job_of(*answered, PagePolicy.of_crawl(options))
+            yield Source(job.url, html=job.html(), text=job.text(), encoding=job.encoding, canonical=job.canonical())

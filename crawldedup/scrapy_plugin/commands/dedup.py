@@ -48,12 +48,7 @@ class Command(ScrapyCommand):
         super().add_options(parser)
         group = parser.add_argument_group("Deduplication")
         group.add_argument("--spider", metavar="NAME", help="take the settings of this spider")
-        group.add_argument(
-            "--url",
-            metavar="URL",
-            help="check the one file that is given as the page at this URL; to forget items whose names are no URLs in "
-            "an index with the scope site: a URL of their site",
-        )
+        group.add_argument("--url", metavar="URL", help="check the one file that is given as the page at this URL")
         group.add_argument("--remember", action="store_true", help="check: remember the page, as a crawl does")
         group.add_argument("--items", action="store_true", help="ask the index of the item pipeline instead")
         group.add_argument("--yes", action="store_true", help="clear: do it")
@@ -90,7 +85,6 @@ def _mistake(action: str, pages: list[str], opts: Namespace) -> str:
         return f"{action} is for pages: an item is no page, so that --items has no meaning"
     if opts.remember and action != "check":
         return "--remember is for check only"
-    is_for_one = (action in ("check", "explain") and len(pages) == 1) or (action == "forget" and opts.items)
-    if opts.url and not is_for_one:
-        return "--url is for one page to check or explain, or to forget --items"
+    if opts.url and (action not in ("check", "explain") or len(pages) != 1):
+        return "--url is for one page to check or explain"
     return ""
