@@ -10,9 +10,8 @@ from crawldedup.errors import ClosedError, ConfigurationError, ProfileMismatchEr
 from crawldedup.options import Options, OptionValues
 from crawldedup.page import PageReader
 from crawldedup.queries import QueryBuilder
-from crawldedup.search.limits import MAX_KEYS
 from crawldedup.stores.base import Layout, shown_url
-from crawldedup.stores.registry import make_store, scheme_of
+from crawldedup.stores.registry import make_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,8 +48,6 @@ class Index:
             signature_bytes=self._reader.method.signature_bytes,
         )
         self._store = make_store(store, self._layout)
-        self.answers_at_once = scheme_of(store) == "memory" and self._reader.method.max_keys <= MAX_KEYS
-        """Whether `check_fingerprint` waits for nothing but the processor, and for that a fraction of a millisecond."""
         self._pages = 0
         self._is_open = self._is_closed = False
         self._next_heartbeat = self._next_look = 0.0
@@ -182,14 +179,6 @@ class Index:
             self._pages = self._store.open_read_only()
             # An index that is not there yet may be there at any moment.
             self._next_look = time.monotonic() + (HEARTBEAT_SECONDS if self._pages else 0)
-
-    # The names the Scrapy plugin uses until it holds a Deduplicator in each worker.
-    look = _look
-
-    @property
-    def reader(self) -> PageReader:
-        """The reader."""
-        return self._reader
 
     def _join(self) -> None:
         self._require_not_closed()

@@ -7,7 +7,7 @@ from typing import Final
 LONGEST_SHOWN: Final = 500
 
 
-def counted(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """Return a number with its noun: "1 page", "2,000 pages"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 

@@ -14,7 +14,7 @@ from crawldedup.errors import ClosedError
 A, B = "https://example.com/a", "https://example.com/b"
 WORDS = ["".join(random.Random(number).choices("abdeiklmnorstu", k=6)) for number in range(3000)]
 TEXT = " ".join(random.Random(1).choices(WORDS, k=400))
-PUBLIC = [name for name in dir(Deduplicator) if not name.startswith("_") and name not in ("look", "reader")]
+PUBLIC = [name for name in dir(Deduplicator) if not name.startswith("_")]
 
 
 def edited(places: int) -> str:

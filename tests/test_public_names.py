@@ -6,6 +6,8 @@ from importlib import import_module
 
 import pytest
 
+import crawldedup
+
 PACKAGES = ["crawldedup", "crawldedup.scrapy_plugin", "crawldedup.evaluation", "crawldedup.evaluation.methods"]
 
 
@@ -15,6 +17,12 @@ def test_a_package_lists_its_public_names_and_has_them(name: str) -> None:
     assert {*package.__all__} <= {*dir(package)}
     for public in package.__all__:
         assert getattr(package, public) is not None
+
+
+def test_a_deduplicator_has_the_members_that_are_documented() -> None:
+    members = "check check_fingerprint check_many clear close copy_to explain find fingerprint forget from_options"
+    members += " heartbeat info open options prune session"
+    assert [name for name in dir(crawldedup.Deduplicator()) if not name.startswith("_")] == members.split()
 
 
 @pytest.mark.parametrize("name", PACKAGES)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from crawldedup.commands.indexes import require_existing
 from crawldedup.commands.pages import in_words
 from crawldedup.page import PageReader
-from crawldedup.printable import counted, printable
+from crawldedup.printable import pluralize, printable
 from crawldedup.scope import site_of
 from crawldedup.stores.base import shown_url
 
@@ -63,9 +63,10 @@ def _lines(value: dict[str, Any], explanation: Explanation, text: str) -> Iterat
     yield f"  text       {verdict.words:,} words: {printable(' '.join(text.split()), _SHOWN_TEXT)}"
     for fact in value["facts"]:
         yield f"  fact       {printable(fact, _SHOWN_TEXT)}"
-    yield f"  index      {printable(value['store'])}, namespace {value['namespace']}, {counted(value['pages'], 'page')}"
+    pages = pluralize(value["pages"], "page")
+    yield f"  index      {printable(value['store'])}, namespace {value['namespace']}, {pages}"
     yield f"  scope      {value['scope']}{scope_key}"
-    yield f"  search     {counted(verdict.probes, 'probe')}, {counted(verdict.candidates, 'page')} compared"
+    yield f"  search     {pluralize(verdict.probes, 'probe')}, {pluralize(verdict.candidates, 'page')} compared"
     yield f"  criterion  {_criterion(value)}"
     yield from map(_candidate_in_words, explanation.candidates[:_SHOWN_CANDIDATES])
     if (more := len(explanation.candidates) - _SHOWN_CANDIDATES) > 0:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from crawldedup.commands.output import safe_message
 from crawldedup.errors import ConfigurationError
-from crawldedup.printable import counted, printable
+from crawldedup.printable import pluralize, printable
 from crawldedup.stores.registry import is_persistent, require_index
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def forget(dedup: Deduplicator, pages: Sequence[PageName], output: Output) -> No
     require_existing(dedup)
     removed = sum(dedup.forget(page.url, identity=page.identity, scope_key=page.scope_key) for page in pages)
     verb = "was" if len(pages) == 1 else "were"
-    output.show({"forgotten": removed}, f"{removed:,} of {counted(len(pages), 'page')} {verb} known and forgotten")
+    output.show({"forgotten": removed}, f"{removed:,} of {pluralize(len(pages), 'page')} {verb} known and forgotten")
 
 
 def prune(dedup: Deduplicator, output: Output, *, hint: str) -> None:
@@ -66,7 +66,7 @@ def prune(dedup: Deduplicator, output: Output, *, hint: str) -> None:
     with output.progress("pruning") as progress:
         freed = dedup.prune(progress=progress)
     pages = dedup.info().pages
-    output.show({"freed": freed, "pages": pages}, f"{counted(freed, 'page')} freed, {pages:,} left")
+    output.show({"freed": freed, "pages": pages}, f"{pluralize(freed, 'page')} freed, {pages:,} left")
 
 
 def clear(dedup: Deduplicator, output: Output, *, yes: bool) -> None:
@@ -95,5 +95,5 @@ def copy(source: Deduplicator, target: Deduplicator, output: Output) -> None:
         copied = source.copy_to(target, progress=progress)
     known = copied.pages - copied.added
     output.show(
-        asdict(copied), f"{counted(copied.added, 'page')} added" + (f", {known:,} known already" if known else "")
+        asdict(copied), f"{pluralize(copied.added, 'page')} added" + (f", {known:,} known already" if known else "")
     )

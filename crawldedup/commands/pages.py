@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from crawldedup.commands.indexes import require_existing
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.page_input import PageInput
-from crawldedup.printable import counted, printable
+from crawldedup.printable import pluralize, printable
 from crawldedup.search.model import accept_threshold
 from crawldedup.search.two_stage import TwoStage
 from crawldedup.verdict import describe
@@ -114,7 +114,7 @@ def scan(dedup: Deduplicator, pages: Iterable[Source], output: Output) -> None:
     for original, members in sorted(clusters.items(), key=lambda item: -len(item[1])):
         lines.append(printable(original))
         lines += [f"    {member['similarity']:.3f} {printable(member['url'])}" for member in members]
-    found = f"{counted(duplicates, 'duplicate')} in {counted(len(clusters), 'cluster')}"
+    found = f"{pluralize(duplicates, 'duplicate')} in {pluralize(len(clusters), 'cluster')}"
     output.show(
         {
             "pages": checked,
@@ -123,7 +123,7 @@ def scan(dedup: Deduplicator, pages: Iterable[Source], output: Output) -> None:
             "clusters": [{"original": original, "duplicates": members} for original, members in clusters.items()],
         },
         *lines,
-        f"{counted(checked, 'page')}, {found}, {skipped:,} skipped",
+        f"{pluralize(checked, 'page')}, {found}, {skipped:,} skipped",
     )
 
 

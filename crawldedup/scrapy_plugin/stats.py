@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from crawldedup.printable import counted, printable
+from crawldedup.printable import pluralize, printable
 from crawldedup.verdict import Kind, Verdict
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ class CrawlStats:
         news = [f"{counts[name]} {name}" for name in ("changed", "unchanged") if counts[name]]
         if dropped := counts["dropped"] - self._dropped_duplicates:
             news.append(f"{dropped} dropped")
-        revisits = counted(counts["revisit"], "revisit") + (f" ({', '.join(news)})" if news else "")
+        revisits = pluralize(counts["revisit"], "revisit") + (f" ({', '.join(news)})" if news else "")
         lines = [
-            f"crawldedup checked {counted(counts['checked'], self._noun)}: {counts['new']} new, {near} near and "
+            f"crawldedup checked {pluralize(counts['checked'], self._noun)}: {counts['new']} new, {near} near and "
             f"{exact} exact duplicates ({self._dropped_duplicates} dropped), {revisits}, {counts['thin']} thin"
         ]
         for group, text in (("skipped", "not checked"), ("error", "passed unchecked after an error")):
