@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
+from crawldedup.page_input import PageInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,16 +36,12 @@ _WEB_BYTES: Final = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """One page as HTML or text. `canonical` is the URL that it names as its original, where that is asked for."""
+class Source(PageInput):
+    """One page. `canonical` is the URL that it names as its original, where that is asked for."""
 
-    url: str
-    html: bytes | str | None = None
-    text: str | None = None
-    encoding: str | None = None
     canonical: str | None = None
 
-    def fingerprint(self, dedup: Deduplicator) -> Fingerprint:
+    def read(self, dedup: Deduplicator) -> Fingerprint:
         """Return its fingerprint. Raises PageError."""
         return dedup.fingerprint(html=self.html, text=self.text, encoding=self.encoding)
 

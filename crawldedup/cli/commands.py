@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from crawldedup.cli.options import make_deduplicator
 from crawldedup.commands import indexes, pages
 from crawldedup.commands.explain import explain
+from crawldedup.page_input import PageRef
 from crawldedup.sources import readable_sources, single_source, under_url
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _RUN: Final[dict[str, Callable[[Deduplicator, Namespace, Output], None]]] = {
     "compare": lambda dedup, given, output: pages.compare(dedup, *map(single_source, given.pages), output=output),
     "scan": lambda dedup, given, output: pages.scan(dedup, readable_sources(given.pages, output.unreadable), output),
     "explain": lambda dedup, given, output: explain(dedup, _pages(given, output), output),
-    "forget": lambda dedup, given, output: indexes.forget(dedup, list(map(indexes.PageName, given.urls)), output),
+    "forget": lambda dedup, given, output: indexes.forget(dedup, list(map(PageRef, given.urls)), output),
     "clear": lambda dedup, given, output: indexes.clear(dedup, output, yes=given.yes),
     "prune": lambda dedup, _, output: indexes.prune(dedup, output, hint="give --ttl or --max-pages"),
     "copy": _copy,

@@ -49,6 +49,7 @@ _PAGES_OR_ONE: Final[_Arguments] = {
 _YES: Final = {"action": "store_true"}
 _ACCURACY: Final = ("similarity", "recall")
 _RETENTION: Final = ("ttl", "ttl_refresh", "max_pages")
+_ASKING: Final = (*INDEX_OPTIONS, "scope", *_ACCURACY, *PROFILE_OPTIONS, *_RETENTION)
 
 _COMMANDS: Final = {
     "demo": _Command(
@@ -63,20 +64,14 @@ _COMMANDS: Final = {
         {"store": "memory://", "namespace": None},
         module="demo",
     ),
-    "check": _Command(
-        "decide about pages and remember them",
-        _PAGES_OR_ONE,
-        (*INDEX_OPTIONS, "scope", *_ACCURACY, *PROFILE_OPTIONS, *_RETENTION, "store_urls"),
-    ),
+    "check": _Command("decide about pages and remember them", _PAGES_OR_ONE, (*_ASKING, "store_urls")),
     "find": _Command(
         "list the remembered pages that resemble a page; remember nothing",
         {"page": {"metavar": "PAGE", "help": "file, URL, or - for standard input"}},
-        (*INDEX_OPTIONS, "scope", *_ACCURACY, *PROFILE_OPTIONS, *_RETENTION),
+        _ASKING,
     ),
     "explain": _Command(
-        "show the verdict that a page would get now, and why; remember nothing",
-        _PAGES_OR_ONE,
-        (*INDEX_OPTIONS, "scope", *_ACCURACY, *PROFILE_OPTIONS, *_RETENTION),
+        "show the verdict that a page would get now, and why; remember nothing", _PAGES_OR_ONE, _ASKING
     ),
     "compare": _Command(
         "tell how alike two pages are",

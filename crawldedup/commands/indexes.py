@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
@@ -18,14 +18,7 @@ if TYPE_CHECKING:
 
     from crawldedup.commands.output import Output
     from crawldedup.deduplicator import Deduplicator
-
-
-class PageName(NamedTuple):
-    """A page to forget, as `Deduplicator.forget` takes it."""
-
-    url: str
-    identity: str | None = None
-    scope_key: str | None = None
+    from crawldedup.page_input import PageRef
 
 
 def require_existing(dedup: Deduplicator) -> None:
@@ -50,7 +43,7 @@ def info(dedup: Deduplicator, output: Output) -> None:
     output.show(figures, table, *(f"warning: {safe_message(warning)}" for warning in figures["warnings"]))
 
 
-def forget(dedup: Deduplicator, pages: Sequence[PageName], output: Output) -> None:
+def forget(dedup: Deduplicator, pages: Sequence[PageRef], output: Output) -> None:
     """Remove pages by name."""
     require_existing(dedup)
     removed = sum(dedup.forget(page.url, identity=page.identity, scope_key=page.scope_key) for page in pages)

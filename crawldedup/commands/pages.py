@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from crawldedup.commands.indexes import require_existing
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
-from crawldedup.page_input import PageInput
 from crawldedup.printable import pluralize, printable
 from crawldedup.search.model import accept_threshold
 from crawldedup.search.two_stage import TwoStage
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from crawldedup.commands.output import Output
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.errors import PageError
+    from crawldedup.page_input import PageInput
     from crawldedup.sources import Source
     from crawldedup.verdict import Match, Verdict
 
@@ -30,13 +30,11 @@ def in_words(verdict: Verdict) -> str:
 
 def check(dedup: Deduplicator, pages: Iterable[Source], output: Output) -> None:
     """Decide about pages and remember them, many with one call of the store."""
-    inputs = map(_page_input, output.counted(pages))
+    found = output.counted(pages)
     # Checking creates the index: not for a source that cannot be read.
-    for first in inputs:
-        checked = dedup.check_many(
-            chain([first], inputs), on_unreadable=lambda page, error: output.skip(page.url, error)
-        )
-        for verdict in checked:
+    for first in found:
+        inputs = chain([first], found)
+        for verdict in dedup.check_many(inputs, on_unreadable=lambda page, error: output.skip(page.url, error)):
             output.show(verdict.as_dict(), in_words(verdict))
 
 
@@ -50,7 +48,7 @@ def check_as_crawl(
         with output.skipping(page.url):
             verdict = dedup.check_fingerprint(
                 page.url,
-                page.fingerprint(dedup),
+                page.read(dedup),
                 scope_key=scope_key,
                 canonical=page.canonical,
                 remember=remember,
@@ -68,7 +66,7 @@ def find(dedup: Deduplicator, page: Source, output: Output) -> None:
 
 def compare(dedup: Deduplicator, first: Source, second: Source, *, output: Output) -> None:
     """Show how alike two pages are, and whether a crawl that has seen the first drops the second."""
-    one, other = first.fingerprint(dedup), second.fingerprint(dedup)
+    one, other = first.read(dedup), second.read(dedup)
     same = one.digest == other.digest
     is_thin = one.thin or other.thin
     similarity = 1.0 if same else None if is_thin else round(TwoStage().estimate(other, one.verify), 4)
@@ -104,7 +102,7 @@ def scan(dedup: Deduplicator, pages: Iterable[Source], output: Output) -> None:
         skipped += 1
         output.err.print(f"skipped ({error.reason}): {printable(page.url)}", markup=False)
 
-    for verdict in dedup.check_many(map(_page_input, output.counted(pages)), on_unreadable=skip):
+    for verdict in dedup.check_many(output.counted(pages), on_unreadable=skip):
         checked += 1
         if verdict.is_duplicate and verdict.original:
             member = {"url": verdict.url, "kind": str(verdict.kind), "similarity": verdict.similarity}
@@ -131,7 +129,3 @@ def _match_in_words(match: Match) -> str:
     kind = "exact" if match.exact else f"{match.similarity:.3f}"
     url = printable(match.url) or "(a page without URL)"
     return f"{kind}: {url} ({match.copies:,} {'copy' if match.copies == 1 else 'copies'} seen)"
-
-
-def _page_input(page: Source) -> PageInput:
-    return PageInput(page.url, html=page.html, text=page.text, encoding=page.encoding)

@@ -12,6 +12,7 @@ from crawldedup.commands.explain import explain
 from crawldedup.commands.output import run_command
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.page_input import PageRef
 from crawldedup.scrapy_plugin.commands.fetching import fetch
 from crawldedup.scrapy_plugin.items.text import named_identity
 from crawldedup.scrapy_plugin.pipeline import items_index_of
@@ -47,8 +48,8 @@ def run_action(
 
         def sources() -> Iterator[Source]:
             urls = [name for name in names if is_url(name)]
-            fetched = fetch(urls, name=given.spider or "dedup", settings=settings, process=process) if urls else []
-            yield from under_url(_sources(names, {page.url: page for page in fetched}, options, output), given.url)
+            fetched = fetch(urls, name=given.spider or "dedup", settings=settings, process=process) if urls else {}
+            yield from under_url(_sources(names, fetched, options, output), given.url)
 
         with closing(Deduplicator.from_options(options)) as dedup:
             match action:
@@ -58,8 +59,8 @@ def run_action(
                     explain(dedup, sources(), output, scope_key=scope_key)
                 case "forget":
                     identities = map(named_identity, names) if given.items else [None] * len(names)
-                    named = [indexes.PageName(*page, scope_key) for page in zip(names, identities, strict=True)]
-                    indexes.forget(dedup, named, output)
+                    refs = [PageRef(*named, scope_key) for named in zip(names, identities, strict=True)]
+                    indexes.forget(dedup, refs, output)
                 case "info":
                     indexes.info(dedup, output)
                 case "prune":
@@ -90,13 +91,13 @@ def _require_lasting(options: CrawlOptions, spider: str | None) -> None:
         )
 
 
-def _sources(names: list[str], fetched: dict[str, Fetched], options: CrawlOptions, output: Output) -> Iterator[Source]:
+def _sources(names: list[str], fetched: Fetched, options: CrawlOptions, output: Output) -> Iterator[Source]:
     """Yield the pages that can be read or fetched and that a crawl would check, in the order of their names."""
     for name in names:
         if name not in fetched:
             yield from readable_sources([name], output.unreadable)
-        elif (answered := fetched[name].answered) is None:
-            output.unreadable(PageError("unreachable", f"{name} cannot be fetched: {fetched[name].error}"))
+        elif isinstance(answered := fetched[name], PageError):
+            output.unreadable(answered)
         elif skipped := reason_to_skip(*answered, options.deny):
             url, status = answered[1].url, answered[1].status
             output.skip(url, PageError(skipped, f"crawls do not check such a response (status {status})"))

@@ -6,10 +6,11 @@ Its spiders' code, scheduler (whose queue belongs to real crawls), pipelines and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request, Spider
+
+from crawldedup.errors import PageError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import CrawlerProcessBase
     from scrapy.http import Response
     from scrapy.settings import Settings
+
+    Fetched = dict[str, tuple[Request, Response] | PageError]
 
 _APART: Final[dict[str, Any]] = {
     "CRAWLDEDUP_ENABLED": False,
@@ -31,47 +34,37 @@ _APART: Final[dict[str, Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """The request for a URL and its response, or the error instead."""
-
-    url: str
-    answered: tuple[Request, Response] | None = None
-    error: str = ""
-
-
-def fetch(urls: Sequence[str], *, name: str, settings: Settings, process: CrawlerProcessBase) -> list[Fetched]:
+def fetch(urls: Sequence[str], *, name: str, settings: Settings, process: CrawlerProcessBase) -> Fetched:
     """Fetch URLs one after the other, with the redirects and retries of the project.
 
-    `name` is that of the spider, by which caches keep pages. Changes `settings`, which are the process's; the process
-    cannot be used again.
+    Return each URL's request and response, or the error instead. `name` is that of the spider, by which caches keep
+    pages. Changes `settings`, which are the process's; the process cannot be used again.
     """
     settings.setdict(_APART, priority="cmdline")
-    fetched: list[Fetched] = []
-    process.crawl(_Fetcher, name=name, urls=urls, fetched=fetched)
+    fetched: Fetched = {url: _unreachable(url, "the crawl did not start; -L INFO shows why") for url in urls}
+    process.crawl(_Fetcher, name=name, fetched=fetched)
     process.start()
-    known = {page.url for page in fetched}
-    missing = (url for url in urls if url not in known)
-    return fetched + [Fetched(url, error="the crawl did not start; -L INFO shows why") for url in missing]
+    return fetched
 
 
 class _Fetcher(Spider):
-    urls: Sequence[str]
-    fetched: list[Fetched]
+    fetched: Fetched
 
     async def start(self) -> AsyncIterator[Request]:
-        for url in self.urls:
-            self.fetched.append(await self._fetch(url))
+        engine = self.crawler.engine
+        assert engine is not None
+        for url in self.fetched:
+            try:
+                # A text that looks like a URL may still be no URL.
+                request = Request(url, dont_filter=True)
+                response = await engine.download_async(request)
+            except Exception as error:
+                self.fetched[url] = _unreachable(url, f"{type(error).__name__}: {error}")
+            else:
+                self.fetched[url] = response.request or request, response
         return
         yield  # Scrapy wants a generator
 
-    async def _fetch(self, url: str) -> Fetched:
-        engine = self.crawler.engine
-        assert engine is not None
-        try:
-            # A text that looks like a URL may still be no URL.
-            request = Request(url, dont_filter=True)
-            response = await engine.download_async(request)
-        except Exception as error:
-            return Fetched(url, error=f"{type(error).__name__}: {error}")
-        return Fetched(url, (response.request or request, response))
+
+def _unreachable(url: str, reason: str) -> PageError:
+    return PageError("unreachable", f"{url} cannot be fetched: {reason}")
