@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -30,10 +31,18 @@ def test_its_second_line_runs_the_tests_as_ci_does() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_to_files(page) -> None:
+def test_links_lead_to_files(page: Path) -> None:
     text = page.read_text("utf-8")
     targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", text)
     for target in targets:
         assert (page.parent / target).exists(), target
     for target in re.findall(r"\{doc\}`(?:[^`<]*<)?([^`>]+)>?`", text):
         assert (page.parent / f"{target}.md").exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_are_named_exist(page: Path) -> None:
+    text = page.read_text("utf-8")
+    named = re.findall(r"(?<![\w/.])((?:crawldedup|tests|benchmarks|docs)/[\w./-]*\.(?:py|lua|md))", text)
+    missing = [name for name in named if not (ROOT / name).exists()]
+    assert missing == []
