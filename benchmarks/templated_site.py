@@ -271,7 +271,7 @@ def _start_worker(words: Words, reader: PageReader) -> None:
 def _fingerprints(bounds: tuple[int, int]) -> list[Fingerprint]:
     assert _worker is not None
     site, reader = _worker
-    return [reader.read_text(site.text(number)) for number in range(*bounds)]
+    return [reader.read(text=site.text(number)) for number in range(*bounds)]
 
 
 def stream(words: Words, reader: PageReader, pages: int, workers: int) -> Iterator[Fingerprint]:

@@ -97,8 +97,7 @@ class Deduplicator(Index):
         self, *, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None
     ) -> Fingerprint:
         """Return the fingerprint of a page, from `html` or `text`, for `check_fingerprint`. Raises PageError."""
-        checks.body(html, text, encoding)
-        return self._reader.read_text(text) if text is not None else self._reader.read(html or b"", encoding)
+        return self._reader.read(html, text, encoding)
 
     def find(
         self,

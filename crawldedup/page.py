@@ -1,11 +1,10 @@
-"""Read pages: from HTML or text to a fingerprint. Pure and picklable."""
+"""Read pages: from HTML or text to a fingerprint."""
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawldedup.checks import refused
+from crawldedup import checks
 from crawldedup.errors import PageError
 from crawldedup.facts.page_facts import page_facts, text_facts
 from crawldedup.search.two_stage import TwoStage
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.options import Options
     from crawldedup.search.method import Method
-    from crawldedup.text.extract import Extractor
 
 
 class PageContent(NamedTuple):
@@ -36,48 +34,38 @@ class PageReader:
 
     def __init__(self, options: Options, method: Method | None = None) -> None:
         if method is not None and not hasattr(method, "fingerprint"):
-            raise refused(
-                "method", method, "an object, which crawldedup.evaluation.methods.make_method makes from a name"
-            )
+            allowed = "an object, which crawldedup.evaluation.methods.make_method makes from a name"
+            raise checks.refused("method", method, allowed)
         self.method: Method = method or TwoStage()
         self._options = options
-        self._extractor = _extractor(options.extractor)
-        self._made_from = (options, method)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return PageReader, self._made_from
+        self._extractor = get_extractor(options.extractor)
 
     @property
     def profile(self) -> str:
         """The name of what decides the bits. Indexes of different profiles are never compared."""
         return f"{self._extractor.name}/{TEXT_PROFILE}.{self._options.distinguish}/{self.method.profile}"
 
-    def read(self, body: bytes | str, encoding: str | None = None) -> Fingerprint:
-        """Fingerprint an HTML page. `encoding` is what the server declared. Raises PageError."""
-        return self.fingerprint(self.extract(body, encoding))
+    def read(
+        self, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None
+    ) -> Fingerprint:
+        """Return the fingerprint of a page. Raises PageError."""
+        return self.fingerprint(self.content(html, text, encoding))
 
-    def read_text(self, text: str) -> Fingerprint:
-        """Fingerprint a text that is already extracted. Raises PageError if there is none."""
-        return self.fingerprint(self.extract_text(text))
-
-    def extract(self, body: bytes | str, encoding: str | None = None) -> PageContent:
-        """Return what is compared of an HTML page. Raises PageError."""
-        page = extract_page(body, encoding, self._extractor, min_words=self._options.min_words)
-        return PageContent(page.main, page_facts(page, self._options.distinguish), page.whole)
-
-    def extract_text(self, text: str) -> PageContent:
-        """Return what is compared of a text. Raises PageError if there is none."""
+    def content(
+        self, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None
+    ) -> PageContent:
+        """Return what is compared of HTML (`encoding` is what the server declared) or of a text. Raises PageError."""
+        checks.body(html, text, encoding)
+        distinguish = self._options.distinguish
+        if text is None:
+            page = extract_page(html or b"", encoding, self._extractor, min_words=self._options.min_words)
+            return PageContent(page.main, page_facts(page, distinguish), page.whole)
         tidied = tidy(text)
         if not tidied:
             raise PageError("empty", "the text is empty")
-        return PageContent(tidied, text_facts(tidied, self._options.distinguish))
+        return PageContent(tidied, text_facts(tidied, distinguish))
 
     def fingerprint(self, content: PageContent) -> Fingerprint:
-        """Fingerprint what was extracted."""
+        """Return the fingerprint of what was read."""
         text, facts, whole = content
         return self.method.fingerprint(text, min_words=self._options.min_words, identity=whole, facts=facts)
-
-
-@cache
-def _extractor(name: str) -> Extractor:
-    return get_extractor(name)

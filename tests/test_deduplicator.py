@@ -723,7 +723,7 @@ class TestAsync:
             async with AsyncDeduplicator() as dedup:
                 going_on = threading.Event()
                 asyncio.get_running_loop().call_later(0.01, going_on.set)
-                monkeypatch.setattr("crawldedup.page.PageReader.read_text", lambda *_: going_on.wait(30) and page)
+                monkeypatch.setattr("crawldedup.page.PageReader.read", lambda *_: going_on.wait(30) and page)
                 verdict = await dedup.check(A, text=TEXT)
                 return verdict.kind is Kind.NEW and going_on.is_set()
 

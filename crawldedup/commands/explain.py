@@ -30,9 +30,7 @@ def explain(dedup: Deduplicator, pages: Iterable[Source], output: Output, *, sco
     reader = PageReader(options)
     for page in output.counted(pages):
         with output.skipping(page.url):
-            content = (
-                reader.extract(page.html or b"", page.encoding) if page.text is None else reader.extract_text(page.text)
-            )
+            content = reader.content(page.html, page.text, page.encoding)
             fingerprint = reader.fingerprint(content)
             explanation = dedup.explain(
                 page.url, fingerprint=fingerprint, scope_key=scope_key, canonical=page.canonical

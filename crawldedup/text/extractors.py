@@ -7,7 +7,7 @@ import importlib.util
 import inspect
 import logging
 from collections import Counter
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from lxml import etree
@@ -145,6 +145,7 @@ _BUILT_IN: Final[dict[str, Callable[[], Extractor]]] = {
 }
 
 
+@cache
 def get_extractor(name: str) -> Extractor:
     """Make a built-in extractor by its name, or a custom one by its dotted path.
 

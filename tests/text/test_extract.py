@@ -536,6 +536,7 @@ def test_a_wrong_name_is_answered_with_the_right_ones(name: str, message: str) -
 
 
 def test_an_extractor_that_is_not_installed_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    get_extractor.cache_clear()
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match="pip install resiliparse"):
         get_extractor("resiliparse")
