@@ -25,9 +25,8 @@ from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
 from crawldedup.page_input import PageRef
 from crawldedup.search.two_stage import TABLES
 from crawldedup.stores.base import DIGEST_MASK, Layout
-from crawldedup.stores.redis.protocol import KEY_BYTES, RECORDS_A_LIST
+from crawldedup.stores.redis.protocol import KEY_BYTES, RECORDS_PER_LIST
 from crawldedup.stores.redis.scripts import script_text
-from crawldedup.stores.redis.store import KEY_PREFIX
 from crawldedup.stores.registry import make_store
 from tests.stores.pages import random_page
 
@@ -45,14 +44,14 @@ if TYPE_CHECKING:
     Packet = list[bytes | memoryview]
 
 LAYOUT = Layout("bench", "bench", TABLES, VERIFY_BITS // 8)
-PREFIX = f"{KEY_PREFIX}:{{{LAYOUT.namespace}}}:"
+PREFIX = f"crawldedup:{{{LAYOUT.namespace}}}:"
 URL = "https://www.example.com/section/{:020d}/page-{:012d}.html?n=0"
 URL_BYTES = len(URL.format(0, 0))
 PLANTS = 2_000
 """So many pages stand first in every index: those that are looked for."""
 SINCE_1970 = 1_760_000_000
 
-CHUNK = 256 * RECORDS_A_LIST
+CHUNK = 256 * RECORDS_PER_LIST
 """Records that are made and sent at a time."""
 SLICE_BITS = 5
 """A table is made in so many bits' slices by its leading bits: the rest of a key and a page number are 64 bits."""
@@ -223,10 +222,10 @@ class Filler:
             search[start : start + CHUNK], url_keys[start : start + CHUNK] = rows["search"], rows["url_key"]
 
             def begin(first: int, count: int, start: int = start) -> bytes:
-                key = f"{self.data}r:{(start + first) // RECORDS_A_LIST}"
+                key = f"{self.data}r:{(start + first) // RECORDS_PER_LIST}"
                 return begun(2 + count, b"RPUSH", key.encode())
 
-            starts = range(0, len(rows), RECORDS_A_LIST)
+            starts = range(0, len(rows), RECORDS_PER_LIST)
             self.wire.send(grouped(rows, starts, begin), len(starts))
             self.advance(len(rows))
         return search, url_keys

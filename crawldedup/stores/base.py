@@ -1,16 +1,15 @@
-"""What every store does: look a page up and remember it, in one atomic step.
+"""The contract of every store: look a page up and remember it, in one atomic step.
 
-A store knows nothing of text, of similarity or of how ranges are chosen. It keeps, for every remembered page, one
-key in each permuted table, one key for its URL, and one record; it reads the ranges it is given, applies the
-cost rule it is given to the records found there, and decides by the same steps in every store:
+A store knows nothing of text, of similarity or of how probes are chosen. For every remembered page it keeps one key in
+each permuted table, one key for its URL, and one record. It reads the ranges that a query probes, applies the query's
+threshold to the records found there, and decides by three rules:
 
-1. The URL is known, and not from a fellow crawler of this crawl: `revisit`; new text replaces the old.
-2. A record in the ranges is accepted by the rule: `exact` if its digest is the page's, else `near`.
+1. The URL is known, and not from a concurrent crawler of the same crawl: `revisit`; new text replaces the old.
+2. The threshold accepts a record in the ranges: `exact` if its digest is the page's, else `near`.
 3. Otherwise the page is `new` and is added.
 
-Records that have outlived the time to live count as absent from that moment on. They are freed in passing: each
-page that is added looks at a few of the oldest, and `prune` frees them all. Where the number of pages is limited, each
-page that is added beyond the limit makes the oldest ones go.
+Records count as absent as soon as they are older than the time to live. Each page that is added frees a few expired
+ones; `prune` frees them all. Each page that is added beyond the limit of pages evicts the oldest ones.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ if TYPE_CHECKING:
     from crawldedup.search.tables import Order
 
 LEASE_SECONDS: Final = 120
-"""A crawler that is not heard of for this long has left the crawl; see `CrawlSession`."""
+"""A crawler without a heartbeat for this long has left the crawl; see `CrawlSession`."""
 
 MAX_EVICTED: Final = 2
-"""At most so many of the oldest pages go for a page that is added: an index far above its limit shrinks gradually."""
+"""At most so many pages are evicted for a page that is added: an index far above its limit shrinks gradually."""
 MAX_FREED: Final = 8
-"""At most so many expired pages are freed where one check meets them."""
+"""At most so many expired pages are freed of those that one check finds."""
 MAX_SWEPT: Final = 4
-"""For a page that is added so many others are looked at, going round and round, and freed if they have expired."""
+"""For a page that is added, so many others are examined in turn and freed if they have expired."""
 
 DIGEST_MASK: Final = 0xFFFF_FFFF
 UNKNOWN_SHARD: Final = -1
@@ -47,9 +46,8 @@ UNKNOWN_SHARD: Final = -1
 class Entry:
     """A page as a store remembers it.
 
-    `url_key` and `search` are 64-bit integers, `keys` are its keys in the layout's tables. `digest` is one of 32 bits:
-    it is looked at where the signatures are alike already (equal ones for a thin page, whose signature is a longer
-    digest). `url` may be empty: a page is known by its URL key.
+    `url_key` and `search` are 64-bit integers, `keys` are the page's keys in the layout's tables. `digest` has 32 bits,
+    because it decides only between pages with accepted signatures. `url` may be empty: `url_key` identifies the page.
     """
 
     url: str
@@ -64,8 +62,8 @@ class Entry:
 class Retention:
     """How long pages are remembered, and how many.
 
-    `ttl_seconds` counts from when a page was last seen, or from when it was added if `refresh` is False.
-    Of more than `max_pages` pages the ones that were added first are forgotten.
+    `ttl_seconds` counts from the last visit, or from when a page was added if `refresh` is False. Of more than
+    `max_pages` pages, those added first are forgotten.
     """
 
     ttl_seconds: int | None = None
@@ -73,11 +71,11 @@ class Retention:
     max_pages: int | None = None
 
     def oldest(self, now: int) -> int:
-        """A page last seen (or added) before this time has expired."""
+        """Return the time before which a page must have been last seen (or added) to have expired."""
         return 0 if self.ttl_seconds is None else now - self.ttl_seconds
 
     def is_live(self, added_at: int, seen_at: int, now: int) -> bool:
-        """True for a page that has not expired."""
+        """Return True for a page that has not expired."""
         return (seen_at if self.refresh else added_at) >= self.oldest(now)
 
 
@@ -88,10 +86,10 @@ FOR_EVER: Final = Retention()
 class Query:
     """A page to look up: what it is, where to look, and which records are accepted.
 
-    `exact_only` asks for an equal digest beside an accepted signature (pages too thin for a fingerprint).
-    `prefilter` refuses keys that were met by chance before anything of their pages is read; None takes them all.
-    `shard_key` is equal for all pages that may be compared with each other; None if those are all of the index. A store
-    that is spread over servers keeps them on one of them.
+    `exact_only` asks for an equal digest beside an accepted signature (pages too thin for a fingerprint). `prefilter`
+    rejects chance matches by their keys, before their records are read; None accepts every key. `shard_key` is equal
+    for all pages that may be compared with each other, and None if those are all of the index: a store on several
+    servers keeps pages of one shard key together.
     """
 
     entry: Entry
@@ -106,7 +104,7 @@ class Query:
 
     @property
     def max_keys_per_side(self) -> int:
-        """At most so many keys are read from one range on either side of the key that is looked for there."""
+        """At most so many keys of one range are read on either side of the key that is probed for."""
         return max(1, self.max_keys // 8)
 
 
@@ -114,8 +112,7 @@ class Query:
 class Record:
     """A remembered page. Times are in seconds since 1970 (UTC).
 
-    `shard_key` is that of `Query`, for `Store.load`; UNKNOWN_SHARD if the page has one that is not known. Stores do not
-    keep it.
+    `shard_key` is that of `Query`, for `Store.load`, and UNKNOWN_SHARD if it cannot be told. Stores do not keep it.
     """
 
     url: str
@@ -130,7 +127,7 @@ class Record:
 
 
 class Status(StrEnum):
-    """What the store found."""
+    """How a page was decided."""
 
     NEW = "new"
     NEAR = "near"
@@ -140,11 +137,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the store decided.
+    """The answer to a query.
 
-    `record` is the earlier page, with this page already counted in; None for a new page. `changed` says
-    that a revisited page had another text before. `pages` is the number of pages in the index,
-    `candidates` the number of records that were compared.
+    `record` is the earlier page, with this one counted in; None for a new page. `changed` is True for a revisited page
+    with new text. `pages` is the number of pages in the index, `candidates` the number of records compared.
     """
 
     status: Status
@@ -156,7 +152,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How far `prune` is: pages looked at since it began, and pages freed."""
+    """Progress of `prune`: pages examined and pages freed since it began."""
 
     examined: int
     freed: int
@@ -189,7 +185,7 @@ NO_SESSION: Final = CrawlSession(0, 0, "")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What an index is made for: its name, its profile and the tables its pages are filed in."""
+    """What an index is made for: its name, its profile and its permuted tables."""
 
     namespace: str
     profile: str
@@ -197,16 +193,15 @@ class Layout:
     signature_bytes: int
 
     def keys(self, search: int, signature: bytes) -> tuple[int, ...]:
-        """The key of a page in each table."""
+        """Return the key of a page in each table."""
         return tuple(table.key_of(search, signature) for table in self.tables)
 
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """Figures of one index; `bytes` is what it occupies (an estimate where the store cannot tell).
+    """Figures of one index. `bytes` is its size, estimated where the store cannot measure it.
 
-    `table_bytes` is the part of it that the permuted tables take. `warnings` say what of the server's
-    configuration spoils the index, in sentences.
+    `table_bytes` is the share of the permuted tables. `warnings` are sentences on the server's configuration.
     """
 
     pages: int
@@ -262,57 +257,57 @@ class Store(Protocol):
         """
 
     def check_and_add(self, query: Query) -> Answer:
-        """Decide about a page and remember it, atomically."""
+        """Decide about a page and remember it, in one atomic step."""
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
-        """The answers to many pages, in their order, as `check_and_add` would give them one after the other.
+        """Yield the answers that `check_and_add` would give one after the other, in the same order.
 
-        The step of each page is atomic, the batch is not. An error is raised in the place of the answer that it
-        prevented; the answers before it hold.
+        Each page is one atomic step, the batch is not. An error is raised in place of the answer that it prevented;
+        earlier answers remain valid.
         """
 
     def find(self, query: Query) -> list[Record]:
-        """Records that the query accepts, nearest first; changes nothing."""
+        """Return the records that the query accepts, nearest first. Changes nothing."""
 
     def forget(self, url_key: int) -> bool:
-        """Remove the page with this URL key; False if there was none."""
+        """Remove the page with this URL key; return False if there was none."""
 
     def clear(self) -> None:
-        """Remove every page and the profile, whatever it was. Crawlers at work go on in the empty index.
+        """Remove every page and the profile, even a foreign one. Crawlers at work go on in the empty index.
 
-        Who has not joined leaves no index behind: the next to join begins it with a profile of his own.
+        A store that has not joined leaves no index behind: the next one to join gives it a profile.
         """
 
     def prune(self, retention: Retention) -> Iterator[Pruned]:
-        """Free the pages that have expired and the oldest beyond the limit, some at a time, saying how far it is."""
+        """Free expired pages, then the oldest beyond the limit; yield the progress now and then."""
 
     def records(self) -> Iterator[list[Record]]:
-        """Every page of the index, expired or not, about in the order of adding, some at a time.
+        """Yield every page of the index in lists, expired or not, about in the order of adding.
 
-        Pages that are added, removed or changed meanwhile may or may not be among them.
+        Pages added, removed or changed meanwhile may or may not be among them.
         """
 
     def load(self, records: Sequence[Record]) -> int:
-        """Add pages as they are, with their times and copies, without looking for duplicates; how many were added.
+        """Add pages with their times and copies, without looking for duplicates; return how many were added.
 
-        Pages whose URL key is known already are left out. For some thousand records at most. A store that is spread
-        over servers raises StoreError for pages of unknown place.
+        Pages with a known URL key are left out. For some thousand records at a time. A store on several servers raises
+        StoreError for UNKNOWN_SHARD.
         """
 
     def info(self) -> StoreInfo:
-        """Figures of the index."""
+        """Return figures of the index."""
 
     def heartbeat(self) -> None:
-        """Say that this crawler is still at work; due once in every LEASE_SECONDS at least."""
+        """Renew the session's lease; due at least once in every LEASE_SECONDS."""
 
     def close(self, *, leave: bool = True) -> None:
         """End the session's lease, unless `leave` is False, and disconnect; harmless when repeated."""
 
 
 def shown_url(url: str) -> str:
-    """A store URL without its password, for messages."""
+    """Return a store URL without its password, for messages."""
     scheme, separator, rest = re.sub(r"(?i)([?&]\w*password=)[^&]*", r"\1***", url).partition("://")
-    # A password may hold an @ or a / that should have been escaped; a path in front of an @ is none.
+    # A password may hold an @ or a / that should have been escaped. What begins with / is a path.
     credentials, at, place = ("", "", rest) if rest.startswith("/") else rest.rpartition("@")
     user, colon, _ = credentials.partition(":")
     return f"{scheme}{separator}{user if colon else ''}{colon}{'***@' if at else ''}{place}"

@@ -1,4 +1,4 @@
-"""Which of the pages that were found by their keys are compared, and which of those are accepted."""
+"""Choose the pages to compare among those found by their keys, and compare them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def choose_pages(query: Query, layout: Layout, tables: NDArray[np.intp], packed: Keys) -> list[int]:
-    """The pages to compare, of all whose keys were found: tables and packed keys, shape (keys,), best ranges first.
+    """Return the pages to compare, given tables and packed keys, shape (keys,), best ranges first.
 
     Only pages with a key that the key rule accepts, if there is a rule. If there are more than may be compared, those
     whose keys differ least from the page's own; the first found among equals.
@@ -55,7 +55,7 @@ def _key_bits(tables: tuple[Order, ...]) -> NDArray[np.intp]:
 
 
 def accepted(query: Query, signatures: Sequence[bytes], digests: Sequence[int]) -> list[tuple[int, int]]:
-    """Which candidates the query accepts: (cost, position) pairs in the order of the candidates."""
+    """Return (cost, position) of the candidates that the query accepts, in the order of the candidates."""
     if not signatures:
         return []
     own = query.entry.signature

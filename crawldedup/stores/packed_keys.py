@@ -1,4 +1,4 @@
-"""Keys as embedded stores keep them: a key's leading bits and a page number, packed into one 64-bit integer."""
+"""Pack a key's leading bits and a page number into one 64-bit integer, as embedded stores keep keys."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ _KEY_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF ^ _ID_MASK
 
 
 def pack_key(key: int, page: int) -> int:
-    """A table key and a page number in one 64-bit integer that sorts by key."""
+    """Return a table key and a page number in one 64-bit integer that sorts by key."""
     return key & _KEY_MASK | page
 
 
 def page_of(packed: int) -> int:
-    """The page number in a packed key."""
+    """Return the page number in a packed key."""
     return packed & _ID_MASK
 
 
 def renumbered(packed: Keys, numbers: Keys) -> Keys:
-    """Packed keys, shape (keys,), with the number of page i replaced by `numbers[i]`."""
+    """Return packed keys, shape (keys,), with the number of page i replaced by `numbers[i]`."""
     return packed & np.uint64(_KEY_MASK) | numbers.take((packed & np.uint64(_ID_MASK)).astype(np.intp))
 
 
 def packed_range(low: int, high: int) -> tuple[int, int]:
-    """First and last packed key of a range of keys, both included."""
+    """Return the first and last packed key of a range of keys, both included."""
     return low & _KEY_MASK, high | _ID_MASK
 
 
 def packed_ranges(plan: ProbePlan) -> tuple[Keys, Keys]:
-    """The same for all ranges of a plan, two arrays of shape (probes,)."""
+    """Return the first and last packed keys of all ranges of a plan, two arrays of shape (probes,)."""
     return plan.lows & np.uint64(_KEY_MASK), plan.highs | np.uint64(_ID_MASK)
 
 
 def middles(query: Query) -> Keys:
-    """The key that is looked for in each range, packed: the page's own, with the range's bits flipped; (probes,)."""
+    """Return the key that each probe looks for, packed: the page's own, with the probe's bits flipped; (probes,)."""
     plan = query.plan
     own = np.array(query.entry.keys, np.uint64)
     return (plan.lows | own.take(plan.tables) & (plan.lows ^ plan.highs)) & np.uint64(_KEY_MASK)

@@ -10,7 +10,7 @@ from crawldedup.stores.base import Pruned
 from crawldedup.stores.cluster.nodes import Call, script_call
 from crawldedup.stores.cluster.protocol import prefixes
 from crawldedup.stores.redis.keys import Names, bucket_names, heads_on, namespaces_among, sample
-from crawldedup.stores.redis.protocol import RECORDS_A_LIST, unpacked
+from crawldedup.stores.redis.protocol import RECORDS_PER_LIST, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -55,7 +55,7 @@ def records(nodes: Nodes, layout: Layout, parts: Sequence[str]) -> Iterator[list
     """The pages of partitions that have these prefixes, some at a time."""
     for prefix in parts:
         number, following = 0, 1
-        while number * RECORDS_A_LIST < following:
+        while number * RECORDS_PER_LIST < following:
             head = f"{prefix}m"
             (told,) = nodes.run([Call(head, ("HMGET", head, "epoch", "next"))])
             epoch, following = (int(value or 0) for value in told)
@@ -123,7 +123,7 @@ def measure(
                     filters.append(Names(f"{data}f{table}:", range(depth, depth + 2)))
             if has_records:
                 pages += part_pages
-                lists = range(oldest // RECORDS_A_LIST, -(-following // RECORDS_A_LIST))
+                lists = range(oldest // RECORDS_PER_LIST, -(-following // RECORDS_PER_LIST))
                 records.append(Names(f"{data}r:", lists))
                 others += _sampled_bytes(nodes, bucket_names(f"{data}u:", depth, split))
         in_tables += _sampled_bytes(nodes, buckets) + _sampled_bytes(nodes, filters)

@@ -1,4 +1,4 @@
-"""A sorted set of 64-bit integers in memory, eight bytes each, that is quick to read in many ranges at once."""
+"""A sorted set of 64-bit integers, eight bytes each, for quick reads of many ranges at once."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _NO_NUMBERS: Final = np.empty(0, np.intp)
 
 
 class SortedKeys:
-    """A large sorted array that is never changed in place, and two small ones: keys added and keys removed since.
+    """A large sorted array that is never changed in place, and two small ones of keys added and removed since.
 
-    Adding or removing a key moves at most `_ROOM` numbers; every `_ROOM` changes the small arrays are merged into the
-    large one. Reading many ranges costs two binary searches an array.
+    A change moves at most `_ROOM` numbers; after `_ROOM` changes the small arrays are merged into the large one.
+    Reading a range costs two binary searches per array.
     """
 
     def __init__(self, keys: Keys = _NONE) -> None:
-        """A set of these keys, which must be sorted and distinct."""
+        """Make a set of keys, which must be sorted and distinct."""
         self._main = keys
         self._added = array("Q")
         self._removed = array("Q")
@@ -40,30 +40,30 @@ class SortedKeys:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """Return the bytes held."""
         return self._main.nbytes + 8 * (len(self._added) + len(self._removed))
 
     def add(self, key: int) -> None:
-        """Insert a key that is not there."""
+        """Insert a key that is not in the set."""
         if not _take(self._removed, key):
             self._added.insert(bisect_left(self._added, key), key)
             self._merge_when_full()
 
     def remove(self, key: int) -> None:
-        """Remove a key that is there."""
+        """Remove a key of the set."""
         if not _take(self._added, key):
             self._removed.insert(bisect_left(self._removed, key), key)
             self._merge_when_full()
 
     def change(self, change: Callable[[Keys], Keys]) -> None:
-        """Replace all keys at once by others in the same order."""
+        """Replace all keys by others in the same order."""
         self._merge()
         self._main = change(self._main)
 
     def between(self, low: int, high: int) -> list[int]:
-        """The keys from low to high, both included, in order."""
+        """Return the keys from low to high, both included, in order."""
         first, last = self._main.searchsorted(np.array([low, high], np.uint64)).tolist()
-        # Keys are distinct, so the one at the right end can be `high` itself or no more.
+        # Keys are distinct, so only the last one can be `high` itself.
         keys: list[int] = [key for key in self._main[first : last + 1].tolist() if key <= high]
         if self._removed:
             keys = [key for key in keys if not _holds(self._removed, key)]
@@ -74,12 +74,12 @@ class SortedKeys:
         return keys
 
     def ranges(self, lows: Keys, middles: Keys, highs: Keys, limit: int) -> tuple[Numbers, Keys]:
-        """The keys in each range (ends included): numbers of their ranges and the keys, in the order of both.
+        """Return the keys in each range (ends included): range numbers and keys, in the order of both.
 
-        Of a range that holds many, the last `limit` keys below its middle and the first `limit` from there on.
+        Of a crowded range, return the last `limit` keys below its middle and the first `limit` from there on.
         """
         if self._removed:
-            # Those that were removed are read too and dropped then, so as many more are read.
+            # Removed keys are read and then dropped, so as many more must be read.
             removed = np.frombuffer(self._removed, np.uint64)
             dead = removed.searchsorted(highs, "right") - removed.searchsorted(lows, "left")
             numbers, keys = _read(self._main, lows, middles, highs, limit + dead)
@@ -117,7 +117,7 @@ def _holds(keys: array[int], key: int) -> bool:
 
 
 def _take(keys: array[int], key: int) -> bool:
-    """Take a key out; False if it was not there."""
+    """Take a key out; return False if it was not in the array."""
     place = bisect_left(keys, key)
     if place == len(keys) or keys[place] != key:
         return False
@@ -141,7 +141,7 @@ def _read(part: Keys, lows: Keys, middles: Keys, highs: Keys, limit: int | Numbe
 
 
 def _around(numbers: Numbers, keys: Keys, middles: Keys, limit: int) -> tuple[Numbers, Keys]:
-    """Of each range the `limit` keys on either side of its middle."""
+    """Keep the `limit` keys on either side of each range's middle."""
     below = np.bincount(numbers[keys < middles.take(numbers)], minlength=len(middles))
     counts = np.bincount(numbers, minlength=len(middles))
     middle = (counts.cumsum() - counts + below).take(numbers)

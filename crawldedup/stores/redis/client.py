@@ -1,7 +1,4 @@
-"""Clients of one server, of a set of sentinels or of a cluster, with our limits.
-
-Nothing here knows what is kept in the server.
-"""
+"""Make clients of a server, of sentinels or of a cluster, with our time limits and retries."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 FAILOVER_SECONDS: Final = 5.0
-"""For the replica of a dead master to take its place in a cluster: see `retry_on_failover`."""
+"""Time for a replica to take the place of a dead master in a cluster; see `retry_on_failover`."""
 
 ACL_RULES: Final = (
     "~crawldedup:*",
@@ -44,24 +41,24 @@ ACL_RULES: Final = (
     *("+lindex", "+llen", "+lrange", "+lset", "+rpush"),
     *("+bitfield_ro", "+setbit", "+setrange"),
 )
-"""All that the user of a store must be allowed, as `ACL SETUSER` takes it: the commands in the scripts count too.
+"""The rights that a store's user needs, as `ACL SETUSER` takes them; commands within scripts count too.
 
-With `+config|get` beside it, the store warns of a configuration that spoils the index.
+With `+config|get` as well, the store warns of a configuration that spoils the index.
 """
 
 CLUSTER_ACL_RULES: Final = ("+cluster|slots", "+command", "+readonly", "+ltrim")
-"""What that user needs beside it on the nodes of a cluster."""
+"""The further rights that a store's user needs on a cluster."""
 
 SENTINEL_ACL_RULES: Final = ("+sentinel|masters", "+sentinel|slaves")
-"""What the user of the sentinels needs there."""
+"""The rights that the sentinels' user needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """The clients of a store that is no cluster. They connect when they are first used, and again when they must.
+    """The clients of a store on one server. They connect when first used, and again when necessary.
 
-    `main` is the server that is written to. `reader` is for looking only: a replica if the URL asks for one, which
-    may be a little behind, or else `main` itself.
+    `main` is the server that is written to. `reader` is a replica if the URL names one, which may be a little behind,
+    else `main` itself.
     """
 
     main: redis.Redis
@@ -75,9 +72,9 @@ class Connection:
 
 
 def connect(url: str) -> Connection:
-    """The clients that a `redis`, `rediss`, `unix` or `redis+sentinel` URL names, not yet connected.
+    """Return the clients that a `redis`, `rediss`, `unix` or `redis+sentinel` URL names, not yet connected.
 
-    With sentinels the master is asked for at every new connection, so a failover needs no restart.
+    Every new connection asks the sentinels for the master, so a failover needs no restart.
     Raises ConfigurationError, in which no password shows.
     """
     target = parse_url(url, *SINGLE_SERVER)
@@ -90,23 +87,23 @@ def connect(url: str) -> Connection:
 
 
 def check_cluster_url(url: str) -> None:
-    """Raise ConfigurationError, in which no password shows, unless this is a `redis+cluster` URL without mistakes."""
+    """Raise ConfigurationError, in which no password shows, unless this is a valid `redis+cluster` URL."""
     parse_url(url, CLUSTER)
 
 
 def connect_cluster(url: str) -> RedisCluster:
-    """A client of the cluster that a `redis+cluster` URL names, connected: it has asked who serves what.
+    """Return a connected client of the cluster that a `redis+cluster` URL names.
 
-    With `replicas=true` the commands that only read (`EVALSHA` is none of them) go to replicas. The client follows
-    slots that move; waiting for a failover is left to `retry_on_failover`.
+    With `replicas=true`, commands that only read go to replicas; `EVALSHA` is not one of them. The client follows slots
+    that move; `retry_on_failover` waits for failovers.
     Raises ConfigurationError as `connect` does, and the client's own errors.
     """
     target = parse_url(url, CLUSTER)
     return RedisCluster(
         startup_nodes=[ClusterNode(host, port) for host, port in target.hosts],  # type: ignore[no-untyped-call]
-        # Of the retry the client heeds the count alone: it would use up any number before a replica takes over.
+        # The client ignores the pauses of a retry, so it would use up any number before a replica takes over.
         retry=Retry(NoBackoff(), 0),
-        # While one master is gone, the others work.
+        # While one master is down, the others work.
         require_full_coverage=False,
         load_balancing_strategy=LoadBalancingStrategy.ROUND_ROBIN_REPLICAS if target.replicas else None,
         ssl=target.tls,
@@ -115,10 +112,9 @@ def connect_cluster(url: str) -> RedisCluster:
 
 
 def retry_once(call: Callable[[bool], _Result]) -> _Result:
-    """The result of a call that is made again at once if the connection breaks: it may just have been idle too long.
+    """Make a call, and again at once if the connection breaks, which may just have been idle for too long.
 
-    The call is told whether it is the second time, for the server may have done what it was told and only the answer
-    was lost.
+    The call gets True the second time: the server may have run it before, and only the answer was lost.
     """
     try:
         return call(False)
@@ -127,10 +123,10 @@ def retry_once(call: Callable[[bool], _Result]) -> _Result:
 
 
 def retry_on_failover(call: Callable[[], _Result]) -> _Result:
-    """The result of a call to a cluster, called again while a replica takes the place of a dead master.
+    """Make a call to a cluster, again and again while a replica takes the place of a dead master.
 
-    The call must be safe to repeat. The first repetition is immediate, for the connection may just have been idle
-    for too long; none begins that could not end within FAILOVER_SECONDS.
+    The call must be safe to repeat. The first repetition is immediate, because the connection may just have been idle
+    for too long. The last one begins early enough to end within FAILOVER_SECONDS.
     """
     last_start = time.monotonic() + FAILOVER_SECONDS - TIMEOUT_SECONDS
     pause = 0.0
@@ -145,10 +141,10 @@ def retry_on_failover(call: Callable[[], _Result]) -> _Result:
 
 
 class _Sentinels(Sentinel):
-    """Asks sentinels one by one, and says what each of them answered if none knows a master."""
+    """Sentinels that are asked one by one; if none knows a master, the error tells what each of them answered."""
 
     def discover_master(self, service_name: str) -> tuple[str, int]:
-        """Host and port of the master. Raises MasterNotFoundError, TimeoutError, or what sentinels refuse us with."""
+        """Return host and port of the master. Raises MasterNotFoundError, TimeoutError, or a sentinel's refusal."""
         answers: list[str] = []
         known: set[str] | None = None
         refusal: redis.RedisError | None = None
@@ -163,7 +159,7 @@ class _Sentinels(Sentinel):
             except (redis.RedisError, OSError) as error:
                 answers.append(f"{address}: {error}")
                 continue
-            # Who answered is asked first from now on. A new list, for threads share this one.
+            # The one that answered comes first from now on. Threads share the list, so it is not changed in place.
             self.sentinels = [sentinel, *(other for other in self.sentinels if other is not sentinel)]
             known = {*masters, *(known or ())}
             if service_name not in masters:
@@ -173,7 +169,7 @@ class _Sentinels(Sentinel):
             else:
                 return masters[service_name]["ip"], masters[service_name]["port"]
         if known is None:
-            # The client tries again after a ConnectionError, but silent sentinels have used up the time there is.
+            # The client would repeat a ConnectionError, but silent sentinels have used up the time.
             raise refusal or redis.TimeoutError(f"no sentinel answers ({'; '.join(answers)})")
         if service_name not in known:
             names = ", ".join(map(repr, sorted(known))) or "none"
@@ -181,15 +177,15 @@ class _Sentinels(Sentinel):
         raise MasterNotFoundError(f"no sentinel names a master of {service_name!r} ({'; '.join(answers)})")
 
     def discover_slaves(self, service_name: str) -> Any:
-        """Hosts and ports of the replicas that are up. Raises as `discover_master` does."""
-        # Asks one that answers first, and none if none does.
+        """Return hosts and ports of the replicas that are up. Raises as `discover_master` does."""
+        # This moves a sentinel that answers to the front.
         with contextlib.suppress(MasterNotFoundError):
             self.discover_master(service_name)
         return super().discover_slaves(service_name)  # type: ignore[no-untyped-call]
 
 
 def _sentinel_connection(target: Target) -> Connection:
-    # One after another is asked while none answers, so together they get the time of one server.
+    # They are asked one after another, so together they get the time of one server.
     limits = client_options(TIMEOUT_SECONDS / len(target.hosts))
     shared = {name: value for name, value in target.options.items() if name.startswith("ssl_")}
     sentinels = _Sentinels(  # type: ignore[no-untyped-call]

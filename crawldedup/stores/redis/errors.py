@@ -1,4 +1,4 @@
-"""From the Redis client's errors to ours."""
+"""Translate the Redis client's errors into ours."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ _LONGEST_ANSWER: Final = 60
 
 
 class UnknownServiceError(MasterNotFoundError):
-    """Sentinels answered, and none has heard of the service."""
+    """Raised when sentinels answer but none knows the service."""
 
 
 class UnexpectedReplyError(redis.RedisError):
-    """What was answered is no answer to what was asked: a broken proxy, or a server of another kind."""
+    """Raised for a reply that the command cannot have: from a broken proxy, or from a server of another kind."""
 
     @classmethod
     def to(cls, asked: str, answer: object) -> Self:
-        """What to raise for such an answer."""
+        """Return the error for an answer."""
         return cls(f"{asked} was answered by {printable(repr(answer), _LONGEST_ANSWER)}")
 
 
@@ -61,10 +61,10 @@ def replies_read() -> Iterator[None]:
 
 @contextlib.contextmanager
 def store_errors(shown_url: str, was_in: Callable[[], bool], namespace: str | None = None) -> Iterator[None]:
-    """The client's errors as ours. `shown_url` is the store's without its password; the namespace is for messages.
+    """Turn the client's errors into ours. `shown_url` and `namespace` are for messages.
 
-    What only a change of the settings can mend is a ConfigurationError, unless the server has let us in before
-    (`was_in`): then it is being reconfigured, and no crawl must end for that.
+    What only other settings can mend is a ConfigurationError, unless the server has let us in before (`was_in`): then
+    it is being reconfigured, and no crawl must end because of that.
     """
     try:
         yield
@@ -81,10 +81,10 @@ def _as_ours(error: Exception, store: str, was_in: bool, namespace: str | None) 
     if refusal := auth_error(error) or _wrong_kind(error, store):
         message = f"{store} {refusal}: {text}"
         return StoreUnavailableError(message) if was_in else ConfigurationError(message)
-    # Before the codes below: a name of a key may look like one.
+    # Before the codes below, because a key's name may look like one.
     if _NOT_OURS.search(text):
         return StoreError(f"{store}: {_foreign_key(text, namespace)}: {text}")
-    # Redis 6.2 hides the code of an error inside a script in the middle of the message.
+    # Redis 6.2 puts the code of an error inside a script in the middle of the message.
     if isinstance(error, redis.OutOfMemoryError) or re.search(r"\bOOM\b", text):
         return StoreFullError(f"{store} is full (maxmemory reached): {text}")
     if is_transient(error):
@@ -95,7 +95,7 @@ def _as_ours(error: Exception, store: str, was_in: bool, namespace: str | None) 
 
 
 def _foreign_key(text: str, namespace: str | None) -> str:
-    """What is wrong with a key that is none of ours, and what to do. The scripts name it, where they know it."""
+    """Say that another program wrote a key, and what to do. Scripts name the key where they know it."""
     found = _KEY.search(text)
     if found is not None:
         what, which = f"the key {found[0]!r} holds", "it"
@@ -109,7 +109,7 @@ def _foreign_key(text: str, namespace: str | None) -> str:
 
 
 def auth_error(error: BaseException) -> str | None:
-    """What a server has against us, if that is what the error says."""
+    """Return how the server refuses us, if it does."""
     if isinstance(error, redis.AuthenticationError):
         return "refuses the user or the password"
     if isinstance(error, NoPermissionError):
@@ -118,17 +118,17 @@ def auth_error(error: BaseException) -> str | None:
         return "names a service that the sentinels do not know"
     if isinstance(error, redis.ConnectionError) and _TLS_TROUBLE.search(str(error)):
         return "and this program do not agree on TLS"
-    # A cluster's client wraps what befell it when it connects.
+    # A cluster's client wraps the errors of its connections.
     if isinstance(error, RedisClusterException) and error.__cause__ is not None:
         return auth_error(error.__cause__)
     return None
 
 
 def _wrong_kind(error: Exception, store: str) -> str | None:
-    """What the server is instead of what the URL takes it for."""
+    """Return what kind of server it is, if the URL takes it for another."""
     if isinstance(error, MovedError) and not store.startswith("redis+cluster:"):
         return "is a node of a cluster, so write redis+cluster://"
-    # The client says so of whatever a node answers to its first question; the node's own words are what it came of.
+    # The client says the same of any error in a node's first answer; its origin has the node's own words.
     if isinstance(error, RedisClusterException) and "cluster support disabled" in str(_origin_of(error)):
         return "is not a node of a cluster, so write redis://"
     return None
@@ -160,5 +160,5 @@ _TLS_TROUBLE: Final = re.compile(r"CERTIFICATE_VERIFY_FAILED|ALERT_CERTIFICATE_R
 
 
 def is_transient(error: Exception) -> bool:
-    """True for what time may mend."""
+    """Return True for an error that waiting may mend."""
     return isinstance(error, _UNAVAILABLE_KINDS) or _UNAVAILABLE.search(str(error)) is not None

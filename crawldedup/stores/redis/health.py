@@ -1,4 +1,4 @@
-"""What in a server's configuration spoils an index."""
+"""Warn of a server's configuration that spoils an index."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _MEMBER_BYTES: Final = 9
 
 
 def layout_warnings(client: redis.Redis) -> tuple[str, ...]:
-    """Sentences for a person; none where the server does not tell its configuration."""
+    """Return warnings, or none if the server does not show its configuration."""
     try:
-        # Not all of it, which would bring passwords along.
+        # All of it would include passwords.
         told: Any = client.config_get("*max*")
     except ResponseError:
-        # Rented servers often have no CONFIG, and users with few rights may not ask.
+        # Hosted servers often have no CONFIG, and users with few rights may not call it.
         return ()
     return tuple(_warnings({_text(name): _text(value) for name, value in told.items()}))
 

@@ -1,4 +1,4 @@
-"""Names of an index's keys, without making them all: of large indexes there are millions."""
+"""Names of an index's keys. A large index has millions, so they are not all made."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _KEYS_PER_SCAN: Final = 10_000
 _HEAD: Final = re.compile(r"crawldedup:\{([\w.:-]+)\}:m", re.ASCII)
 _HEAD_OF_PART: Final = re.compile(r"crawldedup:\{([\w.:-]+)\.[0-9a-f][0-9]*\}:(?:[hs]:)?m", re.ASCII)
 SAMPLE: Final = 64
-"""So many keys of a kind are measured, to project what all of them take."""
+"""So many keys of a kind are measured to project the size of all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names that begin with `stem` and end with one of the numbers."""
+    """Names that begin with `stem` and end with one of the numbers."""
 
     stem: str
     numbers: range
 
 
 def bucket_names(stem: str, depth: int, split: int) -> list[Names]:
-    """Of one table's buckets: those of which `split` are cut one bit deeper than `depth` (see `lua/layout.lua`)."""
+    """Return the names of a table's buckets, `split` of which are cut one bit deeper (see `lua/lib/layout.lua`)."""
     deeper = 1 << depth + 1
     return [Names(stem, range(deeper, deeper + 2 * split)), Names(stem, range((1 << depth) + split, deeper))]
 
@@ -57,7 +57,7 @@ def heads_on(client: redis.Redis) -> Iterator[bytes]:
 
 
 def sample(names: Sequence[Names]) -> tuple[list[str], int]:
-    """At most SAMPLE of the names, chosen at random, and how many there are in all."""
+    """Return at most SAMPLE of the names, chosen at random, and the number of all."""
     ends = list(accumulate(len(some.numbers) for some in names))
     total = ends[-1] if ends else 0
     chosen = []

@@ -1,7 +1,7 @@
-"""What the scripts under `lua/` are sent and what they answer, as bytes.
+"""Pack what the scripts under `lua/` are sent, and unpack what they answer.
 
-Numbers are big-endian. The formats are told in `lua/layout.lua` (records), `lua/search.lua` (questions) and the head of
-each script.
+Numbers are big-endian. `lua/lib/records.lua` describes records, `lua/lib/search.lua` questions, and the head of each
+script the rest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from crawldedup.search.tables import Order
     from crawldedup.stores.base import Entry, Layout, Query, Retention
 
-RECORDS_A_LIST: Final = 512
+RECORDS_PER_LIST: Final = 512
 EVERY_PART: Final = 255
 KEY_BYTES: Final = 5
 
@@ -44,17 +44,17 @@ _NOT_KEPT: Final = np.uint64(KEY_BITS - 8 * KEY_BYTES)
 
 
 def bytes8(value: int) -> bytes:
-    """Eight bytes of a number."""
+    """Return eight bytes of a number."""
     return value.to_bytes(8, "big")
 
 
 def packed_keys(keys: Sequence[int]) -> bytes:
-    """The keys of a page in all tables, eight bytes each."""
+    """Return the keys of a page in all tables, eight bytes each."""
     return struct.pack(f">{len(keys)}Q", *keys)
 
 
 def packed_order(tables: Sequence[Order]) -> bytes:
-    """Where in a record the bits of the tables' keys are, two bytes each; zeros stand for bits an order lacks."""
+    """Return where in a record the bits of the tables' keys are, two bytes each; 0 is a bit that an order lacks."""
     packed = b""
     for table in tables:
         bits = table.order
@@ -64,7 +64,7 @@ def packed_order(tables: Sequence[Order]) -> bytes:
 
 
 def question(query: Query, layout: Layout, now: int) -> tuple[bytes, ...]:
-    """Who asks, where to look and what to accept; `now` is 0 for the server's clock."""
+    """Return where to look and what to accept; `now` is 0 for the server's clock."""
     entry, rule, retention = query.entry, query.rule, query.retention
     prefilter = query.prefilter
     return (
@@ -86,21 +86,21 @@ def question(query: Query, layout: Layout, now: int) -> tuple[bytes, ...]:
 
 
 def crawl(retention: Retention, own: int, first: int, *, again: bool = False) -> bytes:
-    """What a check needs to know beside the question; `again` if the answer to the same one was lost."""
+    """Return what a check needs beside the question; `again` if the answer to the same one was lost."""
     return _CRAWL.pack(min(retention.max_pages or 0, _MOST), own, first, again)
 
 
 def body_of(entry: Entry | Record) -> bytes:
-    """A record without its times and counters, which the script puts in front."""
+    """Return a record without its times and counters, which the script puts in front."""
     numbers = struct.pack(">QIQ", entry.search, entry.digest, entry.url_key)
     return numbers + entry.signature + entry.url.encode("utf-8", "replace")
 
 
 def _packed_search(query: Query, layout: Layout) -> tuple[bytes, bytes, bytes]:
-    """The probes, the costs of the rule, and those of the key rule.
+    """Return the probes, the costs of the threshold, and those of the prefilter.
 
-    Eight bytes a probe: table, lowest key, number of leading bits that its keys share, and which of the eight parts of
-    the range hold keys that the key rule can accept. The rule's costs: one byte for each value of each four bits.
+    A probe has eight bytes: table, lowest key, number of leading bits that its keys share, and a bit for each eighth of
+    the range that can hold keys the prefilter accepts. The prefilter has a cost byte for each value of each four bits.
     """
     plan = query.plan
     spans = plan.lows ^ plan.highs
@@ -124,10 +124,10 @@ def _bytes_of(numbers: NDArray[np.uint64]) -> bytes:
 def _wanted_parts(
     query: Query, limit: int, costs: NDArray[np.float32], spans: NDArray[np.uint64], free: NDArray[np.int32]
 ) -> NDArray[np.uint64]:
-    """For each probe, which of the eight parts of its range can hold accepted keys, one bit each.
+    """Return for each probe which eighths of its range can hold accepted keys, one bit each.
 
-    Told of the ranges as wide as the last one, which next to all are; of the others, every part is wanted. `costs` are
-    those of the bits of each table's keys, shape (tables, 64).
+    This is worked out for ranges as wide as the last one, which nearly all are; the others want every eighth. `costs`
+    are those of the bits of each table's keys, shape (tables, 64).
     """
     plan = query.plan
     own = np.array(query.entry.keys, np.uint64)
@@ -149,18 +149,18 @@ def _nibble_bits() -> NDArray[np.float32]:
 
 @cache
 def _part_bits() -> NDArray[np.float32]:
-    """The bits of the number of a part, shape (parts, 3)."""
+    """Return the bits of the number of a part, shape (parts, 3)."""
     return np.unpackbits(np.arange(_PARTS, dtype=np.uint8)[:, None], axis=1)[:, 5:].astype(np.float32)
 
 
 def record_of(record: Record) -> bytes:
-    """A record as it is kept. It belongs to no crawler at work."""
+    """Return a record as it is kept. It belongs to no crawler at work."""
     copies = min(record.copies, _MOST_COPIES) << 8
     return struct.pack(">IIII", record.added_at, record.seen_at, copies, 0) + body_of(record)
 
 
 def loaded(records: Sequence[Record], layout: Layout) -> bytes:
-    """Records for the script `load`."""
+    """Return records for the script `load`."""
     packed = bytearray()
     for record in records:
         body = record_of(record)
@@ -169,9 +169,9 @@ def loaded(records: Sequence[Record], layout: Layout) -> bytes:
 
 
 def unpacked(record: bytes, layout: Layout) -> Record:
-    """A record of the index. Raises UnexpectedReplyError for what is none."""
+    """Return a record of the index. Raises UnexpectedReplyError for what is not a record."""
     if not isinstance(record, bytes) or len(record) < _HEAD.size + layout.signature_bytes:
-        raise UnexpectedReplyError("a reply holds what is no record of a page")
+        raise UnexpectedReplyError("a reply holds something else than a record of a page")
     added_at, seen_at, copies, _, search, digest, url_key = _HEAD.unpack_from(record)
     end = _HEAD.size + layout.signature_bytes
     return Record(

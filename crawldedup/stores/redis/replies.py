@@ -1,4 +1,4 @@
-"""What the scripts of a single server answer. Whatever stands between us and it may answer something else."""
+"""Validate what the scripts of a single server answer: a proxy or another server may answer anything."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _STATUSES: Final = frozenset(status.encode() for status in Status)
 
 
 def validate_reply(script: str, answer: Any) -> Any:
-    """The answer, if it is one that the script can give. Raises UnexpectedReplyError."""
+    """Return the answer if the script can give it. Raises UnexpectedReplyError."""
     if not _is_valid(script, answer):
         raise UnexpectedReplyError.to(f"the script {script!r}", answer)
     return answer

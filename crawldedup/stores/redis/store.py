@@ -1,6 +1,6 @@
 """The shared store: one Redis (or Valkey) server, 6.2 or later, one script call a page.
 
-Everything that must be atomic is in the scripts under `lua/`; `lua/layout.lua` describes the layout.
+Everything that must be atomic is in the scripts under `lua/`; `lua/lib/layout.lua` describes the keys.
 """
 
 from __future__ import annotations
@@ -17,22 +17,15 @@ from redis.exceptions import NoScriptError
 
 from crawldedup.errors import ProfileMismatchError, StoreUnavailableError
 from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Pruned, Status, StoreInfo, shown_url
-from crawldedup.stores.process import has_exited, own_process
+from crawldedup.stores.process import own_process
 from crawldedup.stores.redis.client import connect, retry_once
 from crawldedup.stores.redis.errors import is_transient, replies_read, store_errors
 from crawldedup.stores.redis.health import layout_warnings
-from crawldedup.stores.redis.keys import Names, bucket_names, heads_on, namespaces_among, sample
-from crawldedup.stores.redis.protocol import (
-    RECORDS_A_LIST,
-    bytes8,
-    crawl,
-    loaded,
-    packed_order,
-    question,
-    unpacked,
-)
+from crawldedup.stores.redis.keys import heads_on, namespaces_among
+from crawldedup.stores.redis.protocol import bytes8, crawl, loaded, packed_order, question, unpacked
 from crawldedup.stores.redis.replies import validate_reply
 from crawldedup.stores.redis.scripts import script_text
+from crawldedup.stores.redis.upkeep import expire_dead_sessions, list_of_records, measure, remove_epochs
 from crawldedup.stores.redis.url import SINGLE_SERVER, parse_url
 
 if TYPE_CHECKING:
@@ -42,8 +35,6 @@ if TYPE_CHECKING:
 
     from crawldedup.stores.base import Layout, Query, Record, Retention
 
-KEY_PREFIX: Final = "crawldedup"
-
 _PRUNED_AT_ONCE: Final = 256
 _LOADED_AT_ONCE: Final = 200
 
@@ -51,15 +42,17 @@ _log = logging.getLogger(__name__)
 
 
 class RedisStore:
-    """One namespace of a Redis server. Safe to use from several threads, processes and machines."""
+    """One namespace of a Redis server. Safe to use from several threads, processes and machines.
+
+    Without a `clock` the server's clock counts, which the machines of a fleet share.
+    """
 
     is_persistent: ClassVar = True
 
     def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
         self._layout = layout
-        # None lets the server's clock count, which the machines of a fleet share.
         self._clock = clock
-        self._prefix = f"{KEY_PREFIX}:{{{layout.namespace}}}:"
+        self._prefix = f"crawldedup:{{{layout.namespace}}}:"
         self._order = packed_order(layout.tables)
         self._session = NO_SESSION
         self._joining = threading.Lock()
@@ -84,7 +77,7 @@ class RedisStore:
         """See `Store`."""
         errors = store_errors(shown_url(url), lambda: False, wanted)
         with contextlib.closing(connect(url)) as connection, errors, replies_read():
-            if connection.main.exists(f"{KEY_PREFIX}:{{{wanted}}}:m"):
+            if connection.main.exists(f"crawldedup:{{{wanted}}}:m"):
                 return [wanted]
             return namespaces_among(heads_on(connection.main))
 
@@ -99,38 +92,26 @@ class RedisStore:
             return retry_once(lambda _: self._join(session or replace(self._session, first=0)))
 
     def _join(self, session: CrawlSession) -> int:
-        self._expire_dead_sessions()
+        expire_dead_sessions(self._client, self._prefix)
         own = (session.number, session.first)
         answer = self._run("join", self._layout.profile, self._order, self._now() or "", LEASE_SECONDS, *own)
-        self._check_profile(answer)
         self._session = CrawlSession(int(answer[1]), int(answer[2]), session.process or own_process())
         with contextlib.suppress(redis.OutOfMemoryError):
-            self._client.hset(self._prefix + "w", str(self._session.number), self._session.process)
-        self._warn_once()
+            self._client.hset(f"{self._prefix}w", str(self._session.number), self._session.process)
+        if not self._has_warned:
+            self._has_warned = True
+            for warning in self._warnings():
+                _log.warning("%s: %s", self._url, warning)
         return int(answer[3])
 
     @replies_read()
-    def _expire_dead_sessions(self) -> None:
-        """Expire the leases of crawlers whose process on this machine has exited."""
-        processes: Any = self._client.hgetall(self._prefix + "w")
-        dead = [number for number, process in processes.items() if has_exited(process.decode("utf-8", "replace"))]
-        if dead:
-            self._client.zrem(self._prefix + "c", *dead)
-            self._client.hdel(self._prefix + "w", *dead)
-
-    @replies_read()
-    def _warn_once(self) -> None:
-        if not self._has_warned:
-            self._has_warned = True
-            for warning in layout_warnings(self._client):
-                _log.warning("%s: %s", self._url, warning)
+    def _warnings(self) -> tuple[str, ...]:
+        return layout_warnings(self._client)
 
     def open_read_only(self) -> int:
         """See `Store`."""
         with self._errors():
-            answer = self._ask("look", self._layout.profile)
-            self._check_profile(answer)
-            return int(answer[1])
+            return int(self._ask("look", self._layout.profile)[1])
 
     def check_and_add(self, query: Query) -> Answer:
         """See `Store`."""
@@ -138,23 +119,23 @@ class RedisStore:
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
         """See `Store`. One round trip for all of them."""
-        for query, answer in zip(queries, self._asked(queries), strict=True):
+        for query, answer in zip(queries, self._check(queries), strict=True):
             with self._errors():
                 if isinstance(answer, Exception):
                     raise answer
-                yield self._answer(query, validate_reply("check", answer))
+                yield self._answer(query, self._validated("check", answer))
 
-    def _asked(self, queries: Sequence[Query]) -> list[Any]:
-        """What the script `check` says of each page: an answer or an error."""
+    def _check(self, queries: Sequence[Query]) -> list[Any]:
+        """Run the script `check` for each page; return what it answers, or errors."""
         with self._errors():
             if len(queries) == 1:
                 return [retry_once(lambda again: self._run("check", *self._arguments(queries[0], again)))]
             answers = retry_once(lambda again: self._pipelined(queries, again))
-            if any(isinstance(answer, NoScriptError) for answer in answers):
+            unknown = [place for place, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
+            if unknown:
                 self._client.script_load(script_text("check"))
-                places = [place for place, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
-                asked = [queries[place] for place in places]
-                for place, answer in zip(places, self._pipelined(asked, again=False), strict=True):
+                repeated = self._pipelined([queries[place] for place in unknown], again=False)
+                for place, answer in zip(unknown, repeated, strict=True):
                     answers[place] = answer
             return answers
 
@@ -175,28 +156,21 @@ class RedisStore:
 
     def _answer(self, query: Query, answer: Any) -> Answer:
         if answer[0] == b"lost":
-            # The index went under our feet: begin it again with this crawler as its first.
+            # The index was lost in mid-crawl: begin it again with this crawler as its first.
             self.open()
             answer = retry_once(lambda again: self._run("check", *self._arguments(query, again)))
-        self._check_profile(answer)
         if answer[0] == b"lost":
             raise StoreUnavailableError(f"{self._url} loses the index as soon as it is begun")
         status, changed, pages, candidates, record = answer
-        return Answer(
-            Status(status.decode()),
-            unpacked(record, self._layout) if record else None,
-            bool(changed),
-            int(pages),
-            int(candidates),
-        )
+        found = unpacked(record, self._layout) if record else None
+        return Answer(Status(status.decode()), found, bool(changed), int(pages), int(candidates))
 
     def find(self, query: Query) -> list[Record]:
         """See `Store`. On a replica, if the URL names one."""
         with self._errors():
             asked = question(query, self._layout, self._now())
-            answer = self._read_only("find", self._layout.profile, *asked)
-            self._check_profile(answer)
-            return [unpacked(record, self._layout) for record in answer[1:]]
+            _, *records = self._read_only("find", self._layout.profile, *asked)
+            return [unpacked(record, self._layout) for record in records]
 
     def forget(self, url_key: int) -> bool:
         """See `Store`."""
@@ -206,22 +180,9 @@ class RedisStore:
     def clear(self) -> None:
         """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
         with self._errors():
-            self._remove_keys(int(self._ask("clear")))
+            remove_epochs(self._client, self._prefix, int(self._ask("clear")))
         if self._session.number:
             self.open()
-
-    @replies_read()
-    def _remove_keys(self, newest: int) -> None:
-        """Remove the keys of epochs up to this one. Later ones are in use, for others may have cleared since."""
-        batch: list[bytes] = []
-        for key in self._client.scan_iter(match=f"{self._prefix}[0-9]*", count=1000):
-            if int(key[len(self._prefix) :].partition(b":")[0]) <= newest:
-                batch.append(key)
-            if len(batch) == 1000:
-                self._client.unlink(*batch)
-                batch.clear()
-        if batch:
-            self._client.unlink(*batch)
 
     def prune(self, retention: Retention) -> Iterator[Pruned]:
         """See `Store`. What has expired goes first, or live pages would go for it."""
@@ -246,79 +207,41 @@ class RedisStore:
 
     def records(self) -> Iterator[list[Record]]:
         """See `Store`."""
-        number = 0
-        while True:
+        number, more = 0, True
+        while more:
             with self._errors():
-                following, batch = self._list_of_records(number)
-            if batch:
-                yield batch
+                records, more = list_of_records(self._client, self._prefix, self._layout, number)
+            if records:
+                yield records
             number += 1
-            if number * RECORDS_A_LIST >= following:
-                return
-
-    @replies_read()
-    def _list_of_records(self, number: int) -> tuple[int, list[Record]]:
-        """The number of the next page to be added, and the records of one list."""
-        meta: Any = retry_once(lambda _: self._client.hmget(self._prefix + "m", "epoch", "next"))
-        epoch, following = (int(value or 0) for value in meta)
-        found: Any = retry_once(lambda _: self._client.lrange(f"{self._prefix}{epoch}:r:{number}", 0, -1))
-        return following, [unpacked(record, self._layout) for record in found if record]
 
     def load(self, records: Sequence[Record]) -> int:
-        """See `Store`. Some hundred pages a script call, so that a crawl can go on beside it."""
-        parts = [
-            loaded(records[first : first + _LOADED_AT_ONCE], self._layout)
-            for first in range(0, len(records), _LOADED_AT_ONCE)
-        ]
+        """See `Store`. Some hundred pages a script call, so that a crawl can go on meanwhile."""
         added = 0
         with self._errors():
-            for part in parts:
-                answer = self._ask("load", self._layout.profile, len(self._layout.tables), part)
-                self._check_profile(answer)
+            for first in range(0, len(records), _LOADED_AT_ONCE):
+                packed = loaded(records[first : first + _LOADED_AT_ONCE], self._layout)
+                answer = self._ask("load", self._layout.profile, len(self._layout.tables), packed)
                 if answer[0] == b"lost":
-                    raise StoreUnavailableError(f"the index in {self._url} is gone")
+                    raise StoreUnavailableError(f"the index in {self._url} was lost")
                 added += int(answer[1])
         return added
 
     def info(self) -> StoreInfo:
         """See `Store`. Sizes are projected from a sample of the index's keys."""
+        tables = len(self._layout.tables)
         with self._errors():
-            return retry_once(lambda _: self._info())
-
-    @replies_read()
-    def _info(self) -> StoreInfo:
-        meta = self._client.hgetall(self._prefix + "m")
-        pages, depth, split, following, oldest, epoch = (
-            int(meta.get(name, 0)) for name in (b"pages", b"depth", b"split", b"next", b"oldest", b"epoch")
-        )
-        data = f"{self._prefix}{epoch}:"
-        in_tables = 0
-        for table in range(len(self._layout.tables)):
-            in_tables += self._sampled_bytes(bucket_names(f"{data}t{table}:", depth, split))
-            in_tables += self._sampled_bytes([Names(f"{data}f{table}:", range(depth, depth + 2))])
-        lists = range(oldest // RECORDS_A_LIST, -(-following // RECORDS_A_LIST))
-        rest = self._sampled_bytes(bucket_names(f"{data}u:", depth, split))
-        rest += self._sampled_bytes([Names(f"{data}r:", lists)])
-        warnings = layout_warnings(self._client)
-        return StoreInfo(
-            pages=pages,
-            bytes=in_tables + rest,
-            table_bytes=in_tables,
-            tables=len(self._layout.tables),
-            profile=self._layout.profile,
-            namespace=self._layout.namespace,
-            store=self._url,
-            warnings=warnings,
-        )
-
-    def _sampled_bytes(self, names: Sequence[Names]) -> int:
-        """Memory of keys, projected from a sample."""
-        chosen, keys = sample(names)
-        pipeline = self._client.pipeline(transaction=False)
-        for key in chosen:
-            pipeline.memory_usage(key, samples=0)
-        sizes = [size or 0 for size in pipeline.execute()]
-        return round(sum(sizes) / len(sizes) * keys) if sizes else 0
+            pages, size, table_bytes = retry_once(lambda _: measure(self._client, self._prefix, tables))
+            return StoreInfo(
+                pages=pages,
+                bytes=size,
+                table_bytes=table_bytes,
+                tables=tables,
+                profile=self._layout.profile,
+                namespace=self._layout.namespace,
+                store=self._url,
+                warnings=retry_once(lambda _: self._warnings()),
+            )
 
     def heartbeat(self) -> None:
         """See `Store`."""
@@ -352,19 +275,21 @@ class RedisStore:
         return retry_once(lambda _: self._run(script, *arguments))
 
     def _run(self, script: str, *arguments: bytes | str | float, client: redis.Redis | None = None) -> Any:
-        return validate_reply(script, self._script(script)(keys=[self._prefix], args=arguments, client=client))
+        return self._validated(script, self._script(script)(keys=[self._prefix], args=arguments, client=client))
 
-    def _errors(self) -> contextlib.AbstractContextManager[None]:
-        return store_errors(self._url, lambda: self._session.number > 0, self._layout.namespace)
-
-    def _check_profile(self, answer: Any) -> None:
-        if answer[0] == b"profile":
+    def _validated(self, script: str, answer: Any) -> Any:
+        """Return a script's answer. Raises UnexpectedReplyError, or ProfileMismatchError for another profile."""
+        if isinstance(validate_reply(script, answer), list) and answer[0] == b"profile":
             raise ProfileMismatchError(
                 f"the namespace {self._layout.namespace!r} of {self._url}",
                 index_profile=answer[1].decode("utf-8", "replace"),
                 own_profile=self._layout.profile,
             )
+        return answer
+
+    def _errors(self) -> contextlib.AbstractContextManager[None]:
+        return store_errors(self._url, lambda: self._session.number > 0, self._layout.namespace)
 
     def _now(self) -> int:
-        """Seconds since 1970; 0 for the server's clock."""
+        """Return seconds since 1970; 0 for the server's clock."""
         return 0 if self._clock is None else int(self._clock())

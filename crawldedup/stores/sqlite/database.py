@@ -1,4 +1,4 @@
-"""One SQLite file: opening it, claiming it, transactions in it, and its errors as ours."""
+"""Open, claim and upgrade a SQLite file, run transactions in it, and translate its errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IN_MEMORY: Final = ":memory:"
 _BUSY_PAUSE_SECONDS: Final = 0.01
 _CACHE_KIB: Final = 64 * 1024
 _MAP_BYTES: Final = 1 << 30
-# One statement for every number of probes a table and of candidates, or each check would parse long ones.
+# There is a statement for every number of probes per table: each check would parse long ones again.
 _CACHED_STATEMENTS: Final = 512
 _LOG_PAGES: Final = 8192  # 32 MiB
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
@@ -57,7 +57,7 @@ def path_of(url: str) -> str:
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """Open the file, make a new one ours, refuse another program's."""
+    """Connect to a file; claim a new one, upgrade an older one, refuse another program's."""
     if path != IN_MEMORY:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
     db = sqlite3.connect(
@@ -70,9 +70,9 @@ def connect(path: str) -> sqlite3.Connection:
     try:
         _claim(db, path)
         _use_write_ahead_log(db)
-        # With a write-ahead log this never corrupts; a power cut may lose the last few pages.
+        # With a write-ahead log this never corrupts the file; a power cut may lose the last few pages.
         db.execute("PRAGMA synchronous = NORMAL")
-        # Every checkpoint waits for the disk; a larger log makes them rare and merges repeated writes.
+        # Every checkpoint waits for the disk. A larger log makes them rare and merges repeated writes.
         db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
         db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         db.execute(f"PRAGMA mmap_size = {_MAP_BYTES}")
@@ -113,20 +113,20 @@ def _upgrade(db: sqlite3.Connection, path: str) -> None:
 
 
 def holds_anything(path: str) -> bool:
-    """True for a file that exists and is not empty, as only one can be that has an index in it. Raises OSError."""
+    """Return True for a file that exists and is not empty: others hold no index. Raises OSError."""
     file = Path(path)
     return file.exists() and file.stat().st_size > 0
 
 
 def namespaces_in(path: str) -> list[str]:
-    """The names of the indexes in a file that holds something, in order. Raises as `connect` does."""
+    """Return the names of the indexes in a file that is not empty, sorted. Raises as `connect` does."""
     with contextlib.closing(connect(path)) as db:
         return [name for (name,) in db.execute("SELECT namespace FROM indexes ORDER BY namespace")]
 
 
 @contextlib.contextmanager
 def transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
-    """A transaction, by default one that writes: no other process decides between our look and our addition."""
+    """Run a transaction. The default kind locks at its start: no other process decides between our read and write."""
     db.execute(f"BEGIN {kind}")
     try:
         yield db
@@ -138,7 +138,7 @@ def transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[sql
 
 
 def _use_write_ahead_log(db: sqlite3.Connection) -> None:
-    """Switch the file to a write-ahead log; SQLite does not wait for its turn to do that, so we do."""
+    """Switch the file to a write-ahead log. SQLite does not wait for a lock here, so we do."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -153,7 +153,7 @@ def _use_write_ahead_log(db: sqlite3.Connection) -> None:
 
 @contextlib.contextmanager
 def errors_of(path: str) -> Iterator[None]:
-    """SQLite's errors with this file as ours."""
+    """Turn SQLite's errors with this file into ours."""
     try:
         yield
     except sqlite3.Error as error:

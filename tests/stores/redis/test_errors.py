@@ -46,7 +46,7 @@ def test_where_no_key_is_known_the_namespace_is_named(namespace: str | None, sai
 
 
 def test_the_recipe_of_the_documentation_leaves_a_server_alone_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = passage_behind("### From Python").partition("```python\n")[2].partition("```")[0]
+    recipe = passage_behind("# Go on while the store is down").partition("```python\n")[2].partition("```")[0]
     assert "localhost:6379" in recipe
     names: dict[str, Any] = {}
     exec(recipe.replace("localhost:6379", f"127.0.0.1:{free_port()}"), names)

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 import fakeredis
-import pytest
 
 from crawldedup.stores.redis.keys import SAMPLE, Names, bucket_names, sample
-from crawldedup.stores.redis.store import RedisStore
+from crawldedup.stores.redis.upkeep import remove_epochs
 from tests.stores.pages import LAYOUT
 
 
@@ -26,13 +25,11 @@ def test_a_sample_is_of_all_names() -> None:
     assert (len(set(chosen)), count) == (SAMPLE, 10**12)
 
 
-def test_only_epochs_that_are_over_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_epochs_that_are_over_are_removed() -> None:
     server = fakeredis.FakeStrictRedis()
-    store = RedisStore("redis://127.0.0.1:1/0", LAYOUT)
-    monkeypatch.setattr(store, "_client", server)
     prefix = f"crawldedup:{{{LAYOUT.namespace}}}:"
     kept = {f"{prefix}m", f"{prefix}13:r:0", "crawldedup:{other}:5:r:0", f"{prefix}c"}
     for key in (*kept, f"{prefix}12:r:0", f"{prefix}2:t0:1", f"{prefix}9:f1:0"):
         server.set(key, "1")
-    store._remove_keys(12)
+    remove_epochs(server, prefix, 12)
     assert {key.decode() for key in server.scan_iter()} == kept

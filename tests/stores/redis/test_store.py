@@ -11,6 +11,7 @@ import redis
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.stores.base import Retention, Status
 from crawldedup.stores.redis.store import RedisStore
+from crawldedup.stores.redis.upkeep import remove_epochs
 from tests.servers import RedisServer
 from tests.stores.backends import redis_contents
 from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, near_page, query, random_page
@@ -204,14 +205,14 @@ class TestServerTrouble:
         self, redis_server: RedisServer, store: RedisStore, page: Page, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         other = RedisStore(redis_server.url, LAYOUT)
-        remove = other._remove_keys
 
-        def be_slow(newest: int) -> None:
+        def be_slow(*arguments: Any) -> None:
+            monkeypatch.undo()
             store.clear()
             store.check_and_add(query(page, "https://example.com/a"))
-            remove(newest)
+            remove_epochs(*arguments)
 
-        monkeypatch.setattr(other, "_remove_keys", be_slow)
+        monkeypatch.setattr("crawldedup.stores.redis.store.remove_epochs", be_slow)
         other.clear()
         other.close()
         assert store.check_and_add(query(page, "https://example.com/b")).status is Status.EXACT

@@ -17,6 +17,18 @@ PLACES = {
 }
 
 
+TLS = ("rediss", "redis+sentinel", "redis+cluster")
+ALLOWED_WITH = {
+    "all": tuple(PLACES),
+    "all but cluster": tuple(PLACES)[:-1],
+    "with TLS": TLS,
+    "sentinel": TLS[1:2],
+    "sentinel, cluster": TLS[1:],
+    "`redis`, `rediss`": ("redis", "rediss"),
+}
+"""By the words of the documentation."""
+
+
 def refusal(url: str) -> str:
     with pytest.raises(ConfigurationError) as caught:
         parse_url(url, *PLACES)
@@ -30,11 +42,11 @@ def allowed_options(scheme: str) -> set[str]:
 
 def documented_options() -> dict[str, set[str]]:
     """By scheme, as the table in the documentation has them."""
-    table = passage_behind("| option | where | meaning |\n").partition("\n\n")[0].splitlines()[1:]
+    table = passage_behind("| option | allowed with | meaning |\n").partition("\n\n")[0].splitlines()[1:]
     found: dict[str, set[str]] = {scheme: set() for scheme in PLACES}
     for row in table:
         names, where, _ = row.strip("| ").split(" | ", 2)
-        for scheme in PLACES if where == "all" else re.findall("`(.+?)`", where):
+        for scheme in ALLOWED_WITH[where]:
             found[scheme].update(name.partition("=")[0] for name in re.findall("`(.+?)`", names))
     return found
 
