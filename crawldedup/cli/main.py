@@ -158,7 +158,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exit with one line instead of the usage, which is long."""
         word = re.search(r"invalid choice: '(.*?)'|unrecognized arguments: (\S+)", message)
-        hint = did_you_mean(word[1] or word[2], [*_COMMANDS, *OPTION_FLAGS.values()]) if word else ""
+        hint = did_you_mean(word[1] or word[2], " ".join((*_COMMANDS, *OPTION_FLAGS.values())).split()) if word else ""
         self.exit(2, f"crawldedup: {message}{hint} (see {self.prog} --help)\n")
 
 

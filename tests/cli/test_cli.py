@@ -230,6 +230,7 @@ def test_numbers_can_tell_pages_apart(pages: Path, capsys: pytest.CaptureFixture
     ("arguments", "message"),
     [
         (["chek", "a.html"], "did you mean 'check'? (see crawldedup --help)"),
+        (["bench", "qality"], "did you mean 'quality'? (see crawldedup bench --help)"),
         (["check"], "the following arguments are required: PAGE (see crawldedup check --help)"),
         (["check", "a.html", "--simlarity", "0.8"], "did you mean '--similarity'?"),
     ],

@@ -286,7 +286,7 @@ def test_a_scope_of_sites_takes_the_site_of_the_url(
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"store": "memory://"}, "the project keeps its index in memory"),
+        ({"store": "memory://"}, "the project's crawls keep no index"),
         ({"store": "sqlite:///missing.sqlite"}, "sqlite:///missing.sqlite; it holds none at all"),
         ({"similarity": 9}, "CRAWLDEDUP_SIMILARITY is 9"),
         ({"similarty": 0.9}, "did you mean 'CRAWLDEDUP_SIMILARITY'?"),
@@ -316,9 +316,10 @@ def test_what_is_not_possible_is_said_in_one_line(
     [
         ([], "name an action"),
         (["chek", "a.html"], "there is no action 'chek'; did you mean 'check'?"),
+        (["everything"], "there is no action 'everything'; actions: check, explain"),
         (["check"], "check needs the URL of a page"),
         (["info", "a.html"], "info takes no pages, but 'a.html' was given"),
-        (["check", "a.html", "--jsn"], "there is no option --jsn"),
+        (["check", "a.html", "--jsn"], "there is no option --jsn; did you mean '--json'?"),
         (["explain", "a.html", "--remember"], "--remember is for check only"),
         (["explain", "a.html", "--items"], "explain is for pages"),
         (["check", "a.html", "b.html", "--url", URL], "--url is for one page"),

@@ -82,8 +82,8 @@ def _take_settings_of(spider: str, settings: Settings, process: CrawlerProcessBa
 def _require_lasting(options: CrawlOptions, spider: str | None) -> None:
     if not is_persistent(options.store):
         raise ConfigurationError(
-            "the project keeps its index in memory, where it ends with the crawl. Name a lasting one by "
-            "CRAWLDEDUP_STORE, or the directory of a crawl that has one by -s JOBDIR=..."
+            "the project's crawls keep no index. Name a lasting one by CRAWLDEDUP_STORE, or the directory of a crawl "
+            "that has one by -s JOBDIR=..."
         )
     if options.scope == "spider" and spider is None:
         raise ConfigurationError(

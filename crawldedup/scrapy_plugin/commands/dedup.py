@@ -68,15 +68,17 @@ class Command(ScrapyCommand):
 
 def _mistake(action: str, pages: list[str], opts: Namespace) -> str:
     """Return what is wrong with the arguments, or an empty string."""
+    # Not at the top, where every command of Scrapy would wait for it.
+    from crawldedup.checks import did_you_mean
+
+    actions = _ON_PAGES + _ON_INDEX
     # Scrapy passes unknown options on as arguments.
     if unknown := [argument for argument in (action, *pages) if argument.startswith("-") and argument != "-"]:
-        return f"there is no option {unknown[0]}"
-    if action not in _ON_PAGES + _ON_INDEX:
-        from crawldedup.checks import did_you_mean
-
-        actions = _ON_PAGES + _ON_INDEX
-        asked = f"there is no action {action!r}{did_you_mean(action, actions)}" if action else "name an action"
-        return f"{asked}; actions: {', '.join(actions)}"
+        return f"there is no option {unknown[0]}{did_you_mean(unknown[0], [f'--{name}' for name in vars(opts)])}"
+    if not action:
+        return f"name an action: {', '.join(actions)}"
+    if action not in actions:
+        return f"there is no action {action!r}{did_you_mean(action, actions) or '; actions: ' + ', '.join(actions)}"
     if action in _ON_PAGES and not pages:
         return f"{action} needs the URL of a page at least"
     if action in _ON_INDEX and pages:
