@@ -1,8 +1,8 @@
 -- parts: layout, records, writing, retention, search
--- Decide about a page and remember it. KEYS: prefix. ARGV: profile, then a question, then ARGV[8]: most pages (0: no
--- limit), own number, number of the first crawler of the crawl, 1 if the answer to the same question was lost.
--- Answers {status, changed, pages, compared, record or false}, {'profile', the index's profile}, or {'lost'} if there is
--- no index.
+-- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, ARGV[8]: limit of pages (0: none), own
+-- number, number of the crawl's first crawler, 1 if the answer to the same question was lost.
+-- Returns {status, changed, pages, compared, record or false}, {'profile', the index's profile}, or {'lost'} without an
+-- index.
 
 if not meta.profile then return {'lost'} end
 if meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
@@ -11,17 +11,17 @@ local question = read_question()
 local max_pages, crawler, first_crawler, again = struct.unpack('>I4I4I4B', ARGV[8])
 local keys, now, url_key = question.keys, question.now, question.url_key
 
--- Writes start here: a server without room refuses the first that matters, and nothing was half done.
+-- Writes start here. A full server refuses the first one that matters, so nothing is left half done.
 if crawler > meta.crawlers then
-  -- The index was lost and another crawler began it again before us, or the server was full when we joined: nobody else may be
-  -- given our number.
+  -- The index was lost and another crawler has begun it again, or the server was full when we joined. Keep our number
+  -- from being given to another crawler.
   redis.pcall('HSET', META, 'crawlers', crawler)
 end
 
 local own_page, own = page_with_url(url_key)
-local fellow = own and crawler_of(own) ~= crawler and crawler_of(own) >= first_crawler
+local concurrent = own and crawler_of(own) ~= crawler and crawler_of(own) >= first_crawler
 
-if own and age_mark(own, question.refresh) >= question.oldest and not fellow then
+if own and age_mark(own, question.refresh) >= question.oldest and not concurrent then
   local changed = digest_of(own) ~= question.digest
   local updated = visited(own, now, crawler)
   if changed then
@@ -34,7 +34,7 @@ if own and age_mark(own, question.refresh) >= question.oldest and not fellow the
     note_record(own_page, updated)
   end
   if again == 1 and not changed and crawler_of(own) == crawler and now - added_at(own) <= 10 and seen_at(own) == added_at(own) then
-    -- Added by the question whose answer was lost.
+    -- The same question added the page, and only the answer was lost.
     return {'new', 0, meta.pages, 0, false}
   end
   return {'revisit', changed and 1 or 0, meta.pages, 0, updated}

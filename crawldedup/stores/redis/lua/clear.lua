@@ -1,9 +1,9 @@
 -- parts: layout
--- Forget every page, whatever profile they were of. KEYS: prefix. Answers the epoch that is over, whose keys and those of
--- earlier ones are left to be removed.
+-- Forget every page, whatever its profile. KEYS: prefix. Returns the number of the epoch that is over; its keys and those
+-- of earlier ones are left for the client to remove.
 --
--- Who is at work stays known, for crawlers go on in the empty index; whoever joins next begins it. A server that is too full to
--- note another epoch forgets this one: then the next begins by the clock.
+-- Leases stay, because crawlers go on in the empty index; the next one to join begins it. A server too full to write the
+-- next epoch forgets this one, and the next begins by the clock.
 
 if not meta.epoch then return -1 end
 local answer = redis.pcall('HINCRBY', META, 'epoch', 1)

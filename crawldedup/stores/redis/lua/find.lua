@@ -1,6 +1,6 @@
 -- parts: layout, records, search
--- Look only. KEYS: prefix. ARGV: profile, then a question.
--- Answers {'found', record, ..}, nearest first, or {'profile', the index's profile}.
+-- Find pages and change nothing. KEYS: prefix. ARGV: profile, a question.
+-- Returns {'found', record, ..}, nearest first, or {'profile', the index's profile}.
 
 if meta.profile and meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
 local answer = {'found'}

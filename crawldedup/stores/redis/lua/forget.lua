@@ -1,5 +1,5 @@
 -- parts: layout, records, writing
--- Remove the page with a URL key. KEYS: prefix. ARGV: url key. Answers 1 if there was one.
+-- Remove the page with a URL key. KEYS: prefix. ARGV: URL key. Returns 1 if there was one, else 0.
 
 local page, record = page_with_url(ARGV[1])
 if not page then return 0 end

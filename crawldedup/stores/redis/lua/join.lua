@@ -1,9 +1,9 @@
 -- parts: layout
 -- Check the profile and join the crawl. KEYS: prefix. ARGV: profile, order, now, lease, own number or 0, number of the
--- first crawler of the own crawl or 0.
--- Answers {'joined', number, first, pages} or {'profile', the index's profile}.
+-- own crawl's first crawler or 0.
+-- Returns {'joined', number, first, pages} or {'profile', the index's profile}.
 --
--- A full server is joined unannounced: it still answers what it knows, and pages can be removed from it.
+-- A full server is joined without a lease: it still answers, and pages can be removed from it.
 
 local profile, order = ARGV[1], ARGV[2]
 local now, lease = tonumber(ARGV[3]) or tonumber(call('TIME')[1]), tonumber(ARGV[4])
@@ -17,16 +17,16 @@ local function write(...)
 end
 
 local number = tonumber(ARGV[5])
--- Numbers grow with the clock, so that none comes twice when the index was lost and its counter with it.
+-- Numbers grow with the clock, so that none is given twice when the index and its counter are lost.
 if number == 0 then number = max(meta.crawlers + 1, now) end
 local refusal = write('HSET', META, 'profile', profile, 'order', order, 'crawlers', max(meta.crawlers, number))
 if refusal then return refusal end
--- Keys may be left of an index that lost its head: by the clock, this one is another.
+-- Keys may be left of an index that lost its head. By the clock, this epoch is another one.
 if not meta.epoch then call('HSET', META, 'epoch', now) end
-local gone = call('ZRANGE', PREFIX .. 'c', '-inf', now, 'BYSCORE')
-for i = 1, #gone do
-  call('ZREM', PREFIX .. 'c', gone[i])
-  call('HDEL', PREFIX .. 'w', gone[i])
+local expired = call('ZRANGE', PREFIX .. 'c', '-inf', now, 'BYSCORE')
+for i = 1, #expired do
+  call('ZREM', PREFIX .. 'c', expired[i])
+  call('HDEL', PREFIX .. 'w', expired[i])
 end
 call('ZREM', PREFIX .. 'c', number)
 local has_others, first = call('ZCARD', PREFIX .. 'c') > 0, tonumber(ARGV[6])

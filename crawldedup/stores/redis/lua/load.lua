@@ -1,7 +1,6 @@
 -- parts: layout, records, writing
--- Add pages as they are. KEYS: prefix. ARGV: profile, number of tables, lengths and bytes of keys and record for each
--- page as one string (4 bytes of length of the record, keys, record). Answers {'loaded', pages added}, {'profile', ..} or
--- {'lost'}.
+-- Add pages without comparing them. KEYS: prefix. ARGV: profile, number of tables, for each page the length of its record
+-- (4 bytes), its keys and its record, as one string. Returns {'loaded', pages added}, {'profile', ..} or {'lost'}.
 
 if not meta.profile then return {'lost'} end
 if meta.profile ~= ARGV[1] then return {'profile', meta.profile} end

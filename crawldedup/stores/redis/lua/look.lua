@@ -1,5 +1,5 @@
 -- parts: layout
--- Look at the index as a whole. KEYS: prefix. ARGV: profile. Answers {'pages', how many} or {'profile', the index's profile}.
+-- Count the pages. KEYS: prefix. ARGV: profile. Returns {'pages', count} or {'profile', the index's profile}.
 
 if meta.profile and meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
 return {'pages', meta.pages}

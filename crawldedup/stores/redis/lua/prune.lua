@@ -1,6 +1,6 @@
 -- parts: layout, records, writing, retention
--- Free what has expired among some pages, and lists of which nothing is left; or the oldest of those that are too many. KEYS:
--- prefix. ARGV: now, ttl or 0, refresh, most pages or 0, first page to look at, how many. Answers {pages freed, number of the
+-- Free expired pages among some, and empty lists; or, with a limit of pages, the oldest beyond it. KEYS: prefix. ARGV: now,
+-- ttl or 0, refresh, limit of pages or 0, number of the first page to examine, how many. Returns {pages freed, number of the
 -- next page to be added, number of the first that may be left, pages}.
 
 local now, ttl = tonumber(ARGV[1]) or tonumber(call('TIME')[1]), tonumber(ARGV[2])

@@ -1,27 +1,27 @@
--- Layout of one index, all keys behind one prefix (KEYS[1] .. suffix), all in one hash slot:
+-- The keys of one index, all with one prefix (KEYS[1] .. suffix) and in one hash slot:
 --
 --   m               hash: profile, order, epoch, pages, next, depth, split, crawlers, first, oldest, sweep
---   c               sorted set: crawlers at work, score = when the lease ends
---   w               hash: the process of each crawler
+--   c               sorted set: crawlers at work; score = end of the lease
+--   w               hash: the process that holds each crawler's lease
 --   <e>:t<n>:<b>    sorted set: one bucket of permuted table n; member = 5 bytes of key .. 4 bytes of page number
---   <e>:f<n>:<d>    string: which parts of the buckets of depth d of table n hold a key, one bit a part
+--   <e>:f<n>:<d>    string: the filter of table n for buckets of depth d; a bit for each part that holds a key
 --   <e>:u:<b>       sorted set: one bucket of the URL table, members alike
---   <e>:r:<n>       list: records of the pages 512 n .. 512 n + 511; an empty one was removed
+--   <e>:r:<n>       list: records of the pages 512 n .. 512 n + 511; an empty one is a removed page
 --
--- e is the epoch: an index that is cleared, or begun again after its head was lost, goes on among other keys.
+-- e is the epoch: an index that is cleared, or begun again after its head was lost, uses other keys.
 --
--- A table is cut into buckets by the leading bits of the key, so that each stays a small packed list in the
--- server. The cut is linear hashing over prefixes: the first `split` of the 2^depth buckets are already cut one
--- bit deeper. Each page that is added may cut one more bucket in every table: the index grows page by page and
--- never stops to reorganise. Bucket b of depth d is named 2^d + b.
+-- A table is cut into buckets by the leading bits of the key, so that each stays a small packed list in the server. The
+-- cut is linear hashing over prefixes: the first `split` of the 2^depth buckets are cut one bit deeper. Each page that is
+-- added may cut one more bucket of every table, so the index grows page by page and never stops to reorganise. Bucket b
+-- of depth d is named 2^d + b.
 --
--- Most of a page's ranges are empty. The filter tells so for all of them in a call or two, where asking the buckets
--- costs a call each. Its bits are set when a key is filed, and set anew when the bucket is cut; in between a bit may be
--- left over from a page that is gone.
+-- Most ranges that a page probes are empty. The filter rules them out in a call or two; asking the buckets costs a call
+-- each. Its bits are set when a key is filed, and computed again when the bucket is cut. In between a bit may be left
+-- over from a removed page.
 
 local PREFIX = KEYS[1]
 local META = PREFIX .. 'm'
-local BUCKET_PAGES = 48   -- mean members a bucket; it varies from half to twice that, below the packed limit
+local BUCKET_PAGES = 48   -- mean members per bucket; they vary from half to twice that, below the packed limit
 local MAX_DEPTH = 28
 local FILTER_BITS = 9     -- a bucket has 2^9 parts
 local RECORDS_A_LIST = 512
@@ -47,7 +47,7 @@ do
   }
 end
 if not meta.profile then
-  -- All that is left of a head when the index is cleared, and of one that was lost while crawlers were at work.
+  -- Only these fields are left of a head that was cleared, or lost while crawlers were at work.
   local kept = {epoch = true, crawlers = true, first = true}
   local fields = call('HGETALL', META)
   for i = 1, #fields, 2 do
@@ -61,7 +61,7 @@ local function leading(key)
   return ((a * 256 + b) * 256 + c) * 256 + d
 end
 
--- The bucket that holds the 32 leading bits `value`: its name, its depth, how many values it spans.
+-- Return the bucket that holds the 32 leading bits `value`: its name, its depth, how many values it spans.
 local function bucket_of(value)
   local depth = meta.depth
   local width = 2 ^ (32 - depth)
@@ -77,7 +77,7 @@ local function bucket_key(table_name, key)
   return format('%s%s:%d', DATA, table_name, (bucket_of(leading(key))))
 end
 
--- Bits of a key that the filter of a bucket of this depth tells; a string in the server holds 2^32 bits at most.
+-- Return how many bits of a key the filter of this depth tells apart; a string of the server holds 2^32 bits at most.
 local function filtered_bits(depth)
   return depth + max(0, min(FILTER_BITS, 32 - depth))
 end
@@ -91,8 +91,8 @@ local function member_of(key, page)
   return sub(key, 1, 5) .. struct.pack('>I4', page)
 end
 
--- The members of a table between two 5-byte keys, both included. A range lies within one bucket, unless the index
--- grew a lot since the client last heard of its size.
+-- Return the members of a table between two 5-byte keys, both included. A range lies within one bucket, unless the index
+-- has grown a lot since the client last learned its size.
 local function members_between(table_name, low, high, limit)
   local stem, last = DATA .. table_name .. ':', '[' .. high .. '\255\255\255\255'
   local first = '[' .. low

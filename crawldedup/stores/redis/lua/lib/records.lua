@@ -1,8 +1,8 @@
 -- Records, and the URL table that leads to them.
 --
--- A record is, in bytes: added 4, seen 4, copies 3, tag 1, crawler 4, search 8, digest 4, URL key 8, signature, URL. The tag is
--- the last byte of the URL key of the copy that was counted last: should its question come twice, because the answer was lost,
--- it is not counted again.
+-- A record has these bytes: added 4, seen 4, copies 3, tag 1, crawler 4, search 8, digest 4, URL key 8, signature, URL. The
+-- tag is the last byte of the URL key of the copy counted last: if its question is repeated because the answer was lost, it
+-- is not counted again.
 
 local function list_of(page)
   return format('%sr:%d', DATA, floor(page / RECORDS_A_LIST))
@@ -32,25 +32,25 @@ local function head_of(added, seen, copies, tag, crawler)
   return struct.pack('>I4I4I4I4', added, seen, min(copies, 16777215) * 256 + tag, crawler)
 end
 
--- A record, seen again by this crawler.
+-- Return a record that this crawler has seen again.
 local function visited(record, now, crawler)
   return head_of(added_at(record), now, copies_of(record), tag_of(record), crawler) .. sub(record, 17)
 end
 
--- A record with one copy more. `again` is 1 if the question may have been answered before.
+-- Return a record with one more copy. `again` is 1 if the question may have been answered before.
 local function counted(record, now, url_key, again)
   local copies, tag = copies_of(record), byte(url_key, 8)
   if again ~= 1 or copies == 0 or tag_of(record) ~= tag then copies = copies + 1 end
   return head_of(added_at(record), now, copies, tag, crawler_of(record)) .. sub(record, 17)
 end
 
--- When a page was last of use, for its time to live: `refresh` is 1 if being seen again counts.
+-- Return the time from which a page's time to live counts: its last visit if `refresh` is 1, else its adding.
 local function age_mark(record, refresh)
   return number_at(record, refresh == 1 and 5 or 1)
 end
 
--- Of all the pages that an index can hold no ten share 40 bits of their URL keys by chance, but URLs can be made that do: only
--- the first of such a crowd are known again, or each would cost a look at all of them.
+-- By chance no ten pages of the largest index share 40 bits of their URL keys, but URLs can be crafted that do. Only the
+-- first of such a crowd are recognised, because each would cost a read of all.
 local URL_CROWD = '16'
 
 local function page_with_url(url_key)

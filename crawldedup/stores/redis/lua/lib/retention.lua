@@ -1,7 +1,7 @@
--- Freeing pages that have expired or are too many.
+-- Free pages that have expired or are too many.
 
--- Free the pages from number `first` on, `count` of them, that were last of use before `oldest`; how many were freed, and how
--- many are left.
+-- Free those of the `count` pages from number `first` on that expired before `oldest`; return how many were freed and how many
+-- are left.
 local function free_expired(first, count, oldest, refresh)
   local place = first % RECORDS_A_LIST
   local records = call('LRANGE', list_of(first), place, place + count - 1)
@@ -19,8 +19,8 @@ local function free_expired(first, count, oldest, refresh)
   return freed, left
 end
 
--- A list of next to nothing but holes goes; the `movable` pages that may be left in it are added again behind the others.
--- The last list is still being filled.
+-- Remove a list with at most `movable` pages left; these are added again behind the others. The last list is still being
+-- filled.
 local function drop_if_empty(list, movable)
   if list >= floor(meta.next / RECORDS_A_LIST) then return end
   local name = format('%sr:%d', DATA, list)
@@ -38,8 +38,8 @@ local function drop_if_empty(list, movable)
   call('UNLINK', name)
 end
 
--- Look at the next pages for expired ones, `count` pages and a few hundred holes; the search goes round and round. `movable`
--- is how many pages may be moved for their list to go.
+-- Examine the next `count` pages, and a few hundred removed ones, for expired ones; begin again behind the last page. `movable`
+-- is as in `drop_if_empty`.
 local function sweep(count, oldest, refresh, movable)
   local looked = 0
   if meta.sweep >= meta.next then meta.sweep = meta.oldest - meta.oldest % count end
@@ -61,7 +61,7 @@ local function sweep(count, oldest, refresh, movable)
   call('HSET', META, 'sweep', meta.sweep, 'oldest', meta.oldest)
 end
 
--- Forget the pages that were added first while there are more than `most`, but `wanted` of them at the utmost.
+-- Free the pages that were added first while there are more than `most`, at most `wanted` of them.
 local function evict(most, wanted)
   local freed, from, steps = 0, meta.oldest, 0
   while meta.pages > most and freed < wanted and meta.oldest < meta.next and steps < 32 * wanted do
@@ -70,7 +70,7 @@ local function evict(most, wanted)
       remove_page(meta.oldest, record)
       freed = freed + 1
     end
-    -- Of a list that is gone, every page is.
+    -- If a list was removed, so were all of its pages.
     meta.oldest = record and meta.oldest + 1 or (floor(meta.oldest / RECORDS_A_LIST) + 1) * RECORDS_A_LIST
     if meta.oldest % RECORDS_A_LIST == 0 then call('UNLINK', list_of(meta.oldest - 1)) end
     steps = steps + 1

@@ -1,6 +1,6 @@
--- Looking for near duplicates.
+-- Search for near duplicates.
 
--- What `crawldedup.stores.redis.protocol.question` packs into ARGV[2] to ARGV[7].
+-- Unpack ARGV[2] to ARGV[7], which `crawldedup.stores.redis.protocol.question` packs.
 local function read_question()
   local now, ttl, refresh, exact_only, limit, max_candidates, max_keys, key_limit, signature_bytes =
     struct.unpack('>I4I4BBI4I4I4I4I2', ARGV[2])
@@ -28,8 +28,8 @@ end
 
 local UNSIGNED = {[0] = 'u1', 'u2', 'u4', 'u8', 'u16', 'u32'}
 
--- By the width of a range in the filter (it has 2^width bits there) and the value of these bits, in which eighths of the range a
--- key may be, as a mask of eight bits. Three bits' width needs no translation.
+-- The eighths of a range in which a key may be, as a mask of eight bits, by the width of the range in the filter (it has 2^width
+-- bits there) and the value of these bits. A width of three needs no translation.
 local EIGHTHS = {
   [0] = {255},
   {15, 240, 255},
@@ -48,8 +48,8 @@ local function eighths(bits, width)
   return mask
 end
 
--- The numbers of the probes that are worth a look, as the filter tells, in their order. A probe is 8 bytes: table, 5
--- bytes of the lowest key, number of leading bits that its keys share, mask of the eighths that are wanted.
+-- Return the numbers of the probes that the filter does not rule out, in their order. A probe has 8 bytes: table, 5 bytes of
+-- the lowest key, number of leading bits that its keys share, mask of the eighths that are wanted.
 local function promising(probes)
   local count = #probes / 8
   local shallow, deep = meta.depth, meta.depth + 1
@@ -75,7 +75,7 @@ local function promising(probes)
       local arguments, size = request.arguments, request.size
       arguments[size + 1] = 'GET'
       arguments[size + 2] = width > 0 and UNSIGNED[width] or 'u1'
-      -- As text: the server would write a number as a fraction first, which is slow.
+      -- As text: the server would format a number as a fraction first, which is slow.
       arguments[size + 3] = format('%d', value / part)
       request.size = size + 3
       of_probe[i] = request
@@ -103,7 +103,7 @@ local function promising(probes)
   return numbers
 end
 
--- The key that a probe looks for: the page's own, with the probe's bits flipped.
+-- Return the key that a probe looks for: the page's own, with the probe's bits flipped.
 local function middle_of(own, low, high)
   local bytes = {}
   for i = 1, 5 do
@@ -113,8 +113,8 @@ local function middle_of(own, low, high)
   return concat(bytes)
 end
 
--- The members of a range of a table; of many, the last `limit` below the key that is looked for and the first `limit` from
--- there on. `prefix` is the number of leading bits that the range's keys share.
+-- Return the members of a range of a table; of a crowded range, the last `limit` below the key that is probed for and the
+-- first `limit` from there on. `prefix` is the number of leading bits that the range's keys share.
 local function members_near(number, own, low, prefix, limit)
   local a, b, c, d, e = byte(low, 1, 5)
   local value = ((a * 256 + b) * 256 + c) * 256 + d
@@ -126,7 +126,7 @@ local function members_near(number, own, low, prefix, limit)
     if value % width * 2 < width then
       members = call('ZRANGEBYLEX', key, first, last, 'LIMIT', '0', limit)
     else
-      -- The server looks through a packed bucket from the end where it is told to begin.
+      -- The server reads a packed bucket from the end at which the range begins.
       members = call('ZREVRANGEBYLEX', key, last, first, 'LIMIT', '0', limit)
       for i = 1, #members / 2 do members[i], members[#members + 1 - i] = members[#members + 1 - i], members[i] end
     end
@@ -144,8 +144,8 @@ local function members_near(number, own, low, prefix, limit)
   return near
 end
 
--- What the differences of a member's key from the page's own cost, by the key rule; nil above its limit. The rule
--- comes as a cost for every value of every four bits of a table's keys: the first 34 bits count.
+-- Return the cost of a member's key by the prefilter; nil above its limit. The prefilter has a cost for each value of each
+-- four bits of a table's keys, of which the first 34 bits count.
 local function key_cost(question, number, member)
   local costs, place = question.key_costs, number * 144 + 1
   local own = number * 8
@@ -162,8 +162,8 @@ local function key_cost(question, number, member)
   return sum
 end
 
--- The pages whose keys lie in the ranges of the probes and pass the key rule, best ranges first, by page what the rule
--- says of them, and by page the number of the probe that found it.
+-- Return the pages whose keys lie in the probed ranges and pass the prefilter, best ranges first; by page the lowest cost of
+-- its keys; and by page the number of the probe that found it.
 local function pages_in_ranges(question)
   local probes, max_keys = question.probes, question.max_keys
   local limit = format('%d', max(1, max_keys / 8))
@@ -194,7 +194,7 @@ local function pages_in_ranges(question)
   return pages, costs, finders
 end
 
--- The `most` pages of the lowest costs; among equals the ones found first.
+-- Return the `most` pages of the lowest costs; among equals those found first.
 local function cheapest(pages, costs, most)
   local by_cost, highest_cost = {}, 0
   for i = 1, #pages do
@@ -220,8 +220,8 @@ local function pages_to_compare(question)
   return pages
 end
 
--- Sum of the costs of the bits (or whole bytes, if there is one cost a byte) in which two signatures differ, or nil once
--- it is above the limit. `first` is where the other's begins.
+-- Return the sum of the costs of the bits (or whole bytes, if there is one cost a byte) in which two signatures differ, or
+-- nil above the limit. The other signature begins at `first`.
 local function cost_of(own, other, first, costs, limit)
   local sum = 0
   local by_byte = #costs == #own
@@ -245,7 +245,7 @@ local function cost_of(own, other, first, costs, limit)
   return sum
 end
 
--- What the question's rule says of a record: a cost, or nil if it does not accept it.
+-- Return the cost of a record by the question's threshold, or nil if it is not accepted.
 local function judge(question, record)
   if question.exact_only == 1 and digest_of(record) ~= question.digest then return nil end
   return cost_of(question.signature, record, HEAD + 1, question.costs, question.limit)
@@ -259,8 +259,8 @@ local function nearest_first(accepted)
   return accepted
 end
 
--- Accepted pages of the probes: a list of {cost, page, record}, nearest first; how many were compared; and
--- {page, record} of some that have expired.
+-- Return the accepted pages, a list of {cost, page, record}, nearest first; how many were compared; and {page, record} of
+-- some that have expired.
 local function search(question)
   local pages = pages_to_compare(question)
   local accepted, expired, compared = {}, {}, 0

@@ -1,24 +1,24 @@
--- Adding and removing pages.
+-- Add and remove pages.
 
 local function write_record(page, record)
   call('LSET', list_of(page), page % RECORDS_A_LIST, record)
 end
 
--- Writes what is only counted: a server that is full still answers what it knows.
+-- Write a counter. A full server refuses, which is not an error: it still answers what it knows.
 local function note_record(page, record)
   redis.pcall('LSET', list_of(page), page % RECORDS_A_LIST, record)
 end
 
--- The number that the next page gets.
+-- Return the number of the next page.
 local function next_page()
   if call('LLEN', list_of(meta.next)) == meta.next % RECORDS_A_LIST then return meta.next end
-  -- Keys were lost, by eviction or by a person: go on with a list that is surely empty.
+  -- Keys were evicted or deleted: go on with a list that is certainly empty.
   local page = (floor(meta.next / RECORDS_A_LIST) + 1) * RECORDS_A_LIST
   call('UNLINK', list_of(page))
   return page
 end
 
--- File a page under its key (5 bytes or more) in a permuted table. 1, or 0 if it was filed there before.
+-- File a page under its key (5 bytes or more) in a permuted table. Return 1, or 0 if it was filed there before.
 local function file(number, key, page)
   local value = leading(key)
   local bucket, depth = bucket_of(value)
@@ -32,7 +32,7 @@ local function file_all(keys, page)
   for number = 0, #keys / 8 - 1 do file(number, sub(keys, number * 8 + 1, number * 8 + 8), page) end
 end
 
--- Remember a page. Its record comes last: should a key turn out to be none of ours, the page was not added.
+-- Add a page. Its record comes last: if another program holds one of the keys, the page is not added.
 local function add(keys, record)
   local page, url_key = next_page(), url_key_of(record)
   file_all(keys, page)
@@ -42,8 +42,8 @@ local function add(keys, record)
   return page
 end
 
--- The filter of the bucket that holds members first .. last, in their order: 2^FILTER_BITS bits (or what is left of them) as a
--- string.
+-- Return the filter of a bucket that holds members first .. last, in their order: 2^FILTER_BITS bits, or fewer in the deepest
+-- buckets, as a string.
 local function filter_of(members, first, last, depth)
   local bits = filtered_bits(depth)
   local span, count = 2 ^ (40 - bits), 2 ^ (bits - depth)
@@ -61,7 +61,7 @@ local function filter_of(members, first, last, depth)
   return char(unpack(bytes, 0))
 end
 
--- Cut the next bucket of a table in two, but for removing it.
+-- Cut the next bucket of a table in two, without removing it.
 local function cut(table_name, filter_name)
   local stem, depth = DATA .. table_name .. ':', meta.depth + 1
   local members = call('ZRANGE', stem .. (2 ^ meta.depth + meta.split), '0', '-1')
@@ -71,7 +71,7 @@ local function cut(table_name, filter_name)
   for side = 0, 1 do
     local number = 2 * meta.split + side
     local first, last = side * below + 1, side == 0 and below or #members
-    -- The last ones first: the server looks for a member's place from the first on.
+    -- Last members first, because the server searches for a member's place from the first one on.
     local arguments, size = {}, 0
     for i = last, first, -1 do
       arguments[size + 1], arguments[size + 2] = '0', members[i]
@@ -88,7 +88,7 @@ local function cut(table_name, filter_name)
   end
 end
 
--- Cut the next bucket of every table. Nothing is taken away before all is in its new place.
+-- Cut the next bucket of every table. Nothing is removed before everything is in its new place.
 local function cut_next(tables)
   for number = 0, tables - 1 do cut('t' .. number, 'f' .. number) end
   cut('u')
@@ -104,8 +104,8 @@ local function cut_next(tables)
   meta.depth, meta.split = depth, split
 end
 
--- Cut as many buckets as the pages of the index ask for, `most` at most. Tables are numbered from 0. Should it fail, for a
--- key is none of ours or the server is full, buckets are large for a while.
+-- Cut as many buckets as the number of pages asks for, at most `most`. Tables are numbered from 0. If it fails, because the
+-- server is full or another program holds a key, buckets are larger for a while.
 local function grow(tables, most)
   for _ = 1, most do
     if meta.pages <= BUCKET_PAGES * (2 ^ meta.depth + meta.split) or meta.depth >= MAX_DEPTH then return end
@@ -113,7 +113,7 @@ local function grow(tables, most)
   end
 end
 
--- The key of a page in a table: the bits of its record at the places of the table's order (two bytes a bit; 0 is a
+-- Return the key of a page in a table: the bits of its record at the places in the table's order (two bytes a bit; 0 is a
 -- bit that the order lacks).
 local function permute(record, order)
   local key = {}
@@ -132,7 +132,7 @@ local function permute(record, order)
   return concat(key)
 end
 
--- The keys of a page in the permuted tables, worked out anew, for this is rare and they are long.
+-- Compute the keys of a page in the permuted tables. They are too long to be kept for this rare need.
 local function keys_of(record)
   local order = call('HGET', META, 'order')
   local keys = {}
