@@ -76,8 +76,3 @@ def store_class(name: str, url: object) -> type[Store]:
     module, _, kind = path.partition(":")
     found: type[Store] = getattr(importlib.import_module(f"crawldedup.stores.{module}"), kind)
     return found
-
-
-def scheme_of(url: str) -> str:
-    """Return what of a store URL chooses the store."""
-    return url.partition("://")[0].lower()
