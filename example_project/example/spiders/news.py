@@ -14,7 +14,7 @@ STORY = "article > p, .story-body > p, td > p, body > p"
 class NewsSpider(SiteSpider):
     name = "news"
     custom_settings = {
-        # Judge no page: this expression is found in every URL.
+        # Check no page: this expression is found in every URL.
         "CRAWLDEDUP_DENY": ".",
         "CRAWLDEDUP_ITEM_FIELDS": ["body"],
     }
