@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,11 +40,6 @@ class Explanation:
     limit: int
     threshold: float | None
     candidates: tuple[Candidate, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        candidates = [candidate.as_dict() for candidate in self.candidates]
-        return {**asdict(self), "verdict": self.verdict.as_dict(), "candidates": candidates}
 
 
 def accepting_all(query: Query) -> Query:
