@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 from crawldedup.cli.options import make_deduplicator
 from crawldedup.commands import indexes, pages
 from crawldedup.commands.explain import explain
+from crawldedup.commands.sources import readable_sources, single_source, under_url
 from crawldedup.page_input import PageRef
-from crawldedup.sources import readable_sources, single_source, under_url
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterator
 
     from crawldedup.commands.output import Output
+    from crawldedup.commands.sources import Source
     from crawldedup.deduplicator import Deduplicator
-    from crawldedup.sources import Source
 
 
 def run(given: Namespace, output: Output) -> None:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from crawldedup.commands.output import Output
+    from crawldedup.commands.sources import Source
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.explain import Candidate, Explanation
-    from crawldedup.sources import Source
 
 _SHOWN_TEXT = 200
 _SHOWN_CANDIDATES = 10

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from crawldedup.sources import Source
+    from crawldedup.commands.sources import Source
 
 _LONGEST_MESSAGE = 2000
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from crawldedup.commands.output import Output
+    from crawldedup.commands.sources import Source
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.errors import PageError
     from crawldedup.page_input import PageInput
-    from crawldedup.sources import Source
     from crawldedup.verdict import Match, Verdict
 
 

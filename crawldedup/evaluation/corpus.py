@@ -7,16 +7,16 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crawldedup.commands.sources import sources
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
-from crawldedup.sources import sources
 from crawldedup.text.decode import tidy
 from crawldedup.text.extract import extract_page, get_extractor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crawldedup.sources import Source
+    from crawldedup.commands.sources import Source
     from crawldedup.text.extract import Extractor
 
 
@@ -52,7 +52,7 @@ def read_corpus(
     """Read the pages of a folder, a file of JSON lines or a web archive. `extractor` finds the main text of HTML.
 
     `limit` is the number of pages to read, at most. `on_page` is called for each page. Raises ConfigurationError as
-    `crawldedup.sources.sources` does, and for a source without a readable page.
+    `crawldedup.commands.sources.sources` does, and for a source without a readable page.
     """
     extract = get_extractor(extractor)
     documents: dict[str, Document] = {}

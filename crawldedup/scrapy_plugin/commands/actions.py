@@ -10,6 +10,7 @@ from w3lib.url import is_url
 from crawldedup.commands import indexes, pages
 from crawldedup.commands.explain import explain
 from crawldedup.commands.output import run_command
+from crawldedup.commands.sources import Source, readable_sources, under_url
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page_input import PageRef
@@ -18,7 +19,6 @@ from crawldedup.scrapy_plugin.items.text import named_identity
 from crawldedup.scrapy_plugin.pipeline import items_index_of
 from crawldedup.scrapy_plugin.policy import PagePolicy, job_of, reason_to_skip
 from crawldedup.scrapy_plugin.settings import CrawlOptions
-from crawldedup.sources import Source, readable_sources, under_url
 from crawldedup.stores.registry import is_persistent
 
 if TYPE_CHECKING:

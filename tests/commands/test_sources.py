@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from crawldedup.commands.sources import Source, sources, under_url
 from crawldedup.errors import ConfigurationError, MissingDependencyError
-from crawldedup.sources import Source, sources, under_url
 
 PAGES = [{"url": "https://a.example/", "text": "Grüße"}, {"url": "https://b.example/", "html": "<p>b</p>"}]
 
