@@ -39,7 +39,8 @@ from crawldedup.search.decision import likelihood_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import volatile_plan
 from crawldedup.search.two_stage import TABLES
-from crawldedup.text.extract import extract_page, get_extractor
+from crawldedup.text.extract import extract_page
+from crawldedup.text.extractors import get_extractor
 from crawldedup.text.tokenize import word_hashes
 
 if TYPE_CHECKING:

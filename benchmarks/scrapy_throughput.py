@@ -48,14 +48,15 @@ from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.options import Options
 from crawldedup.page import PageReader
 from crawldedup.scrapy_plugin.settings import ACTIONS, default_workers
-from crawldedup.text.extract import extract_page, get_extractor
+from crawldedup.text.extract import extract_page
+from crawldedup.text.extractors import get_extractor
 from tests.servers import RedisServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from benchmarks.scrapy_site import Server
-    from crawldedup.text.extract import Extractor
+    from crawldedup.text.extractors import Extractor
 
     Advance = Callable[[int], None]
 

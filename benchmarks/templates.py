@@ -52,7 +52,8 @@ from crawldedup.facts.page_facts import page_facts
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.search.two_stage import TwoStage
 from crawldedup.text.decode import decode
-from crawldedup.text.extract import Extractor, PageText, extract_page, get_extractor
+from crawldedup.text.extract import PageText, extract_page
+from crawldedup.text.extractors import Extractor, get_extractor
 from crawldedup.text.html_page import HtmlPage
 from crawldedup.text.limits import shorten_tags
 from crawldedup.text.tags import INVISIBLE
@@ -243,7 +244,7 @@ class Judge:
             return extract_page(html, None, self.extractor, min_words=MIN_WORDS)
         except PageError as error:
             print(f"{self.extractor.name}: {error}", file=sys.stderr)
-            return PageText("", "", used_fallback=False, source=HtmlPage.read("-"))
+            return PageText("", "", used_fallback=False, source=HtmlPage.read("-", None))
 
     def compare(self, compared: Compared, one: PageText, other: PageText) -> None:
         compared.similarities.append(jaccard(shingles(one.main), shingles(other.main)))

@@ -9,7 +9,8 @@ from crawldedup.errors import PageError
 from crawldedup.facts.page_facts import page_facts, text_facts
 from crawldedup.search.two_stage import TwoStage
 from crawldedup.text.decode import tidy
-from crawldedup.text.extract import TEXT_PROFILE, extract_page, get_extractor
+from crawldedup.text.extract import TEXT_PROFILE, extract_page
+from crawldedup.text.extractors import get_extractor
 
 if TYPE_CHECKING:
     from crawldedup.fingerprinting.fingerprint import Fingerprint

@@ -17,7 +17,8 @@ import pytest
 
 from crawldedup import Deduplicator, Kind
 from crawldedup.facts.page_facts import page_facts
-from crawldedup.text.extract import extract_page, get_extractor
+from crawldedup.text.extract import extract_page
+from crawldedup.text.extractors import get_extractor
 
 # Products
 

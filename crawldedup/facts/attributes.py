@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Self
 
-from crawldedup.facts.limits import MAX_VALUE
+from crawldedup.facts import limits
 from crawldedup.facts.lines import spelled, words_of
 from crawldedup.facts.numerals import numbers, plain
 from crawldedup.facts.prices import without_prices
@@ -45,7 +45,7 @@ class ProductAttributes:
     def of(cls, view: ProductView, main: str) -> Self:
         """Collect what a page shows. `main` is its main text."""
         own = _OwnText(view, main)
-        found = cls({spelled(plain(name[:MAX_VALUE])) for name in view.names} - {""}, set(view.prices_above))
+        found = cls({spelled(plain(name[: limits.VALUE])) for name in view.names} - {""}, set(view.prices_above))
         own_prices = {*view.price_block, *view.sold}
         for number, line in enumerate(view.lines):
             if number in own_prices or (line.is_row and not line.is_linked and line.prices):
@@ -82,13 +82,8 @@ class ProductAttributes:
 
     def lines(self) -> list[str]:
         """Return one line of text for each attribute, sorted."""
-        kinds = {
-            "name": self.names,
-            "price": map(str, self.prices),
-            "row": self.rows,
-            "number": self.numbers,
-            "declared": self.unshown,
-        }
+        shown = {"name": self.names, "price": map(str, self.prices), "row": self.rows, "number": self.numbers}
+        kinds = {**shown, "declared": self.unshown}
         return sorted({f"{kind} {value}" for kind, values in kinds.items() for value in values})
 
 

@@ -5,31 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from crawldedup.facts.limits import (
-    MAX_NODES,
-    MAX_OFFERS,
-    MAX_SCRIPT,
-    MAX_SCRIPT_PRODUCTS,
-    MAX_SCRIPTS,
-    MAX_VALUE,
-)
+from crawldedup.facts import limits, schema_org
 from crawldedup.facts.prices import price_of
-from crawldedup.facts.schema_org import (
-    ARTICLES,
-    ATTRIBUTES,
-    IDS,
-    NOT_SOLD,
-    PRICES,
-    PRODUCTS,
-    Product,
-    last_part,
-    product_of_members,
-    some_of,
-)
+from crawldedup.facts.schema_org import IDS, PRICES, Product, last_part, product_of_members, some_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,54 +34,41 @@ _MAX_WRAPPINGS: Final = 9
 _TRAILING_COMMA: Final = re.compile(r",(\s{0,99}[}\]])")
 _BROKEN_TYPE: Final = re.compile(r'"@type"\s{0,9}:\s{0,9}\[?\s{0,9}"(?:https?://schema\.org/)?Product"', re.I)
 _BROKEN_MEMBER: Final = re.compile(
-    rf'"({"|".join(("name", "priceCurrency", *IDS, *ATTRIBUTES, *PRICES))})"'
+    rf'"({"|".join(("name", "priceCurrency", *IDS, *schema_org.ATTRIBUTES, *PRICES))})"'
     r'\s{0,9}:\s{0,9}(?:"((?:[^"\\\n]|\\.){1,300})"|(\d[\d.]{0,20}))'
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LinkedData:
-    """The products of the scripts, in order, and whether a script describes an article."""
-
-    products: list[Product]
-    is_article: bool
-
-    @classmethod
-    def of(cls, tree: HtmlElement) -> LinkedData:
-        """Read a bounded part of the scripts of a page, whatever is in them."""
-        products: list[Product] = []
-        is_article = False
-        scripts = (script for script in tree.iter("script") if "ld+json" in (script.get("type") or "").lower())
-        for script in islice(scripts, MAX_SCRIPTS):
-            source = (script.text or "")[:MAX_SCRIPT]
-            try:
-                content = _load(source)
-            except (ValueError, RecursionError):
-                if product := _from_broken(source):
-                    products.append(product)
-                continue
-            for node in _nodes(content):
-                kinds = _kinds(node)
-                is_article |= not kinds.isdisjoint(ARTICLES)
-                if _is_sold(node, kinds) and len(products) < MAX_SCRIPT_PRODUCTS:
-                    products.append(_from_data(node))
-        return cls(products, is_article)
+def read_scripts(tree: HtmlElement) -> tuple[list[Product], bool]:
+    """Return the products of the scripts, in order, and whether a script describes an article."""
+    products: list[Product] = []
+    is_article = False
+    scripts = (script for script in tree.iter("script") if "ld+json" in (script.get("type") or "").lower())
+    for script in islice(scripts, limits.SCRIPTS):
+        source = (script.text or "")[: limits.SCRIPT]
+        try:
+            content = _load(source)
+        except (ValueError, RecursionError):
+            if product := _from_broken(source):
+                products.append(product)
+            continue
+        for node in _nodes(content):
+            types = _types(node)
+            is_article |= not types.isdisjoint(schema_org.ARTICLES)
+            if _is_sold(node, types) and len(products) < limits.SCRIPT_PRODUCTS:
+                products.append(_from_data(node))
+    return products, is_article
 
 
 def _load(source: str) -> Any:
-    content = _unwrapped(source)
-    try:
-        return json.loads(content, strict=False)
-    except ValueError:
-        return json.loads(_TRAILING_COMMA.sub(r"\1", content), strict=False)
-
-
-def _unwrapped(source: str) -> str:
     content = source.strip()
     for _ in range(_MAX_WRAPPINGS):
         for mark in _WRAPPINGS:
             content = content.removeprefix(mark).removesuffix(mark).strip()
-    return content
+    try:
+        return json.loads(content, strict=False)
+    except ValueError:
+        return json.loads(_TRAILING_COMMA.sub(r"\1", content), strict=False)
 
 
 def _nodes(content: Any) -> Iterator[dict[str, Any]]:
@@ -109,55 +77,53 @@ def _nodes(content: Any) -> Iterator[dict[str, Any]]:
     What a product holds are its own offers, or products that are sold with it.
     """
     waiting = deque([content])
-    for _ in range(MAX_NODES):
-        if not waiting:
-            return
-        node = waiting.popleft()
+    for node in _drain(waiting, limits.NODES):
         if isinstance(node, list):
-            waiting.extend(node[:MAX_NODES])
+            waiting.extend(node[: limits.NODES])
         elif isinstance(node, dict):
             yield node
-            if not _is_sold(node, _kinds(node)):
+            if not _is_sold(node, _types(node)):
                 waiting.extend(value for key, value in node.items() if key not in _ABOUT_OTHERS)
 
 
-def _kinds(node: dict[str, Any]) -> set[str]:
-    kinds = node.get("@type")
-    return {last_part(kind) for kind in (kinds if isinstance(kinds, list) else [kinds]) if isinstance(kind, str)}
+def _drain(waiting: deque[Any], most: int) -> Iterator[Any]:
+    """Yield what is waiting, including what is added meanwhile."""
+    while waiting and most > 0:
+        most -= 1
+        yield waiting.popleft()
 
 
-def _is_sold(node: dict[str, Any], kinds: set[str]) -> bool:
+def _types(node: dict[str, Any]) -> set[str]:
+    return {last_part(name) for name in _list(node.get("@type")) if isinstance(name, str)}
+
+
+def _is_sold(node: dict[str, Any], types: set[str]) -> bool:
     """Return whether it is a product, or another thing with an offer: a book, a car, an event."""
-    return not kinds.isdisjoint(PRODUCTS) or (
-        bool(kinds)
-        and kinds.isdisjoint(NOT_SOLD)
-        and any(isinstance(offer, dict) for offer in _list(node.get("offers")))
-    )
+    if types.isdisjoint(schema_org.PRODUCTS):
+        has_offer = any(isinstance(offer, dict) for offer in _list(node.get("offers")))
+        return bool(types) and types.isdisjoint(schema_org.NOT_SOLD) and has_offer
+    return True
 
 
 def _from_data(node: dict[str, Any]) -> Product:
-    variants = [item for item in _list(node.get("hasVariant"))[:MAX_OFFERS] if isinstance(item, dict)]
+    variants = [item for item in _list(node.get("hasVariant"))[: limits.OFFERS] if isinstance(item, dict)]
     offers = [offer for owner in (node, *variants) for offer in _offers(owner.get("offers"))]
+    used = (text for offer in offers if not _IS_NEW.search(text := _value(offer.get("itemCondition"))))
     found = [price_of(_value(offer.get(key)), _value(offer.get("priceCurrency"))) for offer in offers for key in PRICES]
     return Product(
         name=_value(node.get("name")),
         prices=frozenset(price for price in found if price),
         ids=some_of(_value(owner.get(key)) for owner in (node, *variants, *offers) for key in IDS),
-        attributes=some_of(
-            chain(
-                (text for owner in (node, *variants) for text in _descriptive(owner)),
-                (text for offer in offers if not _IS_NEW.search(text := _value(offer.get("itemCondition")))),
-            )
-        ),
+        attributes=some_of((*chain.from_iterable(map(_descriptive, (node, *variants))), *used)),
     )
 
 
 def _descriptive(node: dict[str, Any]) -> Iterator[str]:
     """Yield the short values that describe a product. That it is new says nothing: most are."""
-    for key, values in islice(node.items(), MAX_OFFERS):
+    for key, values in islice(node.items(), limits.OFFERS):
         if key in IDS or _NOT_DESCRIPTIVE.search(key):
             continue
-        for value in _list(values)[:MAX_OFFERS]:
+        for value in _list(values)[: limits.OFFERS]:
             text = _value(value)
             if key == "itemCondition":
                 text = "" if _IS_NEW.search(text) else text.rpartition("/")[2]
@@ -166,15 +132,12 @@ def _descriptive(node: dict[str, Any]) -> Iterator[str]:
 
 
 def _offers(value: Any) -> Iterator[dict[str, Any]]:
-    waiting = deque(_list(value)[:MAX_OFFERS])
-    for _ in range(MAX_OFFERS):
-        if not waiting:
-            return
-        offer = waiting.popleft()
+    waiting = deque(_list(value)[: limits.OFFERS])
+    for offer in _drain(waiting, limits.OFFERS):
         if isinstance(offer, dict):
             yield offer
             for key in ("offers", "priceSpecification"):
-                waiting.extend(_list(offer.get(key))[:MAX_OFFERS])
+                waiting.extend(_list(offer.get(key))[: limits.OFFERS])
 
 
 def _list(value: Any) -> list[Any]:
@@ -191,7 +154,7 @@ def _value(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
     # The digits of a huge integer take quadratic time.
-    return str(value)[:MAX_VALUE].strip() if not isinstance(value, int) or abs(value) < 10**40 else ""
+    return str(value)[: limits.VALUE].strip() if not isinstance(value, int) or abs(value) < 10**40 else ""
 
 
 def _from_broken(source: str) -> Product | None:
@@ -200,7 +163,7 @@ def _from_broken(source: str) -> Product | None:
     if start is None:
         return None
     members: dict[str, str] = {}
-    for match in islice(_BROKEN_MEMBER.finditer(source, start.end()), MAX_NODES):
+    for match in islice(_BROKEN_MEMBER.finditer(source, start.end()), limits.NODES):
         members.setdefault(match[1].lower(), _unescaped(match[2]) if match[2] else match[3])
     return product_of_members(list(members.items()))
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from lxml import etree
 
-from crawldedup.facts.limits import MAX_CLASS, MAX_LINE, MAX_LINES, MAX_VALUE
+from crawldedup.facts import limits
 from crawldedup.facts.lines import Line
-from crawldedup.facts.rows import is_item, label_of, row_end, selected_text, short_text
+from crawldedup.facts.rows import is_entry, label_of, row_end, selected_text, short_text
 from crawldedup.text.tags import BLOCKS, BOILERPLATE_ROLES, BOILERPLATE_TAGS, HEADINGS, INVISIBLE
 
 if TYPE_CHECKING:
@@ -40,20 +40,6 @@ _OTHER_CHOICES: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The lines of a page, and its buy controls, each by the number of the line that it stands in front of."""
-
-    lines: list[Line]
-    buttons: list[int]
-
-
-def page_layout(tree: HtmlElement, controls: Set[HtmlElement]) -> Layout:
-    """Read a page without its boilerplate and without what is about other pages. `controls` are its buy controls."""
-    walk = _Walk(tree, controls)
-    return Layout(walk.lines, walk.buttons)
-
-
 @dataclass(slots=True)
 class _OpenLine:
     """The line that is being read. `size` and `linked` count its characters, and those in links."""
@@ -66,8 +52,11 @@ class _OpenLine:
     is_choice: bool = False
 
 
-class _Walk:
-    """Walks through a page once; `_links`, `_headings` and `_prices` count such elements around the present place."""
+class Layout:
+    """The lines of a page, and its buy controls, each by the number of the line that it stands in front of.
+
+    Boilerplate is left out, and so is what is about other pages.
+    """
 
     def __init__(self, tree: HtmlElement, controls: Set[HtmlElement]) -> None:
         self.lines: list[Line] = []
@@ -76,6 +65,7 @@ class _Walk:
         self._boxes = _boxes_of(controls)
         self._own = _holders_of_headings(tree)
         self._line = _OpenLine()
+        # Such elements around the present place.
         self._links = self._headings = self._prices = 0
         self._row_ends: HtmlElement | None = None
         self._item: HtmlElement | None = None
@@ -100,7 +90,7 @@ class _Walk:
             else:
                 self._start(element)
                 self._add(element.text)
-            if len(self.lines) >= MAX_LINES:
+            if len(self.lines) >= limits.LINES:
                 return
         self._break()
 
@@ -135,7 +125,7 @@ class _Walk:
             self._row_ends = end
         elif element.tag in BLOCKS or (self._row_ends is not None and element.getparent() is self._row_ends):
             self._break()
-        if self._item is None and self._row_ends is None and is_item(element):
+        if self._item is None and self._row_ends is None and is_entry(element):
             self._item = element
         if element.tag == "input" and element.get("type") == "radio" and element.get("checked") is not None:
             self._choose(element, self._label_text(element))
@@ -154,7 +144,7 @@ class _Walk:
 
     def _choose(self, element: HtmlElement, choice: str) -> None:
         """Write a choice that is made behind the label in front of it."""
-        if not choice or _OTHER_CHOICES.search(f"{element.get('name')} {element.get('id')}"[:MAX_VALUE]):
+        if not choice or _OTHER_CHOICES.search(f"{element.get('name')} {element.get('id')}"[: limits.VALUE]):
             return
         before = "".join(self._line.pieces)
         if len(before.split()) > _LABEL_WORDS or any(map(str.isdigit, before)):
@@ -181,7 +171,7 @@ class _Walk:
 
     def _add(self, text: str | None) -> None:
         line = self._line
-        if not text or line.size >= MAX_LINE:
+        if not text or line.size >= limits.LINE:
             return
         line.pieces.append(text)
         if size := len(text.strip()):
@@ -199,16 +189,9 @@ class _Walk:
     def _flush(self, *, is_row: bool) -> None:
         line = self._line
         if text := " ".join("".join(line.pieces).split()):
-            self.lines.append(
-                Line(
-                    text[:MAX_LINE],
-                    is_heading=line.is_heading,
-                    is_row=is_row,
-                    is_item=self._item is not None or line.is_choice,
-                    is_linked=2 * line.linked > line.size,
-                    is_priced=line.is_priced,
-                )
-            )
+            is_item = self._item is not None or line.is_choice
+            is_linked = 2 * line.linked > line.size
+            self.lines.append(Line(text[: limits.LINE], line.is_heading, is_row, is_item, is_linked, line.is_priced))
         self._line = _OpenLine()
 
 
@@ -231,9 +214,9 @@ def _is_header_of_the_site(element: HtmlElement) -> bool:
 
 def _is_about_others(element: HtmlElement) -> bool:
     name = f"{element.get('class') or ''} {element.get('id') or ''}"
-    return len(name) > 1 and _ABOUT_OTHERS.search(name[:MAX_CLASS]) is not None
+    return len(name) > 1 and _ABOUT_OTHERS.search(name[: limits.CLASS]) is not None
 
 
 def _names_a_price(element: HtmlElement) -> bool:
     name = element.get("itemprop") or element.get("class") or element.get("id")
-    return name is not None and _PRICE.search(name[:MAX_CLASS]) is not None
+    return name is not None and _PRICE.search(name[: limits.CLASS]) is not None

@@ -4,40 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
-MAX_VALUE: Final = 300
-"""Characters of a name, a value or a text on a button. Real ones have up to 150."""
-MAX_CLASS: Final = 500
-"""Characters of the classes of an element."""
-MAX_TYPES: Final = 9
-"""Types of one element or JSON object."""
-MAX_EDGES: Final = 100
-"""Start and end tags within an element that are passed in search of its text; a picture may come before it."""
-MAX_LINES: Final = 4_000
-"""Lines of a page."""
-MAX_LINE: Final = 20_000
-"""Characters of a line."""
-MAX_DESCRIPTION: Final = 12_000
-"""Characters of the main text of a page that only looks like a product's; a longer one is an article."""
-MAX_BUTTONS: Final = 1_000
-"""Buttons and forms, and as many links, that may be buy controls."""
-MAX_OPTIONS: Final = 500
-"""Options of a select."""
-MAX_NUMBERS: Final = 3_000
-"""Short texts with a number. A page with more may hold a price."""
-
-MAX_MARKED: Final = 2_000
-"""Elements with structured data, of each kind."""
-MAX_MARKED_PRODUCTS: Final = 100
-"""Products in microdata and RDFa."""
-MAX_SCRIPTS: Final = 20
-"""Scripts of JSON-LD."""
-MAX_SCRIPT: Final = 500_000
-"""Characters of such a script."""
-MAX_NODES: Final = 5_000
-"""Objects and lists of such a script."""
-MAX_SCRIPT_PRODUCTS: Final = 1_000
-"""Products in all such scripts."""
-MAX_OFFERS: Final = 100
-"""Offers, variants and values of one product in JSON-LD."""
-MAX_VALUES: Final = 200
-"""Identifiers, and as many attributes, of one product: each is looked for in all that the page shows."""
+VALUE: Final = 300  # characters of a name, a value or a text on a button; real ones have up to 150
+CLASS: Final = 500  # characters of the classes of an element
+TYPES: Final = 9  # types of one element
+EDGES: Final = 100  # start and end tags within an element before its text; a picture may stand there
+LINES: Final = 4_000  # lines of a page
+LINE: Final = 20_000  # characters of a line
+DESCRIPTION: Final = 12_000  # characters of the main text of a page that only looks like a product's, no article's
+CONTROLS: Final = 1_000  # buttons, inputs and forms that may be buy controls, and as many links
+CONTROL_TEXTS: Final = 5  # texts of one control
+OPTIONS: Final = 500  # options of a select
+NUMBERS: Final = 3_000  # short texts with a number; a page with more may hold a price
+MARKED: Final = 2_000  # elements with structured data, of each kind
+MARKED_PRODUCTS: Final = 100  # products in microdata and RDFa
+SCRIPTS: Final = 20  # scripts of JSON-LD
+SCRIPT: Final = 500_000  # characters of such a script
+NODES: Final = 5_000  # objects and lists of such a script
+SCRIPT_PRODUCTS: Final = 1_000  # products in all such scripts
+OFFERS: Final = 100  # offers, variants and values of one product in JSON-LD
+VALUES: Final = 200  # identifiers of one product, and as many attributes: each is looked for in all that is shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.facts.limits import MAX_VALUE
+from crawldedup.facts import limits
 from crawldedup.facts.lines import spelled, words_of
 from crawldedup.facts.numerals import plain
 
@@ -30,7 +30,7 @@ def titles_of(tree: HtmlElement) -> list[str]:
     title = tree.find(".//title")
     texts = (meta.get("og:title", ""), "" if title is None else title.text or "")
     site = " ".join(meta.get("og:site_name", "").split())
-    titles = (" ".join(text[: 2 * MAX_VALUE].split())[:MAX_VALUE] for text in texts)
+    titles = (" ".join(text[: 2 * limits.VALUE].split())[: limits.VALUE] for text in texts)
     return [text for title in titles if (text := _without_site(title, site))]
 
 
@@ -54,7 +54,7 @@ def product_named(
 ) -> Product | None:
     """Return the product of structured data whose name is the page's, or the only one of a page that sells it."""
     title = set(words_of(plain(" ".join(names))))
-    known = {spelled(plain(heading[:MAX_VALUE])) for heading in headings}
+    known = {spelled(plain(heading[: limits.VALUE])) for heading in headings}
     for product in data.all_products:
         words = set(words_of(plain(product.name)))
         if spelled(plain(product.name)) in known or 2 * len(words & title) >= len(words) > 0:
@@ -79,7 +79,7 @@ def _naming_lines(lines: Sequence[Line], parts: Sequence[str]) -> list[int]:
     wanted = [words_of(plain(part)) for part in parts]
     found: dict[tuple[str, ...], tuple[bool, bool, int]] = {}
     for number, line in enumerate(lines[:_NAMED_LINES]):
-        if len(line.text) <= MAX_VALUE and any(_is_most_of(line.words, part) for part in wanted):
+        if len(line.text) <= limits.VALUE and any(_is_most_of(line.words, part) for part in wanted):
             rank = (line.is_linked, not line.is_heading, number)
             found[tuple(line.words)] = min(rank, found.get(tuple(line.words), rank))
     own = [rank for rank in found.values() if not rank[0]] or list(found.values())

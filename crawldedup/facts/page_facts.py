@@ -18,15 +18,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawldedup.errors import PageError
+from crawldedup.facts import limits
 from crawldedup.facts.attributes import ProductAttributes
-from crawldedup.facts.buttons import buy_controls
-from crawldedup.facts.layout import page_layout
-from crawldedup.facts.limits import MAX_DESCRIPTION
+from crawldedup.facts.buttons import buy_controls, may_be_for_sale
+from crawldedup.facts.layout import Layout
 from crawldedup.facts.names import product_named, titles_of
 from crawldedup.facts.numerals import numbers, numbers_in_words, plain
+from crawldedup.facts.prices import may_hold_a_price
 from crawldedup.facts.product import ProductView
-from crawldedup.facts.source_hints import may_be_for_sale, may_hold_a_price, may_hold_product_data
-from crawldedup.facts.structured_data import structured_data
+from crawldedup.facts.structured_data import may_hold_product_data, structured_data
 
 if TYPE_CHECKING:
     from crawldedup.facts.schema_org import Product
@@ -65,7 +65,7 @@ def _numbers(main: str, distinguish: str) -> list[str]:
 
 def _attributes(page: HtmlPage, main: str) -> list[str]:
     """Return the attributes of the product that a page is about, one a line."""
-    is_short = len(main) <= MAX_DESCRIPTION
+    is_short = len(main) <= limits.DESCRIPTION
     may_show = is_short and (may_hold_a_price(page.html) or may_be_for_sale(page.html))
     if not may_show and not may_hold_product_data(page.html):
         return []
@@ -79,7 +79,7 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
     if not (may_show or for_sale or data.all_products) or (data.is_article and not for_sale):
         return []
     titles = titles_of(tree)
-    layout = page_layout(tree, controls)
+    layout = Layout(tree, controls)
     view = ProductView(layout, titles)
     headings = (line.text for line in layout.lines if line.is_heading)
     product = product_named(data, [*view.names, *titles], headings, for_sale=for_sale)

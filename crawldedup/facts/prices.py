@@ -1,50 +1,20 @@
-"""Read the prices of a text, each in one spelling."""
+"""Read the prices of a text, each in one spelling, and tell from the source of a page whether it may hold one."""
 
 from __future__ import annotations
 
 import re
+from html import unescape
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from crawldedup.facts import limits
 from crawldedup.facts.numerals import NUMERAL, amount_of, plain
+from crawldedup.facts.vocabulary import VOCABULARY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Currencies that share a sign are one: a page shows "$" where its data says "CAD". Names that mean other things
-# beside a number are left out (ft, kn, pounds, won, try).
-_CURRENCIES: Final = {
-    "$": "$ us$ c$ a$ ca$ au$ nz$ hk$ s$ nt$ mx$ usd cad aud nzd hkd sgd twd mxn clp cop ars dollar dollars peso pesos",
-    "€": "€ eur euro euros",
-    "£": "£ gbp",
-    "¥": "¥ jpy cny rmb 円 元 圓 圆 块 yen yuan",
-    "kr": "kr sek nok dkk isk",
-    "₩": "₩ krw 원",
-    "₹": "₹ inr rs rupees",
-    "₽": "₽ rub rur руб р рублей",
-    "₴": "₴ uah грн",
-    "₺": "₺ tl",
-    "zł": "zł pln",
-    "kč": "kč czk",
-    "huf": "huf",
-    "lei": "lei ron",
-    "лв": "лв bgn",
-    "chf": "chf sfr",
-    "r$": "r$ brl",
-    "₫": "₫ vnd đ",
-    "฿": "฿ thb บาท",
-    "₪": "₪ ils nis",
-    "₱": "₱ php",
-    "₦": "₦ ngn",
-    "rp": "rp idr",
-    "rm": "rm myr",
-    "zar": "zar",
-    "aed": "aed درهم د.إ",
-    "sar": "sar ريال ر.س",
-    "egp": "egp جنيه ج.م",
-    "kzt": "〒 ₸ kzt тг",
-    "kwd": "kwd دينار د.ك",
-    "irr": "irr تومان",
-}
+_CURRENCIES: Final[dict[str, str]] = VOCABULARY["currencies"]
 _SIGN_OF: Final = {spelling: sign for sign, spellings in _CURRENCIES.items() for spelling in spellings.split()}
 _LONGEST: Final = max(map(len, _SIGN_OF))
 _FIRST_LETTERS: Final = frozenset(spelling[0] for spelling in _SIGN_OF)
@@ -63,6 +33,18 @@ _LONGEST_WHOLE_TEXT: Final = 60
 _FRIDAY: Final = re.compile(r"fr\.?\s?(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])(?:\s?[-–—]+)?")
 # Prices without a currency: "49,-" and "49,–".
 _DASHED: Final = re.compile(r"(?<![\w.,:/-])(\d{1,3}(?:[ .']\d{3}){0,3}|\d{1,7})(?:,[-–—]{1,2}|\.(?:--|[–—]))(?![\w-])")
+
+# A short text with a number; the currency may stand in a tag of its own, so many characters before or behind it.
+_SHORT_NUMBER: Final = re.compile(r">[^<>\d]{0,30}+\d[^<>]{0,60}+<")
+_BESIDE: Final = 60
+_MAY_BE_A_SIGN: Final = re.compile("[$€£¥￥＄₩₹₽₴₺₫฿₪₱₦円元圓圆块원&]")
+_TAG: Final = re.compile(r"<[^<>]*>?|^[^<>]*>")
+# A number alone in an element that is named a price; of its start tag, the last so many characters are read.
+_ONLY_NUMBER: Final = re.compile(r">\s{0,20}+\d[\d.,' ]{0,15}+\s{0,20}+<")
+_NAMED_PRICE: Final = re.compile(
+    r"(?:class|itemprop)\s?=[^=]{0,80}?(?:price|preis|precio|prezzo|preço|\bprix)", re.IGNORECASE
+)
+_TAG_SIZE: Final = 200
 
 
 class Price(NamedTuple):
@@ -87,16 +69,6 @@ def prices(text: str, *, bare: bool = False) -> list[Price]:
     return found
 
 
-def has_currency(text: str) -> bool:
-    """Return whether a `plain` text holds a number beside a currency."""
-    return next(_with_currency(text), None) is not None
-
-
-def needs_no_currency(text: str) -> bool:
-    """Return whether a `plain` text is a price by its form, as in "49,-"; so is a Friday."""
-    return _as_whole_text(text) is not None or _DASHED.search(text) is not None
-
-
 def without_prices(text: str) -> str:
     """Return what a `plain` text says beside its prices."""
     pieces, end = [], 0
@@ -113,6 +85,44 @@ def price_of(amount: str, currency: str) -> Price | None:
         return None
     name = plain(currency[:10]).strip()
     return Price(value, _SIGN_OF.get(name, name))
+
+
+def may_hold_a_price(html: str) -> bool:
+    """Return whether a short text with a number and a currency, or an element named a price, is in the source.
+
+    A page with very many short numbers may hold one, and so may a page with a Friday.
+    """
+    found = list(islice(_SHORT_NUMBER.finditer(html), limits.NUMBERS + 1))
+    if len(found) > limits.NUMBERS:
+        return True
+    without_sign = []
+    for number in found:
+        start, end = number.span()
+        if _ONLY_NUMBER.fullmatch(html, start, end) and _NAMED_PRICE.search(_tag_before(html, start)):
+            return True
+        own = number.group()[1:-1]
+        first, last = max(0, start - _BESIDE), end + _BESIDE
+        if not _MAY_BE_A_SIGN.search(html, first, last):
+            without_sign.append(own)
+        elif _has_currency(plain(unescape(_TAG.sub(" ", html[first:last])))) or _needs_no_currency(plain(own)):
+            return True
+    # One search for all of them: a page has twenty on average, and hardly ever a price. No price holds a NUL.
+    texts = plain("\0".join(without_sign))
+    return _has_currency(texts) or any(map(_needs_no_currency, texts.split("\0")))
+
+
+def _tag_before(html: str, end: int) -> str:
+    return html[max(0, end - _TAG_SIZE) : end].rpartition("<")[2]
+
+
+def _has_currency(text: str) -> bool:
+    """Return whether a `plain` text holds a number beside a currency."""
+    return next(_with_currency(text), None) is not None
+
+
+def _needs_no_currency(text: str) -> bool:
+    """Return whether a `plain` text is a price by its form, as in "49,-"; so is a Friday."""
+    return _as_whole_text(text) is not None or _DASHED.search(text) is not None
 
 
 def _as_whole_text(text: str) -> Price | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.facts.limits import MAX_OPTIONS
+from crawldedup.facts import limits
 from crawldedup.text.tags import HEADINGS
 from crawldedup.text.visible import first_texts
 
@@ -70,7 +70,7 @@ def _is_small(element: HtmlElement, most: int) -> bool:
     return True
 
 
-def is_item(element: HtmlElement) -> bool:
+def is_entry(element: HtmlElement) -> bool:
     """Return whether it is a short entry of a list, two short texts, or a word and a marked one: Colour <b>red</b>."""
     if element.tag != "li" and not (element.tag in _PAIRS and (_is_pair(element) or _is_marked(element))):
         return False
@@ -90,7 +90,7 @@ def _is_marked(element: HtmlElement) -> bool:
 
 def selected_text(element: HtmlElement) -> str:
     """Return the text of the chosen option of a select."""
-    for option in islice(element.iter("option"), MAX_OPTIONS):
+    for option in islice(element.iter("option"), limits.OPTIONS):
         if option.get("selected") is not None:
             return short_text(option)
     return ""

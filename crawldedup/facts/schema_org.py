@@ -6,29 +6,18 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.facts.limits import MAX_VALUES
+from crawldedup.facts import limits
 from crawldedup.facts.prices import price_of
+from crawldedup.facts.vocabulary import VOCABULARY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from crawldedup.facts.prices import Price
 
-PRODUCTS: Final = frozenset(["product", "productgroup", "productmodel", "individualproduct", "someproducts"])
-ARTICLES: Final = frozenset(
-    ["article", "newsarticle", "blogposting", "reportagenewsarticle", "techarticle", "scholarlyarticle", "recipe"]
-)
-NOT_SOLD: Final = ARTICLES | frozenset(
-    [
-        "thing", "creativework", "webpage", "itempage", "collectionpage", "searchresultspage", "aboutpage",
-        "faqpage", "qapage", "profilepage", "website", "webpageelement", "organization", "newsmediaorganization",
-        "corporation", "localbusiness", "store", "onlinestore", "person", "brand", "breadcrumblist", "itemlist",
-        "offercatalog", "listitem", "offer", "aggregateoffer", "demand", "pricespecification", "review",
-        "aggregaterating", "imageobject", "videoobject", "comment", "question", "answer", "howto", "jobposting",
-        "newspaper", "periodical", "blog",
-    ]
-)  # fmt: skip
-"""Types with offers that are not what the page sells: the seller, the page, a part of it, an offer."""
+PRODUCTS: Final = frozenset(VOCABULARY["product_types"])
+ARTICLES: Final = frozenset(VOCABULARY["article_types"])
+NOT_SOLD: Final = ARTICLES | frozenset(VOCABULARY["other_types"])
 IDS: Final = ("sku", "mpn", "gtin", "gtin8", "gtin12", "gtin13", "gtin14", "isbn", "productID", "productGroupID")
 ATTRIBUTES: Final = ("color", "size", "material", "model", "pattern", "width", "height", "depth", "weight")
 PRICES: Final = ("price", "lowPrice", "highPrice")
@@ -51,7 +40,7 @@ def last_part(kind: str) -> str:
 
 def some_of(values: Iterable[str]) -> frozenset[str]:
     """Return the values that are not empty; of very many the first by the alphabet, since their order differs."""
-    return frozenset(nsmallest(MAX_VALUES, {text for value in values if (text := value.strip())}))
+    return frozenset(nsmallest(limits.VALUES, {text for value in values if (text := value.strip())}))
 
 
 def product_of_members(members: Sequence[tuple[str, str]]) -> Product:

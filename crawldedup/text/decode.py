@@ -11,25 +11,13 @@ from crawldedup.errors import PageError
 
 # First bytes of what servers send as text/html by mistake.
 _SIGNATURES: Final = {
-    b"\x89PNG": "a PNG image",
-    b"\xff\xd8\xff": "a JPEG image",
-    b"GIF8": "a GIF image",
-    b"RIFF": "a RIFF file (WebP, AVI, WAV)",
-    b"%PDF-": "a PDF document",
-    b"PK\x03\x04": "a ZIP archive (or an office document)",
-    b"\x1f\x8b": "gzip data",
-    b"\x28\xb5\x2f\xfd": "zstd data",
-    b"7z\xbc\xaf": "a 7z archive",
-    b"Rar!": "a RAR archive",
-    b"\x7fELF": "an ELF program",
-    b"MZ\x90": "a Windows program",
-    b"\x00asm": "a WebAssembly module",
-    b"OggS": "an Ogg stream",
-    b"ID3": "an MP3 file",
-    b"\x00\x00\x01\x00": "an icon",
-    b"wOFF": "a font",
-    b"wOF2": "a font",
-}
+    b"\x89PNG": "a PNG image", b"\xff\xd8\xff": "a JPEG image", b"GIF8": "a GIF image",
+    b"RIFF": "a RIFF file (WebP, AVI, WAV)", b"%PDF-": "a PDF document", b"\x00\x00\x01\x00": "an icon",
+    b"PK\x03\x04": "a ZIP archive (or an office document)", b"\x1f\x8b": "gzip data", b"\x28\xb5\x2f\xfd": "zstd data",
+    b"7z\xbc\xaf": "a 7z archive", b"Rar!": "a RAR archive", b"\x7fELF": "an ELF program",
+    b"MZ\x90": "a Windows program", b"\x00asm": "a WebAssembly module", b"OggS": "an Ogg stream", b"ID3": "an MP3 file",
+    b"wOFF": "a font", b"wOF2": "a font",
+}  # fmt: skip
 _SAMPLE_BYTES: Final = 8192
 _LARGEST_CONTROL_SHARE: Final = 0.03
 # Escape stays out: ISO-2022-JP switches its character sets with it.

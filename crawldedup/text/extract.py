@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import PageError
 from crawldedup.text.decode import tidy
-from crawldedup.text.extractors import Extractor, get_extractor
 from crawldedup.text.html_page import HtmlPage
 from crawldedup.text.limits import DEFAULT_LIMITS, Limits
 from crawldedup.text.tokenize import word_hashes
@@ -30,17 +29,7 @@ from crawldedup.text.visible import content_text, headline, identity_text
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-__all__ = [
-    "DEFAULT_LIMITS",
-    "FALLBACK_WORDS",
-    "NAMED_WORDS",
-    "TEXT_PROFILE",
-    "Extractor",
-    "Limits",
-    "PageText",
-    "extract_page",
-    "get_extractor",
-]
+    from crawldedup.text.extractors import Extractor
 
 FALLBACK_WORDS: Final = 50
 """A shorter text of an extractor is taken for a mistake."""

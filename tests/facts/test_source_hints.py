@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawldedup.facts.buttons import BUY_SIGNS
-from crawldedup.facts.source_hints import may_be_for_sale, may_hold_a_price
+from crawldedup.facts.buttons import BUY_SIGNS, may_be_for_sale
+from crawldedup.facts.prices import may_hold_a_price
 
 SHORT_NUMBERS = "".join(f"<p>Chapter {number}</p><p>{number}.4</p><i>v{number}</i>" for number in range(40))
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
-from crawldedup.text.extract import FALLBACK_WORDS, Limits, PageText, extract_page, get_extractor
+from crawldedup.text.extract import FALLBACK_WORDS, PageText, extract_page
+from crawldedup.text.extractors import get_extractor
+from crawldedup.text.limits import Limits
 
 if TYPE_CHECKING:
     from pathlib import Path
