@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 import tomllib
 from pathlib import Path
 
@@ -59,13 +60,15 @@ def benchmarks(session: nox.Session) -> None:
 @nox.session
 def package(session: nox.Session) -> None:
     """Build the wheel, install it without the source tree, and run the demo from it in an empty folder."""
-    built = Path(session.create_tmp()).resolve()
-    session.install("-q", "build")
-    session.run("python", "-m", "build", "-q", "--wheel", "--outdir", str(built))
-    (wheel,) = built.glob("*.whl")
-    session.install("-q", str(wheel))
-    with session.chdir(session.create_tmp()):
-        session.run("crawldedup", "demo")
+    with tempfile.TemporaryDirectory() as folder:
+        built, empty = Path(folder, "built"), Path(folder, "empty")
+        empty.mkdir()
+        session.install("-q", "build")
+        session.run("python", "-m", "build", "-q", "--wheel", "--outdir", str(built))
+        (wheel,) = built.glob("*.whl")
+        session.install("-q", str(wheel))
+        with session.chdir(empty):
+            session.run("crawldedup", "demo")
 
 
 def lowest_versions() -> list[str]:
