@@ -13,11 +13,11 @@ Hashed by several functions; see `corpus`, which also says what is in the files.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.common import make_parser, run
 from benchmarks.corpus import (
     Corpus,
     number,
@@ -47,6 +48,9 @@ from crawldedup.search.tables import Table as BitTable
 from crawldedup.search.tables import rotated_tables
 from crawldedup.search.two_stage import TABLES
 from crawldedup.text.tokenize import word_hashes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 CANDIDATES = (
     ("words", "log-tf"),
@@ -288,13 +292,13 @@ def show(corpus: Corpus, features: list[FeatureRow], verify: list[VerifyRow], ta
     console.print(table)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def main(given: Sequence[str]) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("pages", type=Path, metavar="CORPUS.pages.jsonl")
     parser.add_argument("--limit", type=int, default=500, help="pairs of a band, at most (500)")
     parser.add_argument("--draws", type=int, default=4, help="hash functions (4)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
 
     corpus = read_corpus(arguments.pages, pairs_file(arguments.pages))
     features = feature_rows(corpus, arguments.limit, arguments.draws)
@@ -307,4 +311,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main, "TEXTS --limit 2 --draws 1")

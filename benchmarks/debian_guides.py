@@ -10,12 +10,19 @@ or a chapter, so there are near duplicates of every degree.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.common import make_parser, run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ARCHITECTURES = ("amd64", "arm64", "armhf", "i386", "s390x")
 LANGUAGES = ("en", "ja")
@@ -41,10 +48,10 @@ def fetch(folder: Path) -> Path:
     return html
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def main(given: Sequence[str]) -> int:
+    parser = make_parser(__doc__)
     parser.add_argument("--data", type=Path, help="where to keep the packages (default: a temporary folder)")
-    arguments, passed_on = parser.parse_known_args()
+    arguments, passed_on = parser.parse_known_args(given)
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.data or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
@@ -54,4 +61,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main, "--data GUIDES --no-exact")

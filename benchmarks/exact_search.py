@@ -10,7 +10,6 @@ before the clock starts.
 
 from __future__ import annotations
 
-import argparse
 import json
 import platform
 import sys
@@ -26,11 +25,12 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import peers
+from benchmarks.common import make_parser, run
 from crawldedup.evaluation.methods.blocks import BlockSearch
 from crawldedup.evaluation.methods.pairs import find_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -90,14 +90,14 @@ def measure(fingerprints: NDArray[np.uint64], blocks: int, distance: int, rounds
     return row
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def main(given: Sequence[str]) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("--fingerprints", type=int, default=1_000_000)
     parser.add_argument("--distance", type=int, default=3)
     parser.add_argument("--blocks", default="4,5,6", help="numbers of blocks, with commas (4,5,6)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
 
     peer = peers.load("simhash-pybind", "simhash")
     fingerprints = collection(arguments.fingerprints, arguments.distance)
@@ -131,4 +131,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main, "--fingerprints 2000 --blocks 4,5 --rounds 1")

@@ -12,13 +12,14 @@ crawldedup makes, 64 search bits and 256 verify bits, each with its weight. The 
 
 from __future__ import annotations
 
-import argparse
 import json
 import platform
 import re
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import peers
+from benchmarks.common import make_parser, run
 from crawldedup.demo.library import all_articles
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting import fingerprint as ours
@@ -44,7 +46,10 @@ from crawldedup.text.extractors import get_extractor
 from crawldedup.text.tokenize import word_hashes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    import argparse
+    from collections.abc import Iterable, Iterator, Sequence
+
+Run = Callable[[Any], object]
 
 DEFAULT_BYTES = 4500
 # Long enough a turn for the caches to forget the contender before.
@@ -59,7 +64,7 @@ class Contender:
     version: str
     asked: str
     """The call, with its settings."""
-    run: Callable[[Any], object] | None
+    run: Run | None
     """None: not installed."""
     inputs: Sequence[Any] = ()
     """What the call is given, one a text; by default the texts."""
@@ -135,75 +140,78 @@ def crawldedup_contenders(texts: list[str]) -> list[Contender]:
 
 
 def peer_contenders() -> list[Contender]:
-    return [*one_name_contenders(), *gaoya_contenders(), *minhash_contenders()]
-
-
-def one_name_contenders() -> list[Contender]:
-    simhash = peers.load("simhash", "simhash")
-    pybind = peers.load("simhash-pybind", "simhash")
-    rust = peers.load("python-simhash", "simhash")
-
-    def with_pybind(text: str) -> object:
-        tokens = re.findall(r"\w+", text.lower())
-        module = pybind.module
-        return module.compute([module.unsigned_hash(" ".join(words).encode()) for words in module.shingle(tokens, 3)])
-
     return [
+        contender("simhash (1e0ng)", "simhash", "Simhash(text): 64 bits, 4 characters", lambda module: module.Simhash),
         contender(
-            "simhash (1e0ng)",
-            simhash,
-            "Simhash(text): 64 bits, 4 characters",
-            lambda text: simhash.module.Simhash(text),
+            "simhash-pybind (C++)", "simhash-pybind", "compute(unsigned_hash of shingle(\\w+, 3)): 64 bits", with_pybind
         ),
-        contender("simhash-pybind (C++)", pybind, "compute(unsigned_hash of shingle(\\w+, 3)): 64 bits", with_pybind),
         contender(
             "python-simhash (Rust)",
-            rust,
+            "python-simhash",
             "simhash(text.split(), hasher='xxh3'): 64 bits",
-            lambda text: rust.module.simhash(text.split(), hasher="xxh3"),
+            lambda module: lambda text: module.simhash(text.split(), hasher="xxh3"),
         ),
+        *(
+            contender(
+                "gaoya (Rust)",
+                "gaoya",
+                f"simhash doc2signature, ngram_range={ngram}: {bits} bits",
+                partial(with_gaoya, bits, ngram),
+            )
+            for bits, ngram in ((64, (1, 1)), (64, (3, 3)), (128, (3, 3)))
+        ),
+        contender(
+            "gaoya (Rust)", "gaoya", "tokenize_and_minhash, ngram_range=(3, 3): 128 x 32 bits", with_gaoya_minhash
+        ),
+        contender("datasketch", "datasketch", "MinHash(128).update_batch(3-shingles of \\w+)", with_datasketch),
+        contender("rensa (Rust)", "rensa", "RMinHash(128).update(3-shingles of \\w+)", with_rensa),
     ]
 
 
-def gaoya_contenders() -> list[Contender]:
-    gaoya = peers.load("gaoya", "gaoya")
-    if gaoya is None:
-        return [contender("gaoya (Rust)", None, "simhash and minhash", None)]
-    from gaoya.minhash import MinHashStringIndex
+def with_pybind(module: Any) -> Run:
+    def compute(text: str) -> object:
+        tokens = re.findall(r"\w+", text.lower())
+        return module.compute([module.unsigned_hash(" ".join(words).encode()) for words in module.shingle(tokens, 3)])
+
+    return compute
+
+
+def with_gaoya(bits: int, ngram: tuple[int, int], _: Any) -> Run:
     from gaoya.simhash import SimHashStringIndex
 
-    made = []
-    for bits, ngram in ((64, (1, 1)), (64, (3, 3)), (128, (3, 3))):
-        index = SimHashStringIndex(hash_size=bits, lowercase=True, ngram_range=ngram).index
-        asked = f"simhash doc2signature, ngram_range={ngram}: {bits} bits"
-        made.append(contender("gaoya (Rust)", gaoya, asked, index.doc2signature))
+    run: Run = SimHashStringIndex(hash_size=bits, lowercase=True, ngram_range=ngram).index.doc2signature
+    return run
+
+
+def with_gaoya_minhash(_: Any) -> Run:
+    from gaoya.minhash import MinHashStringIndex
+
     index = MinHashStringIndex(num_bands=16, band_size=8, lowercase=True, ngram_range=(3, 3)).minhash_index
-    asked = "tokenize_and_minhash, ngram_range=(3, 3): 128 x 32 bits"
-    return [*made, contender("gaoya (Rust)", gaoya, asked, index.tokenize_and_minhash)]
+    run: Run = index.tokenize_and_minhash
+    return run
 
 
-def minhash_contenders() -> list[Contender]:
-    datasketch = peers.load("datasketch", "datasketch")
-    rensa = peers.load("rensa", "rensa")
-
-    def with_datasketch(text: str) -> object:
-        minhash = datasketch.module.MinHash(num_perm=128)
+def with_datasketch(module: Any) -> Run:
+    def compute(text: str) -> object:
+        minhash = module.MinHash(num_perm=128)
         minhash.update_batch([shingle.encode() for shingle in word_shingles(text)])
         return minhash
 
-    def with_rensa(text: str) -> object:
-        minhash = rensa.module.RMinHash(num_perm=128, seed=42)
+    return compute
+
+
+def with_rensa(module: Any) -> Run:
+    def compute(text: str) -> object:
+        minhash = module.RMinHash(num_perm=128, seed=42)
         minhash.update(word_shingles(text))
         return minhash.digest()
 
-    return [
-        contender("datasketch", datasketch, "MinHash(128).update_batch(3-shingles of \\w+)", with_datasketch),
-        contender("rensa (Rust)", rensa, "RMinHash(128).update(3-shingles of \\w+)", with_rensa),
-    ]
+    return compute
 
 
-def contender(name: str, peer: peers.Peer | None, asked: str, run: Callable[[str], object] | None) -> Contender:
-    return Contender(name, peer.version if peer else "", asked, run if peer else None)
+def contender(name: str, package: str, asked: str, make: Callable[[Any], Run]) -> Contender:
+    peer = peers.load(package)
+    return Contender(name, peer.version if peer else "", asked, make(peer.module) if peer else None)
 
 
 def word_shingles(text: str) -> list[str]:
@@ -218,9 +226,9 @@ def measure(contenders: list[Contender], texts: list[str], rounds: int) -> None:
         console=Console(stderr=True),
         transient=True,
     ):
-        inputs = contender.inputs or texts
+        run, inputs = contender.run, contender.inputs or texts
+        assert run is not None
         turns = -(-CALLS_A_TURN // len(inputs))
-        run = contender.run
         started = time.perf_counter()
         for _ in range(turns):
             for given in inputs:
@@ -229,15 +237,15 @@ def measure(contenders: list[Contender], texts: list[str], rounds: int) -> None:
         contender.microseconds = min(contender.microseconds, taken)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def main(given: Sequence[str]) -> None:
+    parser = make_parser(__doc__)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--texts", type=Path, metavar="FILE.jsonl", help='one {"text": ..} a line')
     source.add_argument("--dir", type=Path, metavar="FOLDER", help="text and HTML files, in folders of any depth")
     parser.add_argument("--limit", type=int, default=100, help="number of texts (100)")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
 
     texts = read_texts(arguments)
     if not texts:
@@ -298,4 +306,4 @@ def print_table(setting: dict[str, object], contenders: list[Contender]) -> None
 
 
 if __name__ == "__main__":
-    main()
+    run(main, "--limit 2 --rounds 1", "--texts TEXTS --limit 2 --rounds 1 --json")

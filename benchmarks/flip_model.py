@@ -12,13 +12,13 @@ the files.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,12 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.common import make_parser, run
 from benchmarks.corpus import Corpus, pairs_file, read_corpus, search_draws, search_features, verify_draws
 from crawldedup.search.model import flip_probabilities, search_similarity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 BANDS = ((0.5, 0.6), (0.6, 0.7), (0.7, 0.8), (0.8, 0.85), (0.85, 0.9), (0.9, 0.95), (0.95, 0.98), (0.98, 1.0))
 EDGES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, np.inf)
@@ -196,15 +200,15 @@ def as_json(rates: list[Rates], corpus: Corpus, draws: int) -> dict[str, object]
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def main(given: Sequence[str]) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("pages", type=Path, metavar="CORPUS.pages.jsonl")
     parser.add_argument("--pairs", type=Path, help="by default CORPUS.pairs.jsonl.gz beside the pages")
     parser.add_argument("--limit", type=int, default=1000, help="pairs of a band, at most (1000)")
     parser.add_argument("--draws", type=int, default=6, help="hash functions, crawldedup's own included (6)")
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="needs matplotlib")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
 
     corpus = read_corpus(arguments.pages, arguments.pairs or pairs_file(arguments.pages))
     if not len(corpus.similarity):
@@ -219,4 +223,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main, "TEXTS --limit 3 --draws 2")

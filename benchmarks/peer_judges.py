@@ -298,7 +298,7 @@ def _simhash_pybind() -> Iterator[Candidate]:
     def make(name: str, module: Any) -> Detector:
         def fingerprint(text: str) -> int:
             shingles = word_shingles(text)
-            return module.compute([module.unsigned_hash(shingle.encode("utf-8", "replace")) for shingle in shingles])
+            return int(module.compute([module.unsigned_hash(text.encode("utf-8", "replace")) for text in shingles]))
 
         return KeptHashes(name, fingerprint, lambda own, other: module.num_differing_bits(own, other) <= 3)
 
@@ -348,7 +348,9 @@ def _trafilatura() -> Iterator[Candidate]:
 
         return KeptHashes(name, Simhash, lambda own, other: own.similarity(other) >= threshold)
 
-    detectors = {f"Simhash, {threshold:g}": partial(make, threshold=threshold) for threshold in (0.95, 0.9)}
+    detectors: dict[str, Callable[..., Detector]] = {
+        f"Simhash, {threshold:g}": partial(make, threshold=threshold) for threshold in (0.95, 0.9)
+    }
     yield from _candidates("trafilatura", peers.load("trafilatura", "trafilatura"), detectors)
 
 

@@ -12,7 +12,6 @@ a program, this module has pip put each into a folder of its own, `benchmarks/.p
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import subprocess
 import sys
@@ -21,6 +20,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.common import make_parser, run
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
@@ -28,6 +31,12 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).resolve().parent / ".peers"
 OF_ONE_NAME = ("simhash", "simhash-pybind", "python-simhash")
 TEXT_DEDUP = "text-dedup"
+MODULES = {
+    **dict.fromkeys(OF_ONE_NAME, "simhash"),
+    TEXT_DEDUP: "text_dedup.minhash",
+    **{name: name for name in ("datasketch", "gaoya", "rensa", "trafilatura")},
+}
+"""The module of each peer, by package."""
 # What its functions import, of the many packages it depends on.
 IMPORTED_BY_TEXT_DEDUP = ("bitarray", "click", "click-option-group", "datasets", "ftfy", "psutil", "xxhash")
 
@@ -40,13 +49,14 @@ class Peer:
     version: str
 
 
-def load(package: str, module: str) -> Peer | None:
-    """Import a package's module; None if it is not installed."""
+def load(package: str, module: str = "") -> Peer | None:
+    """Import a package's module, by default that of `MODULES`; None if it is not installed."""
+    module = module or MODULES[package]
     if package == TEXT_DEDUP:
         # Behind everything else, and for good: what it brings along must not replace what is here.
-        own_folder = str(FOLDER / package)
-        if own_folder not in sys.path:
-            sys.path.append(own_folder)
+        behind = str(FOLDER / package)
+        if behind not in sys.path:
+            sys.path.append(behind)
     if package not in OF_ONE_NAME:
         try:
             return Peer(importlib.import_module(module), metadata.version(package))
@@ -91,8 +101,8 @@ def install(packages: Sequence[str]) -> None:
         print(package, "is in" if done else "could not be installed into", target)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def main(given: Sequence[str]) -> None:
+    parser = make_parser(__doc__)
     choices = (*OF_ONE_NAME, TEXT_DEDUP)
     parser.add_argument(
         "packages",
@@ -100,7 +110,14 @@ def main() -> None:
         metavar="PACKAGE",
         help=f"of {', '.join(choices)}; without any, all that are named simhash",
     )
-    packages = parser.parse_args().packages or OF_ONE_NAME
+    parser.add_argument("--list", action="store_true", help="show which peers are installed, and install nothing")
+    arguments = parser.parse_args(given)
+    if arguments.list:
+        for package, module in MODULES.items():
+            peer = load(package, module)
+            print(package, peer.version if peer else f"is not installed: {how_to_install(package)}")
+        return
+    packages = arguments.packages or OF_ONE_NAME
     unknown = set(packages) - set(choices)
     if unknown:
         parser.error(f"there is no {', '.join(sorted(unknown))} here; choose from {', '.join(choices)}")
@@ -108,4 +125,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main, "--list")

@@ -18,7 +18,6 @@ benchmarks/peer_judges.py; one that is not installed is named at the end, with t
 
 from __future__ import annotations
 
-import argparse
 import sys
 from functools import partial
 from pathlib import Path
@@ -29,6 +28,7 @@ from rich.text import Text
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.common import make_parser, run
 from benchmarks.peer_judges import Candidate, peer_candidates
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
 from crawldedup.evaluation import MethodDetector
@@ -37,7 +37,8 @@ from crawldedup.evaluation.plot import check_plot_path
 from crawldedup.evaluation.quality import measure_quality
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import argparse
+    from collections.abc import Iterator, Sequence
 
     from crawldedup.evaluation import Detector
 
@@ -70,8 +71,8 @@ def our_candidates(similarity: float, recall: float) -> Iterator[Candidate]:
             yield Candidate(name, make)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def main(given: Sequence[str]) -> int:
+    parser = make_parser(__doc__)
     parser.add_argument("corpus", nargs="+", help="file of JSON lines, folder, or web archive")
     parser.add_argument(
         "--only", action="append", metavar="NAME", help="only methods with this in their name; repeatable"
@@ -84,7 +85,7 @@ def main() -> int:
     )
     parser.add_argument("--detail", action="store_true", help="show counts by band, and what was missed")
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each corpus")
-    options = parser.parse_args()
+    options = parser.parse_args(given)
     out, err = Console(highlight=False), Console(stderr=True, highlight=False)
     try:
         if options.plot is not None:
@@ -117,4 +118,4 @@ def measure(options: argparse.Namespace, out: Console, err: Console) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main, "TEXTS --limit 40")

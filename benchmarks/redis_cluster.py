@@ -14,7 +14,6 @@ core to itself.
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 import os
@@ -31,6 +30,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.common import make_parser, run
 from crawldedup.stores.cluster.store import ClusterStore
 from crawldedup.stores.registry import make_store
 from tests.servers import ClusterSetup, RedisServer
@@ -158,7 +158,7 @@ def measure(kind: Kind, seed: int, clients: int, pages: int) -> Row:
     )
 
 
-def run(clients: int, pages: int) -> list[Row]:
+def measure_all(clients: int, pages: int) -> list[Row]:
     rows = []
     with RedisServer() as single, ClusterSetup() as cluster, Progress(console=Console(stderr=True)) as bar:
         masters = cluster.nodes[:3]
@@ -193,15 +193,15 @@ def show(rows: Sequence[Row], out: Console) -> None:
         out.print(f"{three.kind}: {ratio:.1f} times the checks of one server, if each master has a core to itself")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(given: Sequence[str]) -> int:
+    parser = make_parser(__doc__)
     parser.add_argument("--clients", type=int, default=4, help="client processes (default: 4)")
     parser.add_argument("--pages", type=int, default=8000, help="pages to ask of each kind (default: 8,000)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
     if arguments.clients < 1 or arguments.pages < 2 * arguments.clients:
         parser.error("there must be a client at least, and two pages for each")
-    rows = run(arguments.clients, arguments.pages)
+    rows = measure_all(arguments.clients, arguments.pages)
     if arguments.json:
         print(json.dumps({"cores": os.cpu_count(), "rows": [asdict(row) for row in rows]}))
     else:
@@ -210,4 +210,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main, "--clients 1 --pages 20")

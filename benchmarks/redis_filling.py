@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import redis
 
-from benchmarks.redis_server import CLIENT_CORE, IndexServer, pinned, progress, read_memory
+from benchmarks.common import progress
+from benchmarks.redis_server import CLIENT_CORE, IndexServer, pinned, read_memory
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
 from crawldedup.page_input import PageRef
 from crawldedup.search.two_stage import TABLES

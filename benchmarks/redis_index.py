@@ -35,8 +35,9 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.common import make_parser, make_table, run
 from benchmarks.peers import how_to_install, load
-from benchmarks.probe_plan import meets
+from benchmarks.probes import meets
 from benchmarks.redis_filling import (
     LAYOUT,
     MOST_PAGES,
@@ -50,7 +51,7 @@ from benchmarks.redis_filling import (
     store_of,
 )
 from benchmarks.redis_peers import datasketch_row, peer_memories, plain_row
-from benchmarks.redis_server import OTHER, WARM_UP, Memory, Part, TimeRow, make_table, measure, show_memory, show_time
+from benchmarks.redis_server import OTHER, WARM_UP, Memory, Part, TimeRow, measure, show_memory, show_time
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.evaluation import read_corpus
 from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
@@ -128,10 +129,10 @@ class RecallRow:
     computed: float
 
 
-def recall_rows(store: Store | None, queries: Queries, pages: int) -> list[RecallRow]:
+def recall_rows(store: Store | None, queries: Queries, pages: int, count: int) -> list[RecallRow]:
     """Look for pages that were made of the planted ones, in an index of so many pages if there is one."""
     rows = []
-    planted = plants()
+    planted = plants()[:count]
     for similarity in (*PLANTED_SIMILARITIES, 1.0):
         rng = np.random.default_rng([5, int(similarity * 100)])
         seen = computed = 0
@@ -141,7 +142,7 @@ def recall_rows(store: Store | None, queries: Queries, pages: int) -> list[Recal
             computed += meets(query, plant.search, plant.signature)
             if store is not None:
                 seen += any(record.url_key == plant.digest for record in store.find(query))
-        rows.append(RecallRow(pages, similarity, PLANTS, None if store is None else seen / PLANTS, computed / PLANTS))
+        rows.append(RecallRow(pages, similarity, count, None if store is None else seen / count, computed / count))
     return rows
 
 
@@ -237,10 +238,10 @@ def scale(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
             console.print(f"{pages:,} pages written in {index.seconds:.0f} s; load average {os.getloadavg()[0]:.1f}")
             memories.append(index.memory())
             with store_of(index.server.url) as store:
-                recalls += recall_rows(store, queries, pages)
+                recalls += recall_rows(store, queries, pages, arguments.planted)
             times += own_rows(index, queries, arguments, (), ())
             version = index.server.version
-    recalls += recall_rows(None, queries, COMPUTED_PAGES)
+    recalls += recall_rows(None, queries, COMPUTED_PAGES, arguments.planted)
     computed = computed_memory(memories) if len(memories) > 1 else None
     show_memory(console, version, memories, computed)
     show_time(console, f"{version}: check-and-add of random pages", times)
@@ -342,8 +343,8 @@ def numbers(text: str) -> list[int]:
     return sorted(int(number) for number in text.split(","))
 
 
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def parse(given: Sequence[str]) -> argparse.Namespace:
+    parser = make_parser(__doc__)
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--json", action="store_true", help="print JSON instead of tables")
     peers = argparse.ArgumentParser(add_help=False)
@@ -367,10 +368,11 @@ def parse() -> argparse.Namespace:
     add = commands.add_parser("scale", parents=[common, asking], help=scale.__doc__)
     add.add_argument("--pages", type=numbers, default=[1_000_000, 10_000_000, 100_000_000])
     add.add_argument("--urls", action="store_true", help="pages with URLs")
+    add.add_argument("--planted", type=int, default=PLANTS, help=f"pages to look for, at most {PLANTS:,}")
     add = commands.add_parser("verify", parents=[common], help=verify.__doc__)
     add.add_argument("--pages", type=numbers, default=[30_000])
     add.add_argument("--no-urls", action="store_true", help="pages without URLs")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
     if arguments.pages[0] < PLANTS or arguments.pages[-1] > MOST_PAGES:
         parser.error(f"an index that is written here has {PLANTS:,} to {MOST_PAGES:,} pages")
     if not getattr(arguments, "no_peers", True) and load("datasketch", "datasketch") is None:
@@ -386,8 +388,8 @@ COMMANDS: dict[str, Callable[[argparse.Namespace, Console], dict[str, Any]]] = {
 }
 
 
-def main() -> None:
-    arguments = parse()
+def main(given: Sequence[str]) -> None:
+    arguments = parse(given)
     # With --json, tables are for whoever watches.
     console = Console(markup=False, width=190, stderr=arguments.json)
     busy, _, _ = os.getloadavg()
@@ -398,4 +400,10 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(
+        main,
+        "memory --pages 2000 --no-peers",
+        "time --pages 2000 --no-peers --checks 20 --clients 1 --batch 10",
+        "scale --pages 2000,4000 --checks 20 --clients 1 --batch 10 --planted 10",
+        "verify --pages 2000",
+    )

@@ -18,8 +18,9 @@ from urllib.parse import urlsplit
 import numpy as np
 import redis
 
+from benchmarks.common import progress
 from benchmarks.peers import load
-from benchmarks.redis_server import CLIENT_CORE, IndexServer, measure, pinned, progress
+from benchmarks.redis_server import CLIENT_CORE, IndexServer, measure, pinned
 from crawldedup.search.tables import rotated_tables
 from crawldedup.stores.base import Status
 

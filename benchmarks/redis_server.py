@@ -20,10 +20,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import redis
-from rich.console import Console
-from rich.progress import Progress
-from rich.table import Table
 
+from benchmarks.common import make_table
 from crawldedup.stores.base import Query, Status
 from tests.servers import RedisServer
 
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from multiprocessing.synchronize import Barrier
 
     from numpy.typing import NDArray
+    from rich.console import Console
 
 
 WARM_UP = 300
@@ -84,13 +83,6 @@ def pinned(core: int) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-@contextlib.contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda count: bar.advance(task, count)
 
 
 # --- memory ---------------------------------------------------------------------------------------------------------
@@ -326,13 +318,6 @@ def measure(
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------
-
-
-def make_table(title: str, *headings: str) -> Table:
-    table = Table(title=title)
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if place == 0 else "right")
-    return table
 
 
 def show_memory(console: Console, version: str, measured: Sequence[Memory], computed: Memory | None = None) -> None:

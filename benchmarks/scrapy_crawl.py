@@ -14,9 +14,7 @@ import resource
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -39,8 +37,6 @@ MOST_UNDER_WAY = 4 * CONCURRENT_REQUESTS
 _SHOWN_LOG_CHARACTERS = 3000
 _STOP_SECONDS = 10.0
 
-_READING_THREAD = "crawldedup-read"
-
 
 class CrawlError(Exception):
     """A crawl did not do what was to be measured; the message holds the end of its log."""
@@ -50,14 +46,13 @@ class CrawlError(Exception):
 class Task:
     """What to crawl, and how.
 
-    `addon` False leaves the add-on out, whatever `settings` say of it. `timed` counts the times of its calls, which
-    takes a little time itself. `paced` asks for a page when another is done: Scrapy would have all requests in memory.
+    `addon` False leaves the add-on out, whatever `settings` say of it. `paced` asks for a page when another is done:
+    Scrapy would have all requests in memory.
     """
 
     base: str
     paths: list[str]
     addon: bool
-    timed: bool = False
     paced: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -66,9 +61,7 @@ class Task:
 class Outcome:
     """What a crawl cost, from the first request to the last item.
 
-    `cpu_seconds`: of the crawl's process, all threads. `loop_seconds`, `read_seconds`: of them the event loop's thread,
-    and that which reads pages if there are no workers. `store_seconds`, `handing_seconds`: what asking the store took,
-    in whichever thread, and sending pages to workers and receiving the answers; 0 if the task was not `timed`.
+    `cpu_seconds`: of the crawl's process, all threads; `loop_seconds`: of them the event loop's thread.
     `worker_seconds`: of the worker processes, their start included. `ticks`: how late the event loop was, in seconds,
     p50, p99 and the latest.
     `resident`: pages and bytes of resident memory of the process, at intervals.
@@ -78,9 +71,6 @@ class Outcome:
     seconds: float
     cpu_seconds: float
     loop_seconds: float
-    read_seconds: float
-    store_seconds: float
-    handing_seconds: float
     worker_seconds: float
     ticks: list[float]
     resident: list[tuple[int, int]]
@@ -173,26 +163,8 @@ class Meter:
         self._lateness: list[float] = []
         self._resident: list[tuple[int, int]] = []
         self._at_start: dict[str, float] = {}
-        self._figures: dict[str, Any] = {}
+        self._figures: dict[str, float] = {}
         self._ticker: asyncio.TimerHandle | None = None
-        self._calls: Counter[str] = Counter()
-
-    def time_calls(self, owner: type, method: str, name: str) -> None:
-        """Count the time of a method under a name.
-
-        By the clock: a thread's processor time takes longer to ask for than the method to run. Waiting for a server, or
-        for the interpreter, is in it.
-        """
-        call = getattr(owner, method)
-
-        def timed(*arguments: Any, **keywords: Any) -> Any:
-            started = time.perf_counter()
-            try:
-                return call(*arguments, **keywords)
-            finally:
-                self._calls[name] += time.perf_counter() - started
-
-        setattr(owner, method, timed)
 
     def engine_started(self) -> None:
         self._at_start = _clocks()
@@ -224,9 +196,6 @@ class Meter:
             seconds=self._figures["wall"],
             cpu_seconds=self._figures["process"],
             loop_seconds=self._figures["loop"],
-            read_seconds=self._figures.get("read", 0.0),
-            store_seconds=self._calls["store"],
-            handing_seconds=self._calls["handing"],
             worker_seconds=cpu_seconds(resource.RUSAGE_CHILDREN),
             ticks=[late[int(share * (len(late) - 1))] for share in (0.5, 0.99, 1)],
             resident=self._resident,
@@ -243,17 +212,12 @@ class Meter:
 
 
 def _clocks() -> dict[str, float]:
-    """Seconds by the clock, and of processor time of this process and of its threads."""
-    clocks = {
+    """Seconds by the clock, and of processor time of this process and of the event loop's thread."""
+    return {
         "wall": time.perf_counter(),
         "process": cpu_seconds(resource.RUSAGE_SELF),
         "loop": time.thread_time(),
     }
-    for thread in threading.enumerate():
-        if thread.name == _READING_THREAD and thread.ident is not None:
-            spent = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
-            clocks["read"] = clocks.get("read", 0.0) + spent
-    return clocks
 
 
 def cpu_seconds(who: int) -> float:
@@ -288,14 +252,8 @@ def main() -> None:
     crawler.signals.connect(meter.item_passed, signals.item_scraped)
     if task.addon:
         # Not imported by a crawl without: its memory is compared.
-        from crawldedup.deduplicator import Deduplicator
-        from crawldedup.scrapy_plugin.reading.channel import Channel
         from crawldedup.scrapy_plugin.signals import page_deduplicated
 
-        if task.timed:
-            meter.time_calls(Deduplicator, "check_fingerprint", "store")
-            for method in ("send", "_read"):
-                meter.time_calls(Channel, method, "handing")
         crawler.signals.connect(meter.page_deduplicated, page_deduplicated)
     process.crawl(crawler, base=task.base, paths=task.paths, paced=task.paced)
     process.start()

@@ -2,7 +2,8 @@
 
     python benchmarks/scrapy_throughput.py throughput                 # Debian documentation, downloaded
     python benchmarks/scrapy_throughput.py throughput --html FOLDER   # pages of your own
-    python benchmarks/scrapy_throughput.py parts | stall | memory
+    python benchmarks/scrapy_throughput.py throughput --delay 0.02    # a crawl that waits, as most do
+    python benchmarks/scrapy_throughput.py memory
 
 Each crawl is a process of its own: a spider gets pages from a web server on this machine, 16 at a time and without
 a delay, takes a title, headings and links out of each by selectors, and yields an item. The server is another
@@ -18,11 +19,9 @@ pages would spare the callback, and so flatter the add-on.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import json
 import os
-import resource
 import statistics
 import sys
 import tempfile
@@ -36,18 +35,16 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from crawldedup.scrapy_plugin.reading.base import Page
-from crawldedup.scrapy_plugin.reading.process_readers import ProcessReaders
 
-from benchmarks.redis_server import make_table, progress
-from benchmarks.scrapy_crawl import TICK_SECONDS, CrawlError, Outcome, Task, cpu_seconds, run_crawl
+from benchmarks.common import make_parser, make_table, progress, run
+from benchmarks.scrapy_crawl import TICK_SECONDS, CrawlError, Outcome, Task, run_crawl
 from benchmarks.scrapy_site import Folder, Generated, choose_pages, documentation, serving
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.facts.page_facts import page_facts
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.options import Options
 from crawldedup.page import PageReader
-from crawldedup.scrapy_plugin.settings import ACTIONS, default_workers
+from crawldedup.scrapy_plugin.settings import default_workers
 from crawldedup.text.extract import extract_page
 from crawldedup.text.extractors import get_extractor
 from tests.servers import RedisServer
@@ -71,13 +68,13 @@ class Setup:
 
     extractor: str | None
     store: str = "memory"
-    workers: int = 0
+    workers: int = 1
 
     @property
     def label(self) -> tuple[str, str, str]:
         if self.extractor is None:
             return ("without the add-on", "", "")
-        return (self.extractor, self.store, str(self.workers or "none"))
+        return (self.extractor, self.store, str(self.workers))
 
 
 @dataclass(frozen=True)
@@ -132,7 +129,6 @@ def crawl(server: Server, setup: Setup, options: argparse.Namespace, advance: Ad
             server.base,
             list(server.paths),
             addon=bool(setup.extractor),
-            timed=options.command == parts.__name__,
             paced=options.command == memory.__name__,
             settings=settings,
         )
@@ -180,9 +176,23 @@ def setups_of(options: argparse.Namespace, stores: Sequence[str]) -> list[Setup]
 
 
 def throughput(options: argparse.Namespace, console: Console) -> Any:
-    """Pages a second with the add-on and without."""
+    """Pages a second with the add-on and without, processor time by part, and how late the event loop is."""
     with real_site(options) as server:
         measured = pairs(server, setups_of(options, options.stores), options, "throughput")
+        reading = {extractor: reading_times(server, extractor) for extractor in options.extractors}
+    show_throughput(console, options, measured)
+    show_lateness(console, options, measured)
+    figures = []
+    for setup, of_setup in measured.items():
+        assert setup.extractor is not None
+        rows = part_rows(reading[setup.extractor], of_setup)
+        show_parts(console, setup, rows, of_setup)
+        parts = [asdict(row) for row in rows]
+        figures.append({"setup": asdict(setup), "pairs": [asdict(pair) for pair in of_setup], "parts": parts})
+    return figures
+
+
+def show_throughput(console: Console, options: argparse.Namespace, measured: dict[Setup, list[Pair]]) -> None:
     table = make_table(
         f"{options.pages:,} pages, {options.repeat} pairs of crawls; medians, and processor ms a page",
         *("extractor", "store", "workers", "pages/s off", "pages/s on", "on / off", "lowest", "highest"),
@@ -206,125 +216,10 @@ def throughput(options: argparse.Namespace, console: Console) -> Any:
             f"{statistics.median(one.outcome.duplicates / one.outcome.pages for one in on):.0%}",
         )
     console.print(table)
-    return [asdict(pair) for of_setup in measured.values() for pair in of_setup]
 
 
-def parts(options: argparse.Namespace, console: Console) -> Any:
-    """Processor time of each part of a crawl with the add-on."""
-    figures = []
-    with real_site(options) as server:
-        measured = pairs(server, setups_of(options, options.stores), options, "parts")
-        for setup, of_setup in measured.items():
-            assert setup.extractor is not None
-            reading = reading_times(server, setup.extractor)
-            rows = part_rows(setup, reading, of_setup)
-            total = sum(row.milliseconds for row in rows)
-            extractor, store, workers = setup.label
-            title = f"{extractor}, {store}, workers: {workers}; processor ms a page"
-            table = make_table(title, "part", "where", "ms", "share")
-            for row in rows:
-                share = row.milliseconds / total
-                table.add_row(row.part, row.where, f"{row.milliseconds:.3f}", f"{share:.1%}")
-            table.add_section()
-            table.add_row("all", "", f"{total:.3f}", "")
-            without = median_of([pair.off for pair in of_setup], "loop_seconds")
-            table.add_row("without the add-on", "event loop", f"{without:.3f}", "")
-            console.print(table)
-            figures.append({"setup": asdict(setup), "parts": [asdict(row) for row in rows]})
-    return figures
-
-
-@dataclass(frozen=True)
-class Reading:
-    """Processor milliseconds a page of what a reader does; `start` of a whole worker process."""
-
-    extract: float
-    fingerprint: float
-    start: float
-
-
-@dataclass(frozen=True)
-class PartRow:
-    """Processor milliseconds a page, and which thread or process takes them."""
-
-    part: str
-    where: str
-    milliseconds: float
-
-
-def reading_times(server: Server, extractor: str) -> Reading:
-    """Read the pages in this process, and let a worker start."""
-    bodies = [body for path in server.paths if (body := server.site.body(path))]
-    read, reader = get_extractor(extractor), PageReader(Options(extractor=extractor))
-    reader.read(bodies[0])
-    started = time.thread_time()
-    texts = [_text_of(body, read) for body in bodies]
-    extracted = time.thread_time()
-    for text in texts:
-        if text is not None:
-            main, whole, facts = text
-            reader.method.fingerprint(main, min_words=MIN_WORDS, identity=whole, facts=facts)
-    fingerprinted = time.thread_time()
-    before = cpu_seconds(resource.RUSAGE_CHILDREN)
-    asyncio.run(_read_one(reader, bodies[0]))
-    return Reading(
-        extract=(extracted - started) * 1e3 / len(bodies),
-        fingerprint=(fingerprinted - extracted) * 1e3 / len(bodies),
-        start=(cpu_seconds(resource.RUSAGE_CHILDREN) - before) * 1e3,
-    )
-
-
-async def _read_one(reader: PageReader, body: bytes) -> None:
-    readers = ProcessReaders(reader, 1)
-    await readers.read(Page(body, None))
-    await readers.close()
-
-
-def _text_of(body: bytes, extractor: Extractor) -> tuple[str, str | None, str | None] | None:
-    """The main text of a page, the whole of a thin one, and its facts."""
-    try:
-        text = extract_page(body, None, extractor, min_words=MIN_WORDS)
-        return text.main, text.whole, page_facts(text, "products")
-    except PageError:
-        return None
-
-
-def part_rows(setup: Setup, reading: Reading, measured: Sequence[Pair]) -> list[PartRow]:
-    """Where the time goes; what a process took more than the parts that were timed alone is a row, too."""
-    on = [pair.on for pair in measured]
-    store, handing = median_of(on, "store_seconds"), median_of(on, "handing_seconds")
-    in_loop = setup.store == "memory"
-    loop = median_of(on, "loop_seconds") - handing - (store if in_loop else 0)
-    read_alone = reading.extract + reading.fingerprint
-    if setup.workers:
-        where = "worker"
-        start = setup.workers * reading.start / on[0].outcome.pages
-        rest = [
-            ("hand over to the workers, and back", "event loop", handing),
-            ("start of the workers", "worker", start),
-            ("receive, plan, answer", "worker", median_of(on, "worker_seconds") - read_alone - start),
-        ]
-    else:
-        where = "thread"
-        rest = [("hand over to the thread, and back", "thread", median_of(on, "read_seconds") - read_alone)]
-    rows = [
-        ("fetch, parse, callback, middleware", "event loop", loop),
-        ("extract", where, reading.extract),
-        ("fingerprint", where, reading.fingerprint),
-        *rest,
-        ("store", "event loop" if in_loop else "thread", store),
-        ("store server", "its process", median_of(on, "store_server_seconds")),
-    ]
-    return [PartRow(*row) for row in rows]
-
-
-def stall(options: argparse.Namespace, console: Console) -> Any:
-    """How late the crawl's event loop is, with the add-on and without.
-
-    With a delay between requests: without one, Scrapy's own loop is busy with several answers in a row.
-    """
-    with real_site(options) as server:
-        measured = pairs(server, setups_of(options, options.stores), options, "stall")
+def show_lateness(console: Console, options: argparse.Namespace, measured: dict[Setup, list[Pair]]) -> None:
+    """Show how late the event loop is; without a delay, Scrapy's own loop is busy with several answers in a row."""
     table = make_table(
         f"a tick each {TICK_SECONDS * 1e3:.0f} ms comes late by ms; medians of {options.repeat} crawls of "
         f"{options.pages:,} pages, {options.delay:g} s between requests",
@@ -339,7 +234,67 @@ def stall(options: argparse.Namespace, console: Console) -> Any:
         ]
         table.add_row(*setup.label, *cells)
     console.print(table)
-    return [asdict(pair) for of_setup in measured.values() for pair in of_setup]
+
+
+def show_parts(console: Console, setup: Setup, rows: Sequence[PartRow], measured: Sequence[Pair]) -> None:
+    extractor, store, workers = setup.label
+    total = sum(row.milliseconds for row in rows)
+    table = make_table(f"{extractor}, {store}, workers: {workers}; processor ms a page", "part", "where", "ms", "share")
+    for row in rows:
+        table.add_row(row.part, row.where, f"{row.milliseconds:.3f}", f"{row.milliseconds / total:.1%}")
+    table.add_section()
+    table.add_row("all", "", f"{total:.3f}", "")
+    without = median_of([pair.off for pair in measured], "loop_seconds")
+    table.add_row("without the add-on", "event loop", f"{without:.3f}", "")
+    console.print(table)
+
+
+@dataclass(frozen=True)
+class PartRow:
+    """Processor milliseconds a page, and which thread or process takes them."""
+
+    part: str
+    where: str
+    milliseconds: float
+
+
+def reading_times(server: Server, extractor: str) -> tuple[float, float]:
+    """Processor milliseconds a page of extracting the text and of the fingerprint, in this process."""
+    bodies = [body for path in server.paths if (body := server.site.body(path))]
+    read, reader = get_extractor(extractor), PageReader(Options(extractor=extractor))
+    reader.read(bodies[0])
+    started = time.thread_time()
+    texts = [_text_of(body, read) for body in bodies]
+    extracted = time.thread_time()
+    for main, whole, facts in filter(None, texts):
+        reader.method.fingerprint(main, min_words=MIN_WORDS, identity=whole, facts=facts)
+    return (extracted - started) * 1e3 / len(bodies), (time.thread_time() - extracted) * 1e3 / len(bodies)
+
+
+def _text_of(body: bytes, extractor: Extractor) -> tuple[str, str | None, str | None] | None:
+    """The main text of a page, the whole of a thin one, and its facts."""
+    try:
+        text = extract_page(body, None, extractor, min_words=MIN_WORDS)
+        return text.main, text.whole, page_facts(text, "products")
+    except PageError:
+        return None
+
+
+def part_rows(reading: tuple[float, float], measured: Sequence[Pair]) -> list[PartRow]:
+    """Where the time goes; what the workers take more than the parts that were timed alone is a row, too."""
+    on = [pair.on for pair in measured]
+    extract, fingerprint = reading
+    loop, process = median_of(on, "loop_seconds"), median_of(on, "cpu_seconds")
+    return [
+        PartRow("fetch, parse, callback, send and receive", "event loop", loop),
+        PartRow("DNS, garbage collection, ...", "other threads", process - loop),
+        PartRow("extract", "worker", extract),
+        PartRow("fingerprint", "worker", fingerprint),
+        PartRow(
+            "start, plan, ask the store, answer", "worker", median_of(on, "worker_seconds") - extract - fingerprint
+        ),
+        PartRow("store server", "its process", median_of(on, "store_server_seconds")),
+    ]
 
 
 def memory(options: argparse.Namespace, console: Console) -> Any:
@@ -407,13 +362,15 @@ def count(text: str) -> int:
     return number
 
 
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def parse(given: Sequence[str]) -> argparse.Namespace:
+    parser = make_parser(__doc__)
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument(
         "--workers", type=int, metavar="N", help="CRAWLDEDUP_WORKERS (default: the add-on's own choice)"
     )
-    common.add_argument("--action", default="mark", choices=ACTIONS, help="CRAWLDEDUP_ACTION (default: mark)")
+    common.add_argument(
+        "--action", default="mark", choices=("drop", "drop-items", "mark"), help="CRAWLDEDUP_ACTION (default: mark)"
+    )
     common.add_argument(
         "--set",
         type=setting,
@@ -432,41 +389,28 @@ def parse() -> argparse.Namespace:
     real.add_argument("--repeat", type=count, default=3, metavar="N", help="pairs of crawls of each kind")
     commands = parser.add_subparsers(dest="command", required=True)
 
-    def add(
-        command: Callable[..., Any],
-        *parents: argparse.ArgumentParser,
-        extractors: str,
-        stores: str,
-        delay: float = 0.0,
-    ) -> None:
-        added = commands.add_parser(
-            command.__name__, parents=[common, *parents], help=(command.__doc__ or "").split("\n")[0]
-        )
-        added.add_argument(
-            "--delay", type=float, default=delay, metavar="SECONDS", help=f"between requests ({delay:g})"
-        )
+    def add(command: Callable[..., Any], *parents: argparse.ArgumentParser, extractors: str, stores: str) -> None:
+        help_ = (command.__doc__ or "").split("\n")[0]
+        added = commands.add_parser(command.__name__, parents=[common, *parents], help=help_)
+        added.add_argument("--delay", type=float, default=0.0, metavar="SECONDS", help="between requests (0)")
         added.add_argument("--extractors", type=one_of(*EXTRACTORS), default=extractors, metavar="NAME,...")
         added.add_argument("--stores", type=one_of(*STORES), default=stores, metavar="NAME,...")
         if command is memory:
             added.add_argument("--pages", type=count, default=100_000)
 
     add(throughput, real, extractors=",".join(EXTRACTORS), stores=",".join(STORES))
-    add(parts, real, extractors=",".join(EXTRACTORS), stores="memory")
-    add(stall, real, extractors=",".join(EXTRACTORS), stores="memory", delay=0.02)
     add(memory, extractors="resiliparse", stores="memory,sqlite")
-    return parser.parse_args()
+    return parser.parse_args(given)
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace, Console], Any]] = {
     "throughput": throughput,
-    "parts": parts,
-    "stall": stall,
     "memory": memory,
 }
 
 
-def main() -> int:
-    options = parse()
+def main(given: Sequence[str]) -> int:
+    options = parse(given)
     # With --json, tables are for whoever watches.
     console = Console(markup=False, highlight=False, width=190, stderr=options.json)
     busy, _, _ = os.getloadavg()
@@ -485,4 +429,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(
+        main,
+        "throughput --html HTML --pages 10 --repeat 1 --extractors resiliparse --stores sqlite",
+        "memory --pages 10 --stores memory",
+    )

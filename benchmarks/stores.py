@@ -9,13 +9,13 @@ Redis runs as a server of its own on a free port; its time and memory are what t
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import redis
@@ -25,6 +25,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.common import make_parser, run
 from crawldedup.search.decision import likelihood_prefilter, likelihood_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import ProbePlan, prefix_bits, volatile_plan
@@ -32,6 +33,11 @@ from crawldedup.search.two_stage import KEPT, TABLES
 from crawldedup.stores.base import DIGEST_MASK, Entry, Layout, Query, Store
 from crawldedup.stores.registry import make_store
 from tests.servers import RedisServer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 SIGNATURE_BITS = 256
 SIMILARITY = search_similarity(0.9)
@@ -77,7 +83,7 @@ def fill(store: Store, pages: int) -> None:
             store.check_and_add(Query(entry, NO_PROBES, rule))
 
 
-def measure(store: Store, pages: int, probes: int, checks: int) -> np.ndarray:
+def measure(store: Store, pages: int, probes: int, checks: int) -> NDArray[np.float64]:
     rng = np.random.default_rng(7)
     queries = []
     for entry in entries(checks, seed=9999):
@@ -113,8 +119,9 @@ def redis_row(layout: Layout, pages: int, probes: int, checks: int) -> Row:
         memory = client.info("memory")
         parts: dict[str, int] = {}
         for key in client.scan_iter(count=10_000):
-            suffix = key.split(b"}:", 1)[1][:1].decode()
-            parts[suffix] = parts.get(suffix, 0) + client.memory_usage(key, samples=0)
+            # A key of a table is {namespace}:epoch:t...
+            suffix = key.split(b":")[-2][:1].decode()
+            parts[suffix] = parts.get(suffix, 0) + (client.memory_usage(key, samples=0) or 0)
         version = client.info("server")["redis_version"]
         return Row(
             f"redis {version}",
@@ -149,14 +156,14 @@ def embedded_row(name: str, url: str, layout: Layout, pages: int, probes: int, c
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def main(given: Sequence[str]) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("--pages", type=int, default=1_000_000)
     parser.add_argument("--probes", type=int, default=64)
     parser.add_argument("--checks", type=int, default=5_000)
     parser.add_argument("--stores", default="memory,sqlite,redis")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
 
     layout = Layout("bench", "bench", TABLES, SIGNATURE_BITS // 8)
     common = (layout, arguments.pages, arguments.probes, arguments.checks)
@@ -189,4 +196,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main, "--pages 300 --checks 20")

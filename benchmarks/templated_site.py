@@ -14,7 +14,6 @@ drop is a page whose original, as the verdict names it, has a similarity below 0
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import re
@@ -35,6 +34,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.common import make_parser, run
 from crawldedup import Deduplicator
 from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, make_method
 from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
@@ -283,7 +283,7 @@ def stream(words: Words, reader: PageReader, pages: int, workers: int) -> Iterat
             yield from chunk
 
 
-def run(words: Words, options: Options, method: Method, pages: int, workers: int, minutes: float) -> Outcome:
+def check_stream(words: Words, options: Options, method: Method, pages: int, workers: int, minutes: float) -> Outcome:
     """Check the pages one by one, for so long at most."""
     site = Site(words)
     deduplicator = Deduplicator.from_options(options, method)
@@ -363,8 +363,8 @@ def unrelated_similarity(site: Site, pages: int) -> dict[str, float]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def main(given: Sequence[str]) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("--texts", type=Path, nargs="+", required=True, metavar="FILE.jsonl")
     parser.add_argument("--language", default="en", help="of the texts that say theirs (en)")
     parser.add_argument("--pages", type=int, default=1_000_000)
@@ -374,14 +374,14 @@ def main() -> None:
     parser.add_argument("--method", default=DEFAULT_METHOD)
     parser.add_argument("--weighting", default=DEFAULT_WEIGHTING)
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
 
     words = read_words(arguments.texts, arguments.language)
-    if len(words.sentences) < 1000:
-        parser.error(f"there are {len(words.sentences)} sentences of 6 to 30 words in these texts; 1,000 are needed")
+    if len(words.sentences) < 300:
+        parser.error(f"there are {len(words.sentences)} sentences of 6 to 30 words in these texts; 300 are needed")
     site = Site(words)
     options, method = Options(extractor="text"), make_method(arguments.method, arguments.weighting)
-    outcome = run(words, options, method, arguments.pages, arguments.workers, arguments.minutes)
+    outcome = check_stream(words, options, method, arguments.pages, arguments.workers, arguments.minutes)
     bands, compared, false = flagged_pairs(site, outcome, arguments.exact)
     result = {
         "texts": [path.name for path in arguments.texts],
@@ -450,4 +450,4 @@ def show(result: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main, "--texts TEXTS --pages 300 --exact 50")

@@ -24,7 +24,6 @@ chosen on the first, so believe the second. The time is that of 60 untouched pag
 
 from __future__ import annotations
 
-import argparse
 import copy
 import gzip
 import json
@@ -46,6 +45,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.common import make_parser, run
 from crawldedup import Deduplicator
 from crawldedup.errors import PageError
 from crawldedup.facts.page_facts import page_facts
@@ -61,7 +61,7 @@ from crawldedup.text.tokenize import mix, word_hashes
 from crawldedup.text.visible import parse, to_html, visible_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from lxml.html import HtmlElement
     from numpy.typing import NDArray
@@ -301,11 +301,11 @@ def print_table(title: str, rows: list[Row], times: dict[str, tuple[float, float
     Console(width=150, markup=False).print(table)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def main(given: Sequence[str]) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("dataset", type=Path, metavar="DATASET_DIR")
     parser.add_argument("--repeats", type=int, default=5, help="rounds of timing (5)")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
     if not (arguments.dataset / "ground-truth.json").is_file():
         parser.error(f"there is no ground-truth.json in {arguments.dataset}; see above for where to get the dataset")
 
@@ -322,4 +322,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main, "ARTICLES --repeats 1")

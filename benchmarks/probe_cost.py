@@ -1,0 +1,250 @@
+"""Cost of probe plans: probes, candidates and time that a wanted recall takes as an index grows.
+
+    python benchmarks/probe_cost.py --plot cost.svg
+
+Needs no corpus: weights are drawn from the normal distribution, and the index is the memory store filled with random
+fingerprints. Plans as many probes as each page needs for a recall, with the prefixes in use and with shorter ones:
+these need fewer probes and meet more unrelated pages.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.common import make_parser, run
+from benchmarks.corpus import number
+from benchmarks.probes import LAYOUT, PLANNED_SIMILARITY, plan
+from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS
+from crawldedup.search.decision import likelihood_prefilter, likelihood_rule
+from crawldedup.search.limits import PROBE_BUDGET
+from crawldedup.search.model import search_similarity
+from crawldedup.search.plan import prefix_bits
+from crawldedup.search.two_stage import KEPT, TABLES
+from crawldedup.stores.base import DIGEST_MASK, Entry, Query
+from crawldedup.stores.memory.sorted_keys import SortedKeys
+from crawldedup.stores.memory.store import MemoryStore
+from crawldedup.stores.packed_keys import pack_key
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PROBES = (16, 32, 64, 128, 256)
+COST_SIZES = (10**6, 3 * 10**6, 10**7, 3 * 10**7, 10**8, 10**9)
+WANTED = (0.9, 0.95, 0.98)
+SHORTER = (0, 1, 2)
+MOST_PROBES = 1024
+
+
+@dataclass
+class CostRow:
+    pages: int
+    prefix: int
+    in_use: bool
+    budget_recall: float
+    """Predicted recall of PROBE_BUDGET probes, mean over pages."""
+    probes: dict[str, float]
+    """By wanted recall: probes a page, mean; MOST_PROBES where a page needs more."""
+    reached: dict[str, float]
+    """By wanted recall: share of pages that reach it with MOST_PROBES."""
+    candidates: dict[str, float]
+    """By wanted recall: unrelated pages met, expected."""
+
+
+def cost_rows(sample: int, sizes: Sequence[int]) -> list[CostRow]:
+    weights = np.random.default_rng(3).standard_normal((sample, SEARCH_BITS)).astype(np.float32)
+    rows = []
+    for pages in track(sizes, "planning", console=Console(stderr=True), transient=True):
+        for shorter in SHORTER:
+            prefix = prefix_bits(pages) - shorter
+            row = CostRow(pages, prefix, shorter == 0, 0.0, {}, {}, {})
+            used = [plan(own, prefix=prefix, similarity=PLANNED_SIMILARITY, budget=PROBE_BUDGET) for own in weights]
+            row.budget_recall = float(np.mean([planned.recall for planned in used]))
+            for wanted in WANTED:
+                plans = [
+                    plan(own, prefix=prefix, similarity=PLANNED_SIMILARITY, recall=wanted, budget=MOST_PROBES)
+                    for own in weights
+                ]
+                probes = float(np.mean([len(planned) for planned in plans]))
+                row.probes[f"{wanted}"] = probes
+                row.reached[f"{wanted}"] = float(np.mean([planned.recall >= wanted for planned in plans]))
+                row.candidates[f"{wanted}"] = probes * pages / 2**prefix
+            rows.append(row)
+    return rows
+
+
+@dataclass
+class TimeRow:
+    pages: int
+    prefix: int
+    probes: int
+    candidates: float
+    candidates_p99: float
+    microseconds: float
+    """Median: a process that is pushed aside now and then spoils the mean."""
+
+
+def filled_store(pages: int) -> MemoryStore:
+    """A memory store of random fingerprints, without URLs.
+
+    Its arrays are put in place from behind: through `check_and_add`, ten million pages take minutes.
+    """
+    store = MemoryStore(LAYOUT)
+    index = store._index
+    generator = np.random.default_rng(pages)
+    rows = np.zeros(pages, index._row_type)
+    for name in ("url_key", "search"):
+        rows[name] = generator.integers(0, 1 << 64, pages, np.uint64, endpoint=False)
+    rows["digest"] = generator.integers(0, DIGEST_MASK, pages, np.uint32, endpoint=True)
+    rows["signature"] = np.frombuffer(generator.bytes(pages * (VERIFY_BITS // 8)), rows["signature"].dtype)
+    index._rows, index._kept, index._urls = rows, np.ones(pages, np.bool_), [b""] * pages
+    index.pages = pages
+    places = np.arange(pages, dtype=np.uint64)
+    key_mask = np.uint64(pack_key((1 << 64) - 1, 0))
+    index._tables = [SortedKeys(np.sort(table.keys(rows["search"]) & key_mask | places)) for table in TABLES]
+    index._by_url = SortedKeys(np.sort(rows["url_key"] & key_mask | places))
+    return store
+
+
+def time_rows(sizes: Sequence[int], checks: int) -> list[TimeRow]:
+    rows = []
+    for pages in track(sizes, "checking", console=Console(stderr=True), transient=True):
+        store = filled_store(pages)
+        generator = np.random.default_rng(5)
+        for shorter in SHORTER:
+            prefix = prefix_bits(pages) - shorter
+            for probes in PROBES:
+                times, candidates = np.empty(checks), np.empty(checks)
+                for check in range(checks):
+                    query = random_query(generator, prefix, probes)
+                    started = time.perf_counter()
+                    answer = store.check_and_add(query)
+                    times[check] = (time.perf_counter() - started) * 1e6
+                    candidates[check] = answer.candidates
+                rows.append(
+                    TimeRow(
+                        pages,
+                        prefix,
+                        probes,
+                        float(candidates.mean()),
+                        float(np.percentile(candidates, 99)),
+                        float(np.median(times)),
+                    )
+                )
+        del store
+    return rows
+
+
+def random_query(generator: np.random.Generator, prefix: int, probes: int) -> Query:
+    weights = generator.standard_normal(SEARCH_BITS).astype(np.float32)
+    url_key, digest = generator.integers(0, 1 << 64, 2, np.uint64, endpoint=False).tolist()
+    search, signature = number(weights), generator.bytes(VERIFY_BITS // 8)
+    return Query(
+        entry=Entry("", url_key, search, signature, digest & DIGEST_MASK, LAYOUT.keys(search, signature)),
+        plan=plan(weights, prefix=prefix, similarity=PLANNED_SIMILARITY, budget=probes),
+        rule=likelihood_rule(generator.standard_normal(VERIFY_BITS).astype(np.float32), 0.86),
+        prefilter=likelihood_prefilter(weights, search_similarity(PLANNED_SIMILARITY), KEPT),
+    )
+
+
+def show_cost(costs: Sequence[CostRow], times: Sequence[TimeRow]) -> None:
+    console = Console(markup=False, width=160)
+    table = Table(
+        title=f"copies of similarity {PLANNED_SIMILARITY:g}, predicted: recall of {PROBE_BUDGET} probes; probes a page "
+        f"for a recall (+: some pages need more than {MOST_PROBES}) and unrelated pages met"
+    )
+    for heading in ("pages", "prefix bits", f"recall of {PROBE_BUDGET}", *(f"for {wanted:g}" for wanted in WANTED)):
+        table.add_column(heading, justify="right")
+    for row in costs:
+        table.add_row(
+            f"{row.pages:,}",
+            f"{row.prefix}{' *' if row.in_use else ''}",
+            f"{row.budget_recall:.3f}",
+            *(
+                f"{row.probes[key]:.0f}{'+' if row.reached[key] < 1 else ''} ({row.candidates[key]:.0f})"
+                for key in map(str, WANTED)
+            ),
+            end_section=row.prefix == prefix_bits(row.pages) - SHORTER[-1],
+        )
+    console.print(table)
+    console.print("* the prefix in use")
+    table = Table(title="check-and-add of a new page, memory store of random pages")
+    for heading in ("pages", "prefix bits", "probes", "candidates, mean", "p99", "us, median"):
+        table.add_column(heading, justify="right")
+    for timed in times:
+        table.add_row(
+            f"{timed.pages:,}",
+            str(timed.prefix),
+            str(timed.probes),
+            f"{timed.candidates:.1f}",
+            f"{timed.candidates_p99:.0f}",
+            f"{timed.microseconds:.0f}",
+            end_section=timed.probes == 256,
+        )
+    console.print(table)
+
+
+def plot_cost(costs: Sequence[CostRow], path: Path) -> None:
+    # Only who wants a plot needs the package.
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(12, 5), layout="constrained")
+    for shorter, style in zip(SHORTER, ("-", "--", ":"), strict=True):
+        rows = [row for row in costs if row.prefix == prefix_bits(row.pages) - shorter]
+        pages = [row.pages for row in rows]
+        label = "prefix in use" if shorter == 0 else f"{shorter} bit{'s' * (shorter > 1)} shorter"
+        for wanted, colour in zip(WANTED, ("tab:blue", "tab:orange", "tab:red"), strict=True):
+            probes = [row.probes[f"{wanted}"] for row in rows]
+            left.plot(pages, probes, style, color=colour, marker=".", label=f"recall {wanted:g}, {label}")
+        right.plot(pages, [row.budget_recall for row in rows], style, color="black", marker=".", label=label)
+    left.axhline(PROBE_BUDGET, color="grey", linewidth=0.8)
+    left.set(yscale="log", ylabel=f"probes a page, J = {PLANNED_SIMILARITY:g}")
+    right.set(ylabel=f"recall of {PROBE_BUDGET} probes, J = {PLANNED_SIMILARITY:g}")
+    for axis in (left, right):
+        axis.set(xscale="log", xlabel="pages in the index")
+        axis.grid(alpha=0.3)
+        axis.legend(fontsize=8)
+    figure.savefig(path)
+
+
+def sizes(text: str) -> list[int]:
+    """Whole numbers with commas between them."""
+    return [int(size) for size in text.split(",") if size]
+
+
+def main(given: Sequence[str]) -> None:
+    parser = make_parser(__doc__)
+    parser.add_argument("--sample", type=int, default=60, help="pages to plan for (60)")
+    parser.add_argument("--sizes", type=sizes, default=COST_SIZES, help="pages of the indexes to plan for, with commas")
+    parser.add_argument("--stores", type=sizes, default=[10**6, 10**7], help="pages of the stores to time, with commas")
+    parser.add_argument("--checks", type=int, default=1500)
+    parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="needs matplotlib")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    arguments = parser.parse_args(given)
+
+    costs = cost_rows(arguments.sample, arguments.sizes)
+    times = time_rows(arguments.stores, arguments.checks)
+    if arguments.plot:
+        plot_cost(costs, arguments.plot)
+    if arguments.json:
+        print(json.dumps({"cost": [asdict(row) for row in costs], "time": [asdict(row) for row in times]}))
+    else:
+        show_cost(costs, times)
+
+
+if __name__ == "__main__":
+    run(main, "--sample 1 --sizes 1000000 --stores 1000 --checks 2")

@@ -1,0 +1,43 @@
+"""Probe plans of pages without a store: which pages of a known key would be met."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.corpus import number
+from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
+from crawldedup.search.model import search_similarity
+from crawldedup.search.plan import ProbePlan, volatile_plan
+from crawldedup.search.two_stage import TABLES
+from crawldedup.stores.base import Layout, Query
+from crawldedup.stores.candidates import choose_pages
+from crawldedup.stores.packed_keys import pack_key
+
+PLANNED_SIMILARITY = 0.9
+LAYOUT = Layout("bench", "bench", TABLES, VERIFY_BITS // 8)
+
+Floats = NDArray[np.float32]
+
+
+def plan(weights: Floats, *, prefix: int, similarity: float, recall: float = 1.0, budget: int) -> ProbePlan:
+    return volatile_plan(
+        number(weights),
+        weights,
+        TABLES,
+        prefix=prefix,
+        similarity=search_similarity(similarity),
+        recall=recall,
+        budget=budget,
+    )
+
+
+def meets(query: Query, search: int, signature: bytes) -> bool:
+    """True if a page with these bits lies in the ranges of the query and is accepted, all other pages aside."""
+    plan, keys = query.plan, np.array(LAYOUT.keys(search, signature), np.uint64)
+    own = keys.take(plan.tables)
+    hit = (plan.lows <= own) & (own <= plan.highs)
+    packed = np.array([pack_key(key, 0) for key in own[hit].tolist()], np.uint64)
+    return bool(choose_pages(query, LAYOUT, plan.tables[hit], packed)) and (
+        query.rule.cost(query.entry.signature, signature) <= query.rule.limit
+    )
