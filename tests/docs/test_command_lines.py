@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from argparse import ArgumentParser
 
@@ -10,7 +11,7 @@ from scrapy.settings import Settings
 
 from crawldedup.cli.main import _parser
 from crawldedup.scrapy_plugin.commands.dedup import Command
-from tests.docs.pages import README, shell_lines
+from tests.docs.pages import PAGES, README, ROOT, shell_lines
 
 LINES = shell_lines("crawldedup")
 PROJECT_LINES = [(place, line) for place, line in shell_lines("scrapy") if line.split()[1] == "dedup"]
@@ -35,3 +36,13 @@ def test_a_line_of_scrapy_dedup_is_understood(place: str, line: str) -> None:
 def test_there_are_some() -> None:
     assert any(line.startswith("crawldedup scan") for _, line in shell_lines("crawldedup", [README]))
     assert PROJECT_LINES
+
+
+def test_lines_of_benchmarks_name_their_options() -> None:
+    shown = re.findall(r"python benchmarks/(\w+)\.py([^`&]*)", "".join(page.read_text("utf-8") for page in PAGES))
+    assert len(shown) > 10
+    programs = "".join(path.read_text("utf-8") for path in (ROOT / "benchmarks").glob("*.py"))
+    for script, arguments in shown:
+        assert (ROOT / "benchmarks" / f"{script}.py").exists(), script
+        for option in re.findall(r"--[\w-]+", arguments):
+            assert f'"{option}"' in programs, (script, option)
