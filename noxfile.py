@@ -62,7 +62,8 @@ def package(session: nox.Session) -> None:
         built, empty = Path(folder, "built"), Path(folder, "empty")
         empty.mkdir()
         session.install("-q", "build")
-        session.run("python", "-m", "build", "-q", "--wheel", "--outdir", str(built))
+        # By way of an sdist: a build folder in the source tree may hold modules that were removed.
+        session.run("python", "-m", "build", "-q", "--outdir", str(built))
         (wheel,) = built.glob("*.whl")
         session.install("-q", str(wheel))
         with session.chdir(empty):
