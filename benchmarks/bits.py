@@ -1,14 +1,14 @@
-"""Which bits: features of the search bits, number of verify bits, number of tables; measured on real near duplicates.
+"""Compare features of the search bits, numbers of verify bits and numbers of tables on real near duplicates.
 
     python benchmarks/bits.py CORPUS.pages.jsonl
 
 1. Features. For each kind of search features, and weighting: how many near duplicates of similarity 0.9 to
    0.95 lie within 64 probes, planned at the exact cosine of the features so that no kind has a better forecast than
-   another; and how many dissimilar pages of the corpus (J below 0.5) lie in the ranges of a page.
+   another; and how many dissimilar pages of the corpus (J below 0.5) lie in the probes of a page.
 2. Verify bits. The error of the estimated similarity, and what is accepted at similarity 0.9 and recall 0.98.
 3. Tables. One to four tables at equal bytes a page: every table takes 8 bytes, the verify bits the rest.
 
-Hashed by several functions; see `corpus`, which also says what is in the files.
+Every page is hashed by several functions. `corpus` describes the files.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import make_parser, run
+from benchmarks.common import make_parser, make_table, run
 from benchmarks.corpus import (
     Corpus,
     number,
@@ -39,12 +38,12 @@ from benchmarks.corpus import (
     signature,
     verify_draws,
 )
+from benchmarks.probes import lies_in, plan_for
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS, SEARCH_BITS
 from crawldedup.search.decision import estimate_similarity
 from crawldedup.search.limits import PROBE_BUDGET
 from crawldedup.search.model import accept_threshold, estimate_deviation, search_similarity
-from crawldedup.search.plan import ProbePlan, prefix_bits, volatile_plan
-from crawldedup.search.tables import Table as BitTable
+from crawldedup.search.plan import prefix_bits
 from crawldedup.search.tables import rotated_tables
 from crawldedup.search.two_stage import TABLES
 from crawldedup.text.tokenize import word_hashes
@@ -79,18 +78,6 @@ def pairs_between(corpus: Corpus, band: tuple[float, float], limit: int) -> NDAr
     return np.random.default_rng(2).permutation(found)[:limit]
 
 
-def plan(weights: Floats, tables: tuple[BitTable, ...], prefix: int, search: float) -> ProbePlan:
-    """`search` is the similarity of the search features."""
-    return volatile_plan(
-        number(weights), weights, tables, prefix=prefix, similarity=search, recall=1.0, budget=PROBE_BUDGET
-    )
-
-
-def lies_in(planned: ProbePlan, tables: tuple[BitTable, ...], other: int) -> bool:
-    keys = np.array([table.key(other) for table in tables], np.uint64).take(planned.tables)
-    return bool(((planned.lows <= keys) & (keys <= planned.highs)).any())
-
-
 @dataclass
 class FeatureRow:
     features: str
@@ -116,7 +103,7 @@ def feature_rows(corpus: Corpus, limit: int, draws: int) -> list[FeatureRow]:
             shares.append((1 - search) / (1 - float(corpus.similarity[pair])))
             for asking, asked in ((one, other), (other, one)):
                 for own, theirs in zip(bits[asking], bits[asked], strict=True):
-                    found.append(lies_in(plan(own, TABLES, prefix, search), TABLES, number(theirs)))
+                    found.append(lies_in(plan_for(own, TABLES, prefix, search), TABLES, number(theirs)))
         dissimilar = dissimilar_in_range(corpus, kind, weighting, prefix, float(np.mean(shares)))
         rows.append(
             FeatureRow(
@@ -131,7 +118,7 @@ def feature_rows(corpus: Corpus, limit: int, draws: int) -> list[FeatureRow]:
 
 
 def dissimilar_in_range(corpus: Corpus, kind: str, weighting: str, prefix: int, share: float) -> NDArray[np.float64]:
-    """For each of up to 3,000 texts, how many of the whole corpus are in its ranges with a similarity below 0.5."""
+    """For each of up to 3,000 texts, how many of the whole corpus lie in its probes with a similarity below 0.5."""
     kept = [text for text, content in enumerate(corpus.texts) if len(word_hashes(content)) >= MIN_WORDS]
     weights = np.stack([search_features(corpus.texts[text], kind, weighting).bits(1) for text in kept])
     fingerprints = np.array([number(own) for own in weights], np.uint64)
@@ -141,7 +128,7 @@ def dissimilar_in_range(corpus: Corpus, kind: str, weighting: str, prefix: int, 
     asking = np.random.default_rng(4).permutation(len(kept))[:3000]
     counts = np.zeros(len(asking))
     for row, place in enumerate(asking.tolist()):
-        planned = plan(weights[place], TABLES, prefix, 1 - share * (1 - SIMILARITY))
+        planned = plan_for(weights[place], TABLES, prefix, 1 - share * (1 - SIMILARITY))
         met: set[int] = set()
         for table, column in enumerate(ordered):
             mine = planned.tables == table
@@ -210,7 +197,7 @@ class TableRow:
     tables: int
     verify_bits: int
     found: dict[int, float]
-    """By pages of the index: near duplicates that lie in the ranges."""
+    """By pages of the index: near duplicates that lie in the probes."""
     flagged: dict[int, float]
     """Those that are accepted, too."""
 
@@ -220,34 +207,26 @@ def table_rows(corpus: Corpus, limit: int, draws: int) -> list[TableRow]:
     texts = corpus.texts_of(pairs)
     search = {text: search_draws(corpus.texts[text], draws) for text in texts}
     verify = {text: verify_draws(corpus.texts[text], draws, VERIFY_SIZES[-1]) for text in texts}
+    ends = list(zip(corpus.first[pairs].tolist(), corpus.second[pairs].tolist(), strict=True))
+    drawn = [(one, other, draw) for one, other in ends for draw in range(draws)]
     rows = []
     for count in track((1, 2, 3, 4), "tables", console=Console(stderr=True), transient=True):
         tables = rotated_tables(count, SEARCH_BITS)
         bits = 8 * (BYTES_A_PAGE - count * BYTES_PER_KEY)
         threshold = accept_threshold(SIMILARITY, bits, RECALL)
         row = TableRow(count, bits, {}, {})
-        accepted = np.array(
-            [
-                estimate_similarity(
-                    own := verify[one][draw, :bits], signature(own), signature(verify[other][draw, :bits])
-                )
-                >= threshold
-                for one, other in zip(corpus.first[pairs].tolist(), corpus.second[pairs].tolist(), strict=True)
-                for draw in range(draws)
-            ]
-        )
+        estimates = [
+            estimate_similarity(own := verify[one][draw, :bits], signature(own), signature(verify[other][draw, :bits]))
+            for one, other, draw in drawn
+        ]
+        accepted = np.array(estimates) >= threshold
         for pages in SIZES:
-            found = np.array(
-                [
-                    lies_in(
-                        plan(search[one][draw], tables, prefix_bits(pages), search_similarity(SIMILARITY)),
-                        tables,
-                        number(search[other][draw]),
-                    )
-                    for one, other in zip(corpus.first[pairs].tolist(), corpus.second[pairs].tolist(), strict=True)
-                    for draw in range(draws)
-                ]
-            )
+            prefix, wanted = prefix_bits(pages), search_similarity(SIMILARITY)
+            hits = [
+                lies_in(plan_for(search[one][draw], tables, prefix, wanted), tables, number(search[other][draw]))
+                for one, other, draw in drawn
+            ]
+            found = np.array(hits)
             row.found[pages] = float(found.mean())
             row.flagged[pages] = float((found & accepted).mean())
         rows.append(row)
@@ -257,9 +236,10 @@ def table_rows(corpus: Corpus, limit: int, draws: int) -> list[TableRow]:
 def show(corpus: Corpus, features: list[FeatureRow], verify: list[VerifyRow], tables: list[TableRow]) -> None:
     console = Console(markup=False, width=120)
     near, between, false = (f"J {low:g}-{high:g}" for low, high in (NEAR, BETWEEN, FALSE))
-    table = Table(title=f"{corpus.name}: search features; {PROBE_BUDGET} probes as for {PLANNED_PAGES:,} pages")
-    for heading in ("features", "share of 1 - J", f"found of {near}", f"J < {FAR:g} met, mean", "p99"):
-        table.add_column(heading, justify="left" if heading == "features" else "right")
+    table = make_table(
+        f"{corpus.name}: search features; {PROBE_BUDGET} probes as for {PLANNED_PAGES:,} pages",
+        *("features", "share of 1 - J", f"found of {near}", f"J < {FAR:g} met, mean", "p99"),
+    )
     for kind in features:
         table.add_row(
             kind.features,
@@ -269,9 +249,10 @@ def show(corpus: Corpus, features: list[FeatureRow], verify: list[VerifyRow], ta
             f"{kind.dissimilar_p99:.0f}",
         )
     console.print(table)
-    table = Table(title=f"verify bits; similarity {SIMILARITY:g}, recall {RECALL:g}")
-    for heading in ("bits", f"sd of the estimate, {near}", "predicted", "accepted from", near, between, false):
-        table.add_column(heading, justify="right")
+    table = make_table(
+        f"verify bits; similarity {SIMILARITY:g}, recall {RECALL:g}",
+        *("bits", f"sd of the estimate, {near}", "predicted", "accepted from", near, between, false),
+    )
     for size in verify:
         table.add_row(
             str(size.bits),
@@ -283,9 +264,10 @@ def show(corpus: Corpus, features: list[FeatureRow], verify: list[VerifyRow], ta
             f"{size.false:.4f}",
         )
     console.print(table)
-    table = Table(title=f"tables at {BYTES_A_PAGE} bytes a page; {near}, {PROBE_BUDGET} probes: found / flagged")
-    for heading in ("tables", "verify bits", *(f"{pages:,} pages" for pages in SIZES)):
-        table.add_column(heading, justify="right")
+    table = make_table(
+        f"tables at {BYTES_A_PAGE} bytes a page; {near}, {PROBE_BUDGET} probes: found / flagged",
+        *("tables", "verify bits", *(f"{pages:,} pages" for pages in SIZES)),
+    )
     for row in tables:
         cells = (f"{row.found[pages]:.3f} / {row.flagged[pages]:.3f}" for pages in SIZES)
         table.add_row(str(row.tables), str(row.verify_bits), *cells)

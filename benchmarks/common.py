@@ -47,6 +47,31 @@ def make_parser(doc: str | None) -> argparse.ArgumentParser:
     return parser
 
 
+def numbers(text: str) -> list[int]:
+    """Whole numbers with commas between them, ascending; the type of an argument."""
+    return sorted(int(number) for number in text.split(",") if number)
+
+
+def one_of(*allowed: str) -> Callable[[str], list[str]]:
+    """Names with commas between them; the type of an argument."""
+
+    def words(text: str) -> list[str]:
+        given = text.split(",")
+        if unknown := sorted(set(given) - set(allowed)):
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown)} is not among {', '.join(allowed)}")
+        return given
+
+    return words
+
+
+def count(text: str) -> int:
+    """A whole number from 1 on; the type of an argument."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("it must be at least 1")
+    return number
+
+
 def make_table(title: str, *headings: str) -> Table:
     """Return a table of numbers with a first column of names."""
     table = Table(title=title)

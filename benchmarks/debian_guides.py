@@ -1,4 +1,4 @@
-"""A real crawl of the Debian installation guides of five architectures, in English and Japanese.
+"""Crawl the Debian installation guides of five architectures, in English and Japanese, and compare with the truth.
 
     python benchmarks/debian_guides.py
 

@@ -1,11 +1,10 @@
-"""All near pairs among a million fingerprints: seconds of find_all, theirs and ours, in one process.
+"""Time the search for all near pairs among a million fingerprints, ours and that of simhash-pybind, in one process.
 
     python benchmarks/exact_search.py
 
-Random fingerprints with 10,000 planted pairs within the distance, so that a method that finds nothing quickly is
-seen to be wrong. Both are complete by construction, and their pairs are compared. Beside crawldedup runs the find_all
-of simhash-pybind, which is the C++ code of seomoz's simhash-py; it takes a set of Python integers, which is made
-before the clock starts.
+The corpus is random, with 10,000 planted pairs within the distance. Both methods are complete by construction, and
+their pairs are compared. simhash-pybind is the C++ code of seomoz's simhash-py; it takes a set of Python integers,
+which is made before the clock starts.
 """
 
 from __future__ import annotations
@@ -20,12 +19,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import peers
-from benchmarks.common import make_parser, run
+from benchmarks.common import make_parser, make_table, run
 from crawldedup.evaluation.methods.blocks import BlockSearch
 from crawldedup.evaluation.methods.pairs import find_all
 
@@ -108,12 +106,11 @@ def main(given: Sequence[str]) -> None:
     if arguments.json:
         print(json.dumps([asdict(row) for row in rows]))
         return
-    table = Table(
-        title=f"all pairs within {arguments.distance} bits of {arguments.fingerprints:,} fingerprints; best of "
-        f"{arguments.rounds} rounds, one thread, Python {platform.python_version()}, numpy {np.__version__}"
+    table = make_table(
+        f"all pairs within {arguments.distance} bits of {arguments.fingerprints:,} fingerprints; best of "
+        f"{arguments.rounds} rounds, one thread, Python {platform.python_version()}, numpy {np.__version__}",
+        *("blocks", "tables", "shared bits", "pairs", "seconds", f"{rows[0].peer}, seconds", "same pairs"),
     )
-    for heading in ("blocks", "tables", "shared bits", "pairs", "seconds", f"{rows[0].peer}, seconds", "same pairs"):
-        table.add_column(heading, justify="right")
     for row in rows:
         table.add_row(
             str(row.blocks),

@@ -1,13 +1,12 @@
-"""Microseconds a text for fingerprints, theirs and ours, from text and in one process.
+"""Time the fingerprint of a text, ours and those of other packages, in one process.
 
     python benchmarks/fingerprint.py
     python benchmarks/fingerprint.py --texts pages.jsonl      # lines of {"text": ..}
     python benchmarks/fingerprint.py --dir folder             # *.txt, and the main text of *.html
 
-Without texts of your own, articles of the demo site are joined to texts of about 4.5 KB, the text of an average
-article page. Competitors take turns in every round, so that all see the same moods of the machine; the best
-round counts. They do not compute the same: a 64-bit simhash of words is less than what
-crawldedup makes, 64 search bits and 256 verify bits, each with its weight. The column says what is asked of each.
+By default, articles of the demo site are joined to texts of about 4.5 KB, the text of an average article page. All
+take turns in every round, and the best round counts. They do not compute the same: crawldedup makes 64 search bits and
+256 verify bits with their weights, others a 64-bit simhash of words. A column says what is asked of each.
 """
 
 from __future__ import annotations
@@ -54,8 +53,6 @@ Run = Callable[[Any], object]
 DEFAULT_BYTES = 4500
 # Long enough a turn for the caches to forget the contender before.
 CALLS_A_TURN = 100
-INSTALL = 'pip install "crawldedup[bench]"'
-INSTALL_ONE_NAME = "python benchmarks/peers.py"
 
 
 @dataclass
@@ -75,12 +72,9 @@ class Contender:
 def joined_articles() -> list[str]:
     texts = []
     for _, articles in groupby(all_articles(), key=lambda article: article.language):
-        waiting = ""
-        for article in articles:
-            waiting += article.text + "\n"
-            if len(waiting.encode()) >= DEFAULT_BYTES:
-                texts.append(waiting.encode()[:DEFAULT_BYTES].decode(errors="ignore"))
-                waiting = ""
+        joined = "\n".join(article.text for article in articles).encode()
+        starts = range(0, len(joined) - DEFAULT_BYTES, DEFAULT_BYTES)
+        texts += [joined[start : start + DEFAULT_BYTES].decode(errors="ignore") for start in starts]
     return texts
 
 
@@ -284,10 +278,8 @@ def print_table(setting: dict[str, object], contenders: list[Contender]) -> None
         title="{texts} texts of {mean_bytes:,} bytes, {mean_words} words on average; best of {rounds} rounds, one "
         "thread, Python {python}, numpy {numpy}\n{corpus}".format(**setting)
     )
-    table.add_column("")
-    table.add_column("what is asked of it")
-    table.add_column("us a text", justify="right")
-    table.add_column("x crawldedup", justify="right")
+    for heading in ("", "what is asked of it", "us a text", "x crawldedup"):
+        table.add_column(heading, justify="right" if "x" in heading else "left")
     for contender in contenders:
         row = as_row(contender, contenders[0])
         table.add_row(
@@ -300,9 +292,7 @@ def print_table(setting: dict[str, object], contenders: list[Contender]) -> None
     console.print(table)
     absent = [contender.name for contender in contenders if contender.run is None]
     if absent:
-        console.print(
-            f"Not installed: {', '.join(absent)}. {INSTALL}, or for one that is named simhash: {INSTALL_ONE_NAME}"
-        )
+        console.print(f"Not installed: {', '.join(absent)}; python benchmarks/peers.py --list says how to install them")
 
 
 if __name__ == "__main__":

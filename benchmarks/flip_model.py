@@ -1,4 +1,4 @@
-"""How often bits flip in real near duplicates, by the weight of the bit, beside what the flip model predicts.
+"""Compare how often bits flip in real near duplicates, by their weight, with what the flip model predicts.
 
     python benchmarks/flip_model.py CORPUS.pages.jsonl
     python benchmarks/flip_model.py CORPUS.pages.jsonl --pairs CORPUS.pairs.jsonl.gz --plot flips.svg
@@ -6,8 +6,7 @@
 For each band of the exact Jaccard similarity J and each range of |w|, the weight of a bit in one page, the share of
 bits that differ in the other page. Verify bits are predicted at J. Search bits are predicted at
 search_similarity(J), which is all that a search knows, and at the exact cosine of their own features, which checks the
-flip model apart from that guess. Every page is hashed by several functions; see `corpus`, which also says what is in
-the files.
+flip model apart from that guess. Every page is hashed by several functions. `corpus` describes the files.
 """
 
 from __future__ import annotations

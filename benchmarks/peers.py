@@ -1,4 +1,4 @@
-"""The packages crawldedup is measured against.
+"""Install, list and import the packages that crawldedup is measured against.
 
     pip install "crawldedup[bench]"
     python benchmarks/peers.py                  # only for those that cannot be installed beside each other

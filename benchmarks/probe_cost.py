@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import make_parser, run
+from benchmarks.common import make_parser, make_table, numbers, run
 from benchmarks.corpus import number
 from benchmarks.probes import LAYOUT, PLANNED_SIMILARITY, plan
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS
@@ -160,12 +159,11 @@ def random_query(generator: np.random.Generator, prefix: int, probes: int) -> Qu
 
 def show_cost(costs: Sequence[CostRow], times: Sequence[TimeRow]) -> None:
     console = Console(markup=False, width=160)
-    table = Table(
-        title=f"copies of similarity {PLANNED_SIMILARITY:g}, predicted: recall of {PROBE_BUDGET} probes; probes a page "
-        f"for a recall (+: some pages need more than {MOST_PROBES}) and unrelated pages met"
+    table = make_table(
+        f"copies of similarity {PLANNED_SIMILARITY:g}, predicted: recall of {PROBE_BUDGET} probes; probes a page "
+        f"for a recall (+: some pages need more than {MOST_PROBES}) and unrelated pages met",
+        *("pages", "prefix bits", f"recall of {PROBE_BUDGET}", *(f"for {wanted:g}" for wanted in WANTED)),
     )
-    for heading in ("pages", "prefix bits", f"recall of {PROBE_BUDGET}", *(f"for {wanted:g}" for wanted in WANTED)):
-        table.add_column(heading, justify="right")
     for row in costs:
         table.add_row(
             f"{row.pages:,}",
@@ -179,9 +177,10 @@ def show_cost(costs: Sequence[CostRow], times: Sequence[TimeRow]) -> None:
         )
     console.print(table)
     console.print("* the prefix in use")
-    table = Table(title="check-and-add of a new page, memory store of random pages")
-    for heading in ("pages", "prefix bits", "probes", "candidates, mean", "p99", "us, median"):
-        table.add_column(heading, justify="right")
+    table = make_table(
+        "check-and-add of a new page, memory store of random pages",
+        *("pages", "prefix bits", "probes", "candidates, mean", "p99", "us, median"),
+    )
     for timed in times:
         table.add_row(
             f"{timed.pages:,}",
@@ -221,16 +220,15 @@ def plot_cost(costs: Sequence[CostRow], path: Path) -> None:
     figure.savefig(path)
 
 
-def sizes(text: str) -> list[int]:
-    """Whole numbers with commas between them."""
-    return [int(size) for size in text.split(",") if size]
-
-
 def main(given: Sequence[str]) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--sample", type=int, default=60, help="pages to plan for (60)")
-    parser.add_argument("--sizes", type=sizes, default=COST_SIZES, help="pages of the indexes to plan for, with commas")
-    parser.add_argument("--stores", type=sizes, default=[10**6, 10**7], help="pages of the stores to time, with commas")
+    parser.add_argument(
+        "--sizes", type=numbers, default=COST_SIZES, help="pages of the indexes to plan for, with commas"
+    )
+    parser.add_argument(
+        "--stores", type=numbers, default=[10**6, 10**7], help="pages of the stores to time, with commas"
+    )
     parser.add_argument("--checks", type=int, default=1500)
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="needs matplotlib")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")

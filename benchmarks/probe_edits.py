@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import make_parser, run
+from benchmarks.common import make_parser, make_table, run
 from benchmarks.probes import PLANNED_SIMILARITY, meets
 from crawldedup import evaluation
 from crawldedup.errors import CrawlDedupError
@@ -131,9 +130,10 @@ def with_words_of(source: Sequence[str], text: Sequence[str], changed: int, rng:
 
 def show_edits(rows: Sequence[EditRow]) -> None:
     console = Console(markup=False, width=160)
-    table = Table(title=f"per cent of edited texts of {EDIT_WORDS} words that are found, by pages in the index")
-    for heading in ("texts", "number", "edit", "J, mean", "words changed", *(f"{pages:,}" for pages in EDIT_SIZES)):
-        table.add_column(heading, justify="left" if heading in ("texts", "edit") else "right")
+    table = make_table(
+        f"per cent of edited texts of {EDIT_WORDS} words that are found, by pages in the index",
+        *("texts", "number", "edit", "J, mean", "words changed", *(f"{pages:,}" for pages in EDIT_SIZES)),
+    )
     for start in range(0, len(rows), len(EDIT_SIZES)):
         group = rows[start : start + len(EDIT_SIZES)]
         first = group[0]

@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import make_parser, run
+from benchmarks.common import make_parser, make_table, run
 from benchmarks.corpus import Corpus, number, pairs_file, read_corpus, search_draws
 from benchmarks.probes import plan
 from crawldedup.search.limits import PROBE_BUDGET
@@ -103,9 +102,10 @@ def recall_rows(corpus: Corpus, similarity: float, limit: int, draws: int) -> li
 
 def show_recall(rows: Sequence[RecallRow]) -> None:
     console = Console(markup=False, width=160)
-    table = Table(title="per cent of near duplicates within the ranges: predicted, seen (difference)")
-    for heading in ("corpus", "J", "pairs", "pages", "bits", *(f"{probes} probes" for probes in PROBES), "own, 64"):
-        table.add_column(heading, justify="left" if heading == "corpus" else "right")
+    table = make_table(
+        "per cent of near duplicates within the ranges: predicted, seen (difference)",
+        *("corpus", "J", "pairs", "pages", "bits", *(f"{probes} probes" for probes in PROBES), "own, 64"),
+    )
     for start in range(0, len(rows), len(PROBES)):
         group = rows[start : start + len(PROBES)]
         first = group[0]

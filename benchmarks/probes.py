@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.corpus import number
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
+from crawldedup.search.limits import PROBE_BUDGET
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import ProbePlan, volatile_plan
 from crawldedup.search.two_stage import TABLES
@@ -14,10 +17,26 @@ from crawldedup.stores.base import Layout, Query
 from crawldedup.stores.candidates import choose_pages
 from crawldedup.stores.packed_keys import pack_key
 
+if TYPE_CHECKING:
+    from crawldedup.search.tables import Table
+
 PLANNED_SIMILARITY = 0.9
 LAYOUT = Layout("bench", "bench", TABLES, VERIFY_BITS // 8)
 
 Floats = NDArray[np.float32]
+
+
+def plan_for(weights: Floats, tables: tuple[Table, ...], prefix: int, search: float) -> ProbePlan:
+    """Plan as many probes of some tables as are in use; `search` is the similarity of the search features."""
+    return volatile_plan(
+        number(weights), weights, tables, prefix=prefix, similarity=search, recall=1.0, budget=PROBE_BUDGET
+    )
+
+
+def lies_in(planned: ProbePlan, tables: tuple[Table, ...], other: int) -> bool:
+    """Return whether a page with these search bits lies in one of the probes."""
+    keys = np.array([table.key(other) for table in tables], np.uint64).take(planned.tables)
+    return bool(((planned.lows <= keys) & (keys <= planned.highs)).any())
 
 
 def plan(weights: Floats, *, prefix: int, similarity: float, recall: float = 1.0, budget: int) -> ProbePlan:

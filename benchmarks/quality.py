@@ -1,4 +1,4 @@
-"""Which near duplicates are found, by our methods and by other packages: one corpus, one truth, one table.
+"""Measure which near duplicates are found, by our methods and by other packages, on one corpus and in one table.
 
     pip install "crawldedup[bench]" && python benchmarks/peers.py
     python benchmarks/quality.py pages.jsonl [...]
@@ -12,8 +12,8 @@ handbook, reference and FAQ. Download them with `apt-get download`, unpack them 
 anything), put the HTML below one folder, and give that folder.
 
 Every method sees the pages in their order and remembers those that it does not flag. The truth is the exact Jaccard
-similarity of the sets of word 3-shingles with the pages it has kept. How each package is used stands in
-benchmarks/peer_judges.py; one that is not installed is named at the end, with the command that installs it.
+similarity of the sets of word 3-shingles with the pages it has kept. benchmarks/peer_detectors.py shows how each
+package is used; one that is not installed is named at the end, with the command that installs it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rich.text import Text
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.common import make_parser, run
-from benchmarks.peer_judges import Candidate, peer_candidates
+from benchmarks.peer_detectors import Candidate, peer_candidates
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
 from crawldedup.evaluation import MethodDetector
 from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING

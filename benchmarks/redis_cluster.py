@@ -1,4 +1,4 @@
-"""One Redis server against a cluster of three masters: checks a second, time of each master a check, and the fan-out.
+"""Compare one Redis server with a cluster of three masters: checks a second, time of each master, and the fan-out.
 
     python benchmarks/redis_cluster.py
     python benchmarks/redis_cluster.py --clients 8 --pages 20000 --json

@@ -8,37 +8,27 @@ index of so many pages has been cut is what the rule of `grow` in `writing.lua` 
 
 from __future__ import annotations
 
-import contextlib
 import re
 import socket
-import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from itertools import count as counter
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-import redis
 
-from benchmarks.common import progress
-from benchmarks.redis_server import CLIENT_CORE, IndexServer, pinned, read_memory
-from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
-from crawldedup.page_input import PageRef
+from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.search.two_stage import TABLES
 from crawldedup.stores.base import DIGEST_MASK, Layout
 from crawldedup.stores.redis.protocol import KEY_BYTES, RECORDS_PER_LIST
 from crawldedup.stores.redis.scripts import script_text
-from crawldedup.stores.registry import make_store
 from tests.stores.pages import random_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from benchmarks.redis_server import Memory
-    from crawldedup.queries import QueryBuilder
-    from crawldedup.stores.base import Query, Store
+    from benchmarks.redis_server import IndexServer
     from tests.stores.pages import Page
 
     Keys = NDArray[np.uint64]
@@ -108,9 +98,6 @@ def filtered_bits(depth: int) -> int:
     return depth + min(FILTER_BITS, 32 - depth)
 
 
-# --- the wire -------------------------------------------------------------------------------------------------------
-
-
 class Wire:
     """A connection that sends one packet of commands while the next is made. Raises RuntimeError if one is refused."""
 
@@ -159,9 +146,6 @@ def grouped(rows: NDArray[np.void], starts: Sequence[int], begin: Callable[[int,
     for first, last in zip(starts, [*starts[1:], len(rows)], strict=True):
         packet += (begin(first, last - first), sent[first * size : last * size])
     return packet
-
-
-# --- filling --------------------------------------------------------------------------------------------------------
 
 
 def plants() -> list[Page]:
@@ -277,121 +261,3 @@ class Filler:
                 key, offset = f"{self.data}{name}:{depth}", first // 8 + place
                 packet.append(begun(4, b"SETRANGE", key.encode(), b"%d" % offset, piece))
         self.wire.send(packet, len(packet))
-
-
-# --- indexes --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Index:
-    """An index of random pages on a server of its own. `empty`: its memory before the first page, in bytes."""
-
-    server: IndexServer
-    pages: int
-    urls: bool
-    empty: int
-    seconds: float
-    """How long it took to fill."""
-
-    def memory(self) -> Memory:
-        return read_memory(self.server, self.pages, URL_BYTES if self.urls else 0, self.empty)
-
-
-@contextlib.contextmanager
-def empty_index() -> Iterator[tuple[IndexServer, int]]:
-    """A new server with an index without pages, and the memory it uses, in bytes."""
-    with IndexServer() as server:
-        with store_of(server.url) as store:
-            store.clear()  # brings the scripts there, which are no page's
-        yield server, server.used_memory()
-
-
-@contextlib.contextmanager
-def filled_index(pages: int, *, urls: bool) -> Iterator[Index]:
-    """A new server with an index of so many random pages, the first of them `plants`."""
-    with empty_index() as (server, empty):
-        reader, head = server.reader(), f"{PREFIX}m"
-        epoch: Any = reader.hget(head, "epoch")
-        data = f"{PREFIX}{epoch}:"
-        steps = pages * (len(TABLES) + 2)
-        started = time.monotonic()
-        with pinned(CLIENT_CORE), Wire(server) as wire, progress(f"writing {pages:,} pages", steps) as advance:
-            cut = Filler(wire, data, pages, urls, advance).fill()
-        reader.hset(head, mapping={"pages": pages, "next": pages, "depth": cut.depth, "split": cut.split})
-        yield Index(server, pages, urls, empty, time.monotonic() - started)
-
-
-def patient_store(url: str) -> Store:
-    """A store that waits longer than a crawl does: an hour's work is not lost for one late answer on a busy machine."""
-    return make_store(f"{url}?socket_timeout=60", LAYOUT)
-
-
-@contextlib.contextmanager
-def store_of(url: str) -> Iterator[Store]:
-    store = patient_store(url)
-    store.open()
-    try:
-        yield store
-    finally:
-        store.close()
-
-
-OF_JOINING = (b"epoch", b"crawlers", b"first")
-"""What joining leaves in the head of an index."""
-
-
-def contents(server: IndexServer) -> dict[str, Any]:
-    """What an index holds, key by key, but for what joining it has left. Of use for small ones."""
-    client = redis.Redis.from_url(server.url)
-    head: Any = client.hgetall(f"{PREFIX}m")
-    data = f"{PREFIX}{head[b'epoch'].decode()}:"
-    found: dict[str, Any] = {key.decode().removeprefix(data): client.dump(key) for key in client.scan_iter(f"{data}*")}
-    # Below `split` the filter of the lesser depth has bits that nobody asks for, as they were when a bucket was cut.
-    depth, split = int(head[b"depth"]), int(head[b"split"])
-    for number in range(len(TABLES)):
-        bits: Any = client.get(f"{data}f{number}:{depth}")
-        found[f"f{number}:{depth}"] = bits[(split << filtered_bits(depth) - depth) // 8 :]
-    return found | {name.decode(): value for name, value in head.items() if name not in OF_JOINING}
-
-
-# --- queries --------------------------------------------------------------------------------------------------------
-
-
-class Queries:
-    """Questions about pages that are in no index: nothing is asked twice."""
-
-    def __init__(self, maker: QueryBuilder, *, urls: bool = True) -> None:
-        self._maker = maker
-        self._urls = urls
-        self._drawn = counter(1)
-
-    def random(self, pages: int, count: int) -> list[Query]:
-        """Of unrelated pages, weights drawn from the normal distribution."""
-        draw = next(self._drawn)
-        rng = np.random.default_rng([7, draw])
-        return [self._query(draw, row, as_fingerprint(random_page(rng)), pages, "") for row in range(count)]
-
-    def real(self, fingerprints: Sequence[Fingerprint], pages: int, count: int) -> list[Query]:
-        """Of real pages. A salt a draw makes other bits of them, with the same distances between them."""
-        draw = next(self._drawn)
-        return [self._query(draw, row, page, pages, f"draw {draw}") for row, page in enumerate(fingerprints[:count])]
-
-    def about(self, page: Page, number: int, pages: int) -> Query:
-        """Of a page that is like a planted one; for looking only."""
-        return self._query(0, number, as_fingerprint(page), pages, "")
-
-    def _query(self, draw: int, row: int, page: Fingerprint, pages: int, scope_key: str) -> Query:
-        query = self._maker.question(PageRef(URL.format(draw, row), None, scope_key), page, pages=pages).query
-        return query if self._urls else replace(query, entry=replace(query.entry, url=""))
-
-
-def as_fingerprint(page: Page) -> Fingerprint:
-    return Fingerprint(
-        search=page.search,
-        search_weights=page.search_weights,
-        verify=page.signature,
-        verify_weights=page.verify_weights,
-        digest=page.digest,
-        words=1000,
-        thin=False,
-    )

@@ -1,4 +1,4 @@
-"""The Redis index: bytes a page, time of a check, and what a hundred million pages are like.
+"""Measure the Redis index: bytes a page, time of a check, and both at a hundred million pages.
 
     python benchmarks/redis_index.py memory --pages 1000000
     python benchmarks/redis_index.py time --pages 1000000,10000000 --real CORPUS.pages.jsonl [...]
@@ -11,96 +11,57 @@ the store itself would have written. The server has one core to itself and the c
 are two. What is measured, and how: see `redis_server.py`. Other programs disturb: `--repeat 5` shows the run of
 the least script time.
 
-`time` asks new pages, as `Deduplicator` would, the dearest case: random ones, and real ones against the random
-index. Of each corpus those pages count that are new beside its other pages (`real`); `real, copies too` asks all
-of them. The queries are prepared before the clock starts. `scale` counts how many planted pages are
-found: near duplicates made by the flip model, and exact copies. For more pages than were written, memory is computed
-from the curve, recall from the ranges of the queries, and both are marked so; time is not computed.
+`time` asks new pages, the most expensive case: random ones, and real ones against the random index. `real` asks the
+pages of each corpus that are new beside its other pages; `real, copies too` asks all of them. The queries are prepared
+before the clock starts. `scale` counts how many planted pages are found: near duplicates made by the flip model, and
+exact copies. For more pages than were written, memory is computed from the curve and recall from the probes of the
+queries, and both are marked so; time is not computed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import make_parser, make_table, run
+from benchmarks.common import make_parser, make_table, numbers, run
 from benchmarks.peers import how_to_install, load
-from benchmarks.probes import meets
-from benchmarks.redis_filling import (
-    LAYOUT,
-    MOST_PAGES,
-    PLANTS,
+from benchmarks.redis_filling import MOST_PAGES, PLANTS
+from benchmarks.redis_indexes import (
     Queries,
     contents,
     empty_index,
     filled_index,
     patient_store,
-    plants,
+    real_fingerprints,
     store_of,
 )
 from benchmarks.redis_peers import datasketch_row, peer_memories, plain_row
-from benchmarks.redis_server import OTHER, WARM_UP, Memory, Part, TimeRow, measure, show_memory, show_time
-from crawldedup.errors import ConfigurationError, CrawlDedupError
-from crawldedup.evaluation import read_corpus
-from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
+from benchmarks.redis_scale import COMPUTED_PAGES, RecallRow, computed_memory, recall_rows, show_recall
+from benchmarks.redis_server import WARM_UP, TimeRow, measure
+from benchmarks.redis_tables import show_memory, show_ratios, show_time
+from crawldedup.errors import ConfigurationError
 from crawldedup.options import Options
-from crawldedup.page_input import PageRef
 from crawldedup.queries import QueryBuilder
 from crawldedup.search.two_stage import TwoStage
-from crawldedup.stores.base import Query, Status
-from crawldedup.stores.memory.store import MemoryStore
-from tests.stores.pages import similar_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from benchmarks.redis_filling import Index
-    from crawldedup.stores.base import Store
+    from benchmarks.redis_indexes import Index
+    from benchmarks.redis_memory import Memory
+    from crawldedup.fingerprinting.fingerprint import Fingerprint
+    from crawldedup.stores.base import Query, Status
 
 METHOD = TwoStage()
-PLANTED_SIMILARITIES = (0.9, 0.93, 0.97)
-COMPUTED_PAGES = 10**9
-
-
-def real_fingerprints(files: Sequence[Path], maker: QueryBuilder) -> tuple[list[Fingerprint], list[Fingerprint]]:
-    """Fingerprints of the pages of corpora: of those that are new beside the ones before, and of all."""
-    new: list[Fingerprint] = []
-    every: list[Fingerprint] = []
-    store = MemoryStore(LAYOUT)
-    for file in files:
-        try:
-            documents = read_corpus(str(file)).documents
-        except (CrawlDedupError, OSError) as error:
-            sys.exit(f"{file}: {error}")
-        for document in documents:
-            page = fingerprint(document.text)
-            if page.thin:
-                continue
-            every.append(page)
-            if (
-                store.check_and_add(maker.question(PageRef(document.url), page, pages=len(new)).query).status
-                is Status.NEW
-            ):
-                new.append(page)
-    # A measurement takes the first of them: those of all corpora alike.
-    Random(3).shuffle(new)
-    Random(3).shuffle(every)
-    return new, every
-
-
-# --- asking ---------------------------------------------------------------------------------------------------------
 
 
 class OwnIndex:
@@ -115,38 +76,6 @@ class OwnIndex:
         answers = list(self._store.check_many(items))
         self.candidates += sum(answer.candidates for answer in answers)
         return [answer.status for answer in answers]
-
-
-@dataclass
-class RecallRow:
-    """Share of planted pages that are found: as the server does, and as ranges and rules of the queries alone tell."""
-
-    pages: int
-    similarity: float
-    """1 for exact copies."""
-    planted: int
-    seen: float | None
-    computed: float
-
-
-def recall_rows(store: Store | None, queries: Queries, pages: int, count: int) -> list[RecallRow]:
-    """Look for pages that were made of the planted ones, in an index of so many pages if there is one."""
-    rows = []
-    planted = plants()[:count]
-    for similarity in (*PLANTED_SIMILARITIES, 1.0):
-        rng = np.random.default_rng([5, int(similarity * 100)])
-        seen = computed = 0
-        for number, plant in enumerate(planted):
-            page = plant if similarity == 1 else similar_page(plant, similarity, rng)
-            query = queries.about(page, number, pages)
-            computed += meets(query, plant.search, plant.signature)
-            if store is not None:
-                seen += any(record.url_key == plant.digest for record in store.find(query))
-        rows.append(RecallRow(pages, similarity, count, None if store is None else seen / count, computed / count))
-    return rows
-
-
-# --- commands -------------------------------------------------------------------------------------------------------
 
 
 def memory(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
@@ -274,73 +203,8 @@ def verify(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
     return {"pages": written.pages, "keys": len(own), "used": used}
 
 
-def on_the_curve(pages: Sequence[int], values: Sequence[float], wanted: int) -> float:
-    """The straight line through the values over the logarithm of the pages, at `wanted` pages.
-
-    No less than the last value: what goes up and down with the powers of two must not be taken for a fall.
-    """
-    slope, level = np.polyfit(np.log10(pages), values, 1)
-    return max(float(slope * math.log10(wanted) + level), values[-1])
-
-
-def computed_memory(memories: Sequence[Memory]) -> Memory:
-    """What COMPUTED_PAGES take: keys and bytes a page of each part on its curve, and the dictionary by its rule."""
-    pages = [memory.pages for memory in memories]
-    names = [part.name for part in memories[-1].parts if part.name != OTHER]
-
-    def computed(values: Sequence[float]) -> float:
-        return COMPUTED_PAGES * on_the_curve(pages, np.divide(values, pages).tolist(), COMPUTED_PAGES)
-
-    keys = {name: round(computed([memory.part(name).keys for memory in memories])) for name in names}
-    usage = {name: computed([memory.part(name).usage for memory in memories]) for name in names}
-    # A server has the least power of two of slots, of 8 bytes, that is no less than the number of keys.
-    all_keys = sum(keys.values())
-    slot_bytes_a_key = 8 * 2 ** math.ceil(math.log2(all_keys)) / all_keys
-    parts = [Part(name, keys[name], usage[name], usage[name] + slot_bytes_a_key * keys[name]) for name in names]
-    used = round(sum(part.whole for part in parts))
-    resident = round(used * memories[-1].resident / memories[-1].used)
-    return Memory(COMPUTED_PAGES, memories[-1].url_bytes, parts, used, resident)
-
-
-# --- more tables ------------------------------------------------------------------------------------------------------
-
-
-def show_ratios(console: Console, rows: Sequence[TimeRow]) -> None:
-    """How much longer a check takes in the largest index than in the smallest."""
-    own = [row for row in rows if row.index == "crawldedup"]
-    smallest, largest = min(row.pages for row in own), max(row.pages for row in own)
-    if smallest == largest:
-        return
-    by_size = {(row.queries, row.clients, row.batch, row.pages): row.script_microseconds for row in own}
-    for queries, clients, batch, pages in by_size:
-        if pages == largest and clients == 1:
-            ratio = by_size[queries, clients, batch, largest] / by_size[queries, clients, batch, smallest]
-            way = f"batches of {batch}" if batch > 1 else "single"
-            console.print(f"{queries}, {way}: {largest:,} pages take {ratio:.2f} times the script time of {smallest:,}")
-
-
-def show_recall(console: Console, rows: Sequence[RecallRow]) -> None:
-    table = make_table(
-        "planted pages that are found: seen (computed)",
-        *("pages", *(f"J {similarity:g}" for similarity in PLANTED_SIMILARITIES), "exact copies"),
-    )
-    for pages in dict.fromkeys(row.pages for row in rows):
-        of_size = [row for row in rows if row.pages == pages]
-        cells = [f"{'' if row.seen is None else f'{row.seen:.2%} '}({row.computed:.2%})" for row in of_size]
-        table.add_row(f"{pages:,}", *cells)
-    console.print(table)
-
-
-# --- the command line -----------------------------------------------------------------------------------------------
-
-
 def query_maker(arguments: argparse.Namespace) -> QueryBuilder:
     return QueryBuilder(METHOD, Options(similarity=arguments.similarity, recall=arguments.recall))
-
-
-def numbers(text: str) -> list[int]:
-    """Whole numbers with commas between them, ascending."""
-    return sorted(int(number) for number in text.split(","))
 
 
 def parse(given: Sequence[str]) -> argparse.Namespace:

@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import time
 from collections import Counter
 from dataclasses import dataclass, field
 from multiprocessing import get_context
-from random import Random
 from threading import BrokenBarrierError
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import redis
 
-from benchmarks.common import make_table
 from crawldedup.stores.base import Query, Status
 from tests.servers import RedisServer
 
@@ -30,21 +27,15 @@ if TYPE_CHECKING:
     from multiprocessing.synchronize import Barrier
 
     from numpy.typing import NDArray
-    from rich.console import Console
 
 
 WARM_UP = 300
 """Questions of each client that are not counted."""
 PREPARATION_SECONDS = 300
-SAMPLE = 5_000
-"""Keys of a kind whose memory is asked for."""
 
 SERVER_CORE, CLIENT_CORE = 0, 1
 ENOUGH_CORES = len(os.sched_getaffinity(0)) > 1
 
-PARTS = {"t": "tables", "f": "filter", "u": "URL table", "r": "records"}
-"""By the letters that follow the epoch in a key's name."""
-OTHER = "other"
 
 SCRIPT_COMMANDS = ("cmdstat_evalsha", "cmdstat_eval", "cmdstat_evalsha_ro", "cmdstat_fcall")
 OWN_COMMANDS = ("cmdstat_info", "cmdstat_config", "cmdstat_ping", "cmdstat_scan", "cmdstat_memory", "cmdstat_client")
@@ -83,65 +74,6 @@ def pinned(core: int) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-# --- memory ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Part:
-    """Memory of one kind of keys, in bytes: as MEMORY USAGE has it, and with its share of the dictionary of keys."""
-
-    name: str
-    keys: int
-    usage: float
-    whole: float
-
-
-@dataclass
-class Memory:
-    """Memory of an index. `used` is what the server uses more than when it was empty."""
-
-    pages: int
-    url_bytes: int
-    parts: list[Part]
-    used: int
-    resident: int
-
-    def part(self, name: str) -> Part:
-        return next((part for part in self.parts if part.name == name), Part(name, 0, 0.0, 0.0))
-
-
-def read_memory(server: IndexServer, pages: int, url_bytes: int, empty: int) -> Memory:
-    """Ask for the memory of a sample of the keys of each kind; what is left over is the dictionary that holds them."""
-    random = Random(1)
-    keys: Counter[str] = Counter()
-    samples: dict[str, list[bytes]] = {}
-    client = redis.Redis.from_url(server.url, socket_timeout=None)
-    for key in client.scan_iter(count=10_000):
-        found = re.search(rb"\}:(?:\d+:)?([a-z]+)", key)
-        name = PARTS.get(found[1].decode(), OTHER) if found else OTHER
-        keys[name] += 1
-        sample = samples.setdefault(name, [])
-        if len(sample) < SAMPLE:
-            sample.append(key)
-        elif (place := random.randrange(keys[name])) < SAMPLE:
-            sample[place] = key
-    usage = {}
-    for name, sample in samples.items():
-        pipeline = client.pipeline(transaction=False)
-        for key in sample:
-            pipeline.memory_usage(key, samples=0)
-        usage[name] = keys[name] * sum(size or 0 for size in pipeline.execute()) / len(sample)
-    used = server.used_memory() - empty
-    rest_a_key = (used - sum(usage.values())) / max(keys.total(), 1)
-    names = [*PARTS.values(), OTHER]
-    parts = [Part(name, keys[name], usage[name], usage[name] + rest_a_key * keys[name]) for name in names if keys[name]]
-    info: dict[str, Any] = client.info("memory")
-    return Memory(pages, url_bytes, parts, used, info["used_memory_rss"])
-
-
-# --- time -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -315,58 +247,3 @@ def measure(
         candidates=sum(compared) / checks if compared else None,
         statuses={status.value: number for status, number in statuses.items()},
     )
-
-
-# --- tables ---------------------------------------------------------------------------------------------------------
-
-
-def show_memory(console: Console, version: str, measured: Sequence[Memory], computed: Memory | None = None) -> None:
-    """Bytes a page; with the dictionary of keys, and in brackets without."""
-    rows = [*measured, computed] if computed else list(measured)
-    headings = [f"{row.pages:,}{' (computed)' if row is computed else ''}" for row in rows]
-    title = f"{version}: bytes a page, with the dictionary of keys (as MEMORY USAGE has it); keys a page"
-    table = make_table(title, "part", *headings)
-
-    def cell(row: Memory, name: str, less: float = 0.0) -> str:
-        part = row.part(name)
-        whole, usage = part.whole / row.pages - less, part.usage / row.pages - less
-        return f"{whole:.1f} ({usage:.1f}); {part.keys / row.pages:.4f}"
-
-    for name in [*PARTS.values(), OTHER]:
-        if any(row.part(name).keys for row in rows):
-            table.add_row(name, *(cell(row, name) for row in rows))
-        if name == "records" and any(row.url_bytes for row in rows):
-            table.add_row("records beyond the URL", *(cell(row, name, row.url_bytes) for row in rows))
-    table.add_section()
-    table.add_row("all (used_memory)", *(f"{row.used / row.pages:.1f}" for row in rows))
-    table.add_row("resident", *(f"{row.resident / row.pages:.1f}" for row in rows))
-    table.add_row("all, GB", *(f"{row.used / 1e9:,.2f}" for row in rows))
-    console.print(table)
-
-
-def show_time(console: Console, title: str, rows: Sequence[TimeRow]) -> None:
-    table = make_table(
-        f"{title}; figures a check, p50 and p99 of a single check or a whole batch",
-        *("index", "pages", "queries", "clients", "batch", "checks/s", "script us", "CPU us", "p50 us", "p99 us"),
-        *("calls", "bytes in, out", "probes", "compared", "checks", "new"),
-    )
-    for row in rows:
-        table.add_row(
-            row.index,
-            f"{row.pages:,}",
-            row.queries,
-            str(row.clients),
-            str(row.batch),
-            f"{row.checks_a_second:,.0f}",
-            f"{row.script_microseconds:.0f}",
-            f"{row.cpu_microseconds:.0f}",
-            f"{row.p50_microseconds:.0f}",
-            f"{row.p99_microseconds:.0f}",
-            f"{row.calls:.2f}",
-            f"{row.bytes_in:.0f}, {row.bytes_out:.0f}",
-            "" if row.probes is None else f"{row.probes:.1f}",
-            "" if row.candidates is None else f"{row.candidates:.2f}",
-            f"{row.checks:,}",
-            f"{row.statuses.get('new', 0) / row.checks:.1%}",
-        )
-    console.print(table)

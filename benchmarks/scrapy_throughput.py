@@ -1,4 +1,4 @@
-"""What the add-on costs a Scrapy crawl: pages a second, where the time goes, a late event loop, memory.
+"""Measure what the add-on costs a Scrapy crawl: pages a second, processor time, a late event loop, memory.
 
     python benchmarks/scrapy_throughput.py throughput                 # Debian documentation, downloaded
     python benchmarks/scrapy_throughput.py throughput --html FOLDER   # pages of your own
@@ -22,11 +22,10 @@ import argparse
 import contextlib
 import json
 import os
-import statistics
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +35,18 @@ from rich.console import Console
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 
-from benchmarks.common import make_parser, make_table, progress, run
-from benchmarks.scrapy_crawl import TICK_SECONDS, CrawlError, Outcome, Task, run_crawl
+from benchmarks.common import count, make_parser, make_table, one_of, progress, run
+from benchmarks.scrapy_crawl import CrawlError, Task, run_crawl
+from benchmarks.scrapy_figures import (
+    Crawl,
+    Pair,
+    Setup,
+    part_rows,
+    resident_at,
+    show_lateness,
+    show_parts,
+    show_throughput,
+)
 from benchmarks.scrapy_site import Folder, Generated, choose_pages, documentation, serving
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.facts.page_facts import page_facts
@@ -60,49 +69,6 @@ if TYPE_CHECKING:
 EXTRACTORS = ("resiliparse", "trafilatura")
 STORES = ("memory", "sqlite", "redis")
 PREFIX = "CRAWLDEDUP_"
-
-
-@dataclass(frozen=True)
-class Setup:
-    """How the add-on is set; `extractor` None is a crawl without it."""
-
-    extractor: str | None
-    store: str = "memory"
-    workers: int = 1
-
-    @property
-    def label(self) -> tuple[str, str, str]:
-        if self.extractor is None:
-            return ("without the add-on", "", "")
-        return (self.extractor, self.store, str(self.workers))
-
-
-@dataclass(frozen=True)
-class Crawl:
-    """A crawl, and the processor time that the two servers took meanwhile."""
-
-    setup: Setup
-    outcome: Outcome
-    site_seconds: float
-    store_server_seconds: float
-
-    def milliseconds(self, name: str) -> float:
-        """One of the outcome's or this crawl's times, a page."""
-        seconds = getattr(self, name) if hasattr(self, name) else getattr(self.outcome, name)
-        return float(seconds) * 1e3 / self.outcome.pages
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A crawl without the add-on and one with it, one after the other."""
-
-    off: Crawl
-    on: Crawl
-
-    @property
-    def ratio(self) -> float:
-        """Pages a second with the add-on over pages a second without."""
-        return self.on.outcome.pages_a_second / self.off.outcome.pages_a_second
 
 
 WITHOUT = Setup(None)
@@ -160,19 +126,12 @@ def pairs(server: Server, setups: Sequence[Setup], options: argparse.Namespace, 
     return measured
 
 
-def median_of(crawls: Sequence[Crawl], name: str) -> float:
-    return statistics.median(one.milliseconds(name) for one in crawls)
-
-
 def setups_of(options: argparse.Namespace, stores: Sequence[str]) -> list[Setup]:
     return [
         Setup(extractor, store, default_workers(extractor) if options.workers is None else options.workers)
         for extractor in options.extractors
         for store in stores
     ]
-
-
-# --- commands -------------------------------------------------------------------------------------------------------
 
 
 def throughput(options: argparse.Namespace, console: Console) -> Any:
@@ -190,72 +149,6 @@ def throughput(options: argparse.Namespace, console: Console) -> Any:
         parts = [asdict(row) for row in rows]
         figures.append({"setup": asdict(setup), "pairs": [asdict(pair) for pair in of_setup], "parts": parts})
     return figures
-
-
-def show_throughput(console: Console, options: argparse.Namespace, measured: dict[Setup, list[Pair]]) -> None:
-    table = make_table(
-        f"{options.pages:,} pages, {options.repeat} pairs of crawls; medians, and processor ms a page",
-        *("extractor", "store", "workers", "pages/s off", "pages/s on", "on / off", "lowest", "highest"),
-        *("Scrapy off", "Scrapy on", "workers", "store server", "web server", "duplicates"),
-    )
-    for setup, of_setup in measured.items():
-        ratios = [pair.ratio for pair in of_setup]
-        on, off = [pair.on for pair in of_setup], [pair.off for pair in of_setup]
-        table.add_row(
-            *setup.label,
-            f"{statistics.median(one.outcome.pages_a_second for one in off):.0f}",
-            f"{statistics.median(one.outcome.pages_a_second for one in on):.0f}",
-            f"{statistics.median(ratios):.2f}",
-            f"{min(ratios):.2f}",
-            f"{max(ratios):.2f}",
-            f"{median_of(off, 'cpu_seconds'):.2f}",
-            f"{median_of(on, 'cpu_seconds'):.2f}",
-            f"{median_of(on, 'worker_seconds'):.2f}",
-            f"{median_of(on, 'store_server_seconds'):.2f}",
-            f"{median_of(on, 'site_seconds'):.2f}",
-            f"{statistics.median(one.outcome.duplicates / one.outcome.pages for one in on):.0%}",
-        )
-    console.print(table)
-
-
-def show_lateness(console: Console, options: argparse.Namespace, measured: dict[Setup, list[Pair]]) -> None:
-    """Show how late the event loop is; without a delay, Scrapy's own loop is busy with several answers in a row."""
-    table = make_table(
-        f"a tick each {TICK_SECONDS * 1e3:.0f} ms comes late by ms; medians of {options.repeat} crawls of "
-        f"{options.pages:,} pages, {options.delay:g} s between requests",
-        *("extractor", "store", "workers", "p50 off", "p50 on", "p99 off", "p99 on", "latest off", "latest on"),
-    )
-    for setup, of_setup in measured.items():
-        sides = [[pair.off for pair in of_setup], [pair.on for pair in of_setup]]
-        cells = [
-            f"{statistics.median(one.outcome.ticks[place] for one in side) * 1e3:.1f}"
-            for place in range(3)
-            for side in sides
-        ]
-        table.add_row(*setup.label, *cells)
-    console.print(table)
-
-
-def show_parts(console: Console, setup: Setup, rows: Sequence[PartRow], measured: Sequence[Pair]) -> None:
-    extractor, store, workers = setup.label
-    total = sum(row.milliseconds for row in rows)
-    table = make_table(f"{extractor}, {store}, workers: {workers}; processor ms a page", "part", "where", "ms", "share")
-    for row in rows:
-        table.add_row(row.part, row.where, f"{row.milliseconds:.3f}", f"{row.milliseconds / total:.1%}")
-    table.add_section()
-    table.add_row("all", "", f"{total:.3f}", "")
-    without = median_of([pair.off for pair in measured], "loop_seconds")
-    table.add_row("without the add-on", "event loop", f"{without:.3f}", "")
-    console.print(table)
-
-
-@dataclass(frozen=True)
-class PartRow:
-    """Processor milliseconds a page, and which thread or process takes them."""
-
-    part: str
-    where: str
-    milliseconds: float
 
 
 def reading_times(server: Server, extractor: str) -> tuple[float, float]:
@@ -278,23 +171,6 @@ def _text_of(body: bytes, extractor: Extractor) -> tuple[str, str | None, str | 
         return text.main, text.whole, page_facts(text, "products")
     except PageError:
         return None
-
-
-def part_rows(reading: tuple[float, float], measured: Sequence[Pair]) -> list[PartRow]:
-    """Where the time goes; what the workers take more than the parts that were timed alone is a row, too."""
-    on = [pair.on for pair in measured]
-    extract, fingerprint = reading
-    loop, process = median_of(on, "loop_seconds"), median_of(on, "cpu_seconds")
-    return [
-        PartRow("fetch, parse, callback, send and receive", "event loop", loop),
-        PartRow("DNS, garbage collection, ...", "other threads", process - loop),
-        PartRow("extract", "worker", extract),
-        PartRow("fingerprint", "worker", fingerprint),
-        PartRow(
-            "start, plan, ask the store, answer", "worker", median_of(on, "worker_seconds") - extract - fingerprint
-        ),
-        PartRow("store server", "its process", median_of(on, "store_server_seconds")),
-    ]
 
 
 def memory(options: argparse.Namespace, console: Console) -> Any:
@@ -320,14 +196,6 @@ def memory(options: argparse.Namespace, console: Console) -> Any:
     return [asdict(one) for one in crawls]
 
 
-def resident_at(outcome: Outcome, pages: int) -> float:
-    """Megabytes when so many pages had come."""
-    return next(resident for seen, resident in outcome.resident if seen >= pages) / 1e6
-
-
-# --- the command line -----------------------------------------------------------------------------------------------
-
-
 @contextlib.contextmanager
 def real_site(options: argparse.Namespace) -> Iterator[Server]:
     """Serve the pages that the options name."""
@@ -338,28 +206,11 @@ def real_site(options: argparse.Namespace) -> Iterator[Server]:
         yield stack.enter_context(serving(Folder(choose_pages(folder, options.pages))))
 
 
-def one_of(*allowed: str) -> Callable[[str], list[str]]:
-    def words(text: str) -> list[str]:
-        given = text.split(",")
-        if unknown := sorted(set(given) - set(allowed)):
-            raise argparse.ArgumentTypeError(f"{', '.join(unknown)} is not among {', '.join(allowed)}")
-        return given
-
-    return words
-
-
 def setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or name.startswith(PREFIX):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, with NAME as in {PREFIX}NAME")
     return name, value
-
-
-def count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("it must be at least 1")
-    return number
 
 
 def parse(given: Sequence[str]) -> argparse.Namespace:

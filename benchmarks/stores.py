@@ -1,9 +1,9 @@
-"""Time and memory of check-and-add in every store, at a given number of pages.
+"""Measure time and memory of check-and-add in every store, at a given number of pages.
 
     python benchmarks/stores.py --pages 1000000
 
-Fills each store with random fingerprints and URLs of 79 bytes (through the same call a crawl uses, without
-probes), then times new pages with the full number of probes: the dearest case, for a duplicate stops earlier.
+Fills each store with random fingerprints and URLs of 79 bytes, through the call that a crawl uses but without probes.
+Then it times new pages with the full number of probes. That is the most expensive case: a duplicate stops earlier.
 Redis runs as a server of its own on a free port; its time and memory are what the server itself reports.
 """
 
@@ -21,11 +21,10 @@ import numpy as np
 import redis
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import make_parser, run
+from benchmarks.common import make_parser, make_table, run
 from crawldedup.search.decision import likelihood_prefilter, likelihood_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import ProbePlan, prefix_bits, volatile_plan
@@ -179,9 +178,10 @@ def main(given: Sequence[str]) -> None:
     if arguments.json:
         print(json.dumps([vars(row) for row in rows]))
         return
-    table = Table(title=f"check-and-add of a new page, {arguments.pages:,} pages, {arguments.probes} probes")
-    for heading in ("store", "us a page", "p99 us", "of it server us", "round trips", "tables B/page", "all B/page"):
-        table.add_column(heading, justify="left" if heading == "store" else "right")
+    table = make_table(
+        f"check-and-add of a new page, {arguments.pages:,} pages, {arguments.probes} probes",
+        *("store", "us a page", "p99 us", "of it server us", "round trips", "tables B/page", "all B/page"),
+    )
     for row in rows:
         table.add_row(
             row.store,

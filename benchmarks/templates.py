@@ -1,4 +1,4 @@
-"""What an extractor leaves of an article in another site's template, and what of another article in the same one.
+"""Measure what extractors leave of an article in another site's template, and of another article in the same one.
 
     git clone --depth 1 https://github.com/zytedata/article-extraction-benchmark
     python benchmarks/templates.py article-extraction-benchmark
@@ -24,9 +24,6 @@ chosen on the first, so believe the second. The time is that of 60 untouched pag
 
 from __future__ import annotations
 
-import copy
-import gzip
-import json
 import statistics
 import sys
 import time
@@ -35,10 +32,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import resiliparse.extract.html2text as resiliparse
 import trafilatura
-from lxml import etree
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -46,6 +41,17 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.common import make_parser, run
+from benchmarks.marked_articles import (
+    HOSTS,
+    Article,
+    Transplant,
+    common,
+    hosts_of,
+    moved,
+    read_articles,
+    retyped,
+    shingles,
+)
 from crawldedup import Deduplicator
 from crawldedup.errors import PageError
 from crawldedup.facts.page_facts import page_facts
@@ -56,40 +62,16 @@ from crawldedup.text.extract import PageText, extract_page
 from crawldedup.text.extractors import Extractor, get_extractor
 from crawldedup.text.html_page import HtmlPage
 from crawldedup.text.limits import shorten_tags
-from crawldedup.text.tags import INVISIBLE
-from crawldedup.text.tokenize import mix, word_hashes
-from crawldedup.text.visible import parse, to_html, visible_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from lxml.html import HtmlElement
+    import numpy as np
     from numpy.typing import NDArray
 
     Shingles = NDArray[np.uint64]
 
 TIMED = 60
-HOSTS = (1, 3, 7, 12)
-"""An article is put into the pages so many places further on."""
-LEAST_HELD = 0.95
-LEAST_MARKED = 0.85
-OF_WHAT_THE_PAGE_HOLDS = 0.98
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-
-
-@dataclass(frozen=True)
-class Article:
-    url: str
-    html: bytes
-    body: str
-    place: HtmlElement
-
-
-@dataclass(frozen=True)
-class Transplant:
-    article: Article
-    host: Article
-    html: str
 
 
 @dataclass(frozen=True)
@@ -136,15 +118,6 @@ def extractors() -> list[Extractor]:
     ]
 
 
-def shingles(text: str) -> Shingles:
-    words = word_hashes(text)
-    return np.unique(mix(mix(words[:-2] * _FACTOR + words[1:-1]) * _FACTOR + words[2:]))
-
-
-def common(one: Shingles, other: Shingles) -> int:
-    return len(np.intersect1d(one, other, assume_unique=True))
-
-
 def jaccard(one: Shingles, other: Shingles) -> float:
     both = common(one, other)
     return both / max(len(one) + len(other) - both, 1)
@@ -152,66 +125,6 @@ def jaccard(one: Shingles, other: Shingles) -> float:
 
 def f1(one: Shingles, other: Shingles) -> float:
     return 2 * common(one, other) / max(len(one) + len(other), 1)
-
-
-def tree_of(html: bytes) -> HtmlElement:
-    return parse(shorten_tags(decode(html, None)))
-
-
-def place_of(tree: HtmlElement, wanted: Shingles) -> HtmlElement:
-    """The smallest element that holds nearly all that the page holds of what is wanted."""
-    least = OF_WHAT_THE_PAGE_HOLDS * common(shingles(visible_text(tree)), wanted)
-    place = tree
-    while True:
-        for child in place:
-            if child.tag not in INVISIBLE and common(shingles(visible_text(child)), wanted) >= least:
-                place = child
-                break
-        else:
-            return place
-
-
-def read_articles(folder: Path) -> tuple[list[Article], int]:
-    """The usable articles, and the number of all."""
-    truth: dict[str, dict[str, str]] = json.loads((folder / "ground-truth.json").read_text("utf-8"))
-    usable = []
-    for key in track(sorted(truth), "reading", console=Console(stderr=True), transient=True):
-        html = gzip.decompress((folder / "html" / f"{key}.html.gz").read_bytes())
-        wanted = shingles(truth[key]["articleBody"])
-        place = place_of(tree_of(html), wanted)
-        held = shingles(visible_text(place))
-        both = common(held, wanted)
-        if place.tag != "body" and both >= LEAST_HELD * len(wanted) and both >= LEAST_MARKED * len(held):
-            usable.append(Article(truth[key]["url"], html, truth[key]["articleBody"], place))
-    return usable, len(truth)
-
-
-def moved(article: Article, host: Article) -> Transplant:
-    place = emptied_place(host)
-    place.text = article.place.text
-    place.extend(copy.deepcopy(child) for child in article.place)
-    return Transplant(article, host, to_html(place.getroottree().getroot()))
-
-
-def retyped(article: Article, host: Article) -> Transplant:
-    place = emptied_place(host)
-    for line in filter(None, map(str.strip, article.body.split("\n"))):
-        etree.SubElement(place, "p").text = line
-    return Transplant(article, host, to_html(place.getroottree().getroot()))
-
-
-def emptied_place(host: Article) -> HtmlElement:
-    place = place_of(tree_of(host.html), shingles(host.body))
-    for child in list(place):
-        place.remove(child)
-    place.text = None
-    return place
-
-
-def hosts_of(articles: list[Article]) -> Iterator[tuple[Article, Article]]:
-    for number, article in enumerate(articles):
-        for distance in HOSTS:
-            yield article, articles[(number + distance) % len(articles)]
 
 
 class Judge:
