@@ -1,1 +1,1 @@
-"""What tells products apart whose pages read alike."""
+"""Find the facts that tell pages apart although they read alike, such as the attributes of products."""

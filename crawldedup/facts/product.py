@@ -105,7 +105,7 @@ class ProductView:
 
     @cached_property
     def _button_titles(self) -> list[str]:
-        """What each button is for: the last title between it and the button before it; "" for none."""
+        """The title of what each button buys, the last between it and the button before; "" for none."""
         titles, before = [], 0
         for button in self._buttons:
             between = self.lines[before:button][::-1]

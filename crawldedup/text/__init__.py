@@ -1,1 +1,1 @@
-"""Text of a page: extraction, words."""
+"""Decode pages, extract their text and split it into words."""

@@ -153,7 +153,7 @@ def _blocks(values: Hashes, starts: NDArray[np.intp]) -> list[tuple[Hashes, NDAr
 
 
 class _PlaneTables(NamedTuple):
-    """What normalising and folding make of each character of the basic multilingual plane."""
+    """The normalised and folded characters of the basic multilingual plane."""
 
     classes: NDArray[np.uint8]
     """SEPARATOR, LETTER or SOLO if that holds beside any other character, else _ODD."""

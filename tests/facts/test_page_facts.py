@@ -1,4 +1,4 @@
-"""What identifies a page beside its prose: which pages have facts, and which facts they have."""
+"""Which pages have facts, and which facts they have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a page's main text is its article, and which pages have none and stay whole."""
+"""The article within a main text, and pages that have none and stay whole."""
 
 from __future__ import annotations
 

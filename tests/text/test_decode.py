@@ -1,4 +1,4 @@
-"""What is left out of a text before anything else is done with it."""
+"""Characters that are removed from every text."""
 
 from __future__ import annotations
 
