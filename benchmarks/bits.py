@@ -26,8 +26,8 @@ from rich.progress import track
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import make_parser, make_table, run
-from benchmarks.corpus import (
+from benchmarks.shared.common import make_parser, make_table, run
+from benchmarks.shared.corpus import (
     Corpus,
     number,
     pairs_file,
@@ -38,7 +38,7 @@ from benchmarks.corpus import (
     signature,
     verify_draws,
 )
-from benchmarks.probes import lies_in, plan_for
+from benchmarks.shared.probes import lies_in, plan_for
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS, SEARCH_BITS
 from crawldedup.search.decision import estimate_similarity
 from crawldedup.search.limits import PROBE_BUDGET

@@ -23,7 +23,7 @@ from rich.console import Console
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import peers
-from benchmarks.common import make_parser, make_table, run
+from benchmarks.shared.common import make_parser, make_table, run
 from crawldedup.evaluation.methods.blocks import BlockSearch
 from crawldedup.evaluation.methods.pairs import find_all
 

@@ -31,7 +31,7 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import peers
-from benchmarks.common import make_parser, run
+from benchmarks.shared.common import make_parser, run
 from crawldedup.demo.library import all_articles
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting import fingerprint as ours

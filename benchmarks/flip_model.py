@@ -27,8 +27,8 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import make_parser, run
-from benchmarks.corpus import Corpus, pairs_file, read_corpus, search_draws, search_features, verify_draws
+from benchmarks.shared.common import make_parser, run
+from benchmarks.shared.corpus import Corpus, pairs_file, read_corpus, search_draws, search_features, verify_draws
 from crawldedup.search.model import flip_probabilities, search_similarity
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import make_parser, run
+from benchmarks.shared.common import make_parser, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,9 +22,9 @@ from rich.progress import track
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import make_parser, make_table, numbers, run
-from benchmarks.corpus import number
-from benchmarks.probes import LAYOUT, PLANNED_SIMILARITY, plan
+from benchmarks.shared.common import make_parser, make_table, numbers, run
+from benchmarks.shared.corpus import number
+from benchmarks.shared.probes import LAYOUT, PLANNED_SIMILARITY, plan
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS
 from crawldedup.search.decision import likelihood_prefilter, likelihood_rule
 from crawldedup.search.limits import PROBE_BUDGET

@@ -21,8 +21,8 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import make_parser, make_table, run
-from benchmarks.probes import PLANNED_SIMILARITY, meets
+from benchmarks.shared.common import make_parser, make_table, run
+from benchmarks.shared.probes import PLANNED_SIMILARITY, meets
 from crawldedup import evaluation
 from crawldedup.errors import CrawlDedupError
 from crawldedup.evaluation.exact import jaccard, words

@@ -12,7 +12,7 @@ handbook, reference and FAQ. Download them with `apt-get download`, unpack them 
 anything), put the HTML below one folder, and give that folder.
 
 Every method sees the pages in their order and remembers those that it does not flag. The truth is the exact Jaccard
-similarity of the sets of word 3-shingles with the pages it has kept. benchmarks/peer_detectors.py shows how each
+similarity of the sets of word 3-shingles with the pages it has kept. benchmarks/shared/peer_detectors.py shows how each
 package is used; one that is not installed is named at the end, with the command that installs it.
 """
 
@@ -28,8 +28,8 @@ from rich.text import Text
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import make_parser, run
-from benchmarks.peer_detectors import Candidate, peer_candidates
+from benchmarks.shared.common import make_parser, run
+from benchmarks.shared.peer_detectors import Candidate, peer_candidates
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
 from crawldedup.evaluation import MethodDetector
 from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING

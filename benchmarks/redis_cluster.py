@@ -30,7 +30,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import make_parser, run
+from benchmarks.shared.common import make_parser, run
 from crawldedup.stores.cluster.store import ClusterStore
 from crawldedup.stores.registry import make_store
 from tests.servers import ClusterSetup, RedisServer

@@ -6,10 +6,10 @@
     python benchmarks/redis_index.py verify
 
 Each starts a redis-server of its own on a free port for every number of pages, and fills it with random fingerprints
-and, but for `scale`, URLs of 79 bytes: see `redis_filling.py`; `verify` shows that what is written so quickly is what
-the store itself would have written. The server has one core to itself and the clients another one, where there
-are two. What is measured, and how: see `redis_server.py`. Other programs disturb: `--repeat 5` shows the run of
-the least script time.
+and, but for `scale`, URLs of 79 bytes: see `redis_parts/filling.py`. `verify` shows that what is written so quickly is
+what the store itself would have written. The server and the clients have a core each, where there are two.
+`redis_parts/server.py` says what is measured, and how. Other programs disturb: `--repeat 5` shows the run of the least
+script time.
 
 `time` asks new pages, the most expensive case: random ones, and real ones against the random index. `real` asks the
 pages of each corpus that are new beside its other pages; `real, copies too` asks all of them. The queries are prepared
@@ -32,10 +32,9 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import make_parser, make_table, numbers, run
 from benchmarks.peers import how_to_install, load
-from benchmarks.redis_filling import MOST_PAGES, PLANTS
-from benchmarks.redis_indexes import (
+from benchmarks.redis_parts.filling import MOST_PAGES, PLANTS
+from benchmarks.redis_parts.indexes import (
     Queries,
     contents,
     empty_index,
@@ -44,10 +43,11 @@ from benchmarks.redis_indexes import (
     real_fingerprints,
     store_of,
 )
-from benchmarks.redis_peers import datasketch_row, peer_memories, plain_row
-from benchmarks.redis_scale import COMPUTED_PAGES, RecallRow, computed_memory, recall_rows, show_recall
-from benchmarks.redis_server import WARM_UP, TimeRow, measure
-from benchmarks.redis_tables import show_memory, show_ratios, show_time
+from benchmarks.redis_parts.peers import datasketch_row, peer_memories, plain_row
+from benchmarks.redis_parts.scale import COMPUTED_PAGES, RecallRow, computed_memory, recall_rows, show_recall
+from benchmarks.redis_parts.server import WARM_UP, TimeRow, measure
+from benchmarks.redis_parts.tables import show_memory, show_ratios, show_time
+from benchmarks.shared.common import make_parser, make_table, numbers, run
 from crawldedup.errors import ConfigurationError
 from crawldedup.options import Options
 from crawldedup.queries import QueryBuilder
@@ -56,8 +56,8 @@ from crawldedup.search.two_stage import TwoStage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from benchmarks.redis_indexes import Index
-    from benchmarks.redis_memory import Memory
+    from benchmarks.redis_parts.indexes import Index
+    from benchmarks.redis_parts.memory import Memory
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.stores.base import Query, Status
 

@@ -35,9 +35,8 @@ from rich.console import Console
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 
-from benchmarks.common import count, make_parser, make_table, one_of, progress, run
-from benchmarks.scrapy_crawl import CrawlError, Task, run_crawl
-from benchmarks.scrapy_figures import (
+from benchmarks.scrapy_parts.crawl import CrawlError, Task, run_crawl
+from benchmarks.scrapy_parts.figures import (
     Crawl,
     Pair,
     Setup,
@@ -47,7 +46,8 @@ from benchmarks.scrapy_figures import (
     show_parts,
     show_throughput,
 )
-from benchmarks.scrapy_site import Folder, Generated, choose_pages, documentation, serving
+from benchmarks.scrapy_parts.site import Folder, Generated, choose_pages, documentation, serving
+from benchmarks.shared.common import count, make_parser, make_table, one_of, progress, run
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.facts.page_facts import page_facts
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
@@ -61,7 +61,7 @@ from tests.servers import RedisServer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from benchmarks.scrapy_site import Server
+    from benchmarks.scrapy_parts.site import Server
     from crawldedup.text.extractors import Extractor
 
     Advance = Callable[[int], None]

@@ -24,7 +24,7 @@ from rich.progress import track
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import make_parser, make_table, run
+from benchmarks.shared.common import make_parser, make_table, run
 from crawldedup.search.decision import likelihood_prefilter, likelihood_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import ProbePlan, prefix_bits, volatile_plan

@@ -32,8 +32,8 @@ from rich.progress import track
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import make_parser, make_table, run
-from benchmarks.templated_pages import KINDS, Site, Words, read_words
+from benchmarks.shared.common import make_parser, make_table, run
+from benchmarks.shared.templated_pages import KINDS, Site, Words, read_words
 from crawldedup import Deduplicator
 from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, make_method
 from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING

@@ -40,8 +40,8 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import make_parser, run
-from benchmarks.marked_articles import (
+from benchmarks.shared.common import make_parser, run
+from benchmarks.shared.marked_articles import (
     HOSTS,
     Article,
     Transplant,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import redis
 
 if TYPE_CHECKING:
-    from benchmarks.redis_server import IndexServer
+    from benchmarks.redis_parts.server import IndexServer
 
 SAMPLE = 5_000
 """Keys of a kind whose memory is asked for."""

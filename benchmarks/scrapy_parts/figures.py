@@ -6,8 +6,8 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.common import make_table
-from benchmarks.scrapy_crawl import TICK_SECONDS, Outcome
+from benchmarks.scrapy_parts.crawl import TICK_SECONDS, Outcome
+from benchmarks.shared.common import make_table
 
 if TYPE_CHECKING:
     import argparse

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import redis
 
-from benchmarks.common import progress
-from benchmarks.redis_filling import LAYOUT, PREFIX, URL, URL_BYTES, Filler, Wire, filtered_bits
-from benchmarks.redis_memory import read_memory
-from benchmarks.redis_server import CLIENT_CORE, IndexServer, pinned
+from benchmarks.redis_parts.filling import LAYOUT, PREFIX, URL, URL_BYTES, Filler, Wire, filtered_bits
+from benchmarks.redis_parts.memory import read_memory
+from benchmarks.redis_parts.server import CLIENT_CORE, IndexServer, pinned
+from benchmarks.shared.common import progress
 from crawldedup.errors import CrawlDedupError
 from crawldedup.evaluation import read_corpus
 from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from benchmarks.redis_memory import Memory
+    from benchmarks.redis_parts.memory import Memory
     from crawldedup.queries import QueryBuilder
     from crawldedup.stores.base import Query, Store
     from tests.stores.pages import Page

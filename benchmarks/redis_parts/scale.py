@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.common import make_table
-from benchmarks.probes import meets
-from benchmarks.redis_filling import plants
-from benchmarks.redis_memory import OTHER, Memory, Part
+from benchmarks.redis_parts.filling import plants
+from benchmarks.redis_parts.memory import OTHER, Memory, Part
+from benchmarks.shared.common import make_table
+from benchmarks.shared.probes import meets
 from tests.stores.pages import similar_page
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from benchmarks.redis_indexes import Queries
+    from benchmarks.redis_parts.indexes import Queries
     from crawldedup.stores.base import Store
 
 PLANTED_SIMILARITIES = (0.9, 0.93, 0.97)

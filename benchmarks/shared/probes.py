@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.corpus import number
+from benchmarks.shared.corpus import number
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.search.limits import PROBE_BUDGET
 from crawldedup.search.model import search_similarity

@@ -22,16 +22,12 @@ The bytes of an index are those of its pickle, for packages in Python; the other
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from benchmarks import peers
-from benchmarks.peer_methods import (
+from benchmarks.shared.peer_methods import (
     PERMUTATIONS,
     DatasketchLSH,
     GaoyaIndex,

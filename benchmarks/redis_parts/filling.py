@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from benchmarks.redis_server import IndexServer
+    from benchmarks.redis_parts.server import IndexServer
     from tests.stores.pages import Page
 
     Keys = NDArray[np.uint64]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.common import make_table
-from benchmarks.redis_memory import OTHER, PARTS, Memory
+from benchmarks.redis_parts.memory import OTHER, PARTS, Memory
+from benchmarks.shared.common import make_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
 
-    from benchmarks.redis_server import TimeRow
+    from benchmarks.redis_parts.server import TimeRow
 
 
 def show_memory(console: Console, version: str, measured: Sequence[Memory], computed: Memory | None = None) -> None:

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 import numpy as np
 import redis
 
-from benchmarks.common import progress
 from benchmarks.peers import load
-from benchmarks.redis_server import CLIENT_CORE, IndexServer, measure, pinned
+from benchmarks.redis_parts.server import CLIENT_CORE, IndexServer, measure, pinned
+from benchmarks.shared.common import progress
 from crawldedup.search.tables import rotated_tables
 from crawldedup.stores.base import Status
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from benchmarks.redis_server import TimeRow
+    from benchmarks.redis_parts.server import TimeRow
     from crawldedup.stores.base import Query
 
     Advance = Callable[[int], None]
