@@ -31,10 +31,8 @@ from crawldedup.search.limits import PROBE_BUDGET
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import prefix_bits
 from crawldedup.search.two_stage import KEPT, TABLES
-from crawldedup.stores.base import DIGEST_MASK, Entry, Query
-from crawldedup.stores.memory.sorted_keys import SortedKeys
-from crawldedup.stores.memory.store import MemoryStore
-from crawldedup.stores.packed_keys import pack_key
+from crawldedup.stores.base import DIGEST_MASK, Entry, Query, Record
+from crawldedup.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +42,7 @@ COST_SIZES = (10**6, 3 * 10**6, 10**7, 3 * 10**7, 10**8, 10**9)
 WANTED = (0.9, 0.95, 0.98)
 SHORTER = (0, 1, 2)
 MOST_PROBES = 1024
+LOADED_AT_ONCE = 1000
 
 
 @dataclass
@@ -95,24 +94,22 @@ class TimeRow:
 
 
 def filled_store(pages: int) -> MemoryStore:
-    """A memory store of random fingerprints, without URLs.
-
-    Its arrays are put in place from behind: through `check_and_add`, ten million pages take minutes.
-    """
+    """Return a memory store of random fingerprints, without URLs. A million pages take about a minute."""
     store = MemoryStore(LAYOUT)
-    index = store._index
+    store.open()
     generator = np.random.default_rng(pages)
-    rows = np.zeros(pages, index._row_type)
-    for name in ("url_key", "search"):
-        rows[name] = generator.integers(0, 1 << 64, pages, np.uint64, endpoint=False)
-    rows["digest"] = generator.integers(0, DIGEST_MASK, pages, np.uint32, endpoint=True)
-    rows["signature"] = np.frombuffer(generator.bytes(pages * (VERIFY_BITS // 8)), rows["signature"].dtype)
-    index._rows, index._kept, index._urls = rows, np.ones(pages, np.bool_), [b""] * pages
-    index.pages = pages
-    places = np.arange(pages, dtype=np.uint64)
-    key_mask = np.uint64(pack_key((1 << 64) - 1, 0))
-    index._tables = [SortedKeys(np.sort(table.keys(rows["search"]) & key_mask | places)) for table in TABLES]
-    index._by_url = SortedKeys(np.sort(rows["url_key"] & key_mask | places))
+    for start in range(0, pages, LOADED_AT_ONCE):
+        count = min(LOADED_AT_ONCE, pages - start)
+        url_keys, searches = generator.integers(0, 1 << 64, (2, count), np.uint64, endpoint=False).tolist()
+        digests = generator.integers(0, DIGEST_MASK, count, np.uint32, endpoint=True).tolist()
+        size = VERIFY_BITS // 8
+        signatures = generator.bytes(count * size)
+        store.load(
+            [
+                Record("", url_keys[i], searches[i], signatures[i * size : (i + 1) * size], digests[i], 1, 1, 0)
+                for i in range(count)
+            ]
+        )
     return store
 
 

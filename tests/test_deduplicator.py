@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Verdict, fingerprint
 from crawldedup.errors import ClosedError, ConfigurationError, PageError, ProfileMismatchError, StoreUnavailableError
 from crawldedup.page_input import PageInput
-from crawldedup.stores.memory.store import MemoryStore
+from crawldedup.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -24,7 +24,7 @@ from crawldedup.page_input import PageRef
 from crawldedup.queries import QueryBuilder
 from crawldedup.search.two_stage import TABLES
 from crawldedup.stores.base import Status
-from crawldedup.stores.memory.store import MemoryStore
+from crawldedup.stores.memory import MemoryStore
 from crawldedup.stores.registry import make_store
 from tests.stores.pages import random_page
 

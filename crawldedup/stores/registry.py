@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from crawldedup.stores.base import Layout, Store
 
 _STORES: Final = {
-    "memory": "memory.store:MemoryStore",
+    "memory": "memory:MemoryStore",
     "sqlite": "sqlite.store:SqliteStore",
     **dict.fromkeys(("redis", "rediss", "unix", "redis+sentinel"), "redis.store:RedisStore"),
     "redis+cluster": "cluster.store:ClusterStore",

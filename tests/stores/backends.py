@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup.stores.memory.store import MemoryStore
+from crawldedup.stores.memory import MemoryStore
 from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.sqlite.store import SqliteStore
 

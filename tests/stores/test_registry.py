@@ -8,7 +8,7 @@ import pytest
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.stores.base import shown_url
-from crawldedup.stores.memory.store import MemoryStore
+from crawldedup.stores.memory import MemoryStore
 from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.registry import check_store_url, is_persistent, make_store
 from crawldedup.stores.sqlite.store import SqliteStore

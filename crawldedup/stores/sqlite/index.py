@@ -10,7 +10,6 @@ import numpy as np
 from crawldedup.errors import StoreFullError
 from crawldedup.stores.base import MAX_FREED, Record
 from crawldedup.stores.candidates import accepted, choose_pages
-from crawldedup.stores.embedded import Cursor, Found
 from crawldedup.stores.packed_keys import MAX_PAGES, middles, pack_key, packed_range, packed_ranges
 from crawldedup.stores.sqlite.statements import (
     cut_ranges_sql,
@@ -46,9 +45,36 @@ class Page(NamedTuple):
     copies: int
     crawler: int
 
+    def record(self) -> Record:
+        """Return what the page's record says."""
+        return Record(
+            url=self.url,
+            url_key=unsigned(self.url_key),
+            search=unsigned(self.search),
+            signature=self.signature,
+            digest=self.digest,
+            added_at=self.added_at,
+            seen_at=self.seen_at,
+            copies=self.copies,
+        )
+
+    def is_live(self, retention: Retention, now: int) -> bool:
+        """Return True for a page that has not expired."""
+        return retention.is_live(self.added_at, self.seen_at, now)
+
+
+class Found(NamedTuple):
+    """What a search found: numbers of the accepted pages, nearest first; how many were compared; expired pages."""
+
+    accepted: list[int]
+    compared: int
+    expired: list[Page]
+
 
 class SqliteIndex:
-    """An `Index` in the tables of this number. No page number is given again.
+    """The pages of an index while a store has its turn at it, in the tables of this number.
+
+    Pages are numbered in the order of adding. No number is given again.
 
     `load_head` begins each transaction; from there on the counters are kept here.
     """
@@ -86,42 +112,21 @@ class SqliteIndex:
 
     @property
     def pages(self) -> int:
-        """See `Index`. No counter has to be written for every page that is added."""
+        """The number of pages. No counter has to be written for every page that is added."""
         return self._newest - self._freed
 
     def page(self, number: int) -> Page:
-        """See `Index`."""
+        """Return the page with a number that exists."""
         return Page._make(self._db.execute(self._page_sql, (number,)).fetchone())
 
     def page_with(self, url_key: int) -> Page | None:
-        """See `Index`."""
+        """Return the page with a URL key, if there is one."""
         low, high = packed_range(url_key, url_key)
         row = self._db.execute(self._url_sql, (signed(low), signed(high), signed(url_key))).fetchone()
         return None if row is None else Page._make(row)
 
-    def record(self, page: Page) -> Record:
-        """See `Index`."""
-        return Record(
-            url=page.url,
-            url_key=unsigned(page.url_key),
-            search=unsigned(page.search),
-            signature=page.signature,
-            digest=page.digest,
-            added_at=page.added_at,
-            seen_at=page.seen_at,
-            copies=page.copies,
-        )
-
-    def crawler_of(self, page: Page) -> int:
-        """See `Index`."""
-        return page.crawler
-
-    def is_live(self, page: Page, retention: Retention, now: int) -> bool:
-        """See `Index`."""
-        return retention.is_live(page.added_at, page.seen_at, now)
-
-    def search(self, query: Query, now: int) -> Found[Page]:
-        """See `Index`."""
+    def search(self, query: Query, now: int) -> Found:
+        """Compare the query with the pages in its ranges."""
         tables, packed = self._keys_in_ranges(query)
         numbers = json.dumps(choose_pages(query, self._layout, tables, packed))
         found = self._db.execute(self._candidates_sql, (numbers,)).fetchall()
@@ -157,7 +162,7 @@ class SqliteIndex:
     def add(
         self, page: Entry | Record, keys: Sequence[int], *, added_at: int, seen_at: int, copies: int, crawler: int
     ) -> None:
-        """See `Index`."""
+        """Add a page. Raises StoreFullError if there are no numbers left."""
         number = self._newest + 1
         if number >= MAX_PAGES:
             raise StoreFullError(
@@ -181,7 +186,7 @@ class SqliteIndex:
         self._newest = number
 
     def revisit(self, page: Page, entry: Entry, now: int, crawler: int) -> tuple[Record, bool]:
-        """See `Index`."""
+        """Note that a page was seen again, and its new text; its URL, age and copies stay. True for new text."""
         newer = page._replace(seen_at=now, crawler=crawler)
         changed = page.digest != entry.digest
         if changed:
@@ -195,18 +200,18 @@ class SqliteIndex:
         self._db.execute(
             f"UPDATE {self._pages} SET seen_at = ?, crawler = ? WHERE number = ?", (now, crawler, page.number)
         )
-        return self.record(newer), changed
+        return newer.record(), changed
 
     def count_copy(self, page: Page, now: int) -> Record:
-        """See `Index`."""
+        """Note that a copy of a page was seen."""
         newer = page._replace(seen_at=now, copies=page.copies + 1)
         self._db.execute(
             f"UPDATE {self._pages} SET seen_at = ?, copies = ? WHERE number = ?", (now, newer.copies, page.number)
         )
-        return self.record(newer)
+        return newer.record()
 
     def remove(self, pages: Sequence[Page]) -> None:
-        """See `Index`."""
+        """Free pages."""
         if not pages:
             return
         self._unfile(pages)
@@ -220,25 +225,15 @@ class SqliteIndex:
         self._freed += len(pages)
 
     def next_to_sweep(self, count: int) -> list[Page]:
-        """See `Index`. How far this went is kept for the next time."""
-        cursor = Cursor(self._swept)
-        pages, more = self.next_pages(cursor, count)
-        self._swept = cursor.place if more else 0
+        """Return the next pages to look at for expired ones, going round and round."""
+        pages = self.pages_after(self._swept, count)
+        self._swept = pages[-1].number if len(pages) == count else 0
         self._db.execute("UPDATE indexes SET swept = ? WHERE number = ?", (self._swept, self.number))
         return pages
 
-    def oldest(self, count: int) -> list[Page]:
-        """See `Index`."""
-        return self.next_pages(Cursor(), count)[0]
-
-    def next_pages(self, cursor: Cursor, most: int) -> tuple[list[Page], bool]:
-        """See `Index`."""
-        pages = [Page._make(row) for row in self._db.execute(self._pages_sql, (cursor.place, most))]
-        cursor.place = pages[-1].number if pages else cursor.place
-        return pages, len(pages) == most
-
-    def compact(self) -> None:
-        """See `Index`; SQLite uses the room of freed pages again."""
+    def pages_after(self, number: int, most: int) -> list[Page]:
+        """Return the first pages behind a number, at most so many."""
+        return [Page._make(row) for row in self._db.execute(self._pages_sql, (number, most))]
 
     def _file(self, number: int, keys: Sequence[int]) -> None:
         for name, key in zip(self._keys, keys, strict=True):

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from crawldedup.errors import ProfileMismatchError, StoreError, StoreUnavailableError
 from crawldedup.stores.base import NO_SESSION, CrawlSession, StoreInfo
-from crawldedup.stores.embedded import Cursor, EmbeddedStore, decide
 from crawldedup.stores.sqlite.database import (
     IN_MEMORY,
     connect,
@@ -24,13 +23,13 @@ from crawldedup.stores.sqlite.database import (
     path_of,
     transaction,
 )
-from crawldedup.stores.sqlite.index import Page, SqliteIndex
+from crawldedup.stores.sqlite.index import SqliteIndex
 from crawldedup.stores.sqlite.leases import has_others, join_crawl, leave_crawl, renew_lease
 from crawldedup.stores.sqlite.statements import BYTES_PER_KEY, create_tables, drop_tables
+from crawldedup.stores.sqlite.turns import TurnTaker, decide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     from crawldedup.stores.base import Answer, Layout, Query
 
@@ -39,7 +38,7 @@ _CLEARED: Final = ""
 """The profile of an index that was cleared: the next crawler to join gives it another."""
 
 
-class SqliteStore(EmbeddedStore[Page]):
+class SqliteStore(TurnTaker):
     """One namespace of a SQLite file. Safe to use from several threads and several processes."""
 
     is_persistent: ClassVar = True
@@ -47,6 +46,7 @@ class SqliteStore(EmbeddedStore[Page]):
     def __init__(self, path: str, layout: Layout, *, clock: Callable[[], float] = time.time) -> None:
         super().__init__(layout, clock)
         self._path = path
+        self._shown = f"sqlite:///{path}"
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._index: SqliteIndex | None = None
@@ -83,7 +83,7 @@ class SqliteStore(EmbeddedStore[Page]):
         """See `Store`. An index in memory takes the place of an absent one."""
         with self._lock, errors_of(self._path):
             self._disconnect_if_absent()
-            if self._index is None and holds_anything(self._path):
+            if self._index is None and self._exists():
                 with transaction(self._connect(), "DEFERRED") as db:
                     self._index = self._attach(db, begin=False)
             if self._index is None:
@@ -113,7 +113,7 @@ class SqliteStore(EmbeddedStore[Page]):
         """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
         with self._lock, errors_of(self._path):
             self._disconnect_if_absent()
-            if self._connection is None and not holds_anything(self._path):
+            if self._connection is None and not self._exists():
                 return
             index, session = self._index, self._session
             with transaction(self._connect()) as db:
@@ -143,7 +143,7 @@ class SqliteStore(EmbeddedStore[Page]):
                 tables=len(self._layout.tables),
                 profile=self._layout.profile,
                 namespace=self._layout.namespace,
-                store=f"sqlite:///{self._path}",
+                store=self._shown,
             )
 
     def heartbeat(self) -> None:
@@ -162,7 +162,7 @@ class SqliteStore(EmbeddedStore[Page]):
 
     @contextlib.contextmanager
     def _turn(self, *, writes: bool = True, adds: bool = False, many: bool = False) -> Iterator[SqliteIndex]:
-        """See `EmbeddedStore`. Raises ProfileMismatchError if the index was begun anew with other settings.
+        """See `TurnTaker`. Raises ProfileMismatchError if the index was begun anew with other settings.
 
         Processes that wait for a locked file only look from time to time, and would hardly find it free between two
         turns of many pages: each such turn is followed by a pause of its length if other crawlers are at work.
@@ -180,9 +180,6 @@ class SqliteStore(EmbeddedStore[Page]):
         if others:
             time.sleep(time.monotonic() - started)
 
-    def _new_cursor(self) -> AbstractContextManager[Cursor]:
-        return contextlib.nullcontext(Cursor())
-
     @contextlib.contextmanager
     def _transaction(self, kind: str) -> Iterator[tuple[sqlite3.Connection, SqliteIndex]]:
         with self._lock, errors_of(self._path):
@@ -190,6 +187,9 @@ class SqliteStore(EmbeddedStore[Page]):
                 raise StoreUnavailableError(f"the store {self._path} is not open")
             with transaction(self._connection, kind) as db:
                 yield db, self._index
+
+    def _exists(self) -> bool:
+        return holds_anything(self._path)
 
     def _disconnect_if_absent(self) -> None:
         """Give up the index in memory that took the place of an absent one."""
