@@ -30,7 +30,7 @@ from crawldedup.search.decision import likelihood_prefilter, likelihood_rule
 from crawldedup.search.limits import PROBE_BUDGET
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import prefix_bits
-from crawldedup.search.two_stage import KEPT, TABLES
+from crawldedup.search.two_stage import KEPT
 from crawldedup.stores.base import DIGEST_MASK, Entry, Query, Record
 from crawldedup.stores.memory import MemoryStore
 
