@@ -53,14 +53,14 @@ class CostRow:
     budget_recall: float
     """Predicted recall of PROBE_BUDGET probes, mean over pages."""
     probes: dict[str, float]
-    """By wanted recall: probes a page, mean; MOST_PROBES where a page needs more."""
+    """By wanted recall: probes a page, mean; the most allowed where a page needs more."""
     reached: dict[str, float]
-    """By wanted recall: share of pages that reach it with MOST_PROBES."""
+    """By wanted recall: share of pages that reach it so."""
     candidates: dict[str, float]
     """By wanted recall: unrelated pages met, expected."""
 
 
-def cost_rows(sample: int, sizes: Sequence[int]) -> list[CostRow]:
+def cost_rows(sample: int, sizes: Sequence[int], most: int) -> list[CostRow]:
     weights = np.random.default_rng(3).standard_normal((sample, SEARCH_BITS)).astype(np.float32)
     rows = []
     for pages in track(sizes, "planning", console=Console(stderr=True), transient=True):
@@ -71,7 +71,7 @@ def cost_rows(sample: int, sizes: Sequence[int]) -> list[CostRow]:
             row.budget_recall = float(np.mean([planned.recall for planned in used]))
             for wanted in WANTED:
                 plans = [
-                    plan(own, prefix=prefix, similarity=PLANNED_SIMILARITY, recall=wanted, budget=MOST_PROBES)
+                    plan(own, prefix=prefix, similarity=PLANNED_SIMILARITY, recall=wanted, budget=most)
                     for own in weights
                 ]
                 probes = float(np.mean([len(planned) for planned in plans]))
@@ -154,11 +154,11 @@ def random_query(generator: np.random.Generator, prefix: int, probes: int) -> Qu
     )
 
 
-def show_cost(costs: Sequence[CostRow], times: Sequence[TimeRow]) -> None:
+def show_cost(costs: Sequence[CostRow], times: Sequence[TimeRow], most: int) -> None:
     console = Console(markup=False, width=160)
     table = make_table(
         f"copies of similarity {PLANNED_SIMILARITY:g}, predicted: recall of {PROBE_BUDGET} probes; probes a page "
-        f"for a recall (+: some pages need more than {MOST_PROBES}) and unrelated pages met",
+        f"for a recall (+: some pages need more than {most}) and unrelated pages met",
         *("pages", "prefix bits", f"recall of {PROBE_BUDGET}", *(f"for {wanted:g}" for wanted in WANTED)),
     )
     for row in costs:
@@ -231,15 +231,15 @@ def main(given: Sequence[str]) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     arguments = parser.parse_args(given)
 
-    costs = cost_rows(arguments.sample, arguments.sizes)
+    costs = cost_rows(arguments.sample, arguments.sizes, arguments.most)
     times = time_rows(arguments.stores, arguments.checks)
     if arguments.plot:
         plot_cost(costs, arguments.plot)
     if arguments.json:
         print(json.dumps({"cost": [asdict(row) for row in costs], "time": [asdict(row) for row in times]}))
     else:
-        show_cost(costs, times)
+        show_cost(costs, times, arguments.most)
 
 
 if __name__ == "__main__":
-    run(main, "--sample 1 --sizes 1000000 --stores 1000 --checks 2")
+    run(main, "--sample 1 --sizes 1000000 --most 128 --stores 1000 --checks 2")

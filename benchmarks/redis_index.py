@@ -268,6 +268,6 @@ if __name__ == "__main__":
         main,
         "memory --pages 2000 --no-peers",
         "time --pages 2000 --no-peers --checks 20 --clients 1 --batch 10",
-        "scale --pages 2000,4000 --checks 20 --clients 1 --batch 10 --planted 10",
+        "scale --pages 2000,4000 --checks 20 --clients 1 --batch , --planted 10",
         "verify --pages 2000",
     )
