@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crawldedup.options import Option
 
 SETTING_PREFIX = "CRAWLDEDUP_"
-_HELP_WIDTH = "96"
+_HELP_WIDTH = "88"
 
 
 def settings_markdown(options: tuple[Option, ...]) -> str:
