@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import crawldedup
-from crawldedup import errors
+from crawldedup import errors, scrapy_plugin
 from crawldedup.scrapy_plugin import errors as crawl_errors
 from crawldedup.scrapy_plugin import policy, signals, stats
 from crawldedup.scrapy_plugin.reading import messages
@@ -78,6 +78,10 @@ def test_every_public_name_is_in_the_reference() -> None:
     of_errors = {name for name in vars(errors) if name.endswith("Error")}
     for name in set(crawldedup.__all__) - of_errors:
         assert f":: crawldedup.{name}\n" in documented
+    of_scrapy = set(scrapy_plugin.__all__) - set(crawldedup.__all__) - {"signals"}
+    pages = documented + (REFERENCE / "errors.md").read_text("utf-8")
+    for name in of_scrapy:
+        assert f":: crawldedup.scrapy_plugin.{name}\n" in pages
     # All errors of the module are there by autodoc, each by its docstring.
     assert ":: crawldedup.errors\n   :members:" in (REFERENCE / "errors.md").read_text("utf-8")
     assert all(inspect.getdoc(getattr(errors, name)) for name in of_errors)
