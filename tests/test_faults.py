@@ -393,7 +393,7 @@ def crawl_under(fault: Fault) -> Result:
             namespace=_NAMESPACE,
             extractor=_EXTRACTOR,
             # Scrapy's own second tries would hide a page that is lost.
-            settings={"CONCURRENT_REQUESTS": _AT_ONCE, "CRAWLDEDUP_WORKERS": 0, "RETRY_ENABLED": False},
+            settings={"CONCURRENT_REQUESTS": _AT_ONCE, "CRAWLDEDUP_WORKERS": 1, "RETRY_ENABLED": False},
         )
         with serving(site) as base_url:
             urls = [base_url + path for path in site.start_paths]

@@ -36,7 +36,7 @@ FAILOVER_SECONDS: Final = 5.0
 ACL_RULES: Final = (
     "~crawldedup:*",
     *("+select", "+evalsha", "+script|load", "+scan", "+memory|usage", "+time", "+exists", "+unlink"),
-    *("+hget", "+hgetall", "+hmget", "+hset", "+hincrby", "+hdel"),
+    *("+get", "+set", "+hget", "+hgetall", "+hmget", "+hset", "+hincrby", "+hdel"),
     *("+zadd", "+zcard", "+zrange", "+zrangebylex", "+zrevrangebylex", "+zrem"),
     *("+lindex", "+llen", "+lrange", "+lset", "+rpush"),
     *("+bitfield_ro", "+setbit", "+setrange"),

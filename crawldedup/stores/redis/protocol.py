@@ -34,7 +34,7 @@ _HEAD: Final = struct.Struct(">IIII8s4s8s")
 _SEARCH_PLACE: Final = 16
 _SIGNATURE_PLACE: Final = _HEAD.size
 _QUESTION: Final = struct.Struct(">IIBBIIIIH")
-_CRAWL: Final = struct.Struct(">IIIB")
+_CRAWL: Final = struct.Struct(">IIIBI")
 _MOST_COPIES: Final = 0xFF_FFFF
 _LOADED: Final = struct.Struct(">I")
 _MOST: Final = 0xFFFF_FFFF
@@ -85,9 +85,14 @@ def question(query: Query, layout: Layout, now: int) -> tuple[bytes, ...]:
     )
 
 
-def crawl(retention: Retention, own: int, first: int, *, again: bool = False) -> bytes:
-    """Return what a check needs beside the question; `again` if the answer to the same one was lost."""
-    return _CRAWL.pack(min(retention.max_pages or 0, _MOST), own, first, again)
+def crawl(
+    retention: Retention, own: int, first: int, *, again: bool = False, place: int = 0, batch: bytes = b""
+) -> bytes:
+    """Return what a check needs beside the question.
+
+    `again` if the answer to the same one was lost; `place` is the question's in the batch of this name.
+    """
+    return _CRAWL.pack(min(retention.max_pages or 0, _MOST), own, first, again, place) + batch
 
 
 def body_of(entry: Entry | Record) -> bytes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import secrets
 import threading
 from dataclasses import replace
 from functools import cache
@@ -129,36 +130,40 @@ class RedisStore:
         """Run the script `check` for each page; return what it answers, or errors."""
         with self._errors():
             if len(queries) == 1:
-                return [retry_once(lambda again: self._run("check", *self._arguments(queries[0], again)))]
-            answers = retry_once(lambda again: self._pipelined(queries, again))
+                return [self._check_one(queries[0])]
+            batch = secrets.token_hex(4).encode()
+            answers = retry_once(lambda again: self._pipelined(queries, range(len(queries)), batch, again))
             unknown = [place for place, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
             if unknown:
                 self._client.script_load(script_text("check"))
-                repeated = self._pipelined([queries[place] for place in unknown], again=False)
-                for place, answer in zip(unknown, repeated, strict=True):
+                for place, answer in zip(unknown, self._pipelined(queries, unknown, batch, again=False), strict=True):
                     answers[place] = answer
             return answers
 
-    def _pipelined(self, queries: Sequence[Query], again: bool) -> list[Any]:
+    def _check_one(self, query: Query) -> Any:
+        return retry_once(lambda again: self._run("check", *self._arguments(query, again=again)))
+
+    def _pipelined(self, queries: Sequence[Query], places: Sequence[int], batch: bytes, again: bool) -> list[Any]:
         pipeline = self._client.pipeline(transaction=False)
         asked: set[int] = set()
-        for query in queries:
+        for place in places:
+            query = queries[place]
             # What comes twice in a batch is a revisit the second time, whether or not an answer was lost.
             first_time = query.entry.url_key not in asked
             asked.add(query.entry.url_key)
-            arguments = self._arguments(query, again and first_time)
+            arguments = self._arguments(query, again=again and first_time, place=place, batch=batch)
             pipeline.evalsha(self._script("check").sha, 1, self._prefix, *arguments)
         return pipeline.execute(raise_on_error=False)
 
-    def _arguments(self, query: Query, again: bool) -> tuple[bytes | str, ...]:
-        own = crawl(query.retention, self._session.number, self._session.first, again=again)
+    def _arguments(self, query: Query, **repetition: Any) -> tuple[bytes | str, ...]:
+        own = crawl(query.retention, self._session.number, self._session.first, **repetition)
         return (self._layout.profile, *question(query, self._layout, self._now()), own)
 
     def _answer(self, query: Query, answer: Any) -> Answer:
         if answer[0] == b"lost":
             # The index was lost in mid-crawl: begin it again with this crawler as its first.
             self.open()
-            answer = retry_once(lambda again: self._run("check", *self._arguments(query, again)))
+            answer = self._check_one(query)
         if answer[0] == b"lost":
             raise StoreUnavailableError(f"{self._url} loses the index as soon as it is begun")
         status, changed, pages, candidates, record = answer

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import socket
-import subprocess
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +25,7 @@ from crawldedup.stores.redis.store import RedisStore
 from tests.servers import Certificates, ClusterSetup, RedisServer, SentinelSetup, wait_until
 from tests.stores.backends import on_the_oldest_server
 from tests.stores.pages import LAYOUT, query, random_page
+from tests.stores.test_contract import exited_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -136,6 +135,10 @@ def use_everything(store: RedisStore, server: redis.Redis) -> None:
     moved = [record for batch in store.records() for record in batch]
     assert store.load(moved) == 0
     list(store.check_many([query(random_page(rng), f"https://example.com/batch/{number}") for number in range(3)]))
+    # Copies in a batch whose answer was lost.
+    copies = [query(pages[3], f"https://example.com/copy/{number}") for number in range(2)]
+    for again in (False, True):
+        store._pipelined(copies, range(2), b"batch", again)
     # The oldest pages go, and at last a whole list of them.
     for number in range(200):
         page = random_page(rng)
@@ -146,8 +149,8 @@ def use_everything(store: RedisStore, server: redis.Redis) -> None:
     # A store that lost a part of its records goes on.
     server.delete(*server.scan_iter("crawldedup:*:r:*"))
     store.check_and_add(query(random_page(rng), "https://example.com/later"))
-    # A crawler of this machine that died is buried.
-    server.hset("crawldedup:{test}:w", "7", process_that_is_gone())
+    # The lease of a crawler of this machine that died is expired.
+    server.hset("crawldedup:{test}:w", "7", exited_process())
     store.open()
     store.clear()
     assert store.info().pages == 0
@@ -326,10 +329,3 @@ class TestCluster:
 def replica_has_all(master: RedisServer) -> bool:
     state: Any = master.client.info("replication")
     return bool(state["slave0"]["offset"] == state["master_repl_offset"])
-
-
-def process_that_is_gone() -> str:
-    """How a store names a process of this machine that has ended."""
-    process = subprocess.Popen(["true"])
-    process.wait()
-    return f"{socket.gethostname()}:{process.pid}:"

@@ -222,8 +222,8 @@ class TestServerTrouble:
     ) -> None:
         ask, losses = store._pipelined, iter([True])
 
-        def lose_the_first_answer(queries: Sequence[Query], again: bool) -> list[Any]:
-            answers = ask(queries, again)
+        def lose_the_first_answer(*arguments: Any) -> list[Any]:
+            answers = ask(*arguments)
             if next(losses, False):
                 raise redis.ConnectionError("cut")
             return answers
@@ -231,6 +231,28 @@ class TestServerTrouble:
         monkeypatch.setattr(store, "_pipelined", lose_the_first_answer)
         pages = [query(page, f"https://example.com/{name}") for name in "aba"]
         assert [answer.status for answer in store.check_many(pages)] == [Status.NEW, Status.EXACT, Status.REVISIT]
+
+    @pytest.mark.parametrize("done", range(6))
+    def test_copies_in_a_batch_whose_answer_was_lost_are_counted_once(
+        self, store: RedisStore, page: Page, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, done: int
+    ) -> None:
+        other = random_page(rng)
+        for number, original in enumerate((page, other)):
+            store.check_and_add(query(original, f"https://example.com/{number}"))
+        copies = [
+            query(text, f"https://example.com/copy/{n}") for n, text in enumerate((page, other, page, page, other))
+        ]
+        ask, losses = store._pipelined, iter([True])
+
+        def lose_the_first_answer(queries: Sequence[Query], places: Sequence[int], *others: Any) -> list[Any]:
+            if next(losses, False):
+                ask(queries, places[:done], *others)
+                raise redis.ConnectionError("cut")
+            return ask(queries, places, *others)
+
+        monkeypatch.setattr(store, "_pipelined", lose_the_first_answer)
+        assert {answer.status for answer in store.check_many(copies)} == {Status.EXACT}
+        assert [record.copies for text in (page, other) for record in store.find(query(text, ""))] == [3, 2]
 
     def test_flushed_scripts_are_loaded_again(self, redis_server: RedisServer, store: RedisStore) -> None:
         check(store, 0)

@@ -1,6 +1,7 @@
 -- parts: layout, records, writing, retention, search
 -- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, ARGV[8]: limit of pages (0: none), own
--- number, number of the crawl's first crawler, 1 if the answer to the same question was lost.
+-- number, number of the crawl's first crawler, 1 if the answer to the same question was lost, and for a question in a batch
+-- its place there and the name of the batch.
 -- Returns {status, changed, pages, compared, record or false}, {'profile', the index's profile}, or {'lost'} without an
 -- index.
 
@@ -8,7 +9,8 @@ if not meta.profile then return {'lost'} end
 if meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
 
 local question = read_question()
-local max_pages, crawler, first_crawler, again = struct.unpack('>I4I4I4B', ARGV[8])
+local max_pages, crawler, first_crawler, again, place = struct.unpack('>I4I4I4BI4', ARGV[8])
+local batch = sub(ARGV[8], 18)
 local keys, now, url_key = question.keys, question.now, question.url_key
 
 -- Writes start here. A full server refuses the first one that matters, so nothing is left half done.
@@ -43,7 +45,14 @@ end
 local matches, compared, expired = search(question)
 if #matches > 0 then
   local _, page, record = unpack(matches[1])
-  local updated = counted(record, now, url_key, again)
+  local is_known = again == 1 and is_last_counted(record, url_key)
+  if batch ~= '' then
+    -- Several questions of a batch may be copies of one page. They are answered in their order.
+    local name = PREFIX .. 'b:' .. batch
+    is_known = again == 1 and place <= (tonumber(call('GET', name)) or -1)
+    if not is_known then redis.pcall('SET', name, format('%d', place), 'EX', '10') end
+  end
+  local updated = counted(record, now, url_key, is_known)
   note_record(page, updated)
   return {digest_of(record) == question.digest and 'exact' or 'near', 0, meta.pages, compared, updated}
 end

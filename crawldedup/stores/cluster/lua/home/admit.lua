@@ -13,7 +13,7 @@ if own and age_mark(own, question.refresh) >= question.oldest then
   if is_undecided(own_page, ARGV[9]) then return {'undecided', meta.pages} end
   if crawler_of(own) == crawler or crawler_of(own) < first_crawler then return {'again', meta.pages} end
   if judge(question, own) then
-    local updated = counted(own, question.now, question.url_key, 0)
+    local updated = counted(own, question.now, question.url_key, false)
     note_record(own_page, updated)
     return {'counted', meta.pages, updated}
   end

@@ -10,6 +10,7 @@ if not record or age_mark(record, question.refresh) < question.oldest or not jud
   return {'gone', meta.pages}
 end
 if is_undecided(page, '') then return {'undecided', meta.pages} end
-local updated = counted(record, question.now, question.url_key, tonumber(ARGV[9]))
+local is_known = ARGV[9] == '1' and is_last_counted(record, question.url_key)
+local updated = counted(record, question.now, question.url_key, is_known)
 note_record(page, updated)
 return {'counted', meta.pages, updated}

@@ -3,6 +3,7 @@
 --   m               hash: profile, order, epoch, pages, next, depth, split, crawlers, first, oldest, sweep
 --   c               sorted set: crawlers at work; score = end of the lease
 --   w               hash: the process that holds each crawler's lease
+--   b:<batch>       string, for some seconds: the place of the last question of a batch that was counted as a copy
 --   <e>:t<n>:<b>    sorted set: one bucket of permuted table n; member = 5 bytes of key .. 4 bytes of page number
 --   <e>:f<n>:<d>    string: the filter of table n for buckets of depth d; a bit for each part that holds a key
 --   <e>:u:<b>       sorted set: one bucket of the URL table, members alike

@@ -37,11 +37,15 @@ local function visited(record, now, crawler)
   return head_of(added_at(record), now, copies_of(record), tag_of(record), crawler) .. sub(record, 17)
 end
 
--- Return a record with one more copy. `again` is 1 if the question may have been answered before.
-local function counted(record, now, url_key, again)
-  local copies, tag = copies_of(record), byte(url_key, 8)
-  if again ~= 1 or copies == 0 or tag_of(record) ~= tag then copies = copies + 1 end
-  return head_of(added_at(record), now, copies, tag, crawler_of(record)) .. sub(record, 17)
+-- Return True if the copy that was counted last has this URL key, as far as the tag tells.
+local function is_last_counted(record, url_key)
+  return copies_of(record) > 0 and tag_of(record) == byte(url_key, 8)
+end
+
+-- Return a record with one more copy, unless that was counted before.
+local function counted(record, now, url_key, is_known)
+  local copies = copies_of(record) + (is_known and 0 or 1)
+  return head_of(added_at(record), now, copies, byte(url_key, 8), crawler_of(record)) .. sub(record, 17)
 end
 
 -- Return the time from which a page's time to live counts: its last visit if `refresh` is 1, else its adding.
