@@ -7,95 +7,67 @@ import os
 import re
 import sys
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from crawldedup import __version__
 from crawldedup.checks import did_you_mean
-from crawldedup.cli.options import INDEX_OPTIONS, OPTION_FLAGS, PROFILE_OPTIONS, add_options
+from crawldedup.cli.options import OPTION_FLAGS, add_options
+from crawldedup.commands.command import INDEX_OPTIONS, PROFILE_OPTIONS, Command
 from crawldedup.commands.output import run_command
+from crawldedup.demo.command import DEMO
+from crawldedup.evaluation.command import BENCH_QUALITY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawldedup.commands.output import Output
 
-_Arguments = dict[str, dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Command:
-    """One command: `options` are names of `Options`; `defaults` are those of their defaults that differ here.
-
-    `module` runs it, and is imported only then: `--help` waits for neither Scrapy nor numpy.
-    """
-
-    help: str
-    arguments: _Arguments = field(default_factory=dict)
-    options: tuple[str, ...] = ()
-    defaults: dict[str, Any] = field(default_factory=dict)
-    description: str = ""
-    module: str = "commands"
-
-
+_ONE_PAGE: Final = {"metavar": "PAGE", "help": "file, URL, or - for standard input"}
 _PAGE: Final = "file, folder, .jsonl or .warc file, URL, or - for standard input"
-_PAGES: Final[_Arguments] = {"pages": {"nargs": "+", "metavar": "PAGE", "help": _PAGE}}
-_PAGES_OR_ONE: Final[_Arguments] = {
-    **_PAGES,
+_PAGES: Final[dict[str, Any]] = {"pages": {"nargs": "+", "metavar": "PAGE", "help": _PAGE}}
+_PAGES_OR_ONE: Final = _PAGES | {
     "--url": {"metavar": "URL", "help": "the URL of the one page that is given (default: its own)"},
 }
-_YES: Final = {"action": "store_true"}
 _ACCURACY: Final = ("similarity", "recall")
 _RETENTION: Final = ("ttl", "ttl_refresh", "max_pages")
 _ASKING: Final = (*INDEX_OPTIONS, "scope", *_ACCURACY, *PROFILE_OPTIONS, *_RETENTION)
 
 _COMMANDS: Final = {
-    "demo": _Command(
-        "crawl a local site full of near duplicates, or your own HTML files, and report",
-        {
-            "--dir": {"type": Path, "metavar": "FOLDER", "help": "crawl this folder of HTML files instead"},
-            "--no-exact": _YES | {"help": "skip the exact similarities (with --dir)"},
-            "--verbose": _YES | {"help": "show the log of the crawl"},
-        },
-        (*INDEX_OPTIONS, "similarity", *PROFILE_OPTIONS),
-        # A new namespace for each run.
-        {"store": "memory://", "namespace": None},
-        module="demo",
-    ),
-    "check": _Command("decide about pages and remember them", _PAGES_OR_ONE, (*_ASKING, "store_urls")),
-    "find": _Command(
+    "demo": DEMO,
+    "check": Command("decide about pages and remember them", _PAGES_OR_ONE, (*_ASKING, "store_urls")),
+    "find": Command(
         "list the remembered pages that resemble a page; remember nothing",
-        {"page": {"metavar": "PAGE", "help": "file, URL, or - for standard input"}},
+        {"page": _ONE_PAGE},
         _ASKING,
     ),
-    "explain": _Command(
-        "show the verdict that a page would get now, and why; remember nothing", _PAGES_OR_ONE, _ASKING
-    ),
-    "compare": _Command(
+    "explain": Command("show the verdict that a page would get now, and why; remember nothing", _PAGES_OR_ONE, _ASKING),
+    "compare": Command(
         "tell how alike two pages are",
-        {"pages": {"nargs": 2, "metavar": "PAGE", "help": "file, URL, or - for standard input"}},
+        {"pages": {"nargs": 2, **_ONE_PAGE}},
         (*_ACCURACY, *PROFILE_OPTIONS),
     ),
-    "scan": _Command(
+    "scan": Command(
         "find the clusters of near duplicates within a collection; remember nothing",
         _PAGES,
         (*_ACCURACY, *PROFILE_OPTIONS),
     ),
-    "forget": _Command(
+    "forget": Command(
         "remove pages from an index",
         {"urls": {"nargs": "+", "metavar": "URL"}},
         (*INDEX_OPTIONS, "scope", *PROFILE_OPTIONS),
     ),
-    "clear": _Command(
-        "remove every page of a namespace, whatever made it", {"--yes": _YES | {"help": "do it"}}, INDEX_OPTIONS
+    "clear": Command(
+        "remove every page of a namespace, whatever made it",
+        {"--yes": {"action": "store_true", "help": "do it"}},
+        INDEX_OPTIONS,
     ),
-    "prune": _Command(
+    "prune": Command(
         "free at once the pages that exceed --ttl or --max-pages",
         options=(*INDEX_OPTIONS, *PROFILE_OPTIONS, *_RETENTION),
     ),
-    "copy": _Command(
+    "copy": Command(
         "copy an index to another store or namespace",
         {
             "--to-store": {"metavar": "STORE", "help": "copy to this store (default: the same)"},
@@ -105,37 +77,8 @@ _COMMANDS: Final = {
         description="Adds the pages of an index to another one, which may be in use. The first one stays as it is. "
         "Both must have been made with the same settings: texts are not stored, so that nothing can be converted.",
     ),
-    "info": _Command("show the figures of an index", options=(*INDEX_OPTIONS, *PROFILE_OPTIONS)),
-    "bench quality": _Command(
-        "measure which pages a method finds, against the exact similarity of all pairs",
-        {
-            "source": {"metavar": "SOURCE", "help": "folder, .jsonl or .warc file (these two may end in .gz)"},
-            "--method": {
-                "action": "append",
-                "metavar": "METHOD",
-                "help": "two-stage, simhash, psm, minhash or brute-force, with options as in "
-                "'simhash?distance=3&blocks=5'; repeat it to compare several (default: two-stage)",
-            },
-            "--weighting": {
-                "default": "damped-tf",
-                "help": "how words count: none, tf, log-tf, damped-tf, tf-idf, tf-idf:FILE or yu (default: damped-tf)",
-            },
-            "--limit": {"type": int, "metavar": "N", "help": "take the first N pages only"},
-            "--pairs": {
-                "type": Path,
-                "metavar": "FILE",
-                "help": 'the exact pairs, as lines of {"a": URL, "b": URL, "j3": 0.5 to 1}',
-            },
-            "--plot": {"type": Path, "metavar": "FILE", "help": "draw the shares, as .svg or .png"},
-            "--detail": _YES | {"help": "show counts by band, and what was missed"},
-        },
-        (*_ACCURACY, "extractor", "expected_pages"),
-        # A small corpus would make every method look thorough.
-        {"expected_pages": 10_000_000},
-        "Shows pages to a method in their order, and compares what it flags with the exact Jaccard similarity of all "
-        "pairs of pages.",
-        "bench",
-    ),
+    "info": Command("show the figures of an index", options=(*INDEX_OPTIONS, *PROFILE_OPTIONS)),
+    "bench quality": BENCH_QUALITY,
 }
 
 
@@ -149,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = _parser().parse_args(arguments)
 
         def run(output: Output) -> None:
-            import_module(f"crawldedup.cli.{_COMMANDS[given.command].module}").run(given, output)
+            import_module(_COMMANDS[given.command].module).run(given, output)
 
         return run_command(run, as_json=given.json)
 

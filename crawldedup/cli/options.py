@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
 DEFAULT_STORE: Final = "sqlite:///crawldedup.sqlite"
 
-INDEX_OPTIONS: Final = ("store", "namespace")
-PROFILE_OPTIONS: Final = ("extractor", "min_words", "distinguish")
-"""What an index was made with: every command that asks it needs the same values."""
-
 _OPTIONS: Final = {option.name: option for option in options_of()}
 OPTION_FLAGS: Final = {name: f"--{name.replace('_', '-')}" for name in _OPTIONS}
 
