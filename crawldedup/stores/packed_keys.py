@@ -32,11 +32,6 @@ def page_of(packed: int) -> int:
     return packed & _ID_MASK
 
 
-def renumbered(packed: Keys, numbers: Keys) -> Keys:
-    """Return packed keys, shape (keys,), with the number of page i replaced by `numbers[i]`."""
-    return packed & np.uint64(_KEY_MASK) | numbers.take((packed & np.uint64(_ID_MASK)).astype(np.intp))
-
-
 def packed_range(low: int, high: int) -> tuple[int, int]:
     """Return the first and last packed key of a range of keys, both included."""
     return low & _KEY_MASK, high | _ID_MASK
