@@ -85,29 +85,26 @@ class Nodes:
         self._connecting = threading.Lock()
         self.fanout = Fanout()
 
-    def run(self, calls: Sequence[Call], *, reading: bool = False) -> list[Any]:
-        """The answers, in order. `reading` allows replicas, if the URL does.
+    def run(self, calls: Sequence[Call]) -> list[Any]:
+        """The answers, in order.
 
         Every call must be safe to repeat, for it is repeated: while a replica takes the place of a dead master,
         while a slot moves, and where an answer was lost. Calls to one node run in their order.
         """
-        answers = self.try_to_run(calls, reading=reading)
+        answers = self.try_to_run(calls)
         for answer in answers:
             if isinstance(answer, Exception):
                 raise answer
         return answers
 
-    def try_to_run(self, calls: Sequence[Call], *, reading: bool = False) -> list[Any]:
+    def try_to_run(self, calls: Sequence[Call]) -> list[Any]:
         """The same, with an error in the place of the answer that it prevented."""
         calls = list(calls)
         answers: list[Any] = [None] * len(calls)
         waiting = list(range(len(calls)))
-        masters_only = not reading
 
         def attempt() -> None:
-            nonlocal masters_only
-            self._round(calls, waiting, answers, masters_only)
-            masters_only = True
+            self._round(calls, waiting, answers)
             waiting[:] = [place for place in waiting if isinstance(answers[place], Exception)]
             for place in waiting:
                 if isinstance(answers[place], _CUT_OFF):
@@ -149,10 +146,10 @@ class Nodes:
         with contextlib.suppress(*_ANY_ERROR):
             self._cluster().nodes_manager.initialize()
 
-    def _round(self, calls: Sequence[Call], waiting: Sequence[int], answers: list[Any], masters_only: bool) -> None:
+    def _round(self, calls: Sequence[Call], waiting: Sequence[int], answers: list[Any]) -> None:
         """Put the answers to the waiting calls in their places, or errors."""
         try:
-            places_by_node = self._by_node(calls, waiting, masters_only)
+            places_by_node = self._by_node(calls, waiting)
         except _ANY_ERROR as error:
             for place in waiting:
                 answers[place] = error
@@ -171,17 +168,12 @@ class Nodes:
                         node.script_load(script_text(script))
             self._ask(calls, unknown, answers)
 
-    def _by_node(
-        self, calls: Sequence[Call], waiting: Sequence[int], masters_only: bool
-    ) -> dict[redis.Redis, list[int]]:
+    def _by_node(self, calls: Sequence[Call], waiting: Sequence[int]) -> dict[redis.Redis, list[int]]:
         """Which calls go to which node; its client stands for the node."""
         client = self._cluster()
-        from_replicas = not masters_only and client.load_balancing_strategy is not None
         places: dict[redis.Redis, list[int]] = {}
         for place in waiting:
-            key = calls[place].key
-            node = client.get_node_from_key(key, replica=True) if from_replicas else None  # type: ignore[no-untyped-call]
-            node = node or client.get_node_from_key(key)  # type: ignore[no-untyped-call]
+            node = client.get_node_from_key(calls[place].key)  # type: ignore[no-untyped-call]
             places.setdefault(client.get_redis_connection(node), []).append(place)
         return places
 

@@ -114,9 +114,9 @@ class Spread:
         """A call of a script of a partition of the tables."""
         return script_call(script, self.tables[partition], self.layout.profile, *arguments)
 
-    def run(self, *calls: Call, reading: bool = False) -> list[Any]:
+    def run(self, *calls: Call) -> list[Any]:
         """The answers of scripts that are called at once."""
-        answers = [sound(answer) for answer in self._nodes.run(calls, reading=reading)]
+        answers = [sound(answer) for answer in self._nodes.run(calls)]
         for call, answer in zip(calls, answers, strict=True):
             home = self._home_of_prefix.get(call.key)
             if home is not None and answer[0] != b"compared":
@@ -126,24 +126,20 @@ class Spread:
     def find(self, query: Query, question: SplitQuestion) -> list[Record]:
         """Records that the query accepts, nearest first."""
         looks = self.run(
-            *(self.to_tables(partition, "spread_look", *question.to_tables(partition)) for partition in question.parts),
-            reading=True,
+            *(self.to_tables(partition, "spread_look", *question.to_tables(partition)) for partition in question.parts)
         )
         found = {partition: look[2] for partition, look in zip(question.parts, looks, strict=True) if look[2]}
-        compared = self.compare(question, best_pages(query, found, question), with_records=True, reading=True)
+        compared = self.compare(question, best_pages(query, found, question), with_records=True)
         return [unpacked(compared.records[page], self.layout) for _, _, page in compared.accepted]
 
-    def compare(
-        self, question: SplitQuestion, pages: Iterable[int], *, with_records: bool = False, reading: bool = False
-    ) -> Compared:
-        """Compare pages at their homes, or at replicas of those."""
+    def compare(self, question: SplitQuestion, pages: Iterable[int], *, with_records: bool = False) -> Compared:
+        """Compare pages at their homes."""
         numbers = by_home(pages)
         answers = self.run(
             *(
                 self.to_home(home, "home_compare", *question.to_home(), packed, int(with_records))
                 for home, packed in numbers.items()
-            ),
-            reading=reading,
+            )
         )
         compared = Compared()
         for home, (_, count, accepted, gone, expired, *records) in zip(numbers, answers, strict=True):

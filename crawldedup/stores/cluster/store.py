@@ -232,13 +232,13 @@ class ClusterStore:
         return sum(self._placed_pages) + self._spread.pages()
 
     def find(self, query: Query) -> list[Record]:
-        """See `Store`. On replicas, if the URL says so."""
+        """See `Store`."""
         with self._errors(), contextlib.suppress(LostPartError):
             if query.shard_key is None:
                 return self._spread.find(query, split(query, self._layout, self._now()))
             asked = question(query, self._layout, self._now())
             call = script_call("find", self._prefixes[_place(query)], self._layout.profile, *asked)
-            (answer,) = self._nodes.run([call], reading=True)
+            (answer,) = self._nodes.run([call])
             return [unpacked(record, self._layout) for record in sound(answer)[1:]]
         return []
 

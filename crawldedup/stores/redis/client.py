@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import redis
 from redis.backoff import NoBackoff
-from redis.cluster import ClusterNode, LoadBalancingStrategy, RedisCluster
+from redis.cluster import ClusterNode, RedisCluster
 from redis.exceptions import NoPermissionError, RedisClusterException
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
@@ -46,44 +44,23 @@ ACL_RULES: Final = (
 With `+config|get` as well, the store warns of a configuration that spoils the index.
 """
 
-CLUSTER_ACL_RULES: Final = ("+cluster|slots", "+command", "+readonly", "+ltrim")
+CLUSTER_ACL_RULES: Final = ("+cluster|slots", "+command", "+ltrim")
 """The further rights that a store's user needs on a cluster."""
 
-SENTINEL_ACL_RULES: Final = ("+sentinel|masters", "+sentinel|slaves")
-"""The rights that the sentinels' user needs."""
+SENTINEL_ACL_RULES: Final = ("+sentinel|masters",)
+"""The right that the sentinels' user needs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """The clients of a store on one server. They connect when first used, and again when necessary.
-
-    `main` is the server that is written to. `reader` is a replica if the URL names one, which may be a little behind,
-    else `main` itself.
-    """
-
-    main: redis.Redis
-    reader: redis.Redis
-    _sentinels: tuple[redis.Redis, ...] = ()
-
-    def close(self) -> None:
-        """Disconnect; the clients connect again when they are used again."""
-        for client in (self.main, self.reader, *self._sentinels):
-            client.close()
-
-
-def connect(url: str) -> Connection:
-    """Return the clients that a `redis`, `rediss`, `unix` or `redis+sentinel` URL names, not yet connected.
+def connect(url: str) -> redis.Redis:
+    """Return a client of the server that a `redis`, `rediss`, `unix` or `redis+sentinel` URL names, not yet connected.
 
     Every new connection asks the sentinels for the master, so a failover needs no restart.
     Raises ConfigurationError, in which no password shows.
     """
     target = parse_url(url, *SINGLE_SERVER)
     if target.scheme == "redis+sentinel":
-        return _sentinel_connection(target)
-    main = target.client(target.hosts[0] if target.hosts else None)
-    if target.replica is None:
-        return Connection(main, main)
-    return Connection(main, target.client(target.replica))
+        return _sentinel_client(target)
+    return target.client(target.hosts[0] if target.hosts else None)
 
 
 def check_cluster_url(url: str) -> None:
@@ -94,8 +71,7 @@ def check_cluster_url(url: str) -> None:
 def connect_cluster(url: str) -> RedisCluster:
     """Return a connected client of the cluster that a `redis+cluster` URL names.
 
-    With `replicas=true`, commands that only read go to replicas; `EVALSHA` is not one of them. The client follows slots
-    that move; `retry_on_failover` waits for failovers.
+    The client follows slots that move; `retry_on_failover` waits for failovers.
     Raises ConfigurationError as `connect` does, and the client's own errors.
     """
     target = parse_url(url, CLUSTER)
@@ -105,7 +81,6 @@ def connect_cluster(url: str) -> RedisCluster:
         retry=Retry(NoBackoff(), 0),
         # While one master is down, the others work.
         require_full_coverage=False,
-        load_balancing_strategy=LoadBalancingStrategy.ROUND_ROBIN_REPLICAS if target.replicas else None,
         ssl=target.tls,
         **{**wire_options(TIMEOUT_SECONDS), **target.options},
     )
@@ -159,6 +134,9 @@ class _Sentinels(Sentinel):
             except (redis.RedisError, OSError) as error:
                 answers.append(f"{address}: {error}")
                 continue
+            finally:
+                # They are asked for new connections alone, which are rare. Other threads may be asking, too.
+                sentinel.connection_pool.disconnect(inuse_connections=False)
             # The one that answered comes first from now on. Threads share the list, so it is not changed in place.
             self.sentinels = [sentinel, *(other for other in self.sentinels if other is not sentinel)]
             known = {*masters, *(known or ())}
@@ -176,15 +154,8 @@ class _Sentinels(Sentinel):
             raise UnknownServiceError(f"no sentinel knows {service_name!r}; known are: {names}")
         raise MasterNotFoundError(f"no sentinel names a master of {service_name!r} ({'; '.join(answers)})")
 
-    def discover_slaves(self, service_name: str) -> Any:
-        """Return hosts and ports of the replicas that are up. Raises as `discover_master` does."""
-        # This moves a sentinel that answers to the front.
-        with contextlib.suppress(MasterNotFoundError):
-            self.discover_master(service_name)
-        return super().discover_slaves(service_name)  # type: ignore[no-untyped-call]
 
-
-def _sentinel_connection(target: Target) -> Connection:
+def _sentinel_client(target: Target) -> redis.Redis:
     # They are asked one after another, so together they get the time of one server.
     limits = client_options(TIMEOUT_SECONDS / len(target.hosts))
     shared = {name: value for name, value in target.options.items() if name.startswith("ssl_")}
@@ -194,8 +165,5 @@ def _sentinel_connection(target: Target) -> Connection:
         ssl=target.tls,
         **{**client_options(TIMEOUT_SECONDS), **target.options},
     )
-    main = sentinels.master_for(target.service)  # type: ignore[no-untyped-call]
-    clients = tuple(sentinels.sentinels)
-    if not target.replicas:
-        return Connection(main, main, clients)
-    return Connection(main, sentinels.slave_for(target.service), clients)  # type: ignore[no-untyped-call]
+    client: redis.Redis = sentinels.master_for(target.service)  # type: ignore[no-untyped-call]
+    return client

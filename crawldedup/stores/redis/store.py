@@ -20,7 +20,7 @@ from crawldedup.errors import ProfileMismatchError, StoreUnavailableError
 from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Pruned, Status, StoreInfo, shown_url
 from crawldedup.stores.process import own_process
 from crawldedup.stores.redis.client import connect, retry_once
-from crawldedup.stores.redis.errors import is_transient, replies_read, store_errors
+from crawldedup.stores.redis.errors import replies_read, store_errors
 from crawldedup.stores.redis.health import layout_warnings
 from crawldedup.stores.redis.keys import heads_on, namespaces_among
 from crawldedup.stores.redis.protocol import bytes8, crawl, loaded, packed_order, question, unpacked
@@ -58,8 +58,7 @@ class RedisStore:
         self._session = NO_SESSION
         self._joining = threading.Lock()
         self._url = shown_url(url)
-        self._connection = connect(url)
-        self._client = self._connection.main
+        self._client = connect(url)
         self._script: Callable[[str], Script] = cache(lambda name: self._client.register_script(script_text(name)))
         self._has_warned = False
 
@@ -77,10 +76,10 @@ class RedisStore:
     def namespaces(cls, url: str, wanted: str) -> list[str]:
         """See `Store`."""
         errors = store_errors(shown_url(url), lambda: False, wanted)
-        with contextlib.closing(connect(url)) as connection, errors, replies_read():
-            if connection.main.exists(f"crawldedup:{{{wanted}}}:m"):
+        with contextlib.closing(connect(url)) as client, errors, replies_read():
+            if client.exists(f"crawldedup:{{{wanted}}}:m"):
                 return [wanted]
-            return namespaces_among(heads_on(connection.main))
+            return namespaces_among(heads_on(client))
 
     @property
     def session(self) -> CrawlSession | None:
@@ -171,10 +170,10 @@ class RedisStore:
         return Answer(Status(status.decode()), found, bool(changed), int(pages), int(candidates))
 
     def find(self, query: Query) -> list[Record]:
-        """See `Store`. On a replica, if the URL names one."""
+        """See `Store`."""
         with self._errors():
             asked = question(query, self._layout, self._now())
-            _, *records = self._read_only("find", self._layout.profile, *asked)
+            _, *records = self._ask("find", self._layout.profile, *asked)
             return [unpacked(record, self._layout) for record in records]
 
     def forget(self, url_key: int) -> bool:
@@ -262,25 +261,14 @@ class RedisStore:
                     self._client.zrem(self._prefix + "c", number)
                     self._client.hdel(self._prefix + "w", str(number))
             finally:
-                self._connection.close()
-
-    def _read_only(self, script: str, *arguments: bytes | str | float) -> Any:
-        """Run a script that only reads on the replica, if there is one and it works."""
-        if self._connection.reader is not self._client:
-            try:
-                return self._run(script, *arguments, client=self._connection.reader)
-            except redis.RedisError as error:
-                if not is_transient(error):
-                    raise
-                _log.debug("%s: the replica cannot be used: %s", self._url, error)
-        return self._ask(script, *arguments)
+                self._client.close()
 
     def _ask(self, script: str, *arguments: bytes | str | float) -> Any:
         """Run a script that may be run twice."""
         return retry_once(lambda _: self._run(script, *arguments))
 
-    def _run(self, script: str, *arguments: bytes | str | float, client: redis.Redis | None = None) -> Any:
-        return self._validated(script, self._script(script)(keys=[self._prefix], args=arguments, client=client))
+    def _run(self, script: str, *arguments: bytes | str | float) -> Any:
+        return self._validated(script, self._script(script)(keys=[self._prefix], args=arguments))
 
     def _validated(self, script: str, answer: Any) -> Any:
         """Return a script's answer. Raises UnexpectedReplyError, or ProfileMismatchError for another profile."""

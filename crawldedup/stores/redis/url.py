@@ -50,12 +50,12 @@ _TLS: Final = {
     "ssl_cert_reqs": ("none|optional|required", "none, optional or required"),
     "ssl_check_hostname": _YES_OR_NO,
 }
-_ONE: Final = {**_ALWAYS, "db": _NUMBER, "replica": (_HOST.pattern, "host:port")}
-_MANY: Final = {**_ALWAYS, "ssl": _YES_OR_NO, **_TLS, "replicas": _YES_OR_NO}
+_ONE: Final = {**_ALWAYS, "db": _NUMBER}
+_MANY: Final = {**_ALWAYS, "ssl": _YES_OR_NO, **_TLS}
 _OPTIONS: Final = {
     "redis": _ONE,
     "rediss": {**_ONE, **_TLS},
-    "unix": {**_ALWAYS, "db": _NUMBER},
+    "unix": _ONE,
     "redis+sentinel": {**_MANY, "db": _NUMBER, "sentinel_username": _ANY, "sentinel_password": _ANY},
     "redis+cluster": _MANY,
 }
@@ -81,8 +81,6 @@ class Target:
     service: str
     options: dict[str, Any]
     tls: bool
-    replicas: bool
-    replica: tuple[str, int] | None
     sentinel_login: dict[str, str]
 
     def client(self, address: tuple[str, int] | None) -> redis.Redis:
@@ -143,15 +141,12 @@ def _read(scheme: str, rest: str) -> Target:
     if "ssl_certfile" in options or "ssl_keyfile" in options:
         # Without a password, an encrypted key would ask for it on the terminal.
         options.setdefault("ssl_password", "")
-    replica = options.pop("replica", None)
     logins = {name: options.pop(f"sentinel_{name}", None) for name in ("username", "password")}
     return Target(
         scheme=scheme,
         hosts=tuple(hosts),
         service=unquote(service),
         tls=tls,
-        replicas=_is_true(options.pop("replicas", "no")),
-        replica=_address(replica, 6379) if replica else None,
         sentinel_login={name: value for name, value in logins.items() if value is not None},
         options=options,
     )

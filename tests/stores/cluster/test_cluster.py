@@ -81,11 +81,6 @@ def members(cluster: ClusterSetup) -> int:
     )
 
 
-def replicated(cluster: ClusterSetup) -> bool:
-    states: list[Any] = [master.client.info("replication") for master in cluster.masters]
-    return all(state["slave0"]["offset"] == state["master_repl_offset"] for state in states)
-
-
 def assert_known(store: ClusterStore, numbers: Sequence[int]) -> None:
     """Under another URL each is a copy of what it was."""
     for number in numbers:
@@ -160,21 +155,6 @@ class TestPartitions:
         # A script that a node does not know yet takes another.
         assert [answer.status for answer in store.check_many(questions)] == [Status.NEW] * 80
         assert store.fanout.rounds - before <= 2
-
-    def test_finding_leaves_the_masters_alone_if_replicas_are_to_be_read(self, cluster: ClusterSetup) -> None:
-        store = ClusterStore(f"{cluster.url}?replicas=true", LAYOUT)
-        store.open()
-        questions = [ask(1), ask(2, place=3)]
-        for question in questions:
-            store.check_and_add(question)
-        wait_until(lambda: replicated(cluster))
-        for master in cluster.masters:
-            master.client.config_resetstat()
-        for question in questions:
-            assert [record.url for record in store.find(question)] == [question.entry.url]
-        for master in cluster.masters:
-            assert "cmdstat_evalsha" not in master.client.info("commandstats")
-        store.close()
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,6 @@ from redis.sentinel import MasterNotFoundError, SlaveNotFoundError
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.stores.base import shown_url
 from crawldedup.stores.redis.client import (
-    Connection,
     check_cluster_url,
     connect,
     connect_cluster,
@@ -66,35 +65,22 @@ def settings(client: redis.Redis) -> dict[str, Any]:
     ],
 )
 def test_a_url_says_how_to_connect(url: str, expected: dict[str, Any]) -> None:
-    connection = connect(url)
-    assert expected.items() <= settings(connection.main).items()
-    assert connection.reader is connection.main
-
-
-def test_a_replica_has_an_address_of_its_own_and_the_rest_in_common() -> None:
-    connection = connect("rediss://user:s3cret@one:6380/3?replica=two:6381&ssl_check_hostname=no")
-    main, reader = settings(connection.main), settings(connection.reader)
-    assert (main["host"], main["port"], reader["host"], reader["port"]) == ("one", 6380, "two", 6381)
-    for name in ("username", "password", "db", "ssl_check_hostname", "socket_timeout"):
-        assert reader[name] == main[name]
-    assert connect("redis://one?replica=two").reader.connection_pool.connection_kwargs["port"] == 6379
+    assert expected.items() <= settings(connect(url)).items()
 
 
 def test_sentinels_have_a_login_and_a_share_of_the_time_of_their_own(certificates: Certificates) -> None:
     url = (
-        f"redis+sentinel://user:s3cret@a,b:1,[::1]:2,d/crawl?replicas=true"
-        f"&ssl=true&ssl_ca_certs={certificates.authority}&sentinel_username=watcher&sentinel_password=hush"
+        f"redis+sentinel://user:s3cret@a,b:1,[::1]:2,d/crawl"
+        f"?ssl=true&ssl_ca_certs={certificates.authority}&sentinel_username=watcher&sentinel_password=hush"
     )
-    connection = connect(url)
-    asked = [settings(client) for client in connection.main.connection_pool.sentinel_manager.sentinels]
+    pool = connect(url).connection_pool
+    asked = [settings(client) for client in pool.sentinel_manager.sentinels]
     assert [(each["host"], each["port"]) for each in asked] == [("a", 26379), ("b", 1), ("::1", 2), ("d", 26379)]
     for each in asked:
         assert (each["username"], each["password"], each["socket_timeout"]) == ("watcher", "hush", 0.5)
         assert each["ssl_ca_certs"] == str(certificates.authority)
-    for client, is_master in ((connection.main, True), (connection.reader, False)):
-        pool = client.connection_pool
-        assert (pool.is_master, pool.service_name, settings(client)["password"]) == (is_master, "crawl", "s3cret")
-        assert issubclass(pool.connection_class, redis.SSLConnection)
+    assert (pool.is_master, pool.service_name, pool.connection_kwargs["password"]) == (True, "crawl", "s3cret")
+    assert issubclass(pool.connection_class, redis.SSLConnection)
 
 
 @pytest.mark.parametrize(
@@ -110,18 +96,15 @@ def test_sentinels_have_a_login_and_a_share_of_the_time_of_their_own(certificate
         ("redis://localhost/zero", "number of a database"),
         ("redis://localhost/0/1", "number of a database"),
         ("redis://localhost?colour=red", "option is wrong: colour is not known; allowed are username"),
-        ("redis://localhost?replicas=true", "replicas is not known"),
+        ("redis://localhost?replica=two", "replica is not known"),
         ("redis://localhost?socket_timeout=soon", "option is wrong: socket_timeout"),
         ("redis://localhost?socket_timeout=-1", "option is wrong: socket_timeout"),
         ("redis://localhost?protocol=7", "option is wrong: protocol"),
-        ("redis://localhost?replica=two:port", "option is wrong: replica"),
-        ("redis://localhost?replica=exa..mple", "write redis://user"),
         ("redis://localhost?decode_responses=1", "decode_responses is not known"),
         ("redis://localhost?ssl_cert_reqs=none", "ssl_cert_reqs needs rediss://"),
         ("rediss://localhost?ssl_cert_reqs=perhaps", "option is wrong: ssl_cert_reqs"),
         ("unix://localhost/run/redis.sock", "write unix://"),
         ("unix://", "write unix://"),
-        ("unix:///run/redis.sock?replica=two", "replica is not known"),
         ("redis+sentinel://a,b", r"write redis\+sentinel://"),
         ("redis+sentinel:///crawl", r"write redis\+sentinel://"),
         ("redis+sentinel://a,,b/crawl", r"write redis\+sentinel://"),
@@ -131,7 +114,7 @@ def test_sentinels_have_a_login_and_a_share_of_the_time_of_their_own(certificate
         ("redis+cluster://", r"write redis\+cluster://"),
         ("redis+cluster://a/1", "one database"),
         ("redis+cluster://a?db=1", "db is not known"),
-        ("redis+cluster://a?replica=b", "replica is not known"),
+        ("redis+cluster://a?replicas=true", "replicas is not known"),
         ("redis+cluster://a?max_connections=many", "option is wrong: max_connections"),
         ("redis://:geheim@localhost:port/0", "percent-encoded"),
         ("redis://:gehe/im@localhost:6379/0", "percent-encoded"),
@@ -299,9 +282,8 @@ def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("form", "use"),
     [
-        ("redis://127.0.0.1:{}", lambda url: connect(url).main.ping()),
-        ("redis+sentinel://127.0.0.1:{}/crawl", lambda url: connect(url).main.ping()),
-        ("redis+sentinel://127.0.0.1:{}/crawl?replicas=true", lambda url: connect(url).reader.ping()),
+        ("redis://127.0.0.1:{}", lambda url: connect(url).ping()),
+        ("redis+sentinel://127.0.0.1:{}/crawl", lambda url: connect(url).ping()),
         ("redis+cluster://127.0.0.1:{}", connect_cluster),
     ],
 )
@@ -311,17 +293,14 @@ def test_nobody_at_home_is_unavailable(form: str, use: Callable[[str], object]) 
         use(url)
 
 
-@pytest.mark.parametrize("use", [lambda both: both.main.ping(), lambda both: both.reader.ping()])
-def test_silent_sentinels_are_waited_for_once(
-    use: Callable[[Connection], object], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_silent_sentinels_are_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crawldedup.stores.redis.client.TIMEOUT_SECONDS", 0.3)
     with contextlib.ExitStack() as stack:
         silent = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
         places = ",".join(f"127.0.0.1:{each.getsockname()[1]}" for each in silent)
-        both = connect(f"redis+sentinel://{places}/crawl?replicas=true")
+        client = connect(f"redis+sentinel://{places}/crawl")
         with pytest.raises(StoreUnavailableError, match="no sentinel answers"), store_errors("", lambda: False):
-            use(both)
+            client.ping()
         for each in silent:
             each.accept()[0].close()
             each.setblocking(False)

@@ -48,8 +48,8 @@ def refusal(url: str, use: Callable[[str], object]) -> str:
 
 
 def ping(url: str) -> None:
-    with contextlib.closing(connect(url)) as connection:
-        connection.main.ping()
+    with contextlib.closing(connect(url)) as client:
+        client.ping()
 
 
 class TestTls:
@@ -110,7 +110,7 @@ class TestAccess:
 
     def test_other_keys_are_out_of_reach(self, restricted: RedisServer) -> None:
         restricted.client.hset("mine", "a", 1)
-        with connect(restricted.url.replace("//", "//crawler:s3cret@")).main as client:
+        with connect(restricted.url.replace("//", "//crawler:s3cret@")) as client:
             for call in (lambda: client.hget("mine", "a"), lambda: client.flushall(), lambda: client.keys()):
                 with pytest.raises(redis.exceptions.NoPermissionError):
                     call()
@@ -156,83 +156,43 @@ def use_everything(store: RedisStore, server: redis.Redis) -> None:
     assert store.info().pages == 0
 
 
-class TestReplica:
-    @pytest.fixture
-    def replica(self, redis_server: RedisServer) -> Iterator[RedisServer]:
-        with RedisServer(binary=redis_server.binary) as replica:
-            replica.follow(redis_server)
-            yield replica
-
-    def test_a_named_replica_is_read_and_never_written(self, redis_server: RedisServer, replica: RedisServer) -> None:
-        url = f"{redis_server.url}?replica=127.0.0.1:{replica.port}"
-        with contextlib.closing(connect(url)) as connection:
-            connection.main.eval(WRITING, 1, "a", 5)
-            wait_until(lambda: connection.reader.eval(READING, 1, "a") == b"5")
-            redis_server.client.config_resetstat()
-            replica.client.config_resetstat()
-            assert connection.reader.eval(READING, 1, "a") == b"5"
-            assert "get" in calls(replica)
-            assert "get" not in calls(redis_server)
-            with pytest.raises(StoreUnavailableError, match="read only"), store_errors(url, lambda: True):
-                connection.reader.eval(WRITING, 1, "a", 1)
-            replica.stop()
-            with pytest.raises(StoreUnavailableError), store_errors(url, lambda: True):
-                connection.reader.get("a")
-            assert connection.main.get("a") == b"5"
-
-
 class TestSentinels:
     def test_a_client_goes_on_with_the_new_master_after_a_kill(self, sentinels: SentinelSetup) -> None:
-        with contextlib.closing(connect(sentinels.url)) as connection:
-            connection.main.eval(WRITING, 1, "a", 5)
-            connection.main.wait(1, 1000)
+        with contextlib.closing(connect(sentinels.url)) as client:
+            client.eval(WRITING, 1, "a", 5)
+            client.wait(1, 1000)
             dead = sentinels.master
             dead.stop()
             with pytest.raises(StoreUnavailableError), store_errors(sentinels.url, lambda: True):
-                connection.main.eval(WRITING, 1, "b", 6)
-            wait_until(lambda: connection.main.eval(WRITING, 1, "b", 6))
-            assert connection.main.mget("a", "b") == [b"5", b"6"]
+                client.eval(WRITING, 1, "b", 6)
+            wait_until(lambda: client.eval(WRITING, 1, "b", 6))
+            assert client.mget("a", "b") == [b"5", b"6"]
             assert sentinels.master is not dead
 
     def test_a_client_follows_when_the_roles_are_exchanged(self, sentinels: SentinelSetup) -> None:
-        with contextlib.closing(connect(sentinels.url)) as connection:
-            connection.main.eval(WRITING, 1, "a", 5)
+        with contextlib.closing(connect(sentinels.url)) as client:
+            client.eval(WRITING, 1, "a", 5)
             before = sentinels.master
             wait_until(lambda: sentinels.sentinels[0].client.sentinel_failover("crawl"))
             wait_until(lambda: sentinels.master is not before)
             # What the sentinels do ten seconds later.
             before.follow(sentinels.master)
             before.client.client_kill_filter(_type="normal", skipme=True)
-            wait_until(lambda: connection.main.eval(WRITING, 1, "b", 6))
+            wait_until(lambda: client.eval(WRITING, 1, "b", 6))
             assert sentinels.master.client.mget("a", "b") == [b"5", b"6"]
-
-    def test_replicas_are_read_and_the_master_when_there_is_none(self, sentinels: SentinelSetup) -> None:
-        with contextlib.closing(connect(f"{sentinels.url}?replicas=true")) as connection:
-            connection.main.set("a", 5)
-            master, replica = sentinels.master, sentinels.replica
-            wait_until(lambda: connection.reader.eval(READING, 1, "a") == b"5")
-            master.client.config_resetstat()
-            replica.client.config_resetstat()
-            assert connection.reader.eval(READING, 1, "a") == b"5"
-            assert "get" in calls(replica)
-            assert "get" not in calls(master)
-            replica.stop()
-            wait_until(lambda: connection.reader.eval(READING, 1, "a") == b"5")
-            assert "get" in calls(master)
 
     def test_one_sentinel_is_enough_to_find_the_master(self, sentinels: SentinelSetup) -> None:
         sentinels.sentinels[0].stop()
-        with sentinels.sentinels[1].frozen(), contextlib.closing(connect(sentinels.url)) as connection:
+        with sentinels.sentinels[1].frozen(), contextlib.closing(connect(sentinels.url)) as client:
             # On a busy machine it may hold the master to be dead for a moment.
-            wait_until(connection.main.ping)
+            wait_until(client.ping)
 
     def test_sentinels_with_a_user_of_their_own(self, sentinels: SentinelSetup) -> None:
         for sentinel in sentinels.sentinels:
             sentinel.client.execute_command("ACL SETUSER", "watcher", "reset", "on", ">hush", *SENTINEL_ACL_RULES)
-        url = f"{sentinels.url}?sentinel_username=watcher&replicas=true&sentinel_password="
-        with contextlib.closing(connect(f"{url}hush")) as connection:
-            assert connection.main.ping()
-            assert connection.reader.ping()
+        url = f"{sentinels.url}?sentinel_username=watcher&sentinel_password="
+        with contextlib.closing(connect(f"{url}hush")) as client:
+            assert client.ping()
         said = refusal(f"{url}wr0ng", ping)
         assert "refuses the user or the password" in said
         assert "wr0ng" not in said
@@ -290,24 +250,12 @@ class TestCluster:
             assert client.get("a") == str(first.port).encode()
             assert cluster.master_of("a") is second
 
-    def test_replicas_are_read(self, cluster: ClusterSetup) -> None:
-        with connect_cluster(f"{cluster.url}?replicas=true") as client:
-            client.set("a", 5)
-            master = cluster.master_of("a")
-            replica = client.get_node_from_key("a", replica=True)
-            wait_until(lambda: client.get("a") == b"5")
-            master.client.config_resetstat()
-            assert client.get("a") == b"5"
-            # Scripts are sent to a replica when it is named.
-            assert client.execute_command("EVAL", READING, 1, "a", target_nodes=replica) == b"5"
-            assert "get" not in calls(master)
-
     def test_users_need_some_commands_more(self, cluster: ClusterSetup) -> None:
         for node in cluster.nodes:
             node.client.execute_command(
                 "ACL SETUSER", "crawler", "reset", "on", ">s3cret", *ACL_RULES, *CLUSTER_ACL_RULES
             )
-        url = cluster.url.replace("//", "//crawler:s3cret@") + "?replicas=true"
+        url = cluster.url.replace("//", "//crawler:s3cret@")
         with connect_cluster(url) as client:
             script = client.register_script("return redis.call('HSET', KEYS[1], 'a', 1)")
             assert script(["crawldedup:{x}:m"]) == 1
@@ -322,7 +270,7 @@ class TestCluster:
         said = refusal(redis_server.url.replace("redis:", "redis+cluster:"), connect_cluster)
         assert "is not a node of a cluster, so write redis://" in said
         other = next(node for node in cluster.masters if node is not cluster.master_of("a"))
-        said = refusal(other.url, lambda url: connect(url).main.eval(READING, 1, "a"))
+        said = refusal(other.url, lambda url: connect(url).eval(READING, 1, "a"))
         assert "is a node of a cluster, so write redis+cluster://" in said
 
 

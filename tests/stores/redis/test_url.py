@@ -67,7 +67,6 @@ def test_the_documentation_has_every_option_and_no_other(scheme: str) -> None:
         ("max_connections=-1", "a whole number"),
         ("db=one", "a whole number"),
         ("protocol=three", "2 or 3"),
-        ("replica=two:port", "host:port"),
     ],
 )
 def test_a_wrong_value_is_refused_with_what_is_allowed(option: str, allowed: str) -> None:
