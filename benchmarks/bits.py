@@ -39,6 +39,7 @@ from benchmarks.shared.corpus import (
     verify_draws,
 )
 from benchmarks.shared.probes import lies_in, plan_for
+from crawldedup.evaluation.methods.blocks import keys_of
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS, SEARCH_BITS
 from crawldedup.search.decision import estimate_similarity
 from crawldedup.search.limits import PROBE_BUDGET
@@ -122,7 +123,7 @@ def dissimilar_in_range(corpus: Corpus, kind: str, weighting: str, prefix: int, 
     kept = [text for text, content in enumerate(corpus.texts) if len(word_hashes(content)) >= MIN_WORDS]
     weights = np.stack([search_features(corpus.texts[text], kind, weighting).bits(1) for text in kept])
     fingerprints = np.array([number(own) for own in weights], np.uint64)
-    keys = [table.keys(fingerprints) for table in TABLES]
+    keys = [keys_of(fingerprints, table) for table in TABLES]
     orders = [column.argsort() for column in keys]
     ordered = [column[order] for column, order in zip(keys, orders, strict=True)]
     asking = np.random.default_rng(4).permutation(len(kept))[:3000]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from crawldedup.evaluation.methods.blocks import keys_of
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.search.two_stage import TABLES
 from crawldedup.stores.base import DIGEST_MASK, Layout
@@ -193,7 +194,7 @@ class Filler:
         keys = np.empty_like(search)
         for number, table in enumerate(TABLES):
             for start in range(0, self.pages, CHUNK):
-                keys[start : start + CHUNK] = table.keys(search[start : start + CHUNK])
+                keys[start : start + CHUNK] = keys_of(search[start : start + CHUNK], table)
             self._table(f"t{number}", keys, cut, f"f{number}")
         self._table("u", url_keys, cut)
         self.wire.wait()

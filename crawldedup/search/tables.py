@@ -19,16 +19,12 @@ import numpy as np
 from crawldedup.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
 KEY_BITS = 64
 
 Block = tuple[int, int]
 """First bit and number of bits."""
-Move = tuple[int, int, int]
-"""Lowest bit of a block in the fingerprint, its number of bits, its lowest bit in the key; counted from the right."""
 
 
 class Order(Protocol):
@@ -71,30 +67,6 @@ class Table:
     def key_of(self, search: int, _signature: bytes, /) -> int:
         """See `Order`."""
         return self.key(search)
-
-    def keys(self, fingerprints: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return the keys of many fingerprints, same shape."""
-        keys = np.zeros_like(fingerprints)
-        for first, width, place in self._moves():
-            keys |= _block(fingerprints, first, width) << np.uint64(place)
-        return keys
-
-    def fingerprints(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return the fingerprints with these keys, same shape."""
-        fingerprints = np.zeros_like(keys)
-        for first, width, place in self._moves():
-            fingerprints |= _block(keys, place, width) << np.uint64(first)
-        return fingerprints
-
-    def _moves(self) -> Iterator[Move]:
-        place = self.bits
-        for first, width in self.blocks:
-            place -= width
-            yield self.bits - first - width, width, place
-
-
-def _block(values: NDArray[np.uint64], lowest: int, width: int) -> NDArray[np.uint64]:
-    return values >> np.uint64(lowest) & np.uint64((1 << width) - 1)
 
 
 def split_blocks(bits: int, count: int) -> tuple[Block, ...]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from itertools import combinations
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crawldedup.errors import ConfigurationError
@@ -33,21 +32,6 @@ def test_key_is_a_permutation_of_the_bits(table: Table) -> None:
     assert sorted(table.order.tolist()) == list(range(table.bits))
     for place, bit in enumerate(table.order.tolist()):
         assert table.key(1 << table.bits - 1 - bit) == 1 << table.bits - 1 - place
-
-
-@given(st.data())
-@settings(max_examples=100, deadline=None)
-def test_keys_of_many_fingerprints_are_those_of_each(data: st.DataObject) -> None:
-    table = data.draw(st.sampled_from(all_tables()))
-    values = data.draw(st.lists(st.integers(0, (1 << table.bits) - 1), max_size=20))
-    fingerprints = np.array(values, np.uint64)
-    keys = table.keys(fingerprints)
-    assert keys.dtype == np.uint64
-    assert keys.tolist() == [table.key(value) for value in values]
-    assert table.fingerprints(keys).tolist() == values
-    for value in values:
-        written = f"{value:0{table.bits}b}"
-        assert f"{table.key(value):0{table.bits}b}" == "".join(written[bit] for bit in table.order.tolist())
 
 
 @given(st.integers(1, 64), st.integers(1, 64))

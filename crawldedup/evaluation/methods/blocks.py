@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.search.plan import ProbePlan
 from crawldedup.search.tables import Table, split_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -56,3 +62,31 @@ class BlockSearch:
             lows.append(key & ~rest)
             highs.append(key | rest)
         return ProbePlan(np.arange(len(lows)), np.array(lows, np.uint64), np.array(highs, np.uint64), recall=1.0)
+
+
+def keys_of(fingerprints: NDArray[np.uint64], table: Table) -> NDArray[np.uint64]:
+    """Return the keys of many fingerprints in a table, same shape."""
+    keys = np.zeros_like(fingerprints)
+    for first, width, place in _moves(table):
+        keys |= _block(fingerprints, first, width) << np.uint64(place)
+    return keys
+
+
+def fingerprints_of(keys: NDArray[np.uint64], table: Table) -> NDArray[np.uint64]:
+    """Return the fingerprints with these keys in a table, same shape."""
+    fingerprints = np.zeros_like(keys)
+    for first, width, place in _moves(table):
+        fingerprints |= _block(keys, place, width) << np.uint64(first)
+    return fingerprints
+
+
+def _moves(table: Table) -> Iterator[tuple[int, int, int]]:
+    """Yield each block's lowest bit in the fingerprint, its width, its lowest bit in the key; from the right."""
+    place = table.bits
+    for first, width in table.blocks:
+        place -= width
+        yield table.bits - first - width, width, place
+
+
+def _block(values: NDArray[np.uint64], lowest: int, width: int) -> NDArray[np.uint64]:
+    return values >> np.uint64(lowest) & np.uint64((1 << width) - 1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.evaluation.methods.blocks import BlockSearch
+from crawldedup.evaluation.methods.blocks import BlockSearch, fingerprints_of, keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,9 +35,9 @@ def find_all(
     if len(distinct) and int(distinct[-1]) >> bits:
         raise ConfigurationError(f"{int(distinct[-1]):#x} has more than {bits} bits; give the right number as `bits`")
     found = [
-        np.sort(table.fingerprints(pairs), axis=0)
+        np.sort(fingerprints_of(pairs, table), axis=0)
         for table, prefix in zip(search.tables, search.prefixes, strict=True)
-        for pairs in _near_neighbours(np.sort(table.keys(distinct)), bits - prefix, distance)
+        for pairs in _near_neighbours(np.sort(keys_of(distinct, table)), bits - prefix, distance)
     ]
     if not found:
         return []

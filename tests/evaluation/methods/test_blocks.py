@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.evaluation.methods.blocks import BlockSearch
+from crawldedup.evaluation.methods.blocks import BlockSearch, fingerprints_of, keys_of
+from tests.search.test_tables import all_tables
 
 
 @st.composite
@@ -61,3 +63,18 @@ def test_the_plan_holds_every_fingerprint_within_the_distance(fingerprint: int, 
     assert plan.recall == 1
     sizes = [high - low + 1 for low, high in zip(plan.lows.tolist(), plan.highs.tolist(), strict=True)]
     assert sizes == [1 << 64 - prefix for prefix in search.prefixes]
+
+
+@given(st.data())
+@settings(max_examples=100, deadline=None)
+def test_keys_of_many_fingerprints_are_those_of_each(data: st.DataObject) -> None:
+    table = data.draw(st.sampled_from(all_tables()))
+    values = data.draw(st.lists(st.integers(0, (1 << table.bits) - 1), max_size=20))
+    fingerprints = np.array(values, np.uint64)
+    keys = keys_of(fingerprints, table)
+    assert keys.dtype == np.uint64
+    assert keys.tolist() == [table.key(value) for value in values]
+    assert fingerprints_of(keys, table).tolist() == values
+    for value in values:
+        written = f"{value:0{table.bits}b}"
+        assert f"{table.key(value):0{table.bits}b}" == "".join(written[bit] for bit in table.order.tolist())

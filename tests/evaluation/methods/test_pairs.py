@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.evaluation.methods import pairs as module
-from crawldedup.evaluation.methods.blocks import BlockSearch
+from crawldedup.evaluation.methods.blocks import BlockSearch, fingerprints_of, keys_of
 from crawldedup.evaluation.methods.pairs import find_all
 
 if TYPE_CHECKING:
@@ -139,14 +139,14 @@ def test_ranges_of_the_exact_plan_hold_all_near_fingerprints_of_a_million(blocks
     found: dict[int, set[int]] = {fingerprint: set() for fingerprint in million.near}
     read = 0
     for number, table in enumerate(search.tables):
-        keys = np.sort(table.keys(million.fingerprints))
+        keys = np.sort(keys_of(million.fingerprints, table))
         for fingerprint, plan in plans.items():
             own = plan.tables == number
             starts = np.searchsorted(keys, plan.lows[own], "left")
             stops = np.searchsorted(keys, plan.highs[own], "right")
             for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
                 read += stop - start
-                hits = table.fingerprints(keys[start:stop])
+                hits = fingerprints_of(keys[start:stop], table)
                 distances = np.bitwise_count(hits ^ np.uint64(fingerprint))
                 found[fingerprint].update(hits[(distances <= DISTANCE) & (distances > 0)].tolist())
     assert found == million.near
