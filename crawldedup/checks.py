@@ -61,13 +61,6 @@ def body(html: object, text: object, encoding: object) -> None:
     optional_string("encoding", encoding)
 
 
-def text(name: str, value: object) -> str:
-    """Check for a text that is not empty."""
-    if not isinstance(value, str) or not value.strip():
-        raise refused(name, value, "a text that is not empty")
-    return value
-
-
 def flag(name: str, value: object) -> bool:
     """Check for True or False: "no" would count as true."""
     if not isinstance(value, bool):

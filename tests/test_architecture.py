@@ -16,8 +16,8 @@ LARGEST_FOLDER = 15
 
 # The asynchronous twin is made of the methods of Deduplicator.
 TWIN = {"crawldedup/aio.py": ["_read"]}
-# The contract of every store in one place, and a store that is to be rebuilt with the cluster.
-LONGER = {"crawldedup/stores/base.py", "crawldedup/stores/cluster/store.py"}
+# To be rebuilt with the cluster.
+LONGER = {"crawldedup/stores/cluster/store.py"}
 
 
 def name_of(path: Path) -> str:

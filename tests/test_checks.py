@@ -38,7 +38,6 @@ def test_a_text_may_be_none_where_it_is_optional() -> None:
     assert_refused(checks.string, "url", None, said="url is None; it must be a str")
     assert_refused(checks.string, "url", b"x", said="url is b'x'; it must be a str")
     assert_refused(checks.optional_string, "url", b"x", said="url is b'x'; it must be a str or None")
-    assert_refused(checks.text, "store", " ", said="store is ' '; it must be a text that is not empty")
 
 
 @pytest.mark.parametrize("value", ["no", None, 0, 1])

@@ -70,32 +70,24 @@ class Retention:
     refresh: bool = True
     max_pages: int | None = None
 
-    def oldest(self, now: int) -> int:
-        """Return the time before which a page must have been last seen (or added) to have expired."""
-        return 0 if self.ttl_seconds is None else now - self.ttl_seconds
-
     def is_live(self, added_at: int, seen_at: int, now: int) -> bool:
         """Return True for a page that has not expired."""
-        return (seen_at if self.refresh else added_at) >= self.oldest(now)
-
-
-FOR_EVER: Final = Retention()
+        return self.ttl_seconds is None or (seen_at if self.refresh else added_at) >= now - self.ttl_seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """A page to look up: what it is, where to look, and which records are accepted.
 
-    `exact_only` asks for an equal digest beside an accepted signature (pages too thin for a fingerprint). `prefilter`
-    rejects chance matches by their keys, before their records are read; None accepts every key. `shard_key` is equal
-    for all pages that may be compared with each other, and None if those are all of the index: a store on several
-    servers keeps pages of one shard key together.
+    `exact_only` asks for an equal digest, too (thin pages). `prefilter` rejects chance matches by their keys; None
+    accepts every key. `shard_key` is equal for all pages that may be compared with each other, and None if those are
+    all of the index: a store on several servers keeps pages of one shard key together.
     """
 
     entry: Entry
     plan: ProbePlan
     rule: WeightedThreshold
-    retention: Retention = FOR_EVER
+    retention: Retention = Retention()
     exact_only: bool = False
     max_candidates: int = MAX_CANDIDATES
     max_keys: int = MAX_KEYS
@@ -162,12 +154,12 @@ class Pruned:
 class CrawlSession:
     """One crawler at work on an index, numbered from 1, and the process that holds its lease.
 
-    A page never duplicates itself, so a URL that comes again is a revisit: a retry, or a later crawl. Crawlers that
-    work at the same time share one crawl: a URL that another of them delivered counts as a copy. A crawler that joins
-    while others are at work joins their crawl, which began with number `first`; else it begins a crawl of its own.
+    A URL that comes again is a revisit: a retry, or a later crawl. But a URL that another crawler of the same crawl
+    delivered counts as a copy. A crawler that joins while others are at work joins their crawl, which began with
+    number `first`; else it begins a crawl of its own.
 
-    Worker processes of one crawler share its session. `process` is the crawler's own (see `process.own_process`): the
-    lease outlives a worker that dies, and ends early when that process has exited.
+    Worker processes of one crawler share its session. The lease outlives a worker that dies, and ends early when
+    `process`, the crawler's own (see `process.own_process`), has exited.
     """
 
     number: int
@@ -180,7 +172,7 @@ class CrawlSession:
 
 
 NO_SESSION: Final = CrawlSession(0, 0, "")
-"""In place of a session before a store has joined. No crawler has the number 0."""
+"""Stands for a session before a store has joined. No crawler has the number 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +191,9 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """Figures of one index. `bytes` is its size, estimated where the store cannot measure it.
+    """Figures of one index. `bytes` may be estimated; `table_bytes` is the share of the permuted tables.
 
-    `table_bytes` is the share of the permuted tables. `warnings` are sentences on the server's configuration.
+    `warnings` are sentences on the server's configuration.
     """
 
     pages: int
@@ -215,12 +207,10 @@ class StoreInfo:
 
 
 class Store(Protocol):
-    """One index: a namespace of a store. Methods raise `StoreError` and its kin, and are safe to call again.
-
-    `is_persistent` is True if its indexes outlive the program.
-    """
+    """One index: a namespace of a store. Methods raise `StoreError` and its kin, and are safe to call again."""
 
     is_persistent: ClassVar[bool]
+    """True if its indexes outlive the program."""
 
     @classmethod
     def check_url(cls, url: str) -> None:
@@ -252,8 +242,7 @@ class Store(Protocol):
     def open_read_only(self) -> int:
         """Connect and check the profile as `open` does, without joining; return the number of pages in the index.
 
-        Writes nothing. An absent index holds no page and stays absent. Only methods that neither add pages nor renew
-        the lease may follow, or `open`.
+        Writes nothing: an absent index stays absent. Only methods that add no pages may follow, or `open`.
         """
 
     def check_and_add(self, query: Query) -> Answer:
@@ -262,8 +251,7 @@ class Store(Protocol):
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
         """Yield the answers that `check_and_add` would give one after the other, in the same order.
 
-        Each page is one atomic step, the batch is not. An error is raised in place of the answer that it prevented;
-        earlier answers remain valid.
+        Each page is one atomic step, the batch is not. An error is raised in place of the answer that it prevented.
         """
 
     def find(self, query: Query) -> list[Record]:
@@ -288,10 +276,9 @@ class Store(Protocol):
         """
 
     def load(self, records: Sequence[Record]) -> int:
-        """Add pages with their times and copies, without looking for duplicates; return how many were added.
+        """Add records as they are, but for known URL keys; return how many were added.
 
-        Pages with a known URL key are left out. For some thousand records at a time. A store on several servers raises
-        StoreError for UNKNOWN_SHARD.
+        For some thousand records at a time. A store on several servers raises StoreError for UNKNOWN_SHARD.
         """
 
     def info(self) -> StoreInfo:

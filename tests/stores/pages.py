@@ -14,11 +14,12 @@ from crawldedup.search.limits import MAX_CANDIDATES
 from crawldedup.search.model import cosine, search_similarity
 from crawldedup.search.plan import page_plan, single_plan
 from crawldedup.search.two_stage import KEPT, TABLES
-from crawldedup.stores.base import DIGEST_MASK, FOR_EVER, Entry, Layout, Query, Retention
+from crawldedup.stores.base import DIGEST_MASK, Entry, Layout, Query, Retention
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+FOR_EVER = Retention()
 LAYOUT = Layout(namespace="test", profile="profile-1", tables=TABLES, signature_bytes=VERIFY_BITS // 8)
 OTHER_PROFILE = replace(LAYOUT, profile="profile-2")
 OTHER_NAMESPACE = replace(LAYOUT, namespace="test2")

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from crawldedup.search.limits import MAX_CANDIDATES
 from crawldedup.stores.base import (
-    FOR_EVER,
     LEASE_SECONDS,
     Query,
     Record,
@@ -81,8 +80,8 @@ steps = st.lists(
 # those beyond the limit sooner or later, depending on when others are freed.
 retentions = st.sampled_from(
     [
-        FOR_EVER,
-        FOR_EVER,
+        Retention(),
+        Retention(),
         Retention(ttl_seconds=50),
         Retention(ttl_seconds=500),
         Retention(ttl_seconds=50, refresh=False),
@@ -229,7 +228,7 @@ def large_web(pages: int, seed: int) -> list[tuple[str, Page]]:
 # An index that is limited has its size after a third of these pages.
 @pytest.mark.parametrize(
     ("retention", "crawled"),
-    [(FOR_EVER, 2500), (Retention(ttl_seconds=800), 1800), (Retention(max_pages=700), 1800)],
+    [(Retention(), 2500), (Retention(ttl_seconds=800), 1800), (Retention(max_pages=700), 1800)],
     ids=["for ever", "ttl", "limit"],
 )
 def test_a_growing_index_gives_the_same_answers_everywhere_and_finds_every_page_again(
@@ -264,7 +263,7 @@ def test_a_growing_index_gives_the_same_answers_everywhere_and_finds_every_page_
             {name: sorted(all_records(store), key=lambda record: record.url_key) for name, store in stores.items()}
         )
         assert alike({name: store.info().pages for name, store in stores.items()}) == len(kept) > 500
-        assert retention != FOR_EVER or {record.url_key for record in kept} == set(seen)
+        assert retention != Retention() or {record.url_key for record in kept} == set(seen)
         for record in kept:
             question = query(seen[record.url_key], "", pages=pages, retention=retention)
             assert record in same(stores, "find", question)
