@@ -50,8 +50,9 @@ class Deduplicator(Index):
         duplicate. `scope_key` replaces what the scope says of the URL. Raises PageError for a page that cannot be
         read, and StoreError.
         """
-        ref = PageRef(url, identity, scope_key)
-        return self._check(ref, self.fingerprint(html=html, text=text, encoding=encoding), None, None)
+        PageRef(url, identity, scope_key)
+        page = self.fingerprint(html=html, text=text, encoding=encoding)
+        return self.check_fingerprint(url, page, identity=identity, scope_key=scope_key)
 
     def check_fingerprint(
         self,
@@ -75,10 +76,13 @@ class Deduplicator(Index):
         if not isinstance(page, Fingerprint):
             raise ConfigurationError(f"page is a {type(page).__name__}; `Deduplicator.fingerprint` makes a Fingerprint")
         if remember:
-            return self._check(ref, page, similarity, canonical)
-        self._look()
+            self._join()
+        else:
+            self._look()
         question = self._question(ref, page, self._similarity(ref, page, similarity, canonical))
-        return question.preview(self._store.find(question.query))
+        if not remember:
+            return question.preview(self._store.find(question.query))
+        return self._verdict(question, self._store.check_and_add(question.query))
 
     def check_many(
         self, pages: Iterable[PageInput], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
@@ -156,11 +160,6 @@ class Deduplicator(Index):
         query = self._question(ref, page, None).query
         copies = [record for record in self._store.find(query) if record.digest == query.entry.digest]
         return sum(self._store.forget(record.url_key) for record in copies)
-
-    def _check(self, ref: PageRef, page: Fingerprint, similarity: float | None, canonical: str | None) -> Verdict:
-        self._join()
-        question = self._question(ref, page, self._similarity(ref, page, similarity, canonical))
-        return self._verdict(question, self._store.check_and_add(question.query))
 
     def _check_many(
         self, pages: Iterator[PageInput], size: int, on_unreadable: OnUnreadable | None

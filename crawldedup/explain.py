@@ -52,16 +52,13 @@ def accepting_all(query: Query) -> Query:
 def explained(question: Question, records: list[Record], *, pages: int, similarity: float) -> Explanation:
     """Explain what the records mean that were found for a question, in an index of this many pages."""
     rule, signature = question.query.rule, question.query.entry.signature
-    costs = [rule.cost(signature, record.signature) for record in records]
-    accepted = [record for record, cost in zip(records, costs, strict=True) if cost <= rule.limit]
+    found = [(record, rule.cost(signature, record.signature)) for record in records]
+    accepted = [record for record, cost in found if cost <= rule.limit]
     return Explanation(
         verdict=replace(question.preview(accepted), candidates=len(records)),
         pages=pages,
         similarity=similarity,
         limit=rule.limit,
         threshold=None if rule.threshold is None else round(rule.threshold, 4),
-        candidates=tuple(
-            Candidate(question.match(record), cost, cost <= rule.limit)
-            for record, cost in zip(records, costs, strict=True)
-        ),
+        candidates=tuple(Candidate(question.match(record), cost, cost <= rule.limit) for record, cost in found),
     )

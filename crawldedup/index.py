@@ -14,10 +14,10 @@ from crawldedup.stores.base import Layout, shown_url
 from crawldedup.stores.registry import make_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from crawldedup.search.method import Method
-    from crawldedup.stores.base import CrawlSession, Record, StoreInfo
+    from crawldedup.stores.base import CrawlSession, StoreInfo
 
     Progress = Callable[[int, int], None]
 
@@ -142,7 +142,9 @@ class Index:
         other._join()
         pages = added = 0
         for records in self._store.records():
-            added += other._load(records)
+            loaded = other._store.load([other._queries.with_shard_key(record) for record in records])
+            other._pages += loaded
+            added += loaded
             pages += len(records)
             if progress is not None:
                 progress(pages, self._pages)
@@ -195,8 +197,3 @@ class Index:
     def _require_not_closed(self) -> None:
         if self._is_closed:
             raise ClosedError(f"{self._place} is closed; call open() or use a `with` statement to open it again")
-
-    def _load(self, records: Sequence[Record]) -> int:
-        added = self._store.load([self._queries.with_shard_key(record) for record in records])
-        self._pages += added
-        return added

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 
     from crawldedup.checks import Check
 
-SCOPES: Final = ("global", "site", "spider")
 DISTINGUISH: Final = ("nothing", "products", "numbers")
 LOWEST_SIMILARITY: Final = 0.5
-LARGEST_INDEX: Final = 10**12
 
 check_similarity: Final = checks.number(
     f"above {LOWEST_SIMILARITY} and at most 1", lambda value: LOWEST_SIMILARITY < value <= 1
@@ -84,7 +82,7 @@ class Options:
     namespace: str = option("default", checks.namespace, "The name of the index within the store.")
     scope: str = option(
         "global",
-        checks.one_of(*SCOPES),
+        checks.one_of("global", "site", "spider"),
         "Which pages a page is compared with: all (global), those of its registered domain (site) or those of its "
         "spider (spider).",
     )
@@ -139,7 +137,7 @@ class Options:
     )
     expected_pages: int = option(
         0,
-        checks.whole(0, LARGEST_INDEX),
+        checks.whole(0, 10**12),
         "Search at once as in an index of this many pages, rather than as in one of the present size.",
         owner="library",
         kind=int,

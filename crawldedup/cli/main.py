@@ -28,7 +28,7 @@ _ONE_PAGE: Final = {"metavar": "PAGE", "help": "file, URL, or - for standard inp
 _PAGE: Final = "file, folder, .jsonl or .warc file, URL, or - for standard input"
 _PAGES: Final[dict[str, Any]] = {"pages": {"nargs": "+", "metavar": "PAGE", "help": _PAGE}}
 _PAGES_OR_ONE: Final = _PAGES | {
-    "--url": {"metavar": "URL", "help": "the URL of the one page that is given (default: its own)"},
+    "--url": {"metavar": "URL", "help": "the URL of the one page that is given (default: its own)"}
 }
 _ACCURACY: Final = ("similarity", "recall")
 _RETENTION: Final = ("ttl", "ttl_refresh", "max_pages")
@@ -37,16 +37,10 @@ _ASKING: Final = (*INDEX_OPTIONS, "scope", *_ACCURACY, *PROFILE_OPTIONS, *_RETEN
 _COMMANDS: Final = {
     "demo": DEMO,
     "check": Command("decide about pages and remember them", _PAGES_OR_ONE, (*_ASKING, "store_urls")),
-    "find": Command(
-        "list the remembered pages that resemble a page; remember nothing",
-        {"page": _ONE_PAGE},
-        _ASKING,
-    ),
+    "find": Command("list the remembered pages that resemble a page; remember nothing", {"page": _ONE_PAGE}, _ASKING),
     "explain": Command("show the verdict that a page would get now, and why; remember nothing", _PAGES_OR_ONE, _ASKING),
     "compare": Command(
-        "tell how alike two pages are",
-        {"pages": {"nargs": 2, **_ONE_PAGE}},
-        (*_ACCURACY, *PROFILE_OPTIONS),
+        "tell how alike two pages are", {"pages": {"nargs": 2, **_ONE_PAGE}}, (*_ACCURACY, *PROFILE_OPTIONS)
     ),
     "scan": Command(
         "find the clusters of near duplicates within a collection; remember nothing",

@@ -47,11 +47,7 @@ def check_as_crawl(
     for page in output.counted(pages):
         with output.skipping(page.url):
             verdict = dedup.check_fingerprint(
-                page.url,
-                page.read(dedup),
-                scope_key=scope_key,
-                canonical=page.canonical,
-                remember=remember,
+                page.url, page.read(dedup), scope_key=scope_key, canonical=page.canonical, remember=remember
             )
             output.show(verdict.as_dict() | {"remembered": remember}, in_words(verdict))
 

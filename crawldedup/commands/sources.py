@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from email.message import Message
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.page_input import PageInput
@@ -54,7 +54,9 @@ def sources(names: Iterable[str]) -> Iterator[Source]:
     """
     for name in names:
         if name == "-":
-            yield Source("stdin:", html=_standard_input().read())
+            if sys.stdin is None:
+                raise ConfigurationError("there is no standard input to read: it is closed")
+            yield Source("stdin:", html=sys.stdin.buffer.read())
         elif name.startswith(("http://", "https://")):
             yield _from_web(name)
         elif Path(name).is_dir():
@@ -113,12 +115,6 @@ def lines_of(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             if not isinstance(value, dict):
                 raise ConfigurationError(f"{where}: this is no JSON object")
             yield where, value
-
-
-def _standard_input() -> BinaryIO:
-    if sys.stdin is None:
-        raise ConfigurationError("there is no standard input to read: it is closed")
-    return sys.stdin.buffer
 
 
 @contextmanager
@@ -195,17 +191,14 @@ def _from_record(record: Any) -> Iterator[Source]:
     url = record.rec_headers.get_header("WARC-Target-URI") or ""
     charset = declared.get_content_charset()
     body = record.content_stream().read(_WEB_BYTES)
-    if kind == _TEXT_TYPE:
-        yield Source(url, text=_decoded(body, charset))
-    else:
+    if kind != _TEXT_TYPE:
         yield Source(url, html=body, encoding=charset)
-
-
-def _decoded(body: bytes, charset: str | None) -> str:
+        return
     try:
-        return body.decode(charset or "utf-8", "replace")
+        text = body.decode(charset or "utf-8", "replace")
     except LookupError:  # an unknown charset
-        return body.decode("utf-8", "replace")
+        text = body.decode("utf-8", "replace")
+    yield Source(url, text=text)
 
 
 def _from_web(url: str) -> Source:

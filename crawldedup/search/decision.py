@@ -19,13 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from crawldedup.search.model import (
-    MAX_SIMILARITY,
-    grid_rows,
-    normal_tables,
-    similarity_of,
-    steepness,
-)
+from crawldedup.search.model import MAX_SIMILARITY, grid_rows, normal_tables, similarity_of, steepness
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

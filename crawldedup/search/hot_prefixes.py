@@ -18,15 +18,12 @@ LEADING_BITS: Final = 10
 MAX_EXTRA_BITS: Final = 16
 _STEP: Final = 2
 
-LeadingBits = tuple[int, int]
-"""Number of the table, and the leading bits of a key in it."""
-
 
 class HotPrefixes:
     """Learns from answers where an index is crowded. Each user of an index learns for itself."""
 
     def __init__(self) -> None:
-        self._extra_bits: dict[LeadingBits, int] = {}
+        self._extra_bits: dict[tuple[int, int], int] = {}
 
     def extra_bits(self, keys: Sequence[int]) -> int:
         """Return how many bits to add to the prefixes for a page with these keys, one for each table.
@@ -45,5 +42,6 @@ class HotPrefixes:
                 self._extra_bits[leading] = known - 1
 
 
-def _leading(keys: Sequence[int]) -> list[LeadingBits]:
+def _leading(keys: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the number of each table and the leading bits of the key in it."""
     return [(table, key >> KEY_BITS - LEADING_BITS) for table, key in enumerate(keys[:2])]

@@ -60,7 +60,11 @@ def page_plan(
     similarity: float,
     recall: float,
 ) -> ProbePlan:
-    """Plan the probes for a page in an index of about `pages` pages: its own key, then the volatile plan."""
+    """Plan the probes for a page in an index of about `pages` pages: its own key, then the volatile plan.
+
+    Its own key in the first table, as long as stores keep it, finds exact copies; and while many pages of one template
+    may share the plan's prefixes, few share this key.
+    """
     plan = volatile_plan(
         fingerprint,
         weights,
@@ -70,14 +74,7 @@ def page_plan(
         recall=recall,
         budget=PROBE_BUDGET - 1,
     )
-    return own_key_first(plan, tables[0].key(fingerprint))
-
-
-def own_key_first(plan: ProbePlan, key: int) -> ProbePlan:
-    """Put the page's own key in the first table, as long as stores keep it, before the plan.
-
-    Exact copies are there; and while many pages of one template may share the plan's prefixes, few share this key.
-    """
+    key = tables[0].key(fingerprint)
     rest = (1 << KEY_BITS - STORED_BITS) - 1
     return ProbePlan(
         tables=np.concatenate((_FIRST_TABLE, plan.tables)),
