@@ -7,54 +7,34 @@ from typing import TYPE_CHECKING
 from crawldedup.lazy import lazy
 
 if TYPE_CHECKING:
-    from crawldedup.aio import AsyncDeduplicator
-    from crawldedup.deduplicator import Deduplicator
-    from crawldedup.errors import (
-        ClosedError,
-        ConfigurationError,
-        CrawlDedupError,
-        PageError,
-        ProfileMismatchError,
-        StoreError,
-    )
-    from crawldedup.explain import Candidate, Explanation
-    from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
-    from crawldedup.index import CopyResult
-    from crawldedup.options import Options
-    from crawldedup.page_input import PageInput
-    from crawldedup.scrapy_plugin import Addon, DedupItemPipeline, add_verdict
-    from crawldedup.stores.base import CrawlSession, StoreInfo
-    from crawldedup.verdict import Kind, Match, Verdict
+    from crawldedup.aio import AsyncDeduplicator as AsyncDeduplicator
+    from crawldedup.deduplicator import Deduplicator as Deduplicator
+    from crawldedup.errors import ClosedError as ClosedError
+    from crawldedup.errors import ConfigurationError as ConfigurationError
+    from crawldedup.errors import CrawlDedupError as CrawlDedupError
+    from crawldedup.errors import PageError as PageError
+    from crawldedup.errors import ProfileMismatchError as ProfileMismatchError
+    from crawldedup.errors import StoreError as StoreError
+    from crawldedup.explain import Candidate as Candidate
+    from crawldedup.explain import Explanation as Explanation
+    from crawldedup.fingerprinting.fingerprint import Fingerprint as Fingerprint
+    from crawldedup.fingerprinting.fingerprint import fingerprint as fingerprint
+    from crawldedup.index import CopyResult as CopyResult
+    from crawldedup.options import Options as Options
+    from crawldedup.page_input import PageInput as PageInput
+    from crawldedup.scrapy_plugin import Addon as Addon
+    from crawldedup.scrapy_plugin import DedupItemPipeline as DedupItemPipeline
+    from crawldedup.scrapy_plugin import add_verdict as add_verdict
+    from crawldedup.stores.base import CrawlSession as CrawlSession
+    from crawldedup.stores.base import StoreInfo as StoreInfo
+    from crawldedup.verdict import Kind as Kind
+    from crawldedup.verdict import Match as Match
+    from crawldedup.verdict import Verdict as Verdict
 
 __version__ = "0.1.0"
-__all__ = [
-    "Addon",
-    "AsyncDeduplicator",
-    "Candidate",
-    "ClosedError",
-    "ConfigurationError",
-    "CopyResult",
-    "CrawlDedupError",
-    "CrawlSession",
-    "DedupItemPipeline",
-    "Deduplicator",
-    "Explanation",
-    "Fingerprint",
-    "Kind",
-    "Match",
-    "Options",
-    "PageError",
-    "PageInput",
-    "ProfileMismatchError",
-    "StoreError",
-    "StoreInfo",
-    "Verdict",
-    "add_verdict",
-    "fingerprint",
-]
 
 # Every command of Scrapy imports this package to find `scrapy dedup`, and must not wait for numpy.
-__getattr__, __dir__ = lazy(
+__getattr__, __dir__, __all__ = lazy(
     __name__,
     {
         "aio": "AsyncDeduplicator",

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-def lazy(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` for a package.
+def lazy(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` for a package.
 
     `names` maps modules of the package to the names taken from them, separated by spaces. A module with none is itself
     a public name.
@@ -24,4 +24,4 @@ def lazy(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], 
         module = import_module(f"{package}.{homes[name]}")
         return getattr(module, name) if names[homes[name]] else module
 
-    return get, lambda: sorted({*vars(sys.modules[package]), *homes})
+    return get, lambda: sorted({*vars(sys.modules[package]), *homes}), sorted(homes)

@@ -14,67 +14,42 @@ from typing import TYPE_CHECKING
 from crawldedup.lazy import lazy
 
 if TYPE_CHECKING:
-    from crawldedup.evaluation.bands import EDGES, Band, BandCounts
-    from crawldedup.evaluation.corpus import Corpus, Document, read_corpus
-    from crawldedup.evaluation.detectors import Detection, Detector, MethodDetector
-    from crawldedup.evaluation.exact import jaccard, shingles, words
-    from crawldedup.evaluation.ground_truth import GroundTruth, compare_all
-    from crawldedup.evaluation.methods.classic import (
-        ENGLISH_STOP_WORDS,
-        compute,
-        features,
-        num_differing_bits,
-        shingle,
-        simhash,
-    )
-    from crawldedup.evaluation.methods.document_frequencies import DocumentFrequencies
-    from crawldedup.evaluation.methods.features import feature_hashes
-    from crawldedup.evaluation.methods.pairs import find_all
-    from crawldedup.evaluation.methods.signatures import bands_for, collision_probability, estimate, minhash
-    from crawldedup.evaluation.methods.spec import make_method
-    from crawldedup.evaluation.methods.vosh import flip_sets
-    from crawldedup.evaluation.methods.word_scores import make_word_scorer
-    from crawldedup.evaluation.pairs_file import read_ground_truth
-    from crawldedup.evaluation.trial import Mistake, Trial, run_trial
+    from crawldedup.evaluation.bands import EDGES as EDGES
+    from crawldedup.evaluation.bands import Band as Band
+    from crawldedup.evaluation.bands import BandCounts as BandCounts
+    from crawldedup.evaluation.corpus import Corpus as Corpus
+    from crawldedup.evaluation.corpus import Document as Document
+    from crawldedup.evaluation.corpus import read_corpus as read_corpus
+    from crawldedup.evaluation.detectors import Detection as Detection
+    from crawldedup.evaluation.detectors import Detector as Detector
+    from crawldedup.evaluation.detectors import MethodDetector as MethodDetector
+    from crawldedup.evaluation.exact import jaccard as jaccard
+    from crawldedup.evaluation.exact import shingles as shingles
+    from crawldedup.evaluation.exact import words as words
+    from crawldedup.evaluation.ground_truth import GroundTruth as GroundTruth
+    from crawldedup.evaluation.ground_truth import compare_all as compare_all
+    from crawldedup.evaluation.methods.classic import ENGLISH_STOP_WORDS as ENGLISH_STOP_WORDS
+    from crawldedup.evaluation.methods.classic import compute as compute
+    from crawldedup.evaluation.methods.classic import features as features
+    from crawldedup.evaluation.methods.classic import num_differing_bits as num_differing_bits
+    from crawldedup.evaluation.methods.classic import shingle as shingle
+    from crawldedup.evaluation.methods.classic import simhash as simhash
+    from crawldedup.evaluation.methods.document_frequencies import DocumentFrequencies as DocumentFrequencies
+    from crawldedup.evaluation.methods.features import feature_hashes as feature_hashes
+    from crawldedup.evaluation.methods.pairs import find_all as find_all
+    from crawldedup.evaluation.methods.signatures import bands_for as bands_for
+    from crawldedup.evaluation.methods.signatures import collision_probability as collision_probability
+    from crawldedup.evaluation.methods.signatures import estimate as estimate
+    from crawldedup.evaluation.methods.signatures import minhash as minhash
+    from crawldedup.evaluation.methods.spec import make_method as make_method
+    from crawldedup.evaluation.methods.vosh import flip_sets as flip_sets
+    from crawldedup.evaluation.methods.word_scores import make_word_scorer as make_word_scorer
+    from crawldedup.evaluation.pairs_file import read_ground_truth as read_ground_truth
+    from crawldedup.evaluation.trial import Mistake as Mistake
+    from crawldedup.evaluation.trial import Trial as Trial
+    from crawldedup.evaluation.trial import run_trial as run_trial
 
-__all__ = [
-    "EDGES",
-    "ENGLISH_STOP_WORDS",
-    "Band",
-    "BandCounts",
-    "Corpus",
-    "Detection",
-    "Detector",
-    "Document",
-    "DocumentFrequencies",
-    "GroundTruth",
-    "MethodDetector",
-    "Mistake",
-    "Trial",
-    "bands_for",
-    "collision_probability",
-    "compare_all",
-    "compute",
-    "estimate",
-    "feature_hashes",
-    "features",
-    "find_all",
-    "flip_sets",
-    "jaccard",
-    "make_method",
-    "make_word_scorer",
-    "minhash",
-    "num_differing_bits",
-    "read_corpus",
-    "read_ground_truth",
-    "run_trial",
-    "shingle",
-    "shingles",
-    "simhash",
-    "words",
-]
-
-__getattr__, __dir__ = lazy(
+__getattr__, __dir__, __all__ = lazy(
     __name__,
     {
         "bands": "EDGES Band BandCounts",

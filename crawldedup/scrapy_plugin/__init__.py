@@ -11,24 +11,15 @@ from typing import TYPE_CHECKING
 from crawldedup.lazy import lazy
 
 if TYPE_CHECKING:
-    from crawldedup.scrapy_plugin import signals
-    from crawldedup.scrapy_plugin.addon import Addon
-    from crawldedup.scrapy_plugin.errors import DuplicateItemError, DuplicatePageError
-    from crawldedup.scrapy_plugin.items.verdict_fields import add_verdict
-    from crawldedup.scrapy_plugin.middleware import DedupMiddleware
-    from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline
+    from crawldedup.scrapy_plugin import signals as signals
+    from crawldedup.scrapy_plugin.addon import Addon as Addon
+    from crawldedup.scrapy_plugin.errors import DuplicateItemError as DuplicateItemError
+    from crawldedup.scrapy_plugin.errors import DuplicatePageError as DuplicatePageError
+    from crawldedup.scrapy_plugin.items.verdict_fields import add_verdict as add_verdict
+    from crawldedup.scrapy_plugin.middleware import DedupMiddleware as DedupMiddleware
+    from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline as DedupItemPipeline
 
-__all__ = [
-    "Addon",
-    "DedupItemPipeline",
-    "DedupMiddleware",
-    "DuplicateItemError",
-    "DuplicatePageError",
-    "add_verdict",
-    "signals",
-]
-
-__getattr__, __dir__ = lazy(
+__getattr__, __dir__, __all__ = lazy(
     __name__,
     {
         "addon": "Addon",

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from crawldedup.lazy import lazy
 
 if TYPE_CHECKING:
-    from crawldedup.evaluation.methods.spec import METHODS, make_method
+    from crawldedup.evaluation.methods.spec import METHODS as METHODS
+    from crawldedup.evaluation.methods.spec import make_method as make_method
 
-__all__ = ["METHODS", "make_method"]
-
-__getattr__, __dir__ = lazy(__name__, {"spec": "METHODS make_method"})
+__getattr__, __dir__, __all__ = lazy(__name__, {"spec": "METHODS make_method"})
