@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from crawldedup.scrapy_plugin.reading.messages import ANSWER
+from crawldedup.scrapy_plugin.reading.messages import ANSWER, LARGEST_ANSWER
 
 if TYPE_CHECKING:
     import socket
@@ -17,9 +16,12 @@ _WRITE_BUFFER_BYTES = 1 << 40
 
 
 class Channel(asyncio.Protocol):
-    """Sends requests, passes answers to `on_answer`, and calls `on_end` once when the other end has gone."""
+    """Sends requests, and passes the bytes of each answer to `on_answer`, which raises ValueError for nonsense.
 
-    def __init__(self, on_answer: Callable[[Any], None], on_end: Callable[[], None]) -> None:
+    Calls `on_end` once: with that error, or with None when the other end has gone.
+    """
+
+    def __init__(self, on_answer: Callable[[bytes], None], on_end: Callable[[ValueError | None], None]) -> None:
         self._on_answer = on_answer
         self._on_end = on_end
         self._transport: asyncio.Transport | None = None
@@ -29,21 +31,27 @@ class Channel(asyncio.Protocol):
 
     def connect(self, own_end: socket.socket) -> None:
         """Begin to use a connected socket, in the next turn of the running event loop."""
-        loop = asyncio.get_running_loop()
-        self._connecting = loop.create_task(loop.create_connection(lambda: self, sock=own_end))
+        self._connecting = asyncio.get_running_loop().create_task(self._connect(own_end))
+
+    async def _connect(self, own_end: socket.socket) -> None:
+        try:
+            await asyncio.get_running_loop().create_connection(lambda: self, sock=own_end)
+        except OSError:
+            own_end.close()
+            self._end(None)
 
     def send(self, message: bytes) -> None:
         """Send a request, now or as soon as there is room. `on_end` tells of what cannot be sent."""
         if self._transport is None:
             self._unsent.append(message)
-        else:
+        elif not self._transport.is_closing():
             self._transport.write(message)
 
     def close(self) -> None:
-        """Close when all is sent. `on_end` is not called for it."""
+        """Close at once. `on_end` is not called for it."""
         self._is_closed = True
         if self._transport is not None:
-            self._transport.close()
+            self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `asyncio.Protocol`."""
@@ -53,29 +61,35 @@ class Channel(asyncio.Protocol):
         transport.writelines(self._unsent)
         self._unsent.clear()
         if self._is_closed:
-            transport.close()
+            transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
         self._received += data
-        while not self._is_closed and len(self._received) >= ANSWER.size:
-            end = ANSWER.size + ANSWER.unpack_from(self._received)[0]
-            if len(self._received) < end:
-                return
-            body = bytes(self._received[ANSWER.size : end])
-            del self._received[:end]
-            try:
-                answer = json.loads(body)
-            except ValueError:
-                self._end()
-            else:
-                self._on_answer(answer)
+        try:
+            while not self._is_closed and (body := self._next_body()) is not None:
+                self._on_answer(body)
+        except ValueError as nonsense:
+            self._end(nonsense)
 
     def connection_lost(self, _: Exception | None) -> None:
         """See `asyncio.Protocol`."""
-        self._end()
+        self._end(None)
 
-    def _end(self) -> None:
+    def _next_body(self) -> bytes | None:
+        if len(self._received) < ANSWER.size:
+            return None
+        (length,) = ANSWER.unpack_from(self._received)
+        if length > LARGEST_ANSWER:
+            raise ValueError(f"it answered with {length:,} bytes")
+        end = ANSWER.size + length
+        if len(self._received) < end:
+            return None
+        body = bytes(self._received[ANSWER.size : end])
+        del self._received[:end]
+        return body
+
+    def _end(self, nonsense: ValueError | None) -> None:
         if not self._is_closed:
             self.close()
-            self._on_end()
+            self._on_end(nonsense)

@@ -14,10 +14,13 @@ from crawldedup.scrapy_plugin.reading.messages import REQUEST
 if TYPE_CHECKING:
     import socket
 
-PROGRESS: Final = struct.Struct("=Q")
-"""What a worker writes into shared memory: the number of the request it is at."""
+PROGRESS: Final = struct.Struct("=Q?")
+"""What a worker writes into shared memory: the number of the request it is at, and whether it asks the store."""
 
-# Beyond the limit that the parent enforces: if the parent was killed, only the alarm ends a page in C code.
+STORE_SECONDS: Final = 60
+"""The store has this long beyond the limit of a page. Its own time limits are shorter."""
+
+# Beyond the limits that the parent enforces: if the parent was killed, only the alarm ends a page in C code.
 _GRACE_SECONDS: Final = 10
 _RECEIVED_BYTES: Final = 1 << 18
 
@@ -66,10 +69,16 @@ class Progress:
     def begin(self) -> None:
         """Say that the next request is begun."""
         self._begun += 1
-        PROGRESS.pack_into(self._shared, 0, self._begun)
+        PROGRESS.pack_into(self._shared, 0, self._begun, False)
         # Its default action ends the process, even inside C code that never returns to Python.
         signal.alarm(self._alarm_seconds)
 
+    def ask_store(self) -> None:
+        """Say that the store is asked, whose time is no page's."""
+        PROGRESS.pack_into(self._shared, 0, self._begun, True)
+        signal.alarm(self._alarm_seconds + STORE_SECONDS)
+
     def rest(self) -> None:
         """Say that there is nothing to do."""
+        PROGRESS.pack_into(self._shared, 0, self._begun, False)
         signal.alarm(0)

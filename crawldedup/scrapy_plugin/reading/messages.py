@@ -9,19 +9,24 @@ from __future__ import annotations
 import json
 import struct
 import traceback
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, fields
+from typing import Any, Final, NamedTuple, get_type_hints
 
 from crawldedup import errors
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.printable import printable
+from crawldedup.stores.base import CrawlSession
 from crawldedup.text.canonical import canonical_claim
+from crawldedup.verdict import Kind, Verdict
 
 REQUEST: Final = struct.Struct("!II")
 """In front of a request: the lengths of its JSON and of its body."""
 
 ANSWER: Final = struct.Struct("!I")
 """In front of an answer: its length."""
+
+LARGEST_ANSWER: Final = 1 << 26
+"""A verdict holds two URLs, and that of a page in a data URL is as long as the page."""
 
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -97,6 +102,50 @@ def answer(value: object) -> bytes:
     """Return one answer."""
     body = _encode(value).encode()
     return ANSWER.pack(len(body)) + body
+
+
+class Ready(NamedTuple):
+    """The first answer of a worker. An `error` says why it cannot check anything."""
+
+    error: CrawlDedupError | None = None
+
+
+class Done(NamedTuple):
+    """The answer to a request that asks for no verdict."""
+
+
+Answer = Ready | CrawlSession | Verdict | CrawlDedupError | Done
+
+
+def answer_from(body: bytes) -> Answer:
+    """Return what a worker answered. Raises ValueError for what no worker answers."""
+    try:
+        match json.loads(body):
+            case {"ready": None}:
+                return Ready()
+            case {"ready": dict(plain)}:
+                return Ready(error_from(plain))
+            case {"session": [int(number), int(first), str(process)]}:
+                return CrawlSession(number, first, process)
+            case {"verdict": dict(values)}:
+                return _verdict_from(values)
+            case {"done": True}:
+                return Done()
+            case {"error": str()} as plain:
+                return error_from(plain)
+    except RecursionError:
+        pass
+    raise ValueError("it answered nonsense")
+
+
+def _verdict_from(values: dict[str, Any]) -> Verdict:
+    values = {**values, "kind": Kind(values.get("kind"))}
+    if any(each.name not in values or not isinstance(values[each.name], _TYPES[each.name]) for each in fields(Verdict)):
+        raise ValueError("it answered with a broken verdict")
+    return Verdict.from_dict(values)
+
+
+_TYPES: Final = {**get_type_hints(Verdict), "similarity": float | int | None}
 
 
 def plain_error(error: BaseException) -> dict[str, str]:

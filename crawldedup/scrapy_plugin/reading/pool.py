@@ -6,21 +6,20 @@ import asyncio
 import contextlib
 import logging
 import os
-import sys
 import tempfile
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import quote
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.scrapy_plugin.reading.messages import error_from, request
+from crawldedup.scrapy_plugin.reading.messages import WorkerError, request
 from crawldedup.scrapy_plugin.reading.process import Pending, WorkerProcess
+from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.process import own_process
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from crawldedup.options import Options
     from crawldedup.scrapy_plugin.reading.messages import Job
 
@@ -28,8 +27,6 @@ logger = logging.getLogger(__name__)
 
 _EXPIRE_SECONDS: Final = 1.0
 _CLOSE_SECONDS: Final = 10.0
-# So many requests wait in a worker, so that it can ask the store about several at once.
-_REQUESTS_A_WORKER: Final = 16
 
 
 class Checked(NamedTuple):
@@ -50,12 +47,13 @@ class WorkerPool:
         self._options = options
         self._page_seconds = page_seconds
         self._stays = stays
-        self._session: list[Any] = [0, 0, own_process()]
+        self._session = CrawlSession(0, 0, own_process())
         self._private: tempfile.TemporaryDirectory[str] | None = None
         self._workers = [
             WorkerProcess(self._setup, self._joined, page_seconds=page_seconds) for _ in range(max(1, workers))
         ]
         self._watching: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     def start(self) -> None:
         """Start the first worker, which gets ready during the first downloads.
@@ -79,7 +77,7 @@ class WorkerPool:
 
         A later `check` tries again.
         """
-        await self._ask({"do": "look" if read_only else "open"})
+        await self._ask(self._workers[0], {"do": "look" if read_only else "open"})
 
     async def check(self, job: Job) -> Checked:
         """Return the verdict on a page.
@@ -87,24 +85,28 @@ class WorkerPool:
         Raises PageError ("too_slow" after the limit), StoreError, WorkerError, UnexpectedReadError, and
         ConfigurationError or ProfileMismatchError if the index can never be used.
         """
-        pending = Pending(job.request())
-        self._least_busy().send(pending)
-        answer = _sound(await pending.answer)
-        return Checked(Verdict.from_dict(answer["verdict"]), pending.was_resent)
+        pending = self._sent(self._least_busy(joins=job.remember), job.request())
+        verdict = await pending.answer
+        if not isinstance(verdict, Verdict):
+            raise WorkerError("A worker process gave no verdict.")
+        return Checked(verdict, pending.was_resent)
 
     async def forget(self, url: str, *, identity: str | None, scope_key: str | None) -> None:
         """Forget a page."""
-        await self._ask({"do": "forget", "url": url, "identity": identity, "scope_key": scope_key})
+        header = {"do": "forget", "url": url, "identity": identity, "scope_key": scope_key}
+        await self._ask(self._least_busy(), header)
 
     async def close(self) -> None:
         """Answer what is queued, leave the crawl, and end the workers. Logs what does not end in time."""
-        if self._watching is not None:
-            self._watching.cancel()
+        if self._watching is None:
+            return
         try:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._leave()
-        except Exception as error:
+        except TimeoutError as error:
             logger.warning("crawldedup: closing failed: %r", error)
+        self._is_closed = True
+        self._watching.cancel()
         for worker in self._workers:
             worker.kill()
         if self._private is not None:
@@ -112,41 +114,57 @@ class WorkerPool:
 
     async def _leave(self) -> None:
         running = [worker for worker in self._workers if worker.is_running()]
+        if not running and self._session.number and self._private is None:
+            # The lease would last for minutes, and a crawl that begins meanwhile would join this one.
+            running = self._workers[:1]
         for worker in running:
-            # The last one ends the crawl's lease.
-            await _asked(worker, {"do": "close", "leave": worker is running[-1]})
+            try:
+                # The last one ends the crawl's lease.
+                await self._ask(worker, {"do": "close", "leave": worker is running[-1]})
+            except Exception as error:
+                logger.warning("crawldedup: closing failed: %r", error)
         for worker in running:
             await worker.end()
 
-    async def _ask(self, header: Mapping[str, Any]) -> None:
-        await _asked(self._least_busy(), header)
+    async def _ask(self, worker: WorkerProcess, header: dict[str, Any]) -> None:
+        await self._sent(worker, request(header)).answer
 
-    def _least_busy(self) -> WorkerProcess:
+    def _sent(self, worker: WorkerProcess, message: bytes) -> Pending:
+        if self._is_closed:
+            raise WorkerError("The worker processes have ended with the crawl.")
+        pending = Pending(message)
+        worker.send(pending)
+        return pending
+
+    def _least_busy(self, *, joins: bool = True) -> WorkerProcess:
         # Until the first worker has joined the crawl, others would join as other crawlers.
-        able = [worker for worker in self._workers[: None if self._session[0] else 1] if worker.can_run()]
-        return min(able or self._workers[:1], key=WorkerProcess.load)
+        workers = self._workers[:1] if joins and not self._session.number else self._workers
+        able = [worker for worker in workers if worker.can_run()]
+        return min(able or workers[:1], key=WorkerProcess.load)
 
-    def _joined(self, session: list[Any]) -> None:
-        is_first = not self._session[0]
+    def _joined(self, session: CrawlSession) -> None:
+        if self._session.number:
+            return
         self._session = session
-        if is_first:
-            for worker in self._workers[1:]:
-                with contextlib.suppress(Exception):
+        for worker in self._workers[1:]:
+            if worker.is_running():
+                worker.send(Pending(request({"do": "join", "session": astuple(session)})))
+            else:
+                with contextlib.suppress(WorkerError):
                     worker.start()
 
     def _setup(self) -> dict[str, Any]:
         private = None if self._private is None else self._private.name
         options = self._options
         if private is not None:
-            options = replace(options, store=f"sqlite:///{private}/index.sqlite")
+            options = replace(options, store=f"sqlite:///{quote(private)}/index.sqlite")
         return {
             "options": {"store": options.store, **options.index_values()},
-            "session": self._session,
+            "session": astuple(self._session),
             "stays": self._stays,
             "page_seconds": self._page_seconds,
             "private": private,
             "parent": os.getpid(),
-            "sys_path": sys.path,
         }
 
     async def _watch(self) -> None:
@@ -154,15 +172,3 @@ class WorkerPool:
             await asyncio.sleep(_EXPIRE_SECONDS)
             for worker in self._workers:
                 worker.expire()
-
-
-async def _asked(worker: WorkerProcess, header: Mapping[str, Any]) -> dict[str, Any]:
-    pending = Pending(request(dict(header)))
-    worker.send(pending)
-    return _sound(await pending.answer)
-
-
-def _sound(answer: dict[str, Any]) -> dict[str, Any]:
-    if "error" in answer:
-        raise error_from(answer)
-    return answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import mmap
 import socket
@@ -16,13 +17,14 @@ from typing import TYPE_CHECKING, Any, Final
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.scrapy_plugin.reading.breaker import Breaker
 from crawldedup.scrapy_plugin.reading.channel import Channel
-from crawldedup.scrapy_plugin.reading.inbox import PROGRESS
-from crawldedup.scrapy_plugin.reading.messages import WorkerError, error_from, request
+from crawldedup.scrapy_plugin.reading.inbox import PROGRESS, STORE_SECONDS
+from crawldedup.scrapy_plugin.reading.messages import Done, Ready, WorkerError, answer_from, request
+from crawldedup.stores.base import CrawlSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Answer = dict[str, Any]
+    from crawldedup.verdict import Verdict
 
 _START_SECONDS: Final = 60.0
 _END_SECONDS: Final = 5.0
@@ -42,10 +44,10 @@ class Pending:
 
     def __init__(self, message: bytes) -> None:
         self.message = message
-        self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.answer: asyncio.Future[Verdict | Done] = asyncio.get_running_loop().create_future()
         self.was_resent = False
 
-    def succeed(self, answer: Answer) -> None:
+    def succeed(self, answer: Verdict | Done) -> None:
         """Pass on the answer, unless nobody waits for it any more."""
         if not self.answer.done():
             self.answer.set_result(answer)
@@ -54,19 +56,20 @@ class Pending:
         """Pass on an error, unless nobody waits for it any more."""
         if not self.answer.done():
             self.answer.set_exception(error)
+            self.answer.exception()  # asyncio complains of errors that nobody waits for
 
 
 class WorkerProcess:
     """A process, and the requests that it was sent and has not answered.
 
-    When it dies, only the request that it was at fails; those behind it are sent to a new process.
+    When it dies, only the request that it was at fails; the others are sent to a new process.
     `setup` returns what a new process is told first. `on_session` takes the session of the crawl that a process joined.
     """
 
     def __init__(
         self,
         setup: Callable[[], dict[str, Any]],
-        on_session: Callable[[list[Any]], None],
+        on_session: Callable[[CrawlSession], None],
         *,
         page_seconds: float,
         clock: Callable[[], float] = time.monotonic,
@@ -116,15 +119,16 @@ class WorkerProcess:
 
     def expire(self) -> None:
         """End a process that takes too long over a page, or over its start."""
-        seconds = self._clock() - self._busy_since
         if self._process is None:
             return
-        if not self._is_ready and seconds >= _START_SECONDS:
-            self._process.kill()
-            self._replace(WorkerError(f"A worker process was not ready after {_START_SECONDS:.0f} s."))
-        elif self._is_ready and self._waiting and seconds >= self._page_seconds:
-            self._process.kill()
-            self._replace(PageError("too_slow", "Reading the page took too long."))
+        seconds = self._clock() - self._busy_since
+        if not self._is_ready:
+            if seconds >= _START_SECONDS:
+                self._replace(WorkerError(f"A worker process was not ready after {_START_SECONDS:.0f} s."))
+        elif self._waiting:
+            _, asks_store = self._shared()
+            if seconds >= self._page_seconds + (STORE_SECONDS if asks_store else 0):
+                self._replace(PageError("too_slow", "Reading the page took too long."))
 
     async def end(self) -> None:
         """End an idle process, and wait until it has ended."""
@@ -139,7 +143,6 @@ class WorkerProcess:
         """End the process at once; what it was sent fails."""
         waiting, self._waiting = self._waiting, deque()
         if self._process is not None:
-            self._process.kill()
             self._drop()
         for pending in waiting:
             pending.fail(WorkerError("The worker process was ended."))
@@ -148,18 +151,21 @@ class WorkerProcess:
         if not self._starting.allows():
             raise WorkerError("The last worker process died while it started; for some seconds there is no other.")
         try:
-            own_end, its_end = socket.socketpair()
-            own_end.setblocking(False)
-            with its_end, tempfile.TemporaryFile() as progress:
-                its_end.setblocking(True)  # whatever socket.setdefaulttimeout says
-                progress.truncate(PROGRESS.size)
-                self._progress = mmap.mmap(progress.fileno(), PROGRESS.size)
-                self._process = subprocess.Popen(
-                    [sys.executable or "", "-P", "-c", _BOOT.format(path=sys.path, progress=progress.fileno())],
-                    stdin=its_end.fileno(),
-                    pass_fds=[progress.fileno()],
-                    process_group=0,  # out of reach of the terminal's Ctrl-C
-                )
+            with contextlib.ExitStack() as on_error:
+                own_end, its_end = socket.socketpair()
+                on_error.callback(own_end.close)
+                own_end.setblocking(False)
+                with its_end, tempfile.TemporaryFile() as progress:
+                    its_end.setblocking(True)  # whatever socket.setdefaulttimeout says
+                    progress.truncate(PROGRESS.size)
+                    self._progress = mmap.mmap(progress.fileno(), PROGRESS.size)
+                    self._process = subprocess.Popen(
+                        [sys.executable or "", "-P", "-c", _BOOT.format(path=sys.path, progress=progress.fileno())],
+                        stdin=its_end.fileno(),
+                        pass_fds=[progress.fileno()],
+                        process_group=0,  # out of reach of the terminal's Ctrl-C
+                    )
+                on_error.pop_all()
         except OSError as error:
             self._starting.failed()
             raise WorkerError(f"Cannot start a worker process: {error}") from error
@@ -169,34 +175,47 @@ class WorkerProcess:
         self._channel.send(request({}, json.dumps(self._setup()).encode()))
         return self._channel
 
-    def _take(self, answer: Answer) -> None:
-        if "session" in answer:
-            self._on_session(answer["session"])
-            return
-        self._busy_since = self._clock()
-        if "ready" in answer:
-            self._is_ready = True
-            self._starting.succeeded()
-        elif "unusable" in answer:
-            error = error_from(answer["unusable"])
-            waiting, self._waiting = self._waiting, deque()
-            self._starting.failed()
-            self._drop()
-            for pending in waiting:
-                pending.fail(error)
-        elif self._waiting:
+    def _take(self, body: bytes) -> None:
+        """Take an answer. Raises ValueError for one that nobody waits for."""
+        answer = answer_from(body)
+        if isinstance(answer, Ready):
+            self._begin_or_give_up(answer.error)
+        elif not self._is_ready:
+            raise ValueError("it answered before it was ready")
+        elif isinstance(answer, CrawlSession):
+            self._on_session(answer)
+        elif not self._waiting:
+            raise ValueError("it answered without a request")
+        else:
+            self._busy_since = self._clock()
             self._answered += 1
-            self._waiting.popleft().succeed(answer)
+            pending = self._waiting.popleft()
+            if isinstance(answer, CrawlDedupError):
+                pending.fail(answer)
+            else:
+                pending.succeed(answer)
 
-    def _died(self) -> None:
+    def _begin_or_give_up(self, error: CrawlDedupError | None) -> None:
+        if self._is_ready:
+            raise ValueError("it got ready twice")
+        if error is None:
+            self._is_ready = True
+            self._busy_since = self._clock()
+            self._starting.succeeded()
+            return
+        self._starting.failed()
+        self._drop()
+        waiting, self._waiting = self._waiting, deque()
+        for pending in waiting:
+            pending.fail(error)
+
+    def _died(self, nonsense: ValueError | None) -> None:
         """Notice that the process has gone, or answers what is no answer."""
-        self._replace(None)
+        self._replace(None if nonsense is None else WorkerError(f"A worker process was ended: {nonsense}."))
 
     def _replace(self, error: CrawlDedupError | None) -> None:
-        """Fail the request that the process was at, and send the others to a new one."""
-        assert self._progress is not None
-        (begun,) = PROGRESS.unpack_from(self._progress)
-        at = begun - self._answered - 1 if self._is_ready else 0
+        """End the process, fail the request that it was at, and send the others to a new one."""
+        at = self._place()
         if not self._is_ready:
             self._starting.failed()
         status = self._drop()
@@ -208,24 +227,43 @@ class WorkerProcess:
             if place != at:
                 pending.was_resent = True
                 self.send(pending)
-        if 0 <= at < len(waiting):
+        if at is not None:
             # Last: the one who waits for it may ask at once.
             waiting[at].fail(error)
 
+    def _place(self) -> int | None:
+        """Return the place of the request that the process is at; None if it is at none."""
+        if not self._waiting:
+            return None
+        begun, _ = self._shared()
+        at = begun - self._answered - 1
+        if self._is_ready and 0 <= at < len(self._waiting):
+            return int(at)
+        # A process can die between two requests. What two have not begun is at fault, whatever they wrote.
+        return 0 if not self._is_ready or self._waiting[0].was_resent else None
+
+    def _shared(self) -> tuple[int, bool]:
+        assert self._progress is not None
+        begun, asks_store = PROGRESS.unpack_from(self._progress)
+        return begun, asks_store
+
     def _drop(self) -> int:
-        """Leave no process behind, and return its exit status."""
+        """End the process, and return its exit status, which is its own if it has ended by itself."""
         process, channel = self._process, self._channel
         self._process = self._channel = None
         assert process is not None
         assert channel is not None
-        status = _wait(process)
         channel.close()
-        return status
+        process.kill()
+        try:
+            return process.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            return -9  # the system will end it
 
 
-def _wait(process: subprocess.Popen[bytes]) -> int:
+def _wait(process: subprocess.Popen[bytes]) -> None:
     try:
-        return process.wait(timeout=_END_SECONDS)
+        process.wait(timeout=_END_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
-        return process.wait()
+        process.wait()

@@ -46,6 +46,7 @@ _BATCH_PAGES: Final = 16
 # A batch that took so long to read is not held back any longer.
 _BATCH_SECONDS: Final = 0.01
 _CACHED_PAGES: Final = 250
+_DYING_SECONDS: Final = 0.5
 _WARM_UP: Final = b"<html><body><p>The first page pays for the imports of the extractor.</p></body></html>"
 
 
@@ -61,36 +62,39 @@ class Read(NamedTuple):
 
 
 class Worker:
-    """Answers requests with one Deduplicator. `tell` sends one answer."""
+    """Answers requests with one Deduplicator. `tell` sends one answer. Raises ConfigurationError."""
 
-    def __init__(self, setup: dict[str, Any], tell: Callable[[object], None]) -> None:
+    def __init__(self, setup: dict[str, Any], tell: Callable[[object], None], progress: Progress) -> None:
         self._tell = tell
+        self._progress = progress
         self._session = CrawlSession(*setup["session"])
         self._stays = bool(setup["stays"])
         self._options = Options.from_values(setup["options"])
         self._dedup = Deduplicator.from_options(self._options)
         self._breaker = Breaker()
         self._lately_read: OrderedDict[tuple[object, ...], Fingerprint] = OrderedDict()
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(BaseException):
             self._dedup.fingerprint(html=_WARM_UP)
 
-    def serve(self, inbox: Inbox, progress: Progress) -> None:
-        """Answer requests until there are no more. Raises EOFError."""
+    def serve(self, inbox: Inbox) -> None:
+        """Answer requests until one says to close. Raises EOFError."""
         while True:
-            progress.rest()
+            self._progress.rest()
             request = inbox.take(HEARTBEAT_SECONDS)
             if request is None:
                 self._keep_alive()
             pages: list[Read] = []
             hold_until = time.monotonic() + _BATCH_SECONDS
             while request is not None:
-                progress.begin()
+                self._progress.begin()
                 if request.header["do"] == "check":
                     pages.append(self._read(request))
                 else:
                     self._check(pages)
                     pages = []
                     self._tell(self._do(request.header))
+                    if request.header["do"] == "close":
+                        return
                 is_due = len(pages) >= _BATCH_PAGES or time.monotonic() >= hold_until
                 request = None if is_due else inbox.take(0)
             self._check(pages)
@@ -126,19 +130,10 @@ class Worker:
                     self._tell(self._answer_to(page))
 
     def _check_many(self, pages: list[Read]) -> None:
-        inputs = [
-            PageInput(
-                job.url,
-                fingerprint=read,  # type: ignore[arg-type]
-                identity=job.identity,
-                scope_key=job.scope_key,
-                similarity=job.similarity,
-            )
-            for job, read in pages
-        ]
         answered = 0
         try:
             with self._store():
+                inputs = [_input_of(job, read) for job, read in pages]
                 self._join()
                 for verdict in self._dedup.check_many(inputs, batch=len(inputs)):
                     self._tell(_plain(verdict))
@@ -171,22 +166,21 @@ class Worker:
             return plain_error(error)
 
     def _do(self, header: dict[str, Any]) -> object:
-        """Do what is no check: open, look, forget or close."""
+        """Do what is no check: open, look, join, forget or close."""
         try:
-            if header["do"] == "close":
-                self._dedup.close(leave=header["leave"])
-                return {}
-            with self._store():
-                if header["do"] == "open":
-                    self._join()
-                elif header["do"] == "look":
-                    self._dedup.info()
-                else:
-                    self._join()
-                    self._dedup.forget(
-                        header["url"], identity=header.get("identity"), scope_key=header.get("scope_key")
-                    )
-            return {}
+            if header["do"] == "join":
+                self._session = CrawlSession(*header["session"])
+            elif header["do"] == "close":
+                self._close(leave=header["leave"])
+            else:
+                with self._store():
+                    if header["do"] == "look":
+                        self._dedup.info()
+                    else:
+                        self._join()
+                    if header["do"] == "forget":
+                        self._dedup.forget(header["url"], identity=header["identity"], scope_key=header["scope_key"])
+            return {"done": True}
         except Exception as error:
             return plain_error(error)
 
@@ -194,10 +188,15 @@ class Worker:
         """Join the crawl, and tell its session, so that all workers of a crawl count as one crawler."""
         if self._dedup.session is None:
             self._dedup.open(self._session)
-            session = self._dedup.session
-            assert session is not None
-            self._session = session
-            self._tell({"session": [session.number, session.first, session.process]})
+            if self._stays and (session := self._dedup.session) is not None:
+                self._session = session
+                self._tell({"session": [session.number, session.first, session.process]})
+
+    def _close(self, *, leave: bool) -> None:
+        self._progress.ask_store()
+        if leave and self._session.number:
+            self._join()  # the lease is the crawl's, of which this worker may have done no page
+        self._dedup.close(leave=leave)
 
     def _keep_alive(self) -> None:
         """Renew the crawl's lease while there is nothing to do."""
@@ -210,6 +209,7 @@ class Worker:
         """Leave a store alone for a while that just failed, so that pages do not each wait for its time limit."""
         if not self._breaker.allows():
             raise StoreUnavailableError("The store failed a moment ago and is left alone for a few seconds.")
+        self._progress.ask_store()
         try:
             yield
         except StoreUnavailableError:
@@ -239,31 +239,52 @@ def main(progress: int) -> None:
         connected.sendall(answer(value))
 
     inbox = Inbox(connected)
-    with contextlib.suppress(EOFError, OSError):
+    try:
         setup = json.loads(inbox.take(None).body)  # type: ignore[union-attr]
-        sys.path[:] = setup["sys_path"]
-        threading.Thread(target=_end_with_parent, args=(connected, setup), daemon=True).start()
-        try:
-            worker = Worker(setup, tell)
-        except Exception as error:
-            tell({"unusable": plain_error(error)})
-        else:
-            # What is there now is no garbage, and is not searched again.
-            gc.freeze()
-            tell({"ready": True})
-            worker.serve(inbox, Progress(progress, setup["page_seconds"]))
-    os._exit(0)
+        watching = threading.Thread(target=_end_with_parent, args=(connected, setup), daemon=True)
+        watching.start()
+    except EOFError:
+        os._exit(0)
+    with contextlib.suppress(EOFError, ConnectionError):
+        _serve(inbox, tell, setup, progress)
+        os._exit(0)
+    # It finds out whether the parent died, and ends the process.
+    watching.join()
+
+
+def _serve(inbox: Inbox, tell: Callable[[object], None], setup: dict[str, Any], progress: int) -> None:
+    try:
+        worker = Worker(setup, tell, Progress(progress, setup["page_seconds"]))
+    except Exception as error:
+        tell({"ready": plain_error(error)})
+        return
+    # What is there now is no garbage, and is not searched again.
+    gc.freeze()
+    tell({"ready": None})
+    worker.serve(inbox)
 
 
 def _end_with_parent(connected: socket.socket, setup: dict[str, Any]) -> None:
-    """End at once when the parent is gone, even while a page is being read that never ends."""
+    """End at once when the parent closes the socket or dies, even while a page is being read that never ends."""
     # Asks for no event but the end, so that pages do not wake it.
     watch = select.poll()
     watch.register(connected, getattr(select, "POLLRDHUP", 0))
     watch.poll()
-    if setup["private"] is not None and os.getppid() != setup["parent"]:
-        shutil.rmtree(setup["private"], ignore_errors=True)
+    # A process that dies closes its files first.
+    deadline = time.monotonic() + _DYING_SECONDS
+    while setup["private"] is not None and time.monotonic() < deadline:
+        if os.getppid() != setup["parent"]:
+            shutil.rmtree(setup["private"], ignore_errors=True)
+            break
+        time.sleep(0.01)
     os._exit(0)
+
+
+def _input_of(job: Job, read: Fingerprint | BaseException) -> PageInput:
+    assert not isinstance(read, BaseException)
+    return PageInput(
+        job.url, fingerprint=read, identity=job.identity, scope_key=job.scope_key, similarity=job.similarity
+    )
 
 
 def _plain(verdict: Verdict) -> dict[str, Any]:
