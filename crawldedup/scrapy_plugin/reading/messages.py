@@ -139,7 +139,7 @@ def answer_from(body: bytes) -> Answer:
 
 
 def _verdict_from(values: dict[str, Any]) -> Verdict:
-    values = {**values, "kind": Kind(values.get("kind"))}
+    values = {**values, "kind": Kind(str(values.get("kind")))}
     if any(each.name not in values or not isinstance(values[each.name], _TYPES[each.name]) for each in fields(Verdict)):
         raise ValueError("it answered with a broken verdict")
     return Verdict.from_dict(values)
