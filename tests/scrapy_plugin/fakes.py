@@ -1,22 +1,28 @@
-"""Stand-ins for the parts around the plugin. Worker processes import this module too: no Scrapy here."""
+"""Stand-ins for the parts around the plugin: a crawler, and the service that checks pages."""
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-import threading
-import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crawldedup.scrapy_plugin.reading.base import Page
+from scrapy import Spider
+from scrapy.settings import Settings
+from scrapy.signalmanager import SignalManager
+from scrapy.statscollectors import StatsCollector
 
-from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.errors import PageError
+from crawldedup.scrapy_plugin.reading.messages import UnexpectedReadError
+from crawldedup.scrapy_plugin.reading.pool import Checked
 from crawldedup.verdict import Kind, Verdict
+
+if TYPE_CHECKING:
+    from crawldedup.scrapy_plugin.reading.messages import Job
+
+
+TRACE = "ZeroDivisionError: bad \x1b[31m page"
 
 
 class Clock:
-    """Shows what it is told to."""
+    """Shows what it is set to."""
 
     now = 0.0
 
@@ -24,116 +30,85 @@ class Clock:
         return self.now
 
 
-def page(text: str, **how: Any) -> Page:
-    """What is read, as UTF-8."""
-    return Page(text.encode(), "utf-8", **how)
-
-
-class FakeReader:
-    """Does what the page says."""
-
-    def read(self, body: bytes | str, encoding: str | None = None) -> str:
-        text = body.decode(encoding or "utf-8") if isinstance(body, bytes) else body
-        return self.read_text(text)
-
-    def read_text(self, text: str) -> str:
-        match text.split(":")[0]:
-            case "page error":
-                raise PageError("too_deep", "The page is nested too deeply.")
-            case "configuration error":
-                raise ConfigurationError("No such extractor.")
-            case "unexpected":
-                raise ZeroDivisionError("bad \x1b[31m page")
-            case "panic":
-                raise SystemExit(3)
-            case "stdin":
-                return sys.stdin.read() + "nothing"
-            case "crash":
-                os.kill(os.getpid(), signal.SIGKILL)
-            case "forever":
-                while True:
-                    time.sleep(0.05)
-            case "print":
-                print("noise that must not break the protocol")
-                os.write(1, b"more noise")
-            case "pid":
-                return str(os.getpid())
-            case "modules":
-                return " ".join(name for name in ("scrapy", "twisted") if name in sys.modules)
-        return text
-
-
-class BrokenReader:
-    """Its process dies while it starts."""
-
-    def __reduce__(self) -> tuple[object, tuple[int]]:
-        return os._exit, (3,)
-
-
-class SlowToStart(FakeReader):
-    """Takes its time to get ready."""
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _slowly_made, ()
-
-
-def _slowly_made() -> FakeReader:
-    time.sleep(0.3)
-    return FakeReader()
-
-
-class GatedReader(FakeReader):
-    """Waits until it is let go, for pages that begin with "wait"."""
+class Stats(StatsCollector):
+    """Needs no crawler."""
 
     def __init__(self) -> None:
-        self.entered = threading.Event()
-        self.gate = threading.Event()
-
-    def read_text(self, text: str) -> str:
-        if text.startswith("wait"):
-            self.entered.set()
-            self.gate.wait(30)
-        return super().read_text(text)
+        self._stats = {}
 
 
-class FakeDeduplicator:
-    """Calls texts near duplicates that differ in case only; raises the errors it is told to raise."""
+class FakeEngine:
+    def __init__(self, spider: Spider) -> None:
+        self.spider: Spider | None = spider
+        self.closed: list[str] = []
 
-    answers_at_once = False
+    async def close_spider_async(self, *, reason: str) -> None:
+        self.closed.append(reason)
+
+
+class FakeCrawler:
+    def __init__(self, *, has_item_middleware: bool = False, **settings: Any) -> None:
+        self.settings = Settings(settings)
+        self.stats = Stats()
+        self.signals = SignalManager(self)
+        self.spider = Spider("news")
+        self.engine = FakeEngine(self.spider)
+        self._has_item_middleware = has_item_middleware
+
+    def get_spider_middleware(self, cls: type) -> object | None:
+        return cls if self._has_item_middleware else None
+
+
+class FakePool:
+    """Takes texts that differ in case only for near duplicates, and raises the errors that it is given."""
 
     def __init__(self) -> None:
-        self.reader = FakeReader()
         self.errors: list[Exception | None] = []
         self.calls: list[str] = []
-        self.judged: list[dict[str, object]] = []
-        self.threads: set[int] = set()
-        self._seen: dict[str, list[str]] = {}
+        self.jobs: list[Job] = []
+        self.repeats = False
+        self.seen: dict[str, list[str]] = {}
 
-    def open(self) -> None:
-        self._call("open")
+    def start(self) -> None:
+        self._call("start")
 
-    def heartbeat(self) -> None:
-        self._call("heartbeat")
+    async def open(self, *, read_only: bool = False) -> None:
+        self._call("look" if read_only else "open")
+        self._raise()
 
-    def close(self) -> None:
-        self.calls.append("close")
+    async def check(self, job: Job) -> Checked:
+        self._call("check")
+        text = job.body.decode()
+        if text.startswith("page error"):
+            raise PageError("too_deep", "The page is nested too deeply.")
+        if text.startswith("unexpected"):
+            raise UnexpectedReadError("ZeroDivisionError", TRACE)
+        self._raise()
+        self.jobs.append(job)
+        return Checked(self._verdict(job, text), is_repeated=self.repeats)
 
-    def check_fingerprint(self, url: str, fingerprint: str, **rules: object) -> Verdict:
-        self._call("check_fingerprint")
-        self.judged.append({"url": url, **rules})
-        urls = self._seen.setdefault(fingerprint.lower(), [])
-        if url in urls:
-            return Verdict(Kind.REVISIT, url, changed=fingerprint.startswith("changed"))
-        if rules.get("remember", True):
-            urls.append(url)
-        else:
-            urls = [*urls, url]
-        if len(urls) == 1:
-            return Verdict(Kind.NEW, url)
-        return Verdict(Kind.NEAR_DUPLICATE, url, urls[0], 0.97, 2, copies=len(urls) - 1)
+    async def forget(self, url: str, *, identity: str | None, scope_key: str | None) -> None:
+        self._call(f"forget {url} {identity} {scope_key}")
+        self._raise()
+
+    async def close(self) -> None:
+        self._call("close")
 
     def _call(self, name: str) -> None:
         self.calls.append(name)
-        self.threads.add(threading.get_ident())
+
+    def _raise(self) -> None:
         if self.errors and (error := self.errors.pop(0)) is not None:
             raise error
+
+    def _verdict(self, job: Job, text: str) -> Verdict:
+        urls = self.seen.setdefault(text.lower(), [])
+        if job.url in urls:
+            return Verdict(Kind.REVISIT, job.url, changed=text.startswith("changed"))
+        if job.remember:
+            urls.append(job.url)
+        else:
+            urls = [*urls, job.url]
+        if len(urls) == 1:
+            return Verdict(Kind.NEW, job.url)
+        return Verdict(Kind.NEAR_DUPLICATE, job.url, urls[0], 0.97, 2, copies=len(urls) - 1)

@@ -5,21 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawldedup.scrapy_plugin.reading.thread_reader import ThreadReader
-from crawldedup.scrapy_plugin.runtime.breaker import Breaker
-from crawldedup.scrapy_plugin.runtime.judge import Judge
-from crawldedup.scrapy_plugin.runtime.store_calls import StoreCalls
-from crawldedup.scrapy_plugin.seen import Visits
 from scrapy import Request, Spider
 from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
-from scrapy.signalmanager import SignalManager
 
-from crawldedup import Deduplicator
 from crawldedup.errors import (
     ConfigurationError,
     ForeignStoreError,
@@ -27,41 +19,19 @@ from crawldedup.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
-from crawldedup.evaluation.methods import make_method
 from crawldedup.scrapy_plugin import DuplicatePageError, signals
-from crawldedup.scrapy_plugin.middleware import DedupMiddleware, deduplicator_for
-from crawldedup.scrapy_plugin.runtime import judge as judge_module
-from crawldedup.scrapy_plugin.settings import DedupSettings
+from crawldedup.scrapy_plugin.middleware import DedupMiddleware
+from crawldedup.scrapy_plugin.reading.messages import Job, WorkerError
+from crawldedup.scrapy_plugin.runtime.seen import SeenPages
+from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.verdict import Kind, Verdict
-from tests.scrapy_plugin.fakes import FakeDeduplicator
-from tests.scrapy_plugin.test_stats import Stats
+from tests.scrapy_plugin.fakes import FakeCrawler, FakePool
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
 DOWN = StoreUnavailableError("The store at cache:6379 refuses the connection.")
-
-
-class FakeEngine:
-    def __init__(self) -> None:
-        self.closed: list[str] = []
-        self.spider: object | None = object()
-
-    async def close_spider_async(self, *, reason: str) -> None:
-        self.closed.append(reason)
-
-
-class FakeCrawler:
-    def __init__(self, *, has_item_middleware: bool = False) -> None:
-        self.stats = Stats()
-        self.signals = SignalManager(self)
-        self.spider = Spider("news")
-        self.engine = FakeEngine()
-        self._has_item_middleware = has_item_middleware
-
-    def get_spider_middleware(self, cls: type) -> object | None:
-        return cls if self._has_item_middleware else None
 
 
 class Crawl:
@@ -71,25 +41,19 @@ class Crawl:
         self,
         *,
         has_item_middleware: bool = False,
-        visits: Visits | None = None,
-        inspects: bool = False,
-        answers_at_once: bool = False,
-        **settings: Any,
+        seen: SeenPages | None = None,
+        is_interactive: bool = False,
+        **options: Any,
     ) -> None:
         self.reason = "finished"
-        self.store = FakeDeduplicator()
-        self.store.answers_at_once = answers_at_once
+        self.pool = FakePool()
         self.crawler = FakeCrawler(has_item_middleware=has_item_middleware)
-        self.now = 0.0
         self.middleware = DedupMiddleware(
             self.crawler,  # type: ignore[arg-type]
-            DedupSettings(**settings),
-            Judge(
-                ThreadReader(self.store.reader),  # type: ignore[arg-type]
-                StoreCalls(self.store, Breaker(clock=lambda: self.now), stays=not inspects),  # type: ignore[arg-type]
-            ),
-            visits=visits,
-            inspects=inspects,
+            CrawlOptions(**options),
+            self.pool,  # type: ignore[arg-type]
+            seen=seen,
+            is_interactive=is_interactive,
         )
 
     def run(self, work: Callable[[Crawl], Awaitable[None]]) -> Crawl:
@@ -135,9 +99,7 @@ def test_a_near_duplicate_is_dropped_and_says_of_what() -> None:
 
     crawl = Crawl().run(work)
     assert crawl.counts == {"checked": 4, "new": 1, "duplicate/near": 2, "dropped": 2, "revisit": 1}
-    assert crawl.store.calls[0] == "open"
-    assert crawl.store.calls[-1] == "close"
-    assert len(crawl.store.threads) == 1
+    assert crawl.pool.calls == ["start", "open", *["check"] * 4, "close"]
 
 
 def test_a_verdict_handed_on_in_meta_does_not_stick_to_a_page_that_is_not_judged() -> None:
@@ -215,17 +177,11 @@ def test_overrides_reach_the_store_and_the_decision() -> None:
         assert response is not None
         assert response.flags == ["crawldedup:near_duplicate"]
 
-    first, second = Crawl().run(work).store.judged
-    assert first == {
-        "url": "https://e.com/a",
-        "identity": None,
-        "scope_key": "news",
-        "similarity": 0.8,
-        "canonical": None,
-        "remember": True,
-    }
-    assert str(second["identity"]).startswith("POST https://e.com/b ")
-    assert (second["scope_key"], second["similarity"]) == ("", None)
+    first, second = Crawl().run(work).pool.jobs
+    expected = Job("https://e.com/a", b"text", "utf-8", scope_key="news", similarity=0.8)
+    assert first == expected
+    assert str(second.identity).startswith("POST https://e.com/b ")
+    assert (second.scope_key, second.similarity) == ("", None)
 
 
 def test_a_wrong_override_is_counted_and_said_once_and_the_page_passes(
@@ -282,34 +238,39 @@ def test_urls_that_are_denied_are_skipped_unless_the_request_asks_for_it() -> No
     assert counts == {"skipped/url": 2, "checked": 2, "new": 1, "duplicate/near": 1, "dropped": 1}
 
 
-def test_a_page_is_compared_with_the_one_it_names_if_that_is_wanted() -> None:
+def test_the_pages_own_word_on_its_original_counts_where_that_is_wanted() -> None:
     async def work(crawl: Crawl) -> None:
-        page = "<head><link rel=canonical href=/original></head>text"
-        await crawl.page("a", page)
-        await crawl.page("b", page, meta={"crawldedup": {"canonical": "compare"}})
-        await crawl.page("original", page, meta={"crawldedup": {"canonical": "compare"}})
+        await crawl.page("a", "text")
+        await crawl.page("b", "text", meta={"crawldedup": {"canonical": "compare"}})
 
-    judged = Crawl().run(work).store.judged
-    assert [call["canonical"] for call in judged] == [None, "https://e.com/original", None]
+    assert [job.links for job in Crawl().run(work).pool.jobs] == [None, ()]
 
 
-def test_pages_that_are_only_looked_at_are_judged_and_dropped_alike() -> None:
+def test_pages_that_are_only_looked_at_are_checked_and_dropped_alike() -> None:
     async def work(crawl: Crawl) -> None:
         look = {"meta": {"crawldedup": {"remember": False}}}
         assert (await crawl.page("list", "text", **look))[1] is not None
         assert (await crawl.page("a", "text"))[1] is not None
         assert (await crawl.page("list", "text", **look))[1] is None
 
-    assert [call["remember"] for call in Crawl().run(work).store.judged] == [False, True, False]
+    assert [job.remember for job in Crawl().run(work).pool.jobs] == [False, True, False]
+
+
+@pytest.mark.parametrize(("remember", "opened"), [(True, "open"), (False, "look")])
+def test_a_crawl_that_remembers_nothing_only_looks(remember: bool, opened: str) -> None:
+    async def nothing(crawl: Crawl) -> None:
+        pass
+
+    assert Crawl(remember=remember).run(nothing).pool.calls == ["start", opened, "close"]
 
 
 class Recrawl:
     """Pages of earlier crawls, and a crawl that drops what is unchanged since then."""
 
-    def __init__(self, visits: Path | None = None, **settings: Any) -> None:
-        self.crawl = Crawl(visits=Visits(visits), revisit="drop", **settings)
-        self.crawl.store._seen["text"] = ["https://e.com/a"]
-        self.crawl.store._seen["changed text"] = ["https://e.com/b"]
+    def __init__(self, seen: Path | None = None, **options: Any) -> None:
+        self.crawl = Crawl(seen=SeenPages(seen), revisit="drop", **options)
+        self.crawl.pool.seen["text"] = ["https://e.com/a"]
+        self.crawl.pool.seen["changed text"] = ["https://e.com/b"]
 
 
 def test_what_is_unchanged_since_earlier_crawls_is_dropped() -> None:
@@ -341,7 +302,7 @@ def test_what_is_unchanged_meets_the_action_that_is_set(action: str) -> None:
 
 
 def test_what_this_crawl_let_pass_may_be_asked_for_again_even_after_a_pause(tmp_path: Path) -> None:
-    visits = tmp_path / "visits"
+    seen = tmp_path / "seen"
 
     async def first(crawl: Crawl) -> None:
         for _ in range(2):
@@ -350,41 +311,66 @@ def test_what_this_crawl_let_pass_may_be_asked_for_again_even_after_a_pause(tmp_
         crawl.reason = "shutdown"
 
     async def resumed(crawl: Crawl) -> None:
-        crawl.store._seen["new text"] = ["https://e.com/c"]
-        crawl.store._seen["unchanged since"] = ["https://e.com/b"]
+        crawl.pool.seen["new text"] = ["https://e.com/c"]
+        crawl.pool.seen["unchanged since"] = ["https://e.com/b"]
         assert (await crawl.page("c", "new text"))[1] is not None
         assert (await crawl.page("b", "unchanged since"))[1] is not None
         assert (await crawl.page("a", "text"))[1] is None
 
     async def next_crawl(crawl: Crawl) -> None:
-        crawl.store._seen["new text"] = ["https://e.com/c"]
+        crawl.pool.seen["new text"] = ["https://e.com/c"]
         assert (await crawl.page("c", "new text"))[1] is None
 
-    Recrawl(visits).crawl.run(first)
-    Recrawl(visits).crawl.run(resumed)
-    assert not visits.exists()
-    Recrawl(visits).crawl.run(next_crawl)
+    Recrawl(seen).crawl.run(first)
+    Recrawl(seen).crawl.run(resumed)
+    assert not seen.exists()
+    Recrawl(seen).crawl.run(next_crawl)
+
+
+def test_a_page_that_a_dead_worker_may_have_remembered_is_not_unchanged_since_an_earlier_crawl() -> None:
+    async def work(crawl: Crawl) -> None:
+        crawl.pool.repeats = True
+        assert (await crawl.page("a", "text"))[1] is not None
+
+    assert Recrawl().crawl.run(work).counts == {"checked": 1, "revisit": 1}
+
+
+def test_a_page_whose_callback_failed_is_forgotten_where_the_next_crawl_would_miss_it() -> None:
+    async def work(crawl: Crawl) -> None:
+        for meta in ({}, {"crawldedup": {"revisit": "keep"}}, {"crawldedup": {"remember": False}}):
+            request, response = await crawl.page("c", "new text", meta=meta)
+            assert response is not None
+            response.request = request
+            crawl.pool.errors = [None, DOWN]
+            await crawl.middleware.spider_error(response)
+        # One that was not checked, and one that nobody asked for.
+        await crawl.middleware.spider_error(HtmlResponse("https://e.com/d", request=Request("https://e.com/d")))
+        await crawl.middleware.spider_error(HtmlResponse("https://e.com/d"))
+
+    calls = Recrawl(scope="spider").crawl.run(work).pool.calls
+    assert [call for call in calls if "forget" in call] == ["forget https://e.com/c None news"]
+    assert not [call for call in Crawl().run(work).pool.calls if "forget" in call]
 
 
 def test_under_inspection_nothing_is_remembered_dropped_or_closed(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
 
     async def work(crawl: Crawl) -> None:
-        crawl.store._seen["text"] = ["https://e.com/a"]
+        crawl.pool.seen["text"] = ["https://e.com/a"]
         drop = {"meta": {"crawldedup": {"action": "drop", "remember": True}}}
         for path in ("b", "c"):
             _, response = await crawl.page(path, "text", **drop)
             assert response is not None
             assert response.flags == ["crawldedup:near_duplicate"]
         await crawl.page("d", "new text")
-        crawl.store.errors = [ProfileMismatchError("Namespace news", index_profile="old", own_profile="new")]
+        crawl.pool.errors = [ProfileMismatchError("Namespace news", index_profile="old", own_profile="new")]
         assert (await crawl.page("e", "other text"))[1] is not None
 
-    crawl = Crawl(inspects=True, remember=False, on_error="fail").run(work)
-    assert not any(call["remember"] for call in crawl.store.judged)
+    crawl = Crawl(is_interactive=True, remember=False, on_error="fail").run(work)
+    assert not any(job.remember for job in crawl.pool.jobs)
     assert crawl.crawler.engine.closed == []
-    # After each look it leaves: a shell that stays would make one crawl of those that come and go meanwhile.
-    assert crawl.store.calls == ["check_fingerprint", "close"] * 4 + ["close"]
+    # The store is not opened before there is a page to look at.
+    assert crawl.pool.calls == ["start", *["check"] * 4, "close"]
     assert "https://e.com/b is near duplicate (0.970) of https://e.com/a" in caplog.text
     assert "https://e.com/d is new" in caplog.text
     assert "Namespace news" in caplog.text
@@ -401,7 +387,7 @@ def test_an_unexpected_error_costs_no_page_and_is_explained_once(caplog: pytest.
     async def work(crawl: Crawl) -> None:
         for path in "ab":
             assert (await crawl.page(path, "unexpected"))[1] is not None
-        crawl.store.errors = [KeyError("x"), KeyError("y"), None]
+        crawl.pool.errors = [KeyError("x"), KeyError("y"), None]
         for path in "abc":
             assert (await crawl.page(path, "text"))[1] is not None
 
@@ -412,23 +398,14 @@ def test_an_unexpected_error_costs_no_page_and_is_explained_once(caplog: pytest.
     assert "\x1b" not in caplog.text
 
 
-def test_a_store_that_is_down_costs_no_page_and_no_time(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_store_that_is_down_costs_no_page_and_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     async def work(crawl: Crawl) -> None:
-        crawl.store.errors = [DOWN, DOWN]
-        for path in "abc":
-            assert (await crawl.page(path, "text"))[1] is not None
-        assert crawl.store.calls.count("check_fingerprint") == 1
-        crawl.now = 0.5
-        assert (await crawl.page("d", "text"))[1] is not None
-        crawl.now = 1.4
-        assert (await crawl.page("e", "text"))[1] is not None
-        assert crawl.store.calls.count("check_fingerprint") == 2
-        crawl.now = 1.5
-        await crawl.page("f", "text")
-        await crawl.page("g", "text")
+        crawl.pool.errors = [DOWN, DOWN]
+        for path in "abcd":
+            await crawl.page(path, "text")
 
     assert Crawl().run(work).counts == {
-        "error/unavailable": 5,
+        "error/unavailable": 2,
         "checked": 2,
         "new": 1,
         "duplicate/near": 1,
@@ -438,9 +415,19 @@ def test_a_store_that_is_down_costs_no_page_and_no_time(caplog: pytest.LogCaptur
     assert caplog.text.count("the store answers again") == 1
 
 
+def test_a_worker_that_died_costs_its_page_only_and_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def work(crawl: Crawl) -> None:
+        crawl.pool.errors = [WorkerError("A worker process died (exit status 3).")] * 2
+        for path in "abc":
+            assert (await crawl.page(path, "text"))[1] is not None
+
+    assert Crawl().run(work).counts == {"error/worker": 2, "checked": 1, "new": 1}
+    assert caplog.text.count("exit status 3). The page passes") == 1
+
+
 def test_a_full_store_is_asked_again_at_once() -> None:
     async def work(crawl: Crawl) -> None:
-        crawl.store.errors = [StoreFullError("Redis has no memory left."), None]
+        crawl.pool.errors = [StoreFullError("Redis has no memory left."), None]
         assert (await crawl.page("a", "text"))[1] is not None
         await crawl.page("b", "text")
 
@@ -449,7 +436,7 @@ def test_a_full_store_is_asked_again_at_once() -> None:
 
 def test_a_store_that_is_full_for_every_other_page_is_not_mentioned_for_each(caplog: pytest.LogCaptureFixture) -> None:
     async def work(crawl: Crawl) -> None:
-        crawl.store.errors = [StoreFullError("Redis has no memory left."), None] * 5
+        crawl.pool.errors = [StoreFullError("Redis has no memory left."), None] * 5
         for number in range(10):
             await crawl.page(str(number), "text")
 
@@ -461,12 +448,10 @@ def test_a_store_that_is_full_for_every_other_page_is_not_mentioned_for_each(cap
 def test_a_store_that_is_down_at_the_start_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     async def work(crawl: Crawl) -> None:
         await crawl.page("a", "text")
-        crawl.now = 1
-        await crawl.page("b", "text")
 
     crawl = Crawl()
-    crawl.store.errors = [DOWN]
-    assert crawl.run(work).counts == {"error/unavailable": 1, "checked": 1, "new": 1}
+    crawl.pool.errors = [DOWN]
+    assert crawl.run(work).counts == {"checked": 1, "new": 1}
     assert crawl.crawler.engine.closed == []
     assert "refuses the connection" in caplog.text
 
@@ -485,43 +470,18 @@ def test_what_cannot_be_mended_closes_the_spider(
 ) -> None:
     async def work(crawl: Crawl) -> None:
         if not at_start:
-            crawl.store.errors = [error, error]
+            crawl.pool.errors = [error, error]
             for path in "ab":
                 assert (await crawl.page(path, "text"))[1] is not None
 
     crawl = Crawl(on_error=on_error)
     if at_start:
-        crawl.store.errors = [error]
+        crawl.pool.errors = [error]
     assert crawl.run(work).crawler.engine.closed == ["crawldedup_error"]
     problems = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert len(problems) == 1
     assert str(error) in problems[0].getMessage()
     assert problems[0].exc_info is None
-
-
-def test_the_store_hears_from_the_crawler_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judge_module, "HEARTBEAT_SECONDS", 0.01)
-
-    async def work(crawl: Crawl) -> None:
-        while crawl.store.calls.count("heartbeat") < 3:
-            await asyncio.sleep(0.01)
-
-    Crawl().run(work)
-
-
-def test_a_store_that_does_not_close_cannot_hold_up_the_end(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(judge_module, "_CLOSE_LIMIT_SECONDS", 0.05)
-    may_close = threading.Event()
-
-    async def work(crawl: Crawl) -> None:
-        crawl.store.close = may_close.wait  # type: ignore[assignment]
-        await crawl.page("a", "text")
-
-    Crawl().run(work)
-    may_close.set()
-    assert "closing failed: TimeoutError" in caplog.text
 
 
 def test_pages_in_flight_at_the_same_time_are_judged_one_after_the_other() -> None:
@@ -536,27 +496,12 @@ def test_log_lines_cannot_be_forged_by_a_stored_url(caplog: pytest.LogCaptureFix
     caplog.set_level(logging.DEBUG)
 
     async def work(crawl: Crawl) -> None:
-        crawl.store._seen["text"] = ["https://e.com/\n2026-01-01 [root] ERROR: \x1b[31mforged"]
+        crawl.pool.seen["text"] = ["https://e.com/\n2026-01-01 [root] ERROR: \x1b[31mforged"]
         await crawl.page("b", "text")
 
     Crawl().run(work)
     assert r"of https://e.com/\n2026-01-01 [root] ERROR: \x1b[31mforged" in caplog.text
     assert "\x1b" not in caplog.text
-
-
-def test_refusals_of_the_library_name_the_setting() -> None:
-    with pytest.raises(ConfigurationError, match=r"^CRAWLDEDUP_NAMESPACE is 'a b'; it must be"):
-        deduplicator_for(DedupSettings(namespace="a b"))
-    with pytest.raises(ConfigurationError, match="CRAWLDEDUP_TTL is 'soon'"):
-        deduplicator_for(DedupSettings(ttl="soon"))
-    with pytest.raises(ConfigurationError, match="'rediss-cluster://x'"):
-        deduplicator_for(DedupSettings(store="rediss-cluster://x"))
-
-
-def test_the_crawl_compares_as_its_settings_say() -> None:
-    profile = deduplicator_for(DedupSettings(distinguish="numbers"))
-    same = Deduplicator(distinguish="numbers")
-    assert profile.info().profile == same.info().profile != Deduplicator().info().profile
 
 
 def test_a_signal_is_sent_to_those_who_hear_it() -> None:
@@ -578,34 +523,18 @@ def test_a_signal_is_sent_to_those_who_hear_it() -> None:
     assert heard == [Kind.NEW]
 
 
-def test_the_embedded_store_is_asked_in_the_event_loop() -> None:
-    async def work(crawl: Crawl) -> None:
-        await crawl.page("a", "text")
-
-    assert Crawl(answers_at_once=True).run(work).store.threads == {threading.get_ident()}
-    assert Crawl().run(work).store.threads.isdisjoint({threading.get_ident()})
-
-
-@pytest.mark.parametrize(
-    ("options", "at_once"),
-    [({}, True), ({"method": make_method("brute-force")}, False), ({"store": "sqlite:///x.sqlite"}, False)],
-)
-def test_what_may_wait_is_asked_elsewhere(options: dict[str, Any], at_once: bool) -> None:
-    assert Deduplicator(**options).answers_at_once is at_once
-
-
 def test_a_store_that_is_another_programs_ends_the_crawl_at_its_start() -> None:
     async def work(crawl: Crawl) -> None:
         assert (await crawl.page("a", "text"))[1] is not None
 
     crawl = Crawl()
-    crawl.store.errors = [ForeignStoreError("seen.sqlite is a SQLite file of another program")]
+    crawl.pool.errors = [ForeignStoreError("seen.sqlite is a SQLite file of another program")]
     assert crawl.run(work).crawler.engine.closed == ["crawldedup_error"]
 
 
 def test_one_that_becomes_another_programs_ends_it_then(caplog: pytest.LogCaptureFixture) -> None:
     async def work(crawl: Crawl) -> None:
-        crawl.store.errors = [ForeignStoreError("seen.sqlite is a SQLite file of another program")]
+        crawl.pool.errors = [ForeignStoreError("seen.sqlite is a SQLite file of another program")]
         assert (await crawl.page("a", "text"))[1] is not None
 
     crawl = Crawl().run(work)

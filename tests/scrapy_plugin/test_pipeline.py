@@ -7,29 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawldedup.scrapy_plugin.reading.thread_reader import ThreadReader
-from crawldedup.scrapy_plugin.runtime.breaker import Breaker
-from crawldedup.scrapy_plugin.runtime.judge import Judge
-from crawldedup.scrapy_plugin.runtime.store_calls import StoreCalls
-from scrapy import Spider
 from scrapy.exceptions import DropItem, NotConfigured
-from scrapy.settings import Settings
-from scrapy.signalmanager import SignalManager
 
 from crawldedup import Deduplicator
 from crawldedup.errors import ProfileMismatchError, StoreFullError, StoreUnavailableError
-from crawldedup.scrapy_plugin.items.text import ItemSettings
 from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline, DuplicateItemError
-from crawldedup.scrapy_plugin.settings import DedupSettings
+from crawldedup.scrapy_plugin.reading.messages import Job
+from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.text.extract import TEXT_PROFILE
-from tests.scrapy_plugin.crawling import ALL_MODES, crawl_apart
-from tests.scrapy_plugin.fakes import FakeDeduplicator
-from tests.scrapy_plugin.test_stats import Stats
+from tests.scrapy_plugin.fakes import FakeCrawler, FakePool
 from tests.scrapy_plugin.website import Site, article
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
-    from pathlib import Path
 
     from tests.scrapy_plugin.conftest import Crawler
 
@@ -39,38 +29,16 @@ NEAR = article(1, changed_words=2).body.decode().split("<p>", 1)[1].split("</p><
 OTHER = article(2).body.decode().split("<p>", 1)[1].split("</p></article>")[0].replace("</p><p>", "\n")
 
 
-class FakeEngine:
-    def __init__(self, spider: Spider) -> None:
-        self.spider = spider
-        self.closed: list[str] = []
-
-    async def close_spider_async(self, *, reason: str) -> None:
-        self.closed.append(reason)
-
-
-class FakeCrawler:
-    def __init__(self, **settings: Any) -> None:
-        self.settings = Settings(settings)
-        self.stats = Stats()
-        self.signals = SignalManager(self)
-        self.spider = Spider("news")
-        self.engine = FakeEngine(self.spider)
-
-
 class Crawl:
     """A crawl whose items are handed in one by one."""
 
-    def __init__(self, action: str = "drop", fields: tuple[str, ...] = ("body",), **settings: Any) -> None:
-        self.store = FakeDeduplicator()
+    def __init__(self, action: str = "drop", **options: Any) -> None:
+        self.pool = FakePool()
         self.crawler = FakeCrawler()
         self.pipeline = DedupItemPipeline(
             self.crawler,  # type: ignore[arg-type]
-            DedupSettings(**settings),
-            ItemSettings(fields={"": fields}, action=action),
-            Judge(
-                ThreadReader(self.store.reader),  # type: ignore[arg-type]
-                StoreCalls(self.store, Breaker(clock=lambda: 0.0, first_pause_seconds=0.0)),  # type: ignore[arg-type]
-            ),
+            CrawlOptions(item_fields=["body"], item_action=action, **options),  # type: ignore[arg-type]
+            self.pool,  # type: ignore[arg-type]
         )
 
     def run(self, work: Callable[[Crawl], Awaitable[None]]) -> Crawl:
@@ -108,9 +76,7 @@ def test_a_near_duplicate_is_dropped_and_says_of_what() -> None:
 
     crawl = Crawl().run(work)
     assert crawl.counts == {"checked": 3, "new": 1, "duplicate/near": 1, "dropped": 1, "revisit": 1}
-    assert crawl.store.calls[0] == "open"
-    assert crawl.store.calls[-1] == "close"
-    assert len(crawl.store.threads) == 1
+    assert crawl.pool.calls == ["start", "open", *["check"] * 3, "close"]
 
 
 def test_several_copies_can_be_kept() -> None:
@@ -125,10 +91,10 @@ def test_the_scope_and_whether_to_remember_are_handed_on() -> None:
     async def work(crawl: Crawl) -> None:
         await crawl.item("a", "text")
 
-    (judged,) = Crawl(scope="spider", remember=False).run(work).store.judged
-    assert (judged["scope_key"], judged["remember"]) == ("news", False)
-    (judged,) = Crawl(scope="site").run(work).store.judged
-    assert (judged["scope_key"], judged["remember"]) == (None, True)
+    (job,) = Crawl(scope="spider", remember=False).run(work).pool.jobs
+    assert (job.scope_key, job.remember, job.form) == ("news", False, "fields")
+    (job,) = Crawl(scope="site").run(work).pool.jobs
+    assert job == Job("https://e.com/a", b"text", form="fields", identity="item https://e.com/a")
 
 
 def test_marked_items_all_pass_with_their_verdicts() -> None:
@@ -185,7 +151,7 @@ def test_a_text_that_cannot_be_read_passes_and_is_counted(body: str, reason: str
 )
 def test_a_store_that_fails_costs_no_item(error: Exception, count: str) -> None:
     async def work(crawl: Crawl) -> None:
-        crawl.store.errors = [error]
+        crawl.pool.errors = [error]
         assert await crawl.item("a", "text") is not None
         assert await crawl.item("b", "text") is not None
         assert await crawl.item("c", "text") is None
@@ -197,7 +163,7 @@ def test_a_store_that_fails_costs_no_item(error: Exception, count: str) -> None:
 
 def test_a_store_that_fails_can_end_the_crawl() -> None:
     async def work(crawl: Crawl) -> None:
-        crawl.store.errors = [DOWN]
+        crawl.pool.errors = [DOWN]
         assert await crawl.item("a", "text") is not None
 
     assert Crawl(on_error="fail").run(work).crawler.engine.closed == ["crawldedup_error"]
@@ -208,22 +174,8 @@ def test_an_index_that_can_never_be_used_ends_the_crawl_at_its_start() -> None:
         assert crawl.crawler.engine.closed == ["crawldedup_error"]
 
     crawl = Crawl()
-    crawl.store.errors = [ProfileMismatchError("x", index_profile="a", own_profile="b")]
+    crawl.pool.errors = [ProfileMismatchError("x", index_profile="a", own_profile="b")]
     crawl.run(work)
-
-
-def test_items_wait_beside_each_other_and_the_close_waits_for_all() -> None:
-    async def whole(crawl: Crawl) -> list[Any]:
-        await crawl.pipeline.open_spider()
-        # Created first, for the close to find them under way.
-        waiting = [asyncio.ensure_future(crawl.item(str(number), f"text {number}")) for number in range(50)]
-        await asyncio.sleep(0)
-        await crawl.pipeline.close_spider()
-        return await asyncio.gather(*waiting)
-
-    crawl = Crawl()
-    assert None not in asyncio.run(whole(crawl))
-    assert crawl.counts == {"checked": 50, "new": 50}
 
 
 def test_the_summary_counts_items(caplog: pytest.LogCaptureFixture) -> None:
@@ -320,12 +272,6 @@ def test_a_crawl_drops_repeated_items(site: Site, crawl: Crawler, store: str) ->
             assert index.info().pages == 2
         with Deduplicator(store, namespace="news") as pages:
             assert pages.info().pages == 0
-
-
-def test_so_does_one_on_another_reactor(site: Site, tmp_path: Path) -> None:
-    outcome = crawl_apart(site, tmp_path, [], items=ITEMS, **WITH_ITEMS, **ALL_MODES["select"])
-    assert [url.rpartition("/")[2] for url, _ in outcome.report["refused"]] == ["near", "copy"]
-    assert outcome.report["stats"].get("log_count/ERROR", 0) == 0
 
 
 @pytest.mark.parametrize("item_class", ["Item", "dataclass", "attrs", "pydantic"])

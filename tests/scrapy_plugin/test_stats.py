@@ -1,14 +1,8 @@
 from __future__ import annotations
 
-from scrapy.statscollectors import StatsCollector
-
-from crawldedup.scrapy_plugin.stats import Tally
+from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.verdict import Kind, Verdict
-
-
-class Stats(StatsCollector):
-    def __init__(self) -> None:
-        self._stats = {}
+from tests.scrapy_plugin.fakes import Stats
 
 
 def near(original: str, copies: int) -> Verdict:
@@ -16,27 +10,27 @@ def near(original: str, copies: int) -> Verdict:
 
 
 def test_the_summary_tells_changed_pages_and_dropped_ones_that_are_no_duplicates() -> None:
-    tally = Tally(Stats())
-    tally.checked(near("u", 1), dropped=True)
-    tally.checked(Verdict(Kind.REVISIT, "u", changed=True), dropped=False)
+    stats = CrawlStats(Stats())
+    stats.checked(near("u", 1), dropped=True)
+    stats.checked(Verdict(Kind.REVISIT, "u", changed=True), dropped=False)
     for _ in range(2):
-        tally.checked(Verdict(Kind.REVISIT, "u"), dropped=True, unchanged=True)
-    tally.checked(Verdict(Kind.REVISIT, "u"), dropped=False)
-    summary = tally.summary()
+        stats.checked(Verdict(Kind.REVISIT, "u"), dropped=True, unchanged=True)
+    stats.checked(Verdict(Kind.REVISIT, "u"), dropped=False)
+    summary = stats.summary()
     assert "0 exact duplicates (1 dropped), 4 revisits (1 changed, 2 unchanged, 2 dropped), 0 thin" in summary
 
 
 def test_counts_go_into_stats_and_add_up() -> None:
-    stats = Stats()
-    tally = Tally(stats)
-    tally.checked(Verdict(Kind.NEW, "u"), dropped=False)
-    tally.checked(near("u", 1), dropped=True)
-    tally.checked(Verdict(Kind.EXACT_DUPLICATE, "u", "v", copies=1), dropped=False)
-    tally.checked(Verdict(Kind.REVISIT, "u"), dropped=False)
-    tally.checked(Verdict(Kind.THIN, "u"), dropped=False)
-    tally.skipped("status")
-    tally.error("unavailable")
-    assert stats.get_stats() == {
+    collector = Stats()
+    stats = CrawlStats(collector)
+    stats.checked(Verdict(Kind.NEW, "u"), dropped=False)
+    stats.checked(near("u", 1), dropped=True)
+    stats.checked(Verdict(Kind.EXACT_DUPLICATE, "u", "v", copies=1), dropped=False)
+    stats.checked(Verdict(Kind.REVISIT, "u"), dropped=False)
+    stats.checked(Verdict(Kind.THIN, "u"), dropped=False)
+    stats.skipped("status")
+    stats.error("unavailable")
+    assert collector.get_stats() == {
         "crawldedup/checked": 5,
         "crawldedup/new": 1,
         "crawldedup/duplicate/near": 1,
@@ -50,15 +44,15 @@ def test_counts_go_into_stats_and_add_up() -> None:
 
 
 def test_the_summary_tells_what_happened() -> None:
-    tally = Tally(Stats())
-    tally.checked(Verdict(Kind.NEW, "u"), dropped=False)
+    stats = CrawlStats(Stats())
+    stats.checked(Verdict(Kind.NEW, "u"), dropped=False)
     for copies in range(1, 4):
-        tally.checked(near("https://e.com/a\x1b[2J", copies), dropped=True)
-    tally.skipped("status")
-    tally.skipped("content_type")
-    tally.skipped("status")
-    tally.error("worker")
-    assert tally.summary().splitlines() == [
+        stats.checked(near("https://e.com/a\x1b[2J", copies), dropped=True)
+    stats.skipped("status")
+    stats.skipped("content_type")
+    stats.skipped("status")
+    stats.error("worker")
+    assert stats.summary().splitlines() == [
         "crawldedup checked 4 pages: 1 new, 3 near and 0 exact duplicates (3 dropped), 0 revisits, 0 thin",
         "  3 not checked: content_type 1, status 2",
         "  1 passed unchecked after an error: worker 1",
@@ -67,9 +61,25 @@ def test_the_summary_tells_what_happened() -> None:
 
 
 def test_the_summary_names_the_most_copied_originals_only() -> None:
-    tally = Tally(Stats())
+    stats = CrawlStats(Stats())
     for rounds in range(1, 10):
         for original in range(rounds, 10):
-            tally.checked(near(f"https://e.com/{original}", rounds), dropped=True)
-    shown = [line.split("/")[-1] for line in tally.summary().splitlines() if "copies of" in line]
+            stats.checked(near(f"https://e.com/{original}", rounds), dropped=True)
+    shown = [line.split("/")[-1] for line in stats.summary().splitlines() if "copies of" in line]
     assert shown == ["9", "8", "7", "6", "5"]
+
+
+def test_one_page_is_called_one_page() -> None:
+    stats = CrawlStats(Stats())
+    stats.checked(Verdict(Kind.REVISIT, "https://example.com/"), dropped=False)
+    assert stats.summary().startswith("crawldedup checked 1 page: 0 new, ")
+    assert "1 revisit, " in stats.summary()
+
+
+def test_items_are_counted_apart_and_called_items() -> None:
+    collector = Stats()
+    stats = CrawlStats(collector, "item")
+    for _ in range(2):
+        stats.checked(Verdict(Kind.NEW, "u"), dropped=False)
+    assert collector.get_stats() == {"crawldedup/item/checked": 2, "crawldedup/item/new": 2}
+    assert stats.summary().startswith("crawldedup checked 2 items: 2 new")

@@ -4,12 +4,12 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from crawldedup.scrapy_plugin.refusal import refuse
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from crawldedup.errors import ConfigurationError
-from tests.scrapy_plugin.test_middleware import FakeCrawler
+from crawldedup.scrapy_plugin.runtime.refusal import refuse
+from tests.scrapy_plugin.fakes import FakeCrawler
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from crawldedup.scrapy_plugin.runtime.breaker import Breaker
+from crawldedup.scrapy_plugin.reading.breaker import Breaker
 
 
 class Clock:

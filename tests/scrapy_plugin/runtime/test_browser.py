@@ -3,8 +3,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from crawldedup.scrapy_plugin.browser import close_browser_page
 from scrapy import Request
+
+from crawldedup.scrapy_plugin.runtime.browser import close_browser_page
 
 
 class Tab:

@@ -1,0 +1,78 @@
+"""What the log says: whole sentences, that are true."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from crawldedup.errors import StoreUnavailableError
+from crawldedup.scrapy_plugin.reading.messages import UnexpectedReadError, WorkerError
+from crawldedup.scrapy_plugin.runtime.failures import SILENT_SECONDS, Failures
+from crawldedup.scrapy_plugin.stats import CrawlStats
+from tests.scrapy_plugin.fakes import Clock, FakeCrawler
+
+ERROR = StoreUnavailableError("redis://host cannot be used: Connection refused")
+
+
+def failures(**options: Any) -> Failures:
+    crawler = FakeCrawler()
+    return Failures(crawler, CrawlStats(crawler.stats), **options)  # type: ignore[arg-type]
+
+
+def test_a_store_that_fails_is_told_in_sentences(caplog: pytest.LogCaptureFixture) -> None:
+    failures(close_on_error=False).at_page(ERROR)
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "crawldedup: redis://host cannot be used: Connection refused. Pages pass unchecked until the store answers"
+    )
+
+
+def test_where_it_closes_the_spider_no_page_is_said_to_pass(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail() -> None:
+        failures(close_on_error=True).at_page(ERROR)
+
+    asyncio.run(fail())
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR
+    assert record.getMessage().endswith("Connection refused. CRAWLDEDUP_ON_ERROR is 'fail'.")
+
+
+def test_nor_at_the_start(caplog: pytest.LogCaptureFixture) -> None:
+    failed = failures(close_on_error=True)
+    failed.at_start(ERROR)
+    assert not caplog.records
+    assert failed.fatal == f"{ERROR}. CRAWLDEDUP_ON_ERROR is 'fail'."
+
+
+def test_what_a_person_looks_at_passes_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
+    failures(close_on_error=True, may_close=False).at_page(ERROR)
+    assert "Pages pass unchecked" in caplog.text
+
+
+def test_a_store_that_fails_again_and_again_is_mentioned_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    failing = failures(close_on_error=False, clock=clock)
+    for _ in range(5):
+        failing.at_page(ERROR)
+        failing.at_page(ERROR)
+        failing.store_answered()
+        failing.store_answered()
+    assert (caplog.text.count("Connection refused"), caplog.text.count("the store answers again")) == (1, 1)
+    clock.now = SILENT_SECONDS
+    failing.at_page(ERROR)
+    failing.store_answered()
+    assert (caplog.text.count("Connection refused"), caplog.text.count("the store answers again")) == (2, 2)
+
+
+def test_the_log_speaks_of_items_where_items_are_checked(caplog: pytest.LogCaptureFixture) -> None:
+    failing = failures(close_on_error=False, noun="item")
+    failing.at_start(KeyError("x"))
+    for error in (ERROR, KeyError("y"), UnexpectedReadError("Oops", "a trace"), WorkerError("It died.")):
+        failing.at_page(error)
+    failing.store_answered()
+    said = [record.getMessage() for record in caplog.records]
+    assert [line for line in said if "page" in line.lower()] == []
+    assert sum("tems pass" in line or "tems are checked" in line or "he item passes" in line for line in said) == 6
