@@ -28,10 +28,6 @@ _NO_REACTOR: Final[dict[str, dict[str, Any]]] = (
     {"no reactor": {"TWISTED_REACTOR_ENABLED": False}} if scrapy.version_info >= (2, 15) else {}
 )
 MODES: Final[dict[str, dict[str, Any]]] = {"asyncio": {}, **_NO_REACTOR}
-ALL_MODES: Final[dict[str, dict[str, Any]]] = {
-    **MODES,
-    "select": {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,52 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 import time
 from pathlib import Path
+
+_TAG = re.compile("<[^>]*>")
 
 
 def deadly(html: str) -> str:
     """Kills its process where a page says so, or never comes to an end."""
-    text = re.sub("<[^>]*>", " ", html)
+    text = _TAG.sub(" ", html)
     while "endless" in text:
         time.sleep(0.02)
     if "deadly" in text:
         os.kill(os.getpid(), signal.SIGKILL)
+    return text
+
+
+def obedient(html: str) -> str:
+    """Does what the first word of a page says."""
+    text = _TAG.sub(" ", html).strip()
+    match text.split(" ")[0]:
+        case "crash":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "exit":
+            os._exit(3)
+        case "leave":
+            raise SystemExit(3)
+        case "raise":
+            raise ZeroDivisionError("bad \x1b[31m page")
+        case "forever":
+            while True:
+                time.sleep(0.05)
+        case "slow":
+            time.sleep(0.3)
+        case "interrupt":
+            os.kill(os.getpid(), signal.SIGINT)
+        case "print":
+            print("noise that must not break the protocol", flush=True)
+            os.write(1, b"more noise\n")
+        case "stdin":
+            text += sys.stdin.read()
+        case "show":
+            # A file named by the page takes what only the process knows.
+            _, name, *_ = text.split(" ")
+            modules = [module for module in ("scrapy", "twisted") if module in sys.modules]
+            Path(name).write_text(f"{os.getpid()} {' '.join(modules)}")
     return text
 
 
@@ -25,7 +60,7 @@ def waiting(html: str) -> str:
         Path("reading").write_text(str(os.getpid()))
         while not Path("go on").exists():
             time.sleep(0.02)
-    return re.sub("<[^>]*>", " ", html)
+    return _TAG.sub(" ", html)
 
 
 def counting(html: str) -> str:
@@ -33,4 +68,4 @@ def counting(html: str) -> str:
     if "Article" in html:
         with Path("reads").open("a") as reads:
             reads.write("page\n")
-    return re.sub("<[^>]*>", " ", html)
+    return _TAG.sub(" ", html)

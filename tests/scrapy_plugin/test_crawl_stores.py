@@ -61,7 +61,7 @@ def test_a_store_that_goes_and_comes_back_costs_no_page(site: Site, crawl: Crawl
         "dropped": 1,
         "skipped/status": 2,
     }
-    assert result.log.count("Pages pass unjudged") == 1
+    assert result.log.count("Pages pass unchecked") == 1
     assert result.log.count("the store answers again") == 1
     assert result.report["stats"].get("log_count/ERROR", 0) == 0
 
@@ -70,7 +70,7 @@ def test_a_store_that_is_never_there_costs_no_page(site: Site, crawl: Crawler) -
     result = crawl(site, ["/a", "/b", "/a-near"], CRAWLDEDUP_STORE=f"redis://127.0.0.1:{free_port()}/0")
     assert result.passed == ["/a", "/b", "/a-near"]
     assert result.counts == {"error/unavailable": 3}
-    assert result.log.count("Pages pass unjudged") == 1
+    assert result.log.count("Pages pass unchecked") == 1
     assert result.report["stats"].get("log_count/ERROR", 0) == 0
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.scrapy_plugin.crawling import ALL_MODES, Crawl, finish, start
+from tests.scrapy_plugin.crawling import MODES, QUICK, Crawl, crawl_apart, finish, start
 from tests.scrapy_plugin.website import Answer, Site, article, compressed
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def assert_everything_was_judged_rightly(result: Crawl) -> None:
     }
     dropped = [page for page in result.failed if "duplicate" in page[1]]
     assert [page[0] for page in dropped] == ["/a-near", "/a-gzip", "/a-copy"]
-    assert re.fullmatch(r"near duplicate \(0\.9\d\) of /a", dropped[0][1])
+    assert re.fullmatch(r"near duplicate \(0\.9\d\d\) of /a", dropped[0][1])
     assert dropped[1][1] == "exact duplicate of /a"
     assert len(result.report["signals"]) == result.counts["checked"]
     assert sum(is_dropped for _, _, is_dropped in result.report["signals"]) == 3
@@ -113,10 +113,22 @@ def test_a_crawl_judges_the_spiders_pages_and_nothing_else(site: Site, crawl: Cr
     assert_everything_was_judged_rightly(crawl(site, EVERYTHING, CRAWLDEDUP_STORE=store, **REALISTIC))
 
 
-@pytest.mark.parametrize("mode", ALL_MODES)
+@pytest.mark.parametrize("mode", MODES)
 def test_so_does_one_in_a_process_of_its_own_with_all_defaults(site: Site, tmp_path: Path, mode: str) -> None:
-    process = start(site, tmp_path, EVERYTHING, **REALISTIC, **ALL_MODES[mode])
+    process = start(site, tmp_path, EVERYTHING, **REALISTIC, **MODES[mode])
     assert_everything_was_judged_rightly(finish(process, tmp_path))
+
+
+def test_another_reactor_ends_the_crawl_at_its_start_and_says_why(site: Site, tmp_path: Path) -> None:
+    site.asked.clear()
+    reactor = {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}
+    result = crawl_apart(site, tmp_path, ["/a"], CRAWLDEDUP_ITEM_FIELDS=["body"], **QUICK, **reactor)
+    assert result.report["stats"]["finish_reason"] == "crawldedup_error"
+    assert not site.asked
+    # The middleware and the pipeline both need it.
+    assert len(result.errors) == 2
+    assert all("crawldedup needs asyncio; leave TWISTED_REACTOR at Scrapy's default" in line for line in result.errors)
+    assert "Traceback" not in result.log
 
 
 def test_what_was_tried_again_is_judged_once(crawl: Crawler, store: str) -> None:
