@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import replace
 from pathlib import Path
@@ -74,6 +75,7 @@ class DedupMiddleware:
         self._seen = seen or SeenPages(None)
         self._is_interactive = is_interactive
         self._usual = PagePolicy.of_crawl(options)
+        self._forgetting: set[asyncio.Task[None]] = set()
         self._stats = CrawlStats(crawler.stats)
         self._failures = Failures(
             crawler, self._stats, close_on_error=options.on_error == "fail", may_close=not is_interactive
@@ -121,6 +123,8 @@ class DedupMiddleware:
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         """Close everything and log the summary."""
+        for forgetting in list(self._forgetting):
+            await forgetting
         await self._pool.close()
         try:
             self._seen.close(finished=reason == "finished")
@@ -183,18 +187,24 @@ class DedupMiddleware:
             self._seen.add(key)
         return False
 
-    async def spider_error(self, response: Response) -> None:
+    def spider_error(self, response: Response) -> None:
         """Forget a page whose callback failed, where the next crawl would not see it again for being unchanged."""
         request = response.request
         if request is None or VERDICT_KEY not in request.meta:
             return
         policy = self._policy_for(request)
         if policy.revisit == "drop" and policy.remember:
-            identity, scope_key = identity_of(request, response), scope_key_of(policy, response, self._spider().name)
-            try:
-                await self._pool.forget(response.url, identity=identity, scope_key=scope_key)
-            except Exception as error:
-                self._log(logging.DEBUG, "cannot forget %s: %s", response.url, str(error))
+            # Scrapy does not wait for handlers of this signal.
+            forgetting = asyncio.ensure_future(self._forget(request, response, policy))
+            self._forgetting.add(forgetting)
+            forgetting.add_done_callback(self._forgetting.discard)
+
+    async def _forget(self, request: Request, response: Response, policy: PagePolicy) -> None:
+        identity, scope_key = identity_of(request, response), scope_key_of(policy, response, self._spider().name)
+        try:
+            await self._pool.forget(response.url, identity=identity, scope_key=scope_key)
+        except Exception as error:
+            self._log(logging.DEBUG, "cannot forget %s: %s", response.url, str(error))
 
     async def _act(
         self, request: Request, response: Response, verdict: Verdict, policy: PagePolicy, *, unchanged: bool
