@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawldedup import Deduplicator
+from tests.scrapy_plugin.conftest import with_every_lasting_store
 from tests.scrapy_plugin.website import Site, article
 from tests.servers import RedisServer, free_port
 
@@ -27,6 +28,7 @@ def site() -> Iterator[Site]:
         yield running
 
 
+@with_every_lasting_store
 def test_crawls_share_an_index(site: Site, crawl: Crawler, lasting_store: str) -> None:
     settings = {"CRAWLDEDUP_STORE": lasting_store}
     assert crawl(site, ["/a"], **settings).counts["new"] == 1
@@ -98,9 +100,9 @@ def test_a_crawl_that_loses_its_store_can_be_told_to_stop(site: Site, crawl: Cra
         (
             "CRAWLDEDUP_SIMILARITY",
             9,
-            "CRAWLDEDUP_SIMILARITY is 9; it must be a number above 0.5 and at most 1.",
+            "CRAWLDEDUP_SIMILARITY is 9; it must be a number above 0.5 and at most 1",
         ),
-        ("CRAWLDEDUP_SIMILARTY", 0.9, "did you mean CRAWLDEDUP_SIMILARITY?"),
+        ("CRAWLDEDUP_SIMILARTY", 0.9, "did you mean 'CRAWLDEDUP_SIMILARITY'?"),
         ("CRAWLDEDUP_STORE", "rediss:/x", "rediss:/x"),
     ],
 )
@@ -114,6 +116,7 @@ def test_a_wrong_setting_stops_the_crawl(site: Site, crawl: Crawler, setting: st
     assert not site.asked
 
 
+@with_every_lasting_store
 def test_an_index_of_another_profile_stops_the_crawl_with_one_line(
     site: Site, crawl: Crawler, lasting_store: str
 ) -> None:

@@ -47,18 +47,14 @@ def test_a_page_that_kills_its_worker_costs_only_itself(site: Site, tmp_path: Pa
     assert result.counts == {"error/worker": 1, "checked": 2, "new": 1, "duplicate/near": 1, "dropped": 1}
 
 
-# A process takes its time to start, too.
-@pytest.mark.parametrize(("workers", "seconds"), [(0, 2), (1, 5)])
-def test_a_page_that_takes_too_long_passes_and_holds_nothing_up(
-    site: Site, tmp_path: Path, mode: str, workers: int, seconds: int
-) -> None:
+def test_a_page_that_takes_too_long_passes_and_holds_nothing_up(site: Site, tmp_path: Path, mode: str) -> None:
     result = crawl_apart(
         site,
         tmp_path,
         ["/a", "/endless", "/a-near"],
         CRAWLDEDUP_EXTRACTOR="deadly_extractor.deadly",
-        CRAWLDEDUP_WORKERS=workers,
-        CRAWLDEDUP_PAGE_SECONDS=seconds,
+        CRAWLDEDUP_WORKERS=1,
+        CRAWLDEDUP_PAGE_SECONDS=1,
         **MODES[mode],
     )
     assert result.passed == ["/a", "/endless"]
@@ -86,14 +82,13 @@ def test_pages_that_wait_for_a_worker_hold_the_crawl_back(site: Site, tmp_path: 
     assert len(finish(process, tmp_path).passed) == 30
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-def test_the_same_bytes_are_read_once(site: Site, tmp_path: Path, mode: str, workers: int) -> None:
+def test_the_same_bytes_are_read_once(site: Site, tmp_path: Path, mode: str) -> None:
     result = crawl_apart(
         site,
         tmp_path,
         ["/a", "/b", *(f"/a?session={number}" for number in range(12)), "/b?session=1"],
         CRAWLDEDUP_EXTRACTOR="deadly_extractor.counting",
-        CRAWLDEDUP_WORKERS=workers,
+        CRAWLDEDUP_WORKERS=1,
         CONCURRENT_REQUESTS=4,
         **MODES[mode],
     )
@@ -133,6 +128,33 @@ def test_an_interrupted_crawl_ends_without_noise_and_without_orphans(
         assert result.report["stats"]["finish_reason"] == "shutdown"
         assert result.counts == {"checked": 1, "new": 1}
     while is_alive(worker):
+        time.sleep(0.02)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_crawl_that_is_killed_leaves_neither_workers_nor_its_private_index(
+    site: Site, tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    process = start(
+        site,
+        tmp_path,
+        ["/b", "/a"],
+        CRAWLDEDUP_EXTRACTOR="deadly_extractor.waiting",
+        CRAWLDEDUP_WORKERS=2,
+        **MODES[mode],
+    )
+    reading = tmp_path / "reading"
+    while not (reading.exists() and reading.read_text()):
+        assert process.poll() is None
+        time.sleep(0.02)
+    worker = int(reading.read_text())
+    assert list(temporary.glob("crawldedup-*/index.sqlite"))
+    process.kill()
+    process.communicate()
+    while is_alive(worker) or list(temporary.glob("crawldedup-*")):
         time.sleep(0.02)
 
 

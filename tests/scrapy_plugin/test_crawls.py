@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.scrapy_plugin.conftest import with_every_lasting_store, with_every_store
 from tests.scrapy_plugin.crawling import MODES, QUICK, Crawl, crawl_apart, finish, start
 from tests.scrapy_plugin.website import Answer, Site, article, compressed
 
@@ -109,6 +110,7 @@ def assert_everything_was_judged_rightly(result: Crawl) -> None:
 REALISTIC = {"ROBOTSTXT_OBEY": True, "DOWNLOAD_FAIL_ON_DATALOSS": False}
 
 
+@with_every_store
 def test_a_crawl_judges_the_spiders_pages_and_nothing_else(site: Site, crawl: Crawler, store: str) -> None:
     assert_everything_was_judged_rightly(crawl(site, EVERYTHING, CRAWLDEDUP_STORE=store, **REALISTIC))
 
@@ -131,6 +133,7 @@ def test_another_reactor_ends_the_crawl_at_its_start_and_says_why(site: Site, tm
     assert "Traceback" not in result.log
 
 
+@with_every_store
 def test_what_was_tried_again_is_judged_once(crawl: Crawler, store: str) -> None:
     flaky, cut = Answer(b"try again", 503), article(2)._replace(missing_bytes=100)
     with Site({"/flaky": flaky, "/flaky-copy": WORDS, "/cut": cut, "/cut-copy": article(2)}) as site:
@@ -142,12 +145,14 @@ def test_what_was_tried_again_is_judged_once(crawl: Crawler, store: str) -> None
     assert result.counts == {"checked": 4, "new": 2, "duplicate/exact": 2, "dropped": 2}
 
 
+@with_every_store
 def test_what_spiders_ask_for_again_is_a_revisit(site: Site, crawl: Crawler, store: str) -> None:
     result = crawl(site, ["/a", "/b"], again=["/a", "/b"], CRAWLDEDUP_STORE=store)
     assert sorted(result.passed) == ["/a", "/a", "/b", "/b"]
     assert result.counts == {"checked": 4, "new": 2, "revisit": 2}
 
 
+@with_every_store
 def test_of_pages_that_come_at_once_one_of_each_content_is_kept(crawl: Crawler, store: str) -> None:
     with Site({f"/{content}/{copy}": article(content) for content in range(6) for copy in range(8)}) as site:
         pages = [f"/{content}/{copy}" for copy in range(8) for content in range(6)]
@@ -156,6 +161,7 @@ def test_of_pages_that_come_at_once_one_of_each_content_is_kept(crawl: Crawler, 
     assert result.counts == {"checked": 48, "new": 6, "duplicate/exact": 42, "dropped": 42}
 
 
+@with_every_lasting_store
 def test_pages_out_of_the_http_cache_are_judged_like_others(
     site: Site, crawl: Crawler, lasting_store: str, tmp_path: Path
 ) -> None:
@@ -202,6 +208,7 @@ def test_a_paused_crawl_goes_on_where_it_stopped(
     assert stopped.errors == resumed.errors == []
 
 
+@with_every_store
 def test_a_spider_that_closes_gets_the_pages_that_are_being_judged(crawl: Crawler, store: str) -> None:
     with Site({f"/{content}": article(content) for content in range(60)}) as site:
         pages = list(site.pages)
