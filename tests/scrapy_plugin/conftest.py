@@ -60,14 +60,14 @@ LASTING_STORES = ["sqlite", "redis"]
 def modes_with(fixture: str, stores: list[str]) -> pytest.MarkDecorator:
     """Every mode and every store at least once, instead of each mode with each store.
 
-    For rules, which mode and store have no part in together. Those meet where the crawl waits for the store, and that
-    is tested in each mode with each store: with all that servers answer, with pauses, and with stores that fail.
+    They do not meet: the event loop waits for a worker process, and the worker asks the store.
     """
     rounds = max(len(MODES), len(stores))
     pairs = zip(itertools.cycle(MODES), itertools.cycle(stores), range(rounds), strict=False)
     return pytest.mark.parametrize(("crawling", fixture), [pair[:2] for pair in pairs], indirect=True)
 
 
+in_one_mode = pytest.mark.parametrize("crawling", ["asyncio"], indirect=True)
 with_every_store = modes_with("store", STORES)
 with_every_lasting_store = modes_with("lasting_store", LASTING_STORES)
 

@@ -15,6 +15,7 @@ from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline, DuplicateItemEr
 from crawldedup.scrapy_plugin.reading.messages import Job
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.text.extract import TEXT_PROFILE
+from tests.scrapy_plugin.conftest import in_one_mode, with_every_lasting_store, with_every_store
 from tests.scrapy_plugin.fakes import FakeCrawler, FakePool
 from tests.scrapy_plugin.website import Site, article
 
@@ -238,6 +239,7 @@ def site() -> Iterator[Site]:
         yield running
 
 
+@with_every_store
 def test_a_crawl_drops_repeated_items(site: Site, crawl: Crawler, store: str) -> None:
     # Without the add-on, which judges pages.
     pipelines = {"crawldedup.scrapy_plugin.pipeline.DedupItemPipeline": 100}
@@ -274,6 +276,7 @@ def test_a_crawl_drops_repeated_items(site: Site, crawl: Crawler, store: str) ->
             assert pages.info().pages == 0
 
 
+@in_one_mode
 @pytest.mark.parametrize("item_class", ["Item", "dataclass", "attrs", "pydantic"])
 @pytest.mark.parametrize("action", ["drop", "mark"])
 def test_items_may_be_of_any_class_that_scrapy_knows(site: Site, crawl: Crawler, item_class: str, action: str) -> None:
@@ -295,12 +298,14 @@ def test_items_may_be_of_any_class_that_scrapy_knows(site: Site, crawl: Crawler,
     assert outcome.errors == []
 
 
+@with_every_lasting_store
 def test_a_later_crawl_knows_the_items_of_an_earlier_one(site: Site, crawl: Crawler, lasting_store: str) -> None:
     settings = {"CRAWLDEDUP_STORE": lasting_store, **WITH_ITEMS}
     assert crawl(site, [], items=[item("a")], **settings).report["refused"] == []
     assert len(crawl(site, [], items=[item("b")], **settings).report["refused"]) == 1
 
 
+@with_every_store
 def test_pages_and_items_are_judged_beside_each_other_and_never_meet(site: Site, crawl: Crawler, store: str) -> None:
     outcome = crawl(
         site,
@@ -329,9 +334,10 @@ def test_a_wrong_setting_ends_the_crawl_with_one_line(site: Site, crawl: Crawler
     outcome = crawl(site, [], items=[item("a")], CRAWLDEDUP_ITEM_ACTION="marc", **WITH_ITEMS)
     assert "Traceback" not in outcome.log
     (line,) = [line for line in outcome.log.splitlines() if " ERROR: " in line]
-    assert "CRAWLDEDUP_ITEM_ACTION is 'marc'; it must be 'drop' or 'mark'." in line
+    assert "CRAWLDEDUP_ITEM_ACTION is 'marc'; it must be 'drop' or 'mark'" in line
 
 
+@with_every_lasting_store
 def test_an_index_of_another_profile_ends_the_crawl_with_one_line(
     site: Site, crawl: Crawler, lasting_store: str
 ) -> None:
@@ -344,6 +350,7 @@ def test_an_index_of_another_profile_ends_the_crawl_with_one_line(
     assert f"{TEXT_PROFILE}.nothing" in line
 
 
+@in_one_mode
 def test_a_dropped_item_is_logged_safely_and_not_as_a_warning(site: Site, crawl: Crawler) -> None:
     items = [{"url": "https://e.com/\x1b[2Ja", "body": PROSE}, item("b")]
     outcome = crawl(site, [], items=items, **WITH_ITEMS)

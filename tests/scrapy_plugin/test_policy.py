@@ -5,22 +5,21 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from crawldedup.scrapy_plugin.reading.base import Page
-from scrapy import Request, Spider
+from scrapy import Request
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 from scrapy.http.request import NO_CALLBACK
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.scrapy_plugin.policy import (
     PagePolicy,
-    UrlPatterns,
-    canonical_of,
     identity_of,
-    page_of,
-    policy_for,
+    is_surplus,
+    job_of,
     reason_to_skip,
     scope_key_of,
 )
+from crawldedup.scrapy_plugin.reading.messages import Job
+from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.verdict import Kind, Verdict
 
 URL = "https://www.example.co.uk/page?b=2&a=1"
@@ -67,55 +66,62 @@ def typed(cls: type[Response], content_type: str, url: str = URL) -> Response:
     ],
 )
 def test_complete_pages_of_text_are_judged(response: Response, reason: str | None) -> None:
-    assert reason_to_skip(Request(URL), response, judge_by_default=True) == reason
+    assert reason_to_skip(Request(URL), response) == reason
 
 
 @pytest.mark.parametrize(
-    ("request_", "default", "reason"),
+    ("request_", "reason"),
     [
-        (Request(URL), True, None),
-        (Request(URL), False, "disabled"),
-        (Request(URL, meta={"crawldedup": False}), True, "disabled"),
-        (Request(URL, meta={"crawldedup": True}), False, None),
-        (Request(URL, meta={"crawldedup": {"action": "mark"}}), False, None),
-        (Request(URL, method="POST"), True, None),
-        (Request(URL, method="HEAD"), True, "method"),
-        (Request(URL, callback=NO_CALLBACK), True, "no_callback"),
-        (Request(URL, callback=NO_CALLBACK, meta={"crawldedup": True}), True, None),
+        (Request(URL), None),
+        (Request(URL, meta={"crawldedup": False}), "disabled"),
+        (Request(URL, meta={"crawldedup": True}), None),
+        (Request(URL, meta={"crawldedup": {"action": "mark"}}), None),
+        (Request(URL, method="POST"), None),
+        (Request(URL, method="HEAD"), "method"),
+        (Request(URL, callback=NO_CALLBACK), "no_callback"),
+        (Request(URL, callback=NO_CALLBACK, meta={"crawldedup": True}), None),
     ],
 )
-def test_requests_decide_whether_their_answers_are_judged(request_: Request, default: bool, reason: str | None) -> None:
-    assert reason_to_skip(request_, html(), judge_by_default=default) == reason
+def test_requests_decide_whether_their_answers_are_checked(request_: Request, reason: str | None) -> None:
+    assert reason_to_skip(request_, html()) == reason
 
 
 @pytest.mark.parametrize(
-    ("allow", "deny", "admitted"),
-    [
-        ([], [], True),
-        (["example"], [], True),
-        (["^https://example", r"/page\?"], [], True),
-        (["/news/"], [], False),
-        ([], ["/news/", "a=1$"], False),
-        (["example"], ["page"], False),
-    ],
+    ("deny", "reason"), [([], None), (["/news/"], None), (["/news/", "a=1$"], "url"), (["page"], "url")]
 )
-def test_urls_are_allowed_and_denied(allow: list[str], deny: list[str], admitted: bool) -> None:
-    urls = UrlPatterns(tuple(map(re.compile, allow)), tuple(map(re.compile, deny)))
-    reason = None if admitted else "url"
-    assert reason_to_skip(Request(URL), html(), judge_by_default=True, urls=urls) == reason
+def test_urls_are_denied_unless_the_request_asks_for_it(deny: list[str], reason: str | None) -> None:
+    patterns = tuple(map(re.compile, deny))
+    assert reason_to_skip(Request(URL), html(), patterns) == reason
     asked_for = Request(URL, meta={"crawldedup": {"action": "mark"}})
-    assert reason_to_skip(asked_for, html(), judge_by_default=True, urls=urls) is None
+    assert reason_to_skip(asked_for, html(), patterns) is None
 
 
-def test_the_original_a_page_names_is_only_read_where_it_is_wanted() -> None:
+def job(response: Response, policy: PagePolicy = USUAL, **request: Any) -> Job:
+    return job_of(Request(URL, **request), response, policy, "news")
+
+
+def test_the_original_a_page_names_counts_only_where_it_is_wanted() -> None:
     compare = replace(USUAL, canonical="compare")
     page = html(body=b"<head><link rel=canonical href=/other></head>")
-    assert canonical_of(USUAL, page) is None
-    assert canonical_of(compare, page) == "https://www.example.co.uk/other"
-    prose = TextResponse(
-        URL, body=page.body, headers={"Content-Type": "text/plain", "Link": ["</x>; rel=next", "</y>; rel=canonical"]}
-    )
-    assert canonical_of(compare, prose) == "https://www.example.co.uk/y"
+    assert job(page).canonical() is None
+    assert job(page, compare).canonical() == "https://www.example.co.uk/other"
+    links = ["</x>; rel=next", "</y>; rel=canonical"]
+    prose = TextResponse(URL, body=page.body, headers={"Content-Type": "text/plain", "Link": links})
+    assert job(prose, compare).links == tuple(links)
+    assert job(prose, compare).canonical() == "https://www.example.co.uk/y"
+
+
+def test_the_rules_of_a_page_go_along() -> None:
+    policy = PagePolicy("mark", "spider", 2, similarity=0.8, remember=False)
+    posted = job(html(), policy, method="POST", body=b"q=1")
+    assert (posted.url, posted.scope_key, posted.similarity, posted.remember) == (URL, "news", 0.8, False)
+    assert str(posted.identity).startswith("POST https://www.example.co.uk/page?a=1&b=2 ")
+
+
+def test_the_usual_rules_are_those_of_the_crawl() -> None:
+    options = CrawlOptions(action="mark", scope="site", keep_per_cluster=3, similarity=0.8, revisit="drop")
+    # The index has the similarity already.
+    assert PagePolicy.of_crawl(options) == PagePolicy("mark", "site", 3, similarity=None, revisit="drop")
 
 
 def test_overrides_apply_to_one_request() -> None:
@@ -128,10 +134,9 @@ def test_overrides_apply_to_one_request() -> None:
         "canonical": "compare",
         "revisit": "drop",
     }
-    assert policy_for(Request(URL, meta={"crawldedup": given}), USUAL) == PagePolicy(**given)
+    assert USUAL.for_request(Request(URL, meta={"crawldedup": given})) == PagePolicy(**given)
     for neutral in (None, True, {}):
-        assert policy_for(Request(URL, meta={"crawldedup": neutral}), USUAL) is USUAL or not neutral
-    assert policy_for(Request(URL, meta={"crawldedup": {}}), USUAL) == USUAL
+        assert USUAL.for_request(Request(URL, meta={"crawldedup": neutral})) == USUAL
 
 
 @pytest.mark.parametrize(
@@ -142,7 +147,7 @@ def test_overrides_apply_to_one_request() -> None:
             r"unknown key 'threshold'; allowed are action, canonical, keep_per_cluster, remember, revisit, scope, sim",
         ),
         ({"similarity": 0.2}, r'meta\["crawldedup"\]\["similarity"\] is 0.2; it must be a number above 0.5'),
-        ({"keep_per_cluster": 0}, "whole number of at least 1"),
+        ({"keep_per_cluster": 0}, "whole number from 1"),
         ({"action": "delete"}, "'drop' or 'drop-items' or 'mark'"),
         ({"remember": "maybe"}, "True or False"),
         ({"canonical": True}, "'ignore' or 'compare'"),
@@ -153,7 +158,7 @@ def test_overrides_apply_to_one_request() -> None:
 )
 def test_a_wrong_override_is_explained(override: object, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        policy_for(Request(URL, meta={"crawldedup": override}), USUAL)
+        USUAL.for_request(Request(URL, meta={"crawldedup": override}))
 
 
 @pytest.mark.parametrize(
@@ -172,8 +177,7 @@ def test_a_wrong_override_is_explained(override: object, message: str) -> None:
 def test_as_many_pages_of_a_cluster_are_kept_as_were_asked_for(
     kind: Kind, copies: int, keep: int, refused: bool
 ) -> None:
-    policy = PagePolicy(action="drop", scope="global", keep_per_cluster=keep)
-    assert policy.refuses(Verdict(kind, URL, copies=copies)) is refused
+    assert is_surplus(Verdict(kind, URL, copies=copies), keep) is refused
 
 
 def test_the_url_is_a_pages_identity_unless_one_url_answers_many_requests() -> None:
@@ -192,13 +196,14 @@ def test_the_url_is_a_pages_identity_unless_one_url_answers_many_requests() -> N
 @pytest.mark.parametrize(("scope", "key"), [("global", ""), ("site", "example.co.uk"), ("spider", "news")])
 def test_scopes(scope: str, key: str) -> None:
     policy = PagePolicy(action="drop", scope=scope, keep_per_cluster=1)
-    assert scope_key_of(policy, html(), Spider("news")) == key
+    assert scope_key_of(policy, html(), "news") == key
 
 
 def test_of_html_only_the_declared_encoding_is_passed_on() -> None:
     meta = "<meta charset=latin-1>Grüße".encode("latin-1")
-    assert page_of(html(body=meta)) == Page(meta, None, is_html=True)
+    assert job(html(body=meta)) == Job(URL, meta, scope_key="")
     declared = html(body=meta, headers={"Content-Type": "text/html; charset=windows-1252"})
-    assert page_of(declared) == Page(meta, "cp1252", is_html=True)
+    assert job(declared) == Job(URL, meta, "cp1252", scope_key="")
     plain = TextResponse(URL, body="Grüße".encode(), headers={"Content-Type": "text/plain"})
-    assert page_of(plain) == Page("Grüße".encode(), "utf-8", is_html=False)
+    assert job(plain) == Job(URL, "Grüße".encode(), "utf-8", form="text", scope_key="")
+    assert (job(plain).text(), job(plain).html()) == ("Grüße", None)

@@ -15,7 +15,9 @@ import scrapy
 from scrapy.settings import Settings
 
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.scrapy_plugin.items.text import ItemSettings, identity_in, page_in, site_in
+from crawldedup.scrapy_plugin.items.text import ItemFields, check_item_fields, identity_in, joined_fields, site_in
+from crawldedup.scrapy_plugin.pipeline import items_index_of
+from crawldedup.scrapy_plugin.settings import CrawlOptions
 
 PROSE = "The ferry leaves the island at seven in the morning and comes back long after dark every day of the year. " * 2
 
@@ -45,20 +47,18 @@ class AttrsArticle:
     body: str | None = None
 
 
-def settings(fields: Any = ("title", "body"), **others: Any) -> ItemSettings:
-    return ItemSettings.from_settings(Settings({"CRAWLDEDUP_ITEM_FIELDS": fields, **others}))
+def named(fields: Any = ("title", "body")) -> ItemFields:
+    return check_item_fields("CRAWLDEDUP_ITEM_FIELDS", fields)
 
 
-def text_of(item: object, fields: Any = ("title", "body")) -> str:
-    page = page_in(item, settings(fields))
-    assert not page.is_html
-    return page.body.decode()
+def texts_of(item: object, fields: Any = ("title", "body")) -> list[str]:
+    return joined_fields(item, named(fields)).decode().split("\x1e")
 
 
 @pytest.mark.parametrize("cls", [dict, Article, DataclassArticle, AttrsArticle])
 def test_the_text_of_every_kind_of_item_is_its_fields_in_their_order(cls: type) -> None:
-    assert text_of(cls(title="A title", body="The body")) == "A title\nThe body"
-    assert text_of(cls(title="A title", body="The body"), "body, title") == "The body\nA title"
+    assert texts_of(cls(title="A title", body="The body")) == ["A title", "The body"]
+    assert texts_of(cls(title="A title", body="The body"), "body, title") == ["The body", "A title"]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_the_text_of_every_kind_of_item_is_its_fields_in_their_order(cls: type) 
     ],
 )
 def test_lists_and_numbers_have_texts(value: object, text: str) -> None:
-    assert text_of({"body": value}, ["body"]) == text
+    assert texts_of({"body": value}, ["body"]) == [text]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_lists_and_numbers_have_texts(value: object, text: str) -> None:
 )
 def test_an_item_without_its_text_is_not_judged_by_the_rest(item: dict[str, object], reason: str) -> None:
     with pytest.raises(PageError) as error:
-        page_in(item, settings())
+        joined_fields(item, named())
     assert error.value.reason == reason
 
 
@@ -101,9 +101,9 @@ def test_an_attribute_that_is_not_set_yet_is_a_field_that_is_missing() -> None:
         url: str = field(init=False)
 
     with pytest.raises(PageError) as error:
-        page_in(Unfinished(), settings(["body"]))
+        joined_fields(Unfinished(), named(["body"]))
     assert error.value.reason == "no_field"
-    assert identity_in(Unfinished(), settings())[0] == ""
+    assert identity_in(Unfinished())[0] == ""
 
 
 @pytest.mark.parametrize(
@@ -111,36 +111,30 @@ def test_an_attribute_that_is_not_set_yet_is_a_field_that_is_missing() -> None:
 )
 def test_each_class_can_have_fields_of_its_own_which_its_subclasses_inherit(name: object) -> None:
     fields = {name: ["body"], "dict": "title"}
-    assert text_of(Article(title="A title", body="The body"), fields) == "The body"
-    assert text_of(Report(title="A title", body="The body"), fields) == "The body"
-    assert text_of({"title": "A title", "body": "The body"}, fields) == "A title"
+    assert texts_of(Article(title="A title", body="The body"), fields) == ["The body"]
+    assert texts_of(Report(title="A title", body="The body"), fields) == ["The body"]
+    assert texts_of({"title": "A title", "body": "The body"}, fields) == ["A title"]
     with pytest.raises(PageError, match=r"names no fields for .*\.DataclassArticle") as error:
-        page_in(DataclassArticle("A title", "The body"), settings(fields))
+        joined_fields(DataclassArticle("A title", "The body"), named(fields))
     assert error.value.reason == "class"
 
 
 def test_the_command_line_can_name_classes_too() -> None:
-    assert settings('{"Article": ["title", "body"]}') == settings({"Article": ("title", "body")})
-    assert settings("title, body") == settings(["title", "body"]) == settings(' ["title", "body"]')
-
-
-@pytest.mark.parametrize("text", ["if a < b and c > d: e", "1 <2> 3", "a <- b, b -> c", "mail <someone@example.com>"])
-def test_angle_brackets_alone_are_no_markup(text: str) -> None:
-    assert text_of({"body": text}, ["body"]) == text
+    assert named('{"Article": ["title", "body"]}') == named({"Article": ("title", "body")})
+    assert named("title, body") == named(["title", "body"]) == named(' ["title", "body"]') == named(named())
 
 
 def test_a_text_that_is_no_valid_unicode_can_be_read() -> None:
-    assert text_of({"body": "half a \ud83d pair"}, ["body"]) == "half a ? pair"
+    assert texts_of({"body": "half a \ud83d pair"}, ["body"]) == ["half a ? pair"]
 
 
 def test_an_item_is_itself_by_its_url_with_the_fragment() -> None:
-    def identity(value: object, **others: Any) -> tuple[str, str]:
-        return identity_in({"url": value, "id": value}, settings(**others))
+    def identity(value: object) -> tuple[str, str]:
+        return identity_in({"url": value})
 
     assert identity("https://e.com/t?b=1&a=2") == ("https://e.com/t?b=1&a=2", identity("https://e.com/t?a=2&b=1")[1])
     assert identity("https://e.com/t#post-1")[1] != identity("https://e.com/t#post-2")[1]
     assert identity(["https://e.com/t"]) == identity("https://e.com/t")
-    assert identity(17, CRAWLDEDUP_ITEM_IDENTITY="id")[0] == "17"
     assert identity("http://[broken")[0] == "http://[broken"
 
 
@@ -150,7 +144,7 @@ class Handle:
 
 @pytest.mark.parametrize("name", ["SKU:1", "a b", "A?c=1&b=2", "e.com/t?c=1&b=2", "//e.com/t"])
 def test_a_name_that_is_no_url_counts_as_it_is_spelled(name: str) -> None:
-    assert identity_in({"url": name}, settings()) == (name, f"item {name}")
+    assert identity_in({"url": name}) == (name, f"item {name}")
 
 
 @pytest.mark.parametrize(
@@ -164,12 +158,12 @@ def test_a_name_that_is_no_url_counts_as_it_is_spelled(name: str) -> None:
     ],
 )
 def test_what_has_a_text_is_a_name(value: object, name: str) -> None:
-    assert identity_in({"url": value}, settings())[0] == name
+    assert identity_in({"url": value})[0] == name
 
 
 def test_the_url_of_a_pydantic_item_is_its_identity() -> None:
     item = pydantic.create_model("Item", url=(pydantic.HttpUrl, ...))(url="https://e.com/t?b=1&a=2")
-    assert identity_in(item, settings()) == identity_in({"url": "https://e.com/t?b=1&a=2"}, settings())
+    assert identity_in(item) == identity_in({"url": "https://e.com/t?b=1&a=2"})
 
 
 @pytest.mark.parametrize(
@@ -189,9 +183,8 @@ def test_the_site_of_an_item_is_that_of_its_url_whatever_its_name(item: dict[str
 
 @pytest.mark.parametrize("url", [None, "", "/a", "7", "https://", "http://[broken", True, Handle()])
 def test_the_site_of_an_item_without_a_whole_url_is_not_known(url: object) -> None:
-    item = {"url": url, "sku": "7"}
-    for identity in ("url", "sku"):
-        name, _ = identity_in(item, settings(CRAWLDEDUP_ITEM_IDENTITY=identity))
+    item = {"url": url}
+    for name in (identity_in(item)[0], "7"):
         with pytest.raises(PageError) as error:
             site_in(item, name)
         assert error.value.reason == "no_site"
@@ -200,7 +193,7 @@ def test_the_site_of_an_item_without_a_whole_url_is_not_known(url: object) -> No
 @pytest.mark.parametrize("value", [None, "", "  ", True, ["a", "b"], 1.5, {"a": 1}, b"a", Article(), Handle()])
 def test_an_item_without_a_name_is_never_the_same_again(value: object) -> None:
     item = {"url": value}
-    first, second = identity_in(item, settings()), identity_in(item, settings())
+    first, second = identity_in(item), identity_in(item)
     assert first[0] == second[0] == ""
     assert first[1] != second[1]
 
@@ -208,25 +201,25 @@ def test_an_item_without_a_name_is_never_the_same_again(value: object) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, 'CRAWLDEDUP_ITEM_FIELDS is not set; name the fields whose text is compared, as in .*"title", "body"'),
-        ({"CRAWLDEDUP_ITEM_FIELDS": []}, r"CRAWLDEDUP_ITEM_FIELDS is \[\]; it must be a list"),
-        ({"CRAWLDEDUP_ITEM_FIELDS": {"body", "title"}}, "it must be a list"),
-        ({"CRAWLDEDUP_ITEM_FIELDS": ["body", 5]}, "it must be a list"),
-        ({"CRAWLDEDUP_ITEM_FIELDS": ""}, "it must be a list"),
-        ({"CRAWLDEDUP_ITEM_FIELDS": 5}, "it must be a list"),
-        ({"CRAWLDEDUP_ITEM_FIELDS": {}}, "or a dict of classes"),
-        ({"CRAWLDEDUP_ITEM_FIELDS": {5: ["body"]}}, "or a dict of classes"),
-        ({"CRAWLDEDUP_ITEM_FIELDS": {"Article": {}}}, "it must be a list"),
-        ({"CRAWLDEDUP_ITEM_FIELDS": '{"Article"'}, "or a dict of classes"),
-        ({"CRAWLDEDUP_ITEM_FIELDS": '["body"'}, "it must be a list"),
-        ({"CRAWLDEDUP_ITEM_FIELDS": "[]"}, "it must be a list"),
-        (
-            {"CRAWLDEDUP_ITEM_FIELDS": "body", "CRAWLDEDUP_ITEM_ACTION": "drop-items"},
-            "CRAWLDEDUP_ITEM_ACTION is 'drop-items'; it must be 'drop' or 'mark'",
-        ),
-        ({"CRAWLDEDUP_ITEM_FIELDS": "body", "CRAWLDEDUP_ITEM_IDENTITY": ["id"]}, "it must be the name of a field"),
+        ([], r"CRAWLDEDUP_ITEM_FIELDS is \[\]; it must be a list"),
+        ({"body", "title"}, "it must be a list"),
+        (["body", 5], "it must be a list"),
+        ("", "it must be a list"),
+        (5, "it must be a list"),
+        ({}, "or a dict of classes"),
+        ({5: ["body"]}, "or a dict of classes"),
+        ({"Article": {}}, "it must be a list"),
+        ('{"Article"', "or a dict of classes"),
+        ('["body"', "it must be a list"),
+        ("[]", "it must be a list"),
     ],
 )
-def test_a_wrong_setting_is_refused_with_what_is_allowed(given: dict[str, object], message: str) -> None:
+def test_wrong_fields_are_refused_with_what_is_allowed(given: object, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        ItemSettings.from_settings(Settings(given))
+        CrawlOptions.from_settings(Settings({"CRAWLDEDUP_ITEM_FIELDS": given}))
+
+
+def test_a_pipeline_without_fields_says_which_setting_it_needs() -> None:
+    message = 'CRAWLDEDUP_ITEM_FIELDS is not set; name the fields whose text is compared, as in .*"title", "body"'
+    with pytest.raises(ConfigurationError, match=message):
+        items_index_of(CrawlOptions())

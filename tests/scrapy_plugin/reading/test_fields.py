@@ -1,17 +1,17 @@
-"""What of an item's marked-up fields is read."""
+"""Fingerprints of the fields of items."""
 
 from __future__ import annotations
 
 import pytest
-from crawldedup.scrapy_plugin.items.reader import ItemReader
 
+from crawldedup import Deduplicator
 from crawldedup.errors import PageError
-from crawldedup.options import Options
-from crawldedup.page import PageReader
-from crawldedup.scrapy_plugin.items.text import ItemSettings, page_in
-from crawldedup.scrapy_plugin.reading.worker import read_page
+from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.scrapy_plugin.items.text import check_item_fields, joined_fields
+from crawldedup.scrapy_plugin.reading.fields import fingerprint_fields, is_marked_up
 from tests.scrapy_plugin.items.test_text import PROSE
 
+DEDUP = Deduplicator(extractor="text")
 TEASER = f"<p>{PROSE}</p>"
 # Each swallows what follows it, or marks it as something that is not shown.
 UNCLOSED = (
@@ -26,11 +26,24 @@ UNCLOSED = (
 )
 
 
+def read(**fields: str) -> Fingerprint:
+    joined = joined_fields(fields, check_item_fields("fields", list(fields))).decode()
+    return fingerprint_fields(DEDUP, joined)
+
+
 def words_of(**fields: str) -> int:
-    page = page_in(fields, ItemSettings(fields={"": tuple(fields)}))
-    reader = ItemReader(PageReader(Options(extractor="text")))
-    read = reader.read(page.body, "utf-8") if page.is_html else reader.read_text(page.body.decode())
-    return read.words
+    return read(**fields).words
+
+
+@pytest.mark.parametrize("text", ["if a < b and c > d: e", "1 <2> 3", "a <- b, b -> c", "mail <someone@example.com>"])
+def test_angle_brackets_alone_are_no_markup(text: str) -> None:
+    assert not is_marked_up(text)
+    assert is_marked_up(f"{text}<br>")
+
+
+def test_bare_texts_are_read_as_one_text() -> None:
+    alone = DEDUP.fingerprint(text=f"A title\n{PROSE}")
+    assert read(title="A title", body=PROSE) == alone
 
 
 @pytest.mark.parametrize("unclosed", UNCLOSED)
@@ -42,14 +55,8 @@ def test_what_one_field_leaves_open_swallows_none_of_the_next(unclosed: str) -> 
 
 @pytest.mark.parametrize("plain_title", ["Fish & chips < 5", "Plain"])
 def test_markup_in_a_field_does_not_count_and_signs_in_the_others_do(plain_title: str) -> None:
-    reader = ItemReader(PageReader(Options(extractor="text")))
-    settings = ItemSettings(fields={"": ("title", "body")})
-    marked = {"title": plain_title, "body": f"<div class='x'><p>{PROSE}</p><script>track(17)</script></div>"}
-    bare = {"title": plain_title, "body": PROSE}
-    pages = [page_in(item, settings) for item in (marked, bare)]
-    assert [page.is_html for page in pages] == [True, False]
-    with_markup = reader.read(pages[0].body, "utf-8")
-    without = reader.read_text(pages[1].body.decode())
+    with_markup = read(title=plain_title, body=f"<div class='x'><p>{PROSE}</p><script>track(17)</script></div>")
+    without = read(title=plain_title, body=PROSE)
     assert (with_markup.digest, with_markup.verify) == (without.digest, without.verify)
 
 
@@ -73,19 +80,13 @@ def test_a_field_that_cannot_be_read_fails_for_its_own_reason() -> None:
 
 
 def test_a_single_field_keeps_the_facts_of_its_markup() -> None:
-    def product(colour: str) -> dict[str, str]:
+    def product(colour: str) -> str:
         rows = f"<tr><th>Colour</th><td>{colour}</td></tr><tr><th>Volume</th><td>1.2 l</td></tr>"
-        return {"body": f"<h1>Teapot Mara</h1><p class=price>19.99 EUR</p><p>{PROSE}</p><table>{rows}</table>"}
+        return f"<h1>Teapot Mara</h1><p class=price>19.99 EUR</p><p>{PROSE}</p><table>{rows}</table>"
 
-    reader = ItemReader(PageReader(Options(extractor="text")))
-    red, blue = (
-        reader.read(page_in(product(colour), ItemSettings(fields={"": ("body",)})).body, "utf-8")
-        for colour in ("red", "blue")
-    )
+    red, blue = (read(body=product(colour)) for colour in ("red", "blue"))
     assert red.facts != blue.facts
 
 
-def test_it_reads_what_a_page_reader_reads() -> None:
-    page = page_in({"title": "A title", "body": TEASER}, ItemSettings(fields={"": ("title", "body")}))
-    assert page.is_html
-    assert read_page(ItemReader(PageReader(Options(extractor="text"))), page).words == 2 + len(PROSE.split())
+def test_the_words_of_all_fields_count() -> None:
+    assert words_of(title="A title", body=TEASER) == 2 + len(PROSE.split())
