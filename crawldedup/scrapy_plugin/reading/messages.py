@@ -120,26 +120,26 @@ Answer = Ready | CrawlSession | Verdict | CrawlDedupError | Done
 def answer_from(body: bytes) -> Answer:
     """Return what a worker answered. Raises ValueError for what no worker answers."""
     try:
-        match json.loads(body):
-            case {"ready": None}:
-                return Ready()
-            case {"ready": dict(plain)}:
-                return Ready(error_from(plain))
-            case {"session": [int(number), int(first), str(process)]}:
-                return CrawlSession(number, first, process)
-            case {"verdict": dict(values)}:
-                return _verdict_from(values)
-            case {"done": True}:
-                return Done()
-            case {"error": str()} as plain:
-                return error_from(plain)
-    except RecursionError:
-        pass
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        answer = None
+    match answer:
+        case {"ready": None}:
+            return Ready()
+        case {"ready": dict(plain)}:
+            return Ready(error_from(plain))
+        case {"session": [int(number), int(first), str(process)]}:
+            return CrawlSession(number, first, process)
+        case {"verdict": dict(values)} if values.get("kind") in tuple(Kind):
+            return _verdict_from({**values, "kind": Kind(values["kind"])})
+        case {"done": True}:
+            return Done()
+        case {"error": str()} as plain:
+            return error_from(plain)
     raise ValueError("it answered nonsense")
 
 
 def _verdict_from(values: dict[str, Any]) -> Verdict:
-    values = {**values, "kind": Kind(str(values.get("kind")))}
     if any(each.name not in values or not isinstance(values[each.name], _TYPES[each.name]) for each in fields(Verdict)):
         raise ValueError("it answered with a broken verdict")
     return Verdict.from_dict(values)

@@ -1,19 +1,16 @@
 from __future__ import annotations
 
 import asyncio
-import pickle
 import socket
-from typing import Any
 
 import pytest
 
 from crawldedup.scrapy_plugin.reading.channel import Channel
-from crawldedup.scrapy_plugin.reading.worker import HEAD
+from crawldedup.scrapy_plugin.reading.messages import ANSWER, LARGEST_ANSWER
 
 
-def framed(message: object) -> bytes:
-    data = pickle.dumps(message)
-    return HEAD.pack(len(data)) + data
+def framed(message: bytes) -> bytes:
+    return ANSWER.pack(len(message)) + message
 
 
 class Ends:
@@ -21,16 +18,23 @@ class Ends:
 
     def __init__(self) -> None:
         own, self.other = socket.socketpair()
-        self.messages: list[Any] = []
+        own.setblocking(False)
+        self.messages: list[bytes] = []
+        self.ended: list[ValueError | None] = []
         self.has_ended = asyncio.Event()
-        self.channel = Channel(own, self.take, self.has_ended.set)
+        self.channel = Channel(self.take, self.end)
+        self.channel.connect(own)
 
-    def take(self, message: Any) -> None:
+    def take(self, message: bytes) -> None:
         self.messages.append(message)
-        if message == "raise":
-            raise ZeroDivisionError
+        if message == b"nonsense":
+            raise ValueError("it answered nonsense")
 
-    async def messages_after(self, data: bytes) -> list[Any]:
+    def end(self, nonsense: ValueError | None) -> None:
+        self.ended.append(nonsense)
+        self.has_ended.set()
+
+    async def messages_after(self, data: bytes) -> list[bytes]:
         self.other.sendall(data)
         for _ in range(10):
             await asyncio.sleep(0)
@@ -40,34 +44,74 @@ class Ends:
 def test_messages_are_whole_however_they_come() -> None:
     async def work() -> None:
         ends = Ends()
-        data = framed("one") + framed(["two"] * 100)
-        for byte in data:
+        for byte in framed(b"one") + framed(b"two" * 100) + framed(b""):
             await ends.messages_after(bytes([byte]))
-        assert ends.messages == ["one", ["two"] * 100]
-        assert (await ends.messages_after(framed("three") + framed("four")))[2:] == ["three", "four"]
+        assert ends.messages == [b"one", b"two" * 100, b""]
+        assert (await ends.messages_after(framed(b"three") + framed(b"four")))[3:] == [b"three", b"four"]
         ends.other.close()
         await ends.has_ended.wait()
+        assert ends.ended == [None]
 
     asyncio.run(work())
 
 
-def test_a_message_that_troubles_its_receiver_comes_once() -> None:
+def test_what_is_sent_before_it_is_connected_comes_first() -> None:
     async def work() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
         ends = Ends()
-        await ends.messages_after(framed("raise") + framed("next"))
-        assert await ends.messages_after(framed("last")) == ["raise", "next", "last"]
+        ends.channel.send(b"one ")
+        await asyncio.sleep(0.01)
+        ends.channel.send(b"two")
+        await asyncio.sleep(0.01)
+        assert ends.other.recv(100) == b"one two"
         ends.channel.close()
 
     asyncio.run(work())
 
 
-@pytest.mark.parametrize("nonsense", [b"\0\0\0\5hello", HEAD.pack(3) + b"abc"])
-def test_what_is_no_message_is_the_end(nonsense: bytes) -> None:
+@pytest.mark.parametrize("nonsense", [framed(b"nonsense"), ANSWER.pack(LARGEST_ANSWER + 1), b"\xff" * 9])
+def test_nonsense_is_the_end_and_nothing_behind_it_is_taken(nonsense: bytes) -> None:
     async def work() -> None:
         ends = Ends()
-        ends.other.sendall(nonsense)
+        ends.other.sendall(framed(b"one") + nonsense + framed(b"two"))
         await asyncio.wait_for(ends.has_ended.wait(), 10)
-        ends.channel.send("into the void")
+        ends.channel.send(b"into the void")
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert ends.messages[0] == b"one"
+        assert b"two" not in ends.messages
+        assert [type(end) for end in ends.ended] == [ValueError]
+        assert ends.other.recv(100) == b""
 
     asyncio.run(work())
+
+
+def test_one_that_is_closed_neither_takes_messages_nor_tells_of_the_end() -> None:
+    async def work() -> None:
+        ends = Ends()
+        assert await ends.messages_after(framed(b"one")) == [b"one"]
+        ends.channel.close()
+        ends.channel.close()
+        ends.channel.send(b"into the void")
+        ends.other.close()
+        await asyncio.sleep(0.01)
+        early = Ends()
+        early.channel.close()
+        await asyncio.sleep(0.01)
+        assert early.other.recv(100) == b""
+        assert (ends.messages, ends.ended, early.ended) == ([b"one"], [], [])
+
+    asyncio.run(work())
+
+
+def test_writing_to_an_end_that_is_gone_is_no_noise(caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        ends = Ends()
+        await asyncio.sleep(0.01)
+        ends.other.close()
+        for _ in range(20):
+            ends.channel.send(b"page" * 100)
+        await asyncio.wait_for(ends.has_ended.wait(), 10)
+        assert ends.ended == [None]
+
+    asyncio.run(work())
+    assert caplog.text == ""

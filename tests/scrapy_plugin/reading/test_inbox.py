@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import socket
+import tempfile
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawldedup.scrapy_plugin.reading.inbox import PROGRESS, STORE_SECONDS, Inbox, Progress
+from crawldedup.scrapy_plugin.reading.messages import request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[Inbox, socket.socket]]:
+    own, other = socket.socketpair()
+    with own, other:
+        yield Inbox(own), other
+
+
+def test_requests_are_whole_however_they_come(ends: tuple[Inbox, socket.socket]) -> None:
+    inbox, other = ends
+    other.sendall(request({"do": "one"}, b"body") + request({"do": "two"}))
+    assert inbox.take(None) == ({"do": "one"}, b"body")
+    assert inbox.take(0) == ({"do": "two"}, b"")
+    assert inbox.take(0) is None
+
+
+def test_a_request_that_has_begun_is_waited_for(ends: tuple[Inbox, socket.socket]) -> None:
+    inbox, other = ends
+    message = request({"do": "one"}, b"x" * 3_000_000)
+    other.sendall(message[:20])
+
+    def rest() -> None:
+        time.sleep(0.05)
+        other.sendall(message[20:])
+
+    threading.Thread(target=rest).start()
+    taken = inbox.take(0)
+    assert taken is not None
+    assert len(taken.body) == 3_000_000
+
+
+def test_the_end_is_told(ends: tuple[Inbox, socket.socket]) -> None:
+    inbox, other = ends
+    other.sendall(request({"do": "one"}))
+    other.close()
+    assert inbox.take(None) == ({"do": "one"}, b"")
+    with pytest.raises(EOFError):
+        inbox.take(None)
+
+
+def test_the_parent_sees_how_far_it_is_and_the_alarm_knows_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    alarms: list[int] = []
+    monkeypatch.setattr("signal.alarm", alarms.append)
+    with tempfile.TemporaryFile() as file:
+        file.truncate(PROGRESS.size)
+        progress = Progress(file.fileno(), 30)
+
+        def shared() -> tuple[int, bool]:
+            file.seek(0)
+            begun, asks_store = PROGRESS.unpack(file.read())
+            return begun, asks_store
+
+        seen = [shared()]
+        for step in (progress.begin, progress.begin, progress.ask_store, progress.begin, progress.rest):
+            step()
+            seen.append(shared())
+    assert seen == [(0, False), (1, False), (2, False), (2, True), (3, False), (3, False)]
+    assert alarms == [40, 40, 40 + STORE_SECONDS, 40, 0]

@@ -1,0 +1,161 @@
+"""What crosses between a crawl and its workers: plain values, whatever either side writes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawldedup import errors
+from crawldedup.errors import CrawlDedupError, PageError, ProfileMismatchError, StoreFullError
+from crawldedup.scrapy_plugin import reading
+from crawldedup.scrapy_plugin.reading.messages import (
+    ANSWER,
+    REQUEST,
+    Done,
+    Job,
+    Ready,
+    UnexpectedReadError,
+    answer,
+    answer_from,
+    error_from,
+    plain_error,
+)
+from crawldedup.stores.base import CrawlSession
+from crawldedup.verdict import Kind, Verdict
+
+VERDICT = Verdict(Kind.NEAR_DUPLICATE, "https://e.com/b", "https://e.com/a", 0.97, 2, words=80, copies=3, probes=9)
+
+
+def crossed(value: object) -> Any:
+    """What the crawl makes of an answer."""
+    message = answer(value)
+    assert ANSWER.unpack_from(message) == (len(message) - ANSWER.size,)
+    return answer_from(message[ANSWER.size :])
+
+
+def test_answers_arrive_as_they_were_meant() -> None:
+    assert crossed({"verdict": VERDICT.as_dict()}) == VERDICT
+    certain = replace(VERDICT, kind=Kind.EXACT_DUPLICATE, similarity=1, original=None)
+    assert crossed({"verdict": certain.as_dict()}) == certain
+    assert crossed({"session": [3, 2, "host:17:99"]}) == CrawlSession(3, 2, "host:17:99")
+    assert crossed({"ready": None}) == Ready()
+    assert crossed({"done": True}) == Done()
+    unusable = crossed({"ready": plain_error(errors.ConfigurationError("No such extractor."))})
+    assert isinstance(unusable.error, errors.ConfigurationError)
+
+
+def test_a_request_is_its_rules_and_its_bytes() -> None:
+    job = Job("https://e.com/\ud800", b"\x00\xff", identity="POST x", links=("</a>; rel=canonical",))
+    message = job.request()
+    head, body = REQUEST.unpack_from(message)
+    header = json.loads(message[REQUEST.size : REQUEST.size + head])
+    assert message[REQUEST.size + head :] == b"\x00\xff"
+    assert body == 2
+    # What is not set is not sent.
+    assert header == {
+        "do": "check",
+        "url": "https://e.com/\ud800",
+        "form": "html",
+        "identity": "POST x",
+        "links": ["</a>; rel=canonical"],
+        "remember": True,
+    }
+
+
+def errors_of_the_package() -> list[CrawlDedupError]:
+    made: list[CrawlDedupError] = [
+        PageError("too_deep", "The page is nested too deeply."),
+        ProfileMismatchError("Namespace news", index_profile="old", own_profile="new"),
+    ]
+    classes = [cls for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, CrawlDedupError)]
+    made += [cls("What is wrong.") for cls in classes if cls not in {type(error) for error in made}]
+    assert len(made) >= 8
+    return made
+
+
+@pytest.mark.parametrize("error", errors_of_the_package(), ids=lambda error: type(error).__name__)
+def test_an_error_of_every_class_crosses(error: CrawlDedupError) -> None:
+    arrived = crossed(plain_error(error))
+    assert type(arrived) is type(error)
+    assert str(arrived) == str(error)
+    assert (arrived.counter, arrived.is_fatal) == (error.counter, error.is_fatal)
+    assert getattr(arrived, "reason", None) == getattr(error, "reason", None)
+
+
+def test_an_error_that_nobody_foresaw_crosses_with_its_traceback_safe_to_show() -> None:
+    class TheirError(BaseException):
+        """Of a class that the crawl does not have."""
+
+    try:
+        raise TheirError("bad \x1b[31m page")
+    except TheirError as error:
+        arrived = crossed(plain_error(error))
+    assert isinstance(arrived, UnexpectedReadError)
+    assert arrived.kind == "TheirError"
+    assert "Traceback (most recent call last)" in str(arrived)
+    assert r"bad \x1b[31m page" in str(arrived)
+    assert "\x1b" not in str(arrived)
+
+
+@pytest.mark.parametrize("name", ["annotations", "ClassVar", "__builtins__", "CrawlDedupErro", "object", ""])
+def test_no_name_of_an_error_reaches_anything_but_an_error(name: str) -> None:
+    assert type(error_from({"error": name, "message": "x"})) is UnexpectedReadError
+
+
+def test_an_error_without_its_parts_is_an_error() -> None:
+    assert type(error_from({"error": "StoreFullError"})) is StoreFullError
+    assert error_from({"error": "PageError"}).reason == "None"  # type: ignore[attr-defined]
+
+
+def broken(**changes: object) -> dict[str, Any]:
+    return {"verdict": {**VERDICT.as_dict(), **changes}}
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        None,
+        17,
+        "verdict",
+        ["verdict"],
+        {},
+        {"ready": 1},
+        {"done": 0},
+        {"verdict": None},
+        {"verdict": []},
+        {"verdict": {}},
+        {"verdict": {"kind": "new"}},
+        broken(kind="nonsense"),
+        broken(kind=["new"]),
+        broken(url=5),
+        broken(url=None),
+        broken(original=["https://e.com/"]),
+        broken(similarity="0.97"),
+        broken(copies="3"),
+        broken(copies=None),
+        {"session": [1, 2]},
+        {"session": ["1", 2, "host"]},
+        {"session": {"number": 1}},
+        {"error": 5},
+        {"error": None, "message": "x"},
+    ],
+)
+def test_no_other_answer_is_taken(nonsense: object) -> None:
+    with pytest.raises(ValueError, match="answered"):
+        crossed(nonsense)
+
+
+@pytest.mark.parametrize("body", [b"", b"nonsense", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 50_000, b"\x80\x04K\x11."])
+def test_what_is_no_json_is_refused(body: bytes) -> None:
+    with pytest.raises(ValueError, match="answered nonsense"):
+        answer_from(body)
+
+
+def test_nothing_of_it_is_pickled() -> None:
+    sources = [path.read_text() for folder in reading.__path__ for path in Path(folder).glob("*.py")]
+    assert len(sources) > 5
+    assert not [source for source in sources if "pickle." in source or "import pickle" in source]
