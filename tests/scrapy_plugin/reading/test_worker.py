@@ -1,0 +1,376 @@
+"""What a worker does with the requests that wait for it: no processes here."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from crawldedup import Deduplicator
+from crawldedup.errors import (
+    CrawlDedupError,
+    PageError,
+    ProfileMismatchError,
+    StoreFullError,
+    StoreUnavailableError,
+)
+from crawldedup.options import Options
+from crawldedup.scrapy_plugin.reading import worker as worker_module
+from crawldedup.scrapy_plugin.reading.breaker import Breaker
+from crawldedup.scrapy_plugin.reading.inbox import Request
+from crawldedup.scrapy_plugin.reading.messages import (
+    ANSWER,
+    REQUEST,
+    Done,
+    Job,
+    UnexpectedReadError,
+    answer,
+    answer_from,
+)
+from crawldedup.scrapy_plugin.reading.worker import Worker
+from crawldedup.stores.base import CrawlSession
+from crawldedup.stores.process import own_process
+from crawldedup.verdict import Kind, Verdict
+from tests.scrapy_plugin.website import article
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TEXTS = [" ".join(f"{name}{number}" for number in range(60)) for name in ("alpha", "beta", "gamma")]
+DOWN = StoreUnavailableError("The store refuses the connection.")
+
+
+def page(name: str, text: str = TEXTS[0], **rules: Any) -> Request:
+    return request_of(Job(f"https://e.com/{name}", f"<p>{text}".encode(), **rules))
+
+
+def request_of(job: Job) -> Request:
+    message = job.request()
+    head, _ = REQUEST.unpack_from(message)
+    middle = REQUEST.size + head
+    return Request(json.loads(message[REQUEST.size : middle]), message[middle:])
+
+
+def do(what: str, **header: Any) -> Request:
+    return Request({"do": what, **header}, b"")
+
+
+class FakeInbox:
+    """Holds groups of requests; those of a group wait behind one another."""
+
+    def __init__(self, groups: list[list[Request]]) -> None:
+        self.groups = [[*group, None] for group in groups]
+
+    def take(self, timeout_seconds: float | None) -> Request | None:
+        while self.groups and not self.groups[0]:
+            del self.groups[0]
+        if not self.groups:
+            raise EOFError
+        return self.groups[0].pop(0)
+
+
+class FakeProgress:
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+
+    def begin(self) -> None:
+        self.steps.append("begin")
+
+    def ask_store(self) -> None:
+        self.steps.append("ask")
+
+    def rest(self) -> None:
+        self.steps.append("rest")
+
+
+class Served:
+    """A worker on a file, the answers that it gave, and what its Deduplicator was asked."""
+
+    def __init__(self, folder: Path, **setup: Any) -> None:
+        self.options = Options(store=f"sqlite:///{folder}/index.sqlite", extractor="text", **setup.pop("options", {}))
+        self.progress = FakeProgress()
+        self.told: list[Any] = []
+        self.worker = Worker(
+            {
+                "options": {"store": self.options.store, **self.options.index_values()},
+                "session": [0, 0, "host:1:"],
+                "stays": True,
+                **setup,
+            },
+            self.tell,
+            self.progress,  # type: ignore[arg-type]
+        )
+
+    def tell(self, value: object) -> None:
+        self.told.append(answer_from(answer(value)[ANSWER.size :]))
+
+    def serve(self, *groups: list[Request]) -> list[Any]:
+        """Return the answers to groups of requests, without the sessions that are told in between."""
+        before = len(self.told)
+        with contextlib.suppress(EOFError):
+            self.worker.serve(FakeInbox([*groups]))  # type: ignore[arg-type]
+        return [told for told in self.told[before:] if not isinstance(told, CrawlSession)]
+
+    def kinds(self, *groups: list[Request]) -> list[str]:
+        """The same, in words."""
+        return [in_words(told) for told in self.serve(*groups)]
+
+
+def in_words(told: object) -> str:
+    if isinstance(told, Verdict):
+        return str(told.kind)
+    return told.counter if isinstance(told, CrawlDedupError) else "done"
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine, a batch is held back until all that waits is read."""
+    monkeypatch.setattr(worker_module, "_BATCH_SECONDS", 100)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    served = Served(tmp_path)
+    yield served
+    served.worker._dedup.close()
+
+
+class Spy:
+    """Counts what a Deduplicator is asked, and raises the errors that it is given."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls: list[str] = []
+        self.errors: list[Exception | None] = []
+        for name in ("check_many", "check_fingerprint", "heartbeat", "fingerprint", "open", "close"):
+            monkeypatch.setattr(Deduplicator, name, self.wrapped(name, getattr(Deduplicator, name)))
+
+    def wrapped(self, name: str, method: Any) -> Any:
+        def call(dedup: Deduplicator, *args: Any, **kwargs: Any) -> Any:
+            self.calls.append(f"{name} {kwargs['batch']}" if "batch" in kwargs else name)
+            if name.startswith("check") and self.errors and (error := self.errors.pop(0)) is not None:
+                raise error
+            return method(dedup, *args, **kwargs)
+
+        return call
+
+    def count(self, name: str) -> int:
+        return [call.split()[0] for call in self.calls].count(name)
+
+
+@pytest.fixture
+def spy(monkeypatch: pytest.MonkeyPatch) -> Spy:
+    return Spy(monkeypatch)
+
+
+def test_pages_that_wait_behind_one_another_are_asked_about_in_one_round_trip(spy: Spy, tmp_path: Path) -> None:
+    served = Served(tmp_path)
+    group = [page("a"), page("b"), page("c", TEXTS[1]), page("a")]
+    assert served.kinds(group, [page("d")]) == ["new", "exact_duplicate", "new", "revisit", "exact_duplicate"]
+    assert [call for call in spy.calls if "check" in call] == ["check_many 4", "check_many 1"]
+    assert served.progress.steps == ["rest", *["begin"] * 4, "ask", "rest", "begin", "ask", "rest"]
+
+
+def test_a_batch_has_an_end(spy: Spy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    served = Served(tmp_path)
+    assert len(served.serve([page(str(number)) for number in range(40)])) == 40
+    assert [call for call in spy.calls if "check" in call] == ["check_many 16", "check_many 16", "check_many 8"]
+    spy.calls.clear()
+    # One that took its time to read is answered before the next is read.
+    monkeypatch.setattr(worker_module, "_BATCH_SECONDS", 0)
+    assert len(served.serve([page(str(number)) for number in range(3)])) == 3
+    assert [call for call in spy.calls if "check" in call] == ["check_many 1"] * 3
+
+
+def test_answers_come_in_the_order_of_the_requests(served: Served) -> None:
+    group = [
+        page("a"),
+        page("deep", "<div>" * 300),
+        page("look", remember=False),
+        page("b", TEXTS[1]),
+        do("forget", url="https://e.com/b", identity=None, scope_key=None),
+        page("c", TEXTS[1]),
+        page("print", TEXTS[1], links=()),
+    ]
+    answers = served.serve(group)
+    assert [getattr(told, "url", type(told).__name__) for told in answers] == [
+        "https://e.com/a",
+        "PageError",
+        "https://e.com/look",
+        "https://e.com/b",
+        "Done",
+        "https://e.com/c",
+        "https://e.com/print",
+    ]
+    # What was forgotten is new in another place.
+    assert [told.kind for told in answers if isinstance(told, Verdict)] == [
+        Kind.NEW,
+        Kind.EXACT_DUPLICATE,
+        Kind.NEW,
+        Kind.NEW,
+        Kind.EXACT_DUPLICATE,
+    ]
+
+
+def test_every_form_of_a_page_is_read_as_what_it_is(served: Served) -> None:
+    latin = f"<p>{'Grüße ' * 30}".encode("latin-1")
+    jobs = [
+        Job("https://e.com/html", latin, "latin-1"),
+        Job("https://e.com/text", latin, "latin-1", form="text"),
+        Job("https://e.com/wrong", latin, "utf-8", form="text"),
+        Job("https://e.com/item", f"A title\x1e<p>{TEXTS[0]}</p>".encode(), form="fields"),
+    ]
+    html, text, wrong, item = served.serve([request_of(job) for job in jobs])
+    assert (html.kind, html.words, text.words, wrong.kind) == (Kind.NEW, 30, 31, Kind.NEW)
+    assert item.words == 62
+
+
+def test_a_page_that_is_only_looked_at_changes_nothing(served: Served) -> None:
+    assert served.kinds([do("look")], [page("a", remember=False)], [page("b", remember=False)]) == [
+        "done",
+        "new",
+        "new",
+    ]
+    assert served.worker._dedup.session is None
+    assert served.told == [told for told in served.told if not isinstance(told, CrawlSession)]
+
+
+def test_a_page_that_names_its_original_is_compared_more_leniently(served: Served) -> None:
+    def printed(name: str, head: str = "", links: tuple[str, ...] | None = None) -> Request:
+        body = article(1, changed_words=10, head=head).body
+        return request_of(Job(f"https://e.com/{name}", body, links=links, remember=False))
+
+    original = request_of(Job("https://e.com/a", article(1).body))
+    by_header = printed("b", links=("<https://e.com/a>; rel=canonical",))
+    by_page = printed("c", head="<link rel=canonical href='/a'>", links=())
+    unasked = printed("d", head="<link rel=canonical href='/a'>")
+    assert served.kinds([original, by_header, by_page, unasked]) == ["new", "near_duplicate", "near_duplicate", "new"]
+
+
+def test_rules_of_a_page_count(served: Served) -> None:
+    near = TEXTS[0].replace("alpha30", "other")
+    strict = served.kinds([page("a"), page("b", near, similarity=1), page("c", identity="GET https://e.com/a")])
+    assert strict == ["new", "new", "exact_duplicate"]
+
+
+def test_the_same_bytes_are_read_once_and_what_failed_is_read_again(spy: Spy, tmp_path: Path) -> None:
+    served = Served(tmp_path)
+    spy.calls.clear()
+    served.serve([page("a"), page("b")], [page("c")], [page("d", encoding="latin-1")], [page("e", form="text")])
+    assert spy.count("fingerprint") == 3
+    deep = "<div>" * 300
+    assert [type(told) for told in served.serve([page("f", deep)], [page("g", deep)])] == [PageError] * 2
+    assert spy.count("fingerprint") == 5
+
+
+def test_the_pages_read_last_are_remembered(spy: Spy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_module, "_CACHED_PAGES", 2)
+    served = Served(tmp_path)
+    spy.calls.clear()
+    a, b, c = (page(name, text) for name, text in zip("abc", TEXTS, strict=True))
+    served.serve([a, b, a, c, a, b])
+    # b was the one to go when c came.
+    assert spy.count("fingerprint") == 4
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("bad"), SystemExit(3), KeyboardInterrupt()])
+def test_whatever_reading_raises_is_one_pages_trouble(
+    served: Served, error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: Deduplicator, **_: Any) -> Any:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Deduplicator, "fingerprint", broken)
+        (told,) = served.serve([page("a")])
+    assert isinstance(told, UnexpectedReadError)
+    assert told.kind == type(error).__name__
+    assert served.kinds([page("a")]) == ["new"]
+
+
+def test_a_store_that_is_down_is_left_alone_for_a_while(
+    spy: Spy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("crawldedup.scrapy_plugin.reading.worker.Breaker", lambda: Breaker(clock=lambda: now))
+    served = Served(tmp_path)
+    spy.errors = [DOWN, DOWN]
+    # All that wait for the same answer pass.
+    assert served.kinds([page("a"), page("b")], [page("c")], [page("look", remember=False)]) == ["unavailable"] * 4
+    assert spy.count("check_many") + spy.count("check_fingerprint") == 1
+    now = 0.5
+    assert served.kinds([page("d")]) == ["unavailable"]
+    now = 1.4
+    assert served.kinds([page("e")]) == ["unavailable"]
+    assert spy.count("check_many") == 2
+    now = 1.5
+    assert served.kinds([page("f")], [page("g")]) == ["new", "exact_duplicate"]
+
+
+def test_a_full_store_is_asked_about_the_next_page_all_the_same(spy: Spy, tmp_path: Path) -> None:
+    served = Served(tmp_path)
+    spy.errors = [StoreFullError("The disk is full.")]
+    assert served.kinds([page("a")], [page("b")]) == ["full", "new"]
+
+
+def test_an_index_of_another_profile_is_refused_by_every_request(tmp_path: Path) -> None:
+    with Deduplicator(f"sqlite:///{tmp_path}/index.sqlite", extractor="resiliparse") as other:
+        other.check("https://e.com/", text=TEXTS[0])
+    served = Served(tmp_path)
+    for request in (do("open"), do("look"), page("a"), page("a", remember=False)):
+        (told,) = served.serve([request])
+        assert isinstance(told, ProfileMismatchError)
+        assert "resiliparse" in str(told)
+
+
+def test_the_session_is_told_once_and_all_workers_of_it_are_one_crawler(tmp_path: Path) -> None:
+    first = Served(tmp_path)
+    assert first.serve([do("open")], [page("a")]) == [Done(), first.told[-1]]
+    (session,) = [told for told in first.told if isinstance(told, CrawlSession)]
+    assert session.process == "host:1:"
+    second = Served(tmp_path, session=[session.number, session.first, session.process])
+    third = Served(tmp_path)
+    joined = do("join", session=[session.number, session.first, session.process])
+    # The same URL in another worker is a revisit; in another crawler of the crawl it would be a copy.
+    assert second.kinds([page("a")]) == third.kinds([joined, page("a")])[1:] == ["revisit"]
+    other = Served(tmp_path)
+    assert other.kinds([page("a")]) == ["exact_duplicate"]
+    for each in (first, second, third, other):
+        each.worker._dedup.close()
+
+
+def test_the_last_to_close_ends_the_lease_even_if_it_was_never_asked(tmp_path: Path) -> None:
+    def is_alone() -> bool:
+        with Deduplicator(f"sqlite:///{tmp_path}/index.sqlite", extractor="text") as other:
+            session = other.session
+            assert session is not None
+            return session.number == session.first
+
+    first = Served(tmp_path, session=[0, 0, own_process()])
+    first.serve([page("a")])
+    (session,) = [told for told in first.told if isinstance(told, CrawlSession)]
+    idle = Served(tmp_path, session=[session.number, session.first, session.process])
+    assert not is_alone()
+    assert first.serve([do("close", leave=False), page("never")]) == [Done()]
+    assert not is_alone()
+    assert idle.serve([do("close", leave=True)]) == [Done()]
+    assert is_alone()
+
+
+def test_one_that_does_not_stay_leaves_the_crawl_after_each_page(spy: Spy, tmp_path: Path) -> None:
+    served = Served(tmp_path, stays=False)
+    assert served.kinds([page("a")], [page("a")], [page("b", remember=False)]) == ["new", "revisit", "exact_duplicate"]
+    assert served.worker._dedup.session is None
+    # Its next visit is another crawl.
+    assert not [told for told in served.told if isinstance(told, CrawlSession)]
+    assert (spy.count("open"), spy.count("close")) == (2, 2)
+
+
+def test_the_store_hears_from_an_idle_crawler_now_and_then(spy: Spy, tmp_path: Path) -> None:
+    served = Served(tmp_path)
+    served.serve([], [])
+    assert spy.count("heartbeat") == 0
+    served.serve([do("open")], [], [])
+    assert spy.count("heartbeat") == 2
