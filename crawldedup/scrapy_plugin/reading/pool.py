@@ -132,6 +132,8 @@ class WorkerPool:
     def _sent(self, worker: WorkerProcess, message: bytes) -> Pending:
         if self._is_closed:
             raise WorkerError("The worker processes have ended with the crawl.")
+        if self._watching is None:
+            self.start()
         pending = Pending(message)
         worker.send(pending)
         return pending

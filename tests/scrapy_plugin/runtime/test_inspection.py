@@ -100,11 +100,12 @@ def test_a_page_is_shown_with_its_verdict_and_not_remembered(
     assert project.pages() == 1
 
 
-def test_the_shell_shows_pages_on_any_reactor(site: Site, tmp_path: Path) -> None:
+def test_the_shell_on_another_reactor_shows_pages_and_says_what_checking_them_needs(site: Site, tmp_path: Path) -> None:
     project = Project(tmp_path, site, f"sqlite:///{tmp_path}/index.sqlite")
-    project.remember("/a")
-    command = ["shell", "{url}/b", "-c", "[fetch('{url}/near'), response]", "-s", "TWISTED_REACTOR="]
-    assert "/near is near" in project.scrapy(*command)
+    reactor = "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"
+    said = project.scrapy("shell", "{url}/b", "-c", "[fetch('{url}/near'), response]", "-s", reactor)
+    assert "<200 /near>" in said
+    assert "crawldedup needs asyncio; leave TWISTED_REACTOR at Scrapy's default" in said
 
 
 def test_an_index_that_is_not_there_is_not_begun(site: Site, tmp_path: Path) -> None:
