@@ -177,7 +177,10 @@ class AsyncDeduplicator:
 
         def decide() -> Exception | None:
             try:
-                results.extend(self._dedup._decide(batch))
+                for result in self._dedup._decide(batch):
+                    if isinstance(result, StoreError):
+                        return result
+                    results.append(result)
             except Exception as error:
                 return error
             return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from crawldedup import checks
 from crawldedup.batches import BATCH, Batch, check_batch
-from crawldedup.errors import ConfigurationError, PageError, StoreError
+from crawldedup.errors import ConfigurationError, PageError, StoreError, StoreUnavailableError
 from crawldedup.explain import accepting_all, explained
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.index import Index
@@ -91,11 +91,12 @@ class Deduplicator(Index):
 
         The verdicts equal those of `check` for one page after the other. Pages are taken as verdicts are asked for; a
         batch that took half a second to read is not filled further. If you stop early, up to a batch of pages is
-        remembered beyond the last verdict. An error is raised in place of the verdict it prevented and ends the
-        iteration; earlier verdicts hold. `on_unreadable` takes pages that cannot be read, each in its turn.
+        remembered beyond the last verdict. An error is raised in place of the verdict it prevented. Earlier
+        verdicts hold, and after StoreError the iteration can go on, unless the store is unavailable. `on_unreadable`
+        takes pages that cannot be read, each in its turn.
         Raises ConfigurationError, PageError, StoreError, and whatever `pages` raises.
         """
-        return self._check_many(iter(pages), check_batch("batch", batch), on_unreadable)
+        return map(_verdict_or_raise, self._check_many(iter(pages), check_batch("batch", batch), on_unreadable))
 
     def fingerprint(
         self, *, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None
@@ -163,7 +164,7 @@ class Deduplicator(Index):
 
     def _check_many(
         self, pages: Iterator[PageInput], size: int, on_unreadable: OnUnreadable | None
-    ) -> Iterator[Verdict]:
+    ) -> Iterator[Verdict | StoreError]:
         while True:
             batch = Batch(size, skips=on_unreadable is not None)
             batch.fill(pages, self._read)
@@ -172,14 +173,15 @@ class Deduplicator(Index):
                     with suppress(StoreError):
                         # Taking verdicts slowly is work, too. The verdict stands, whatever becomes of this.
                         self._beat_if_due()
+                if isinstance(result, Verdict | StoreError):
                     yield result
                 elif on_unreadable is not None:
                     on_unreadable(*result)
             if not batch.pages:
                 return
 
-    def _decide(self, batch: Batch) -> Iterator[Verdict | Unreadable]:
-        """Ask about a batch. Yield a verdict for each page that was read, and the other pages with their errors."""
+    def _decide(self, batch: Batch) -> Iterator[Verdict | StoreError | Unreadable]:
+        """Ask about a batch. Yield a verdict or error for each page that was read, and the others with their errors."""
         self._join()
         asked = [
             (page, read) if isinstance(read, PageError) else self._question(page.ref, read, page.similarity)
@@ -188,7 +190,14 @@ class Deduplicator(Index):
         queries = [item.query for item in asked if not isinstance(item, tuple)]
         answers = self._store.check_many(queries) if queries else iter(())
         for item in asked:
-            yield item if isinstance(item, tuple) else self._verdict(item, next(answers))
+            try:
+                result = item if isinstance(item, tuple) else self._verdict(item, next(answers))
+            except StoreUnavailableError:
+                raise
+            except StoreError as error:
+                yield error
+            else:
+                yield result
         if batch.error is not None:
             raise batch.error
 
@@ -212,3 +221,9 @@ class Deduplicator(Index):
         self._pages = answer.pages
         self._queries.learn(question, answer)
         return question.verdict(answer)
+
+
+def _verdict_or_raise(result: Verdict | StoreError) -> Verdict:
+    if isinstance(result, StoreError):
+        raise result
+    return result

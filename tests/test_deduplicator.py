@@ -17,7 +17,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Verdict, fingerprint
-from crawldedup.errors import ClosedError, ConfigurationError, PageError, ProfileMismatchError, StoreUnavailableError
+from crawldedup.errors import (
+    ClosedError,
+    ConfigurationError,
+    PageError,
+    ProfileMismatchError,
+    StoreFullError,
+    StoreUnavailableError,
+)
 from crawldedup.page_input import PageInput
 from crawldedup.stores.memory import MemoryStore
 
@@ -345,6 +352,32 @@ class TestManyPages:
             next(verdicts)
         monkeypatch.undo()
         assert [verdict.url for verdict in dedup.check_many(self.PAGES[4:])] == [page.url for page in self.PAGES[4:]]
+
+    def test_behind_a_page_that_the_store_refuses_the_iteration_goes_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        real = MemoryStore.check_many
+
+        def refusing(query: Query, answer: Answer) -> Answer:
+            if query.entry.url == B:
+                raise StoreFullError("no room")
+            return answer
+
+        def failing(self: MemoryStore, queries: Sequence[Query]) -> Iterator[Answer]:
+            return map(refusing, queries, real(self, queries))
+
+        monkeypatch.setattr(MemoryStore, "check_many", failing)
+        verdicts = Deduplicator().check_many(self.PAGES[:3])
+        assert next(verdicts).url == A
+        with pytest.raises(StoreFullError):
+            next(verdicts)
+        assert [verdict.url for verdict in verdicts] == [C]
+
+        async def asynchronous() -> None:
+            several = AsyncDeduplicator().check_many(self.PAGES[:3])
+            assert (await anext(several)).url == A
+            with pytest.raises(StoreFullError):
+                await anext(several)
+
+        asyncio.run(asynchronous())
 
     def test_no_pages_no_verdicts(self) -> None:
         assert list(Deduplicator().check_many([])) == []

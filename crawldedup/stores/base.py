@@ -252,6 +252,7 @@ class Store(Protocol):
         """Yield the answers that `check_and_add` would give one after the other, in the same order.
 
         Each page is one atomic step, the batch is not. An error is raised in place of the answer that it prevented.
+        The answers before it hold, and unless it is StoreUnavailableError, the iteration can go on behind it.
         """
 
     def find(self, query: Query) -> list[Record]:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import mmh3
 
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import CrawlDedupError, StoreUnavailableError
+from crawldedup.errors import CrawlDedupError, StoreError, StoreUnavailableError
 from crawldedup.index import HEARTBEAT_SECONDS
 from crawldedup.options import Options
 from crawldedup.page_input import PageInput
@@ -130,18 +130,24 @@ class Worker:
                     self._tell(self._answer_to(page))
 
     def _check_many(self, pages: list[Read]) -> None:
-        answered = 0
+        answers: list[object] = []
         try:
             with self._store():
                 inputs = [_input_of(job, read) for job, read in pages]
                 self._join()
-                for verdict in self._dedup.check_many(inputs, batch=len(inputs)):
-                    self._tell(_plain(verdict))
-                    answered += 1
+                verdicts = self._dedup.check_many(inputs, batch=len(inputs))
+                while len(answers) < len(inputs):
+                    try:
+                        answers.append(_plain(next(verdicts)))
+                    except StoreUnavailableError:
+                        raise
+                    except StoreError as error:
+                        answers.append(plain_error(error))
         except Exception as error:
-            # The store may have remembered pages of the rest, so they are not asked about again: they pass.
-            for _ in pages[answered:]:
-                self._tell(plain_error(error))
+            # The store may have remembered some of the rest, so they are not asked about again: they pass.
+            answers += [plain_error(error)] * (len(pages) - len(answers))
+        for each in answers:
+            self._tell(each)
 
     def _answer_to(self, page: Read) -> object:
         job, read = page

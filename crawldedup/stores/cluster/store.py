@@ -16,7 +16,7 @@ import contextlib
 import logging
 import threading
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 import redis
@@ -170,18 +170,22 @@ class ClusterStore:
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
         """See `Store`. Pages in a row that have places take one round trip, others are checked one by one."""
-        for is_placed, group in groupby(queries, lambda query: query.shard_key is not None):
-            pages = list(group)
-            yield from self._check_placed(pages) if is_placed else map(self._check_spread, pages)
+        groups = groupby(queries, lambda query: query.shard_key is not None)
+        return chain.from_iterable(
+            self._check_placed(list(group)) if is_placed else map(self._check_spread, list(group))
+            for is_placed, group in groups
+        )
 
     def _check_placed(self, queries: Sequence[Query]) -> Iterator[Answer]:
         with self._errors():
             answers = self._nodes.try_to_run([self._placed_check(query) for query in queries])
-        for query, answer in zip(queries, answers, strict=True):
-            with self._errors():
-                if isinstance(answer, Exception):
-                    raise answer
-                yield self._placed_answer(query, answer)
+        return map(self._answer_or_raise, queries, answers)
+
+    def _answer_or_raise(self, query: Query, answer: Any) -> Answer:
+        with self._errors():
+            if isinstance(answer, Exception):
+                raise answer
+            return self._placed_answer(query, answer)
 
     def _placed_check(self, query: Query) -> Call:
         asked = question(query, self._layout, self._now())

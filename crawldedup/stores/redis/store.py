@@ -119,11 +119,13 @@ class RedisStore:
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
         """See `Store`. One round trip for all of them."""
-        for query, answer in zip(queries, self._check(queries), strict=True):
-            with self._errors():
-                if isinstance(answer, Exception):
-                    raise answer
-                yield self._answer(query, self._validated("check", answer))
+        return map(self._answer_or_raise, queries, self._check(queries))
+
+    def _answer_or_raise(self, query: Query, answer: Any) -> Answer:
+        with self._errors():
+            if isinstance(answer, Exception):
+                raise answer
+            return self._answer(query, self._validated("check", answer))
 
     def _check(self, queries: Sequence[Query]) -> list[Any]:
         """Run the script `check` for each page; return what it answers, or errors."""

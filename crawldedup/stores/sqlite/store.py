@@ -10,6 +10,7 @@ import sqlite3
 import threading
 import time
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from crawldedup.errors import ProfileMismatchError, StoreError, StoreUnavailableError
@@ -29,7 +30,7 @@ from crawldedup.stores.sqlite.statements import BYTES_PER_KEY, create_tables, dr
 from crawldedup.stores.sqlite.turns import TurnTaker, decide
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from crawldedup.stores.base import Answer, Layout, Query
 
@@ -96,18 +97,18 @@ class SqliteStore(TurnTaker):
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
         """See `Store`. Many pages share a transaction; their answers are handed out when it is over."""
-        for start in range(0, len(queries), _CHECKS_PER_TRANSACTION):
-            batch = queries[start : start + _CHECKS_PER_TRANSACTION]
-            try:
-                with self._turn(adds=True, many=True) as index:
-                    answers = [decide(index, query, self._session, self._now()) for query in batch]
-            except StoreUnavailableError:
-                raise
-            except StoreError:
-                # One of the pages is to blame, and its error shall come in its place.
-                yield from map(self.check_and_add, batch)
-            else:
-                yield from answers
+        starts = range(0, len(queries), _CHECKS_PER_TRANSACTION)
+        return chain.from_iterable(self._decide(queries[at : at + _CHECKS_PER_TRANSACTION]) for at in starts)
+
+    def _decide(self, batch: Sequence[Query]) -> Iterable[Answer]:
+        try:
+            with self._turn(adds=True, many=True) as index:
+                return [decide(index, query, self._session, self._now()) for query in batch]
+        except StoreUnavailableError:
+            raise
+        except StoreError:
+            # One of the pages is to blame, and its error shall come in its place.
+            return map(self.check_and_add, batch)
 
     def clear(self) -> None:
         """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""

@@ -58,7 +58,7 @@ class FakeWorker:
             self.progress.begin()
             self.obey(request.body.decode())
 
-    def obey(self, page: str) -> None:
+    def obey(self, page: str) -> None:  # noqa: C901
         match page.split(" ")[0]:
             case "crash":
                 os.kill(os.getpid(), signal.SIGKILL)

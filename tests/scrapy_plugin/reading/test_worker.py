@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.servers import RedisServer
+
 TEXTS = [" ".join(f"{name}{number}" for number in range(60)) for name in ("alpha", "beta", "gamma")]
 DOWN = StoreUnavailableError("The store refuses the connection.")
 
@@ -90,7 +92,8 @@ class Served:
     """A worker on a file, the answers that it gave, and what its Deduplicator was asked."""
 
     def __init__(self, folder: Path, **setup: Any) -> None:
-        self.options = Options(store=f"sqlite:///{folder}/index.sqlite", extractor="text", **setup.pop("options", {}))
+        given = {"store": f"sqlite:///{folder}/index.sqlite", "extractor": "text", **setup.pop("options", {})}
+        self.options = Options(**given)
         self.progress = FakeProgress()
         self.told: list[Any] = []
         self.worker = Worker(
@@ -313,6 +316,21 @@ def test_a_full_store_is_asked_about_the_next_page_all_the_same(spy: Spy, tmp_pa
     served = Served(tmp_path)
     spy.errors = [StoreFullError("The disk is full.")]
     assert served.kinds([page("a")], [page("b")]) == ["full", "new"]
+
+
+def test_an_error_of_one_page_costs_those_behind_it_nothing(tmp_path: Path, session_redis: RedisServer) -> None:
+    session_redis.client.flushall()
+    served = Served(tmp_path, options={"store": session_redis.url})
+    assert served.kinds([page("a")]) == ["new"]
+    batch = [page("a-copy"), page("b", TEXTS[1]), page("a"), page("c", TEXTS[2])]
+    session_redis.client.config_set("maxmemory", 1)
+    try:
+        # A full server still knows what it knows.
+        assert served.kinds(batch) == ["exact_duplicate", "full", "revisit", "full"]
+    finally:
+        session_redis.client.config_set("maxmemory", 0)
+    assert served.kinds(batch) == ["exact_duplicate", "new", "revisit", "new"]
+    served.worker._dedup.close()
 
 
 def test_an_index_of_another_profile_is_refused_by_every_request(tmp_path: Path) -> None:
