@@ -338,6 +338,8 @@ class TestManyPages:
     def test_a_store_that_fails_in_the_middle_has_answered_what_came_before(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        # The first page pays for imports.
+        monkeypatch.setattr("crawldedup.batches.BATCH_SECONDS", 100)
         real = MemoryStore.check_many
 
         def failing(self: MemoryStore, queries: Sequence[Query]) -> Iterator[Answer]:
