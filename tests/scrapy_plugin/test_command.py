@@ -18,7 +18,7 @@ from crawldedup.scrapy_plugin.commands.actions import run_action
 from crawldedup.scrapy_plugin.commands.dedup import Command
 from crawldedup.scrapy_plugin.items.text import identity_in
 from tests.scrapy_plugin.conftest import store_url
-from tests.scrapy_plugin.crawling import ALL_MODES
+from tests.scrapy_plugin.crawling import MODES
 from tests.scrapy_plugin.prepared import run_prepared
 from tests.scrapy_plugin.website import Answer, Site, article
 
@@ -363,7 +363,7 @@ def scrapy(folder: Path, *arguments: str, **settings: Any) -> subprocess.Complet
 
 
 # The mode decides how a page comes, the store who is asked: they do not touch each other.
-@pytest.mark.parametrize(("mode", "kind"), list(zip(ALL_MODES, ["sqlite", "redis", "sqlite"], strict=False)))
+@pytest.mark.parametrize(("mode", "kind"), list(zip(MODES, ["sqlite", "redis", "sqlite"], strict=False)))
 def test_pages_are_fetched_as_a_crawl_would(
     site: Site, tmp_path: Path, request: pytest.FixtureRequest, mode: str, kind: str
 ) -> None:
@@ -382,7 +382,7 @@ def test_pages_are_fetched_as_a_crawl_would(
         CLOSESPIDER_PAGECOUNT_NO_ITEM=1,
         ROBOTSTXT_OBEY=True,
         USER_AGENT="somebody",
-        **ALL_MODES[mode],
+        **MODES[mode],
     )
     assert done.returncode == 1
     lines = [json.loads(line) for line in done.stdout.splitlines()]
