@@ -187,11 +187,4 @@ class OptionValues(TypedDict, total=False):
 
 def options_of(cls: type[Options] = Options) -> tuple[Option, ...]:
     """Return the declared options of a class, in order."""
-    return tuple(
-        Option(
-            name=each.name,
-            default=each.default,
-            **{key: each.metadata[key] for key in ("check", "help", "owner", "kind")},
-        )
-        for each in fields(cls)
-    )
+    return tuple(Option(each.name, each.default, **each.metadata) for each in fields(cls))
