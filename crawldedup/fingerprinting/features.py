@@ -1,8 +1,7 @@
 """Weighted features for the search bits: which pieces of a text count, and how much each.
 
-The default counts words and pairs of adjacent words, each by its term frequency ^ 0.75. Weights are whole numbers:
-sums of them are exact, so every machine makes the same bits. Only their proportions matter, because the fingerprint
-divides by their norm.
+Weights are whole numbers: sums of them are exact, so every machine makes the same bits. Only their proportions matter,
+because the fingerprint divides by their norm.
 """
 
 from __future__ import annotations
@@ -47,34 +46,33 @@ class SearchFeatures(Protocol):
         """
 
 
-class Weighting(Protocol):
-    """Says how much each feature of a page counts."""
+@dataclass(frozen=True)
+class WordsAndPairs:
+    """Words and pairs of adjacent words. Words count twice as much: an edit changes one word, but two pairs.
+
+    Each weighs (term frequency)^0.75, in eighths: between tf, which a few words dominate, and 1 + log tf. An edit
+    changes the weight of a frequent feature less, so bits that listen to frequent features are steadier. With too much
+    of that, pages of one language or one template become alike.
+    """
 
     @property
     def name(self) -> str:
-        """Name what decides the weights; part of an index's profile."""
-
-    def weigh(self, features: Hashes, frequencies: Counts, /) -> Floats:
-        """Return weights, shape (features,): whole numbers from 1 to MAX_WEIGHT.
-
-        `features` are distinct and well mixed. `frequencies`, of the same shape, are their occurrences in the page.
-        """
-
-
-@dataclass(frozen=True)
-class DampedTermFrequency:
-    """Weighs a feature (term frequency)^0.75, in eighths: between tf, which a few words dominate, and 1 + log tf.
-
-    An edit changes the weight of a frequent feature less, so bits that listen to frequent features are steadier. With
-    too much of that, pages of one language or one template become alike.
-    """
-
-    name = "damped-tf"
+        """See `SearchFeatures`."""
+        return "words+pairs.damped-tf"
 
     def weigh(self, _features: Hashes, frequencies: Counts, /) -> Floats:
-        """See `Weighting`."""
+        """Return the weights of distinct features with these numbers of occurrences in the page, same shape."""
         weights: Floats = _damped_weights().take(frequencies, mode="clip")
         return weights
+
+    def __call__(self, _text: str, words: Hashes, /) -> tuple[Hashes, Floats]:
+        """See `SearchFeatures`."""
+        singles, single_frequencies = count_runs(words.copy())
+        pairs, pair_frequencies = count_runs(mix(pair_hashes(words)))
+        distinct = np.concatenate((singles, pairs))
+        weights = self.weigh(distinct, np.concatenate((single_frequencies, pair_frequencies)))
+        weights[: len(singles)] *= 2
+        return distinct, weights
 
 
 @cache
@@ -82,27 +80,6 @@ def _damped_weights() -> Floats:
     """Return the weights by term frequency, up to 4,096; index 0 is unused."""
     weights: Floats = np.rint(_UNIT * np.arange(_MAX_DAMPED + 1) ** _DAMPING).astype(np.float32)
     return weights
-
-
-@dataclass(frozen=True)
-class WordsAndPairs:
-    """Words and pairs of adjacent words. Words count twice as much: an edit changes one word, but two pairs."""
-
-    weighting: Weighting = DampedTermFrequency()
-
-    @property
-    def name(self) -> str:
-        """See `SearchFeatures`."""
-        return f"words+pairs.{self.weighting.name}"
-
-    def __call__(self, _text: str, words: Hashes, /) -> tuple[Hashes, Floats]:
-        """See `SearchFeatures`."""
-        singles, single_frequencies = count_runs(words.copy())
-        pairs, pair_frequencies = count_runs(mix(pair_hashes(words)))
-        distinct = np.concatenate((singles, pairs))
-        weights = self.weighting.weigh(distinct, np.concatenate((single_frequencies, pair_frequencies)))
-        weights[: len(singles)] *= 2
-        return distinct, weights
 
 
 DEFAULT_FEATURES: Final = WordsAndPairs()

@@ -6,14 +6,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawldedup.fingerprinting.features import DEFAULT_FEATURES, MAX_WEIGHT, DampedTermFrequency, pair_hashes
+from crawldedup.fingerprinting.features import DEFAULT_FEATURES, MAX_WEIGHT, pair_hashes
 from crawldedup.text.tokenize import mix, word_hashes
 
 
 @given(st.lists(st.integers(1, 200_000), min_size=1, max_size=40))
 @settings(max_examples=60, deadline=None)
 def test_weights_grow_with_the_term_frequency_in_whole_numbers(counts: list[int]) -> None:
-    weights = DampedTermFrequency().weigh(np.arange(len(counts), dtype=np.uint64), np.array(counts))
+    weights = DEFAULT_FEATURES.weigh(np.arange(len(counts), dtype=np.uint64), np.array(counts))
     assert weights.dtype == np.float32
     assert weights.tolist() == [round(8 * min(count, 4096) ** 0.75) for count in counts]
     assert 1 <= weights.min() <= weights.max() <= MAX_WEIGHT

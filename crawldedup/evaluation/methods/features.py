@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from crawldedup.evaluation.methods.weighting import Weighting
     from crawldedup.evaluation.methods.word_scores import WordScorer
-    from crawldedup.fingerprinting.features import SearchFeatures, Weighting
+    from crawldedup.fingerprinting.features import SearchFeatures
 
     Hashes = NDArray[np.uint64]
+    Counts = NDArray[np.intp]
     Floats = NDArray[np.float32]
 
 FEATURE_KINDS: Final = ("words", "words+pairs", "shingles")
@@ -42,6 +44,22 @@ class Words:
         """See `SearchFeatures`."""
         distinct, frequencies = count_runs(words.copy())
         return distinct, self.weighting.weigh(distinct, frequencies)
+
+
+@dataclass(frozen=True)
+class WeightedWordsAndPairs(WordsAndPairs):
+    """Words and pairs of adjacent words, as the default takes them."""
+
+    weighting: Weighting
+
+    @property
+    def name(self) -> str:
+        """See `SearchFeatures`."""
+        return f"words+pairs.{self.weighting.name}"
+
+    def weigh(self, features: Hashes, frequencies: Counts, /) -> Floats:
+        """See `Weighting`."""
+        return self.weighting.weigh(features, frequencies)
 
 
 @dataclass(frozen=True)
@@ -79,7 +97,7 @@ class ScoredWords:
 
 _BY_KIND: Final[dict[str, Callable[[Weighting], SearchFeatures]]] = {
     "words": Words,
-    "words+pairs": WordsAndPairs,
+    "words+pairs": WeightedWordsAndPairs,
     "shingles": Shingles,
 }
 

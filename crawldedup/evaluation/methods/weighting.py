@@ -19,30 +19,42 @@ and runs that share an index make the same bits.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
 from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError
 from crawldedup.evaluation.methods.document_frequencies import DocumentFrequencies, TfIdf
-from crawldedup.fingerprinting.features import MAX_WEIGHT, DampedTermFrequency
+from crawldedup.fingerprinting.features import DEFAULT_FEATURES, MAX_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from crawldedup.fingerprinting.features import Weighting
-
     Hashes = NDArray[np.uint64]
     Counts = NDArray[np.intp]
     Weights = NDArray[np.float32]
 
-DEFAULT_WEIGHTING: Final = DampedTermFrequency.name
+DEFAULT_WEIGHTING: Final = "damped-tf"
 
 _MAX_FREQUENCY: Final = 1 << 16
 _UNIT: Final = 8
+
+
+class Weighting(Protocol):
+    """Says how much each feature of a page counts."""
+
+    @property
+    def name(self) -> str:
+        """Name what decides the weights; part of an index's profile."""
+
+    def weigh(self, features: Hashes, frequencies: Counts, /) -> Weights:
+        """Return weights, shape (features,): whole numbers from 1 to MAX_WEIGHT.
+
+        `features` are distinct and well mixed. `frequencies`, of the same shape, are their occurrences in the page.
+        """
 
 
 class Unweighted:
@@ -74,6 +86,16 @@ class LogTermFrequency:
         """See `Weighting`."""
         weights: Weights = _log_weights().take(frequencies, mode="clip")
         return weights
+
+
+class DampedTermFrequency:
+    """The weights of the default features."""
+
+    name = DEFAULT_WEIGHTING
+
+    def weigh(self, features: Hashes, frequencies: Counts, /) -> Weights:
+        """See `Weighting`."""
+        return DEFAULT_FEATURES.weigh(features, frequencies)
 
 
 @cache
