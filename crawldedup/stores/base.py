@@ -8,8 +8,8 @@ threshold to the records found there, and decides by three rules:
 2. The threshold accepts a record in the ranges: `exact` if its digest is the page's, else `near`.
 3. Otherwise the page is `new` and is added.
 
-Records count as absent as soon as they are older than the time to live. Each page that is added frees a few expired
-ones; `prune` frees them all. Each page that is added beyond the limit of pages evicts the oldest ones.
+Records older than the time to live count as absent. Each page that is added frees a few of them; `prune` frees all.
+Each page that is added beyond the limit of pages evicts the oldest ones.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ MAX_FREED: Final = 8
 """At most so many expired pages are freed of those that one check finds."""
 MAX_SWEPT: Final = 4
 """For a page that is added, so many others are examined in turn and freed if they have expired."""
-
 DIGEST_MASK: Final = 0xFFFF_FFFF
 UNKNOWN_SHARD: Final = -1
 
@@ -251,8 +250,8 @@ class Store(Protocol):
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
         """Yield the answers that `check_and_add` would give one after the other, in the same order.
 
-        Each page is one atomic step, the batch is not. An error is raised in place of the answer that it prevented.
-        The answers before it hold, and unless it is StoreUnavailableError, the iteration can go on behind it.
+        Each page is one atomic step, the batch is not. An error is raised in place of the answer that it prevented; the
+        iteration can go on behind any but StoreUnavailableError.
         """
 
     def find(self, query: Query) -> list[Record]:
