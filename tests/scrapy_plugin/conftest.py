@@ -68,6 +68,7 @@ def modes_with(fixture: str, stores: list[str]) -> pytest.MarkDecorator:
 
 
 in_one_mode = pytest.mark.parametrize("crawling", ["asyncio"], indirect=True)
+in_every_mode = modes_with("store", STORES[: len(MODES)])
 with_every_store = modes_with("store", STORES)
 with_every_lasting_store = modes_with("lasting_store", LASTING_STORES)
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.scrapy_plugin.conftest import with_every_lasting_store, with_every_store
+from tests.scrapy_plugin.conftest import in_every_mode, with_every_lasting_store, with_every_store
+from tests.scrapy_plugin.crawling import MODES
 from tests.scrapy_plugin.website import Site, article
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def test_a_dropped_page_is_told_to_all_who_ask(site: Site, crawl: Crawler, store
     assert result.errors == []
 
 
-@with_every_store
+@in_every_mode
 def test_links_of_a_duplicate_are_followed_without_its_items(site: Site, crawl: Crawler, store: str) -> None:
     result = crawl(
         site,
@@ -73,7 +74,7 @@ def test_links_of_a_duplicate_are_followed_without_its_items(site: Site, crawl: 
     assert (result.counts["items_dropped"], result.counts.get("dropped", 0)) == (1, 0)
 
 
-@with_every_store
+@in_every_mode
 def test_marked_duplicates_come_with_their_verdicts(site: Site, crawl: Crawler, store: str) -> None:
     pages = ["/a", "/a-near", "/a-copy", {"url": "/b", "meta": {"crawldedup": False}}]
     result = crawl(site, pages, CRAWLDEDUP_ACTION="mark", CRAWLDEDUP_STORE=store)
@@ -91,7 +92,7 @@ def test_marked_duplicates_come_with_their_verdicts(site: Site, crawl: Crawler, 
     assert "dropped" not in result.counts
 
 
-@with_every_store
+@in_every_mode
 def test_one_page_can_have_rules_of_its_own(site: Site, crawl: Crawler, store: str) -> None:
     def with_rules(page: str, **rules: object) -> dict[str, object]:
         return {"url": page, "meta": {"crawldedup": rules}}
@@ -116,7 +117,7 @@ def test_one_page_can_have_rules_of_its_own(site: Site, crawl: Crawler, store: s
     assert "unknown key 'similarty'" in result.log
 
 
-@with_every_store
+@in_every_mode
 def test_a_spider_has_rules_of_its_own(site: Site, crawl: Crawler, store: str) -> None:
     rules = {"CRAWLDEDUP_ACTION": "mark", "CRAWLDEDUP_SIMILARITY": 1}
     result = crawl(
@@ -125,7 +126,7 @@ def test_a_spider_has_rules_of_its_own(site: Site, crawl: Crawler, store: str) -
     assert result.report["flags"] == [["/a-copy", ["crawldedup:exact_duplicate"]]]
 
 
-@with_every_store
+@in_every_mode
 def test_it_can_be_switched_off(site: Site, crawl: Crawler, store: str) -> None:
     result = crawl(site, ["/a", "/a-copy"], CRAWLDEDUP_ENABLED=False, CRAWLDEDUP_STORE=store)
     assert result.passed == ["/a", "/a-copy"]
@@ -133,7 +134,7 @@ def test_it_can_be_switched_off(site: Site, crawl: Crawler, store: str) -> None:
     assert "crawldedup checked" not in result.log
 
 
-@with_every_store
+@in_every_mode
 def test_urls_are_denied(site: Site, crawl: Crawler, store: str) -> None:
     result = crawl(
         site,
@@ -145,7 +146,7 @@ def test_urls_are_denied(site: Site, crawl: Crawler, store: str) -> None:
     assert result.counts["skipped/url"] == 2
 
 
-@with_every_store
+@in_every_mode
 def test_pages_are_compared_with_those_of_their_scope(site: Site, crawl: Crawler, store: str) -> None:
     # The loopback has two names, which makes two sites of one.
     elsewhere = site.url.replace("127.0.0.1", "localhost")
@@ -202,10 +203,14 @@ def test_a_crawl_can_change_nothing(site: Site, crawl: Crawler, lasting_store: s
         assert looked.counts == {"checked": 4, "new": 2, "duplicate/near": 2, "dropped": 2}
 
 
-@with_every_lasting_store
 @pytest.mark.parametrize(
-    ("action", "passed", "items"),
-    [("drop", "bc", "bc"), ("drop-items", "abcd", "bcd"), ("mark", "abcd", "abcd")],
+    ("crawling", "lasting_store", "action", "passed", "items"),
+    [
+        (min(MODES), "sqlite", "drop", "bc", "bc"),
+        (max(MODES), "redis", "drop-items", "abcd", "bcd"),
+        (max(MODES), "sqlite", "mark", "abcd", "abcd"),
+    ],
+    indirect=["crawling", "lasting_store"],
 )
 def test_a_crawl_can_leave_out_what_is_unchanged_since_the_last_one(
     crawl: Crawler, lasting_store: str, action: str, passed: str, items: str

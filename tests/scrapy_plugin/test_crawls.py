@@ -184,7 +184,7 @@ def test_pages_out_of_the_http_cache_are_judged_like_others(
     assert (anew.passed, anew.counts["new"]) == (first.passed, 2)
 
 
-@pytest.mark.parametrize("kind", ["own", "redis"])
+@pytest.mark.parametrize(("crawling", "kind"), [(min(MODES), "own"), (max(MODES), "redis")], indirect=["crawling"])
 def test_a_paused_crawl_goes_on_where_it_stopped(
     crawl: Crawler, request: pytest.FixtureRequest, tmp_path: Path, kind: str
 ) -> None:
