@@ -58,9 +58,8 @@ from crawldedup.facts.page_facts import page_facts
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.search.two_stage import TwoStage
 from crawldedup.text.decode import decode
-from crawldedup.text.extract import PageText, extract_page
+from crawldedup.text.extract import HtmlPage, PageText, extract_page
 from crawldedup.text.extractors import Extractor, get_extractor
-from crawldedup.text.html_page import HtmlPage
 from crawldedup.text.limits import shorten_tags
 
 if TYPE_CHECKING:

@@ -31,8 +31,7 @@ from crawldedup.facts.structured_data import may_hold_product_data, structured_d
 if TYPE_CHECKING:
     from crawldedup.facts.schema_org import Product
     from crawldedup.facts.structured_data import StructuredData
-    from crawldedup.text.extract import PageText
-    from crawldedup.text.html_page import HtmlPage
+    from crawldedup.text.extract import HtmlPage, PageText
 
 
 def page_facts(page: PageText, distinguish: str) -> str | None:

@@ -18,7 +18,7 @@ from crawldedup.options import options_of
 from crawldedup.scope import canonical_url, site_of
 from crawldedup.scrapy_plugin.reading.messages import Job
 from crawldedup.scrapy_plugin.settings import CrawlOptions
-from crawldedup.text.limits import DEFAULT_LIMITS
+from crawldedup.text.limits import MAX_BYTES
 
 if TYPE_CHECKING:
     import re
@@ -120,7 +120,7 @@ def _reason_of_content(response: Response) -> str | None:
     if not response.body:
         return "empty"
     # The reader would refuse it too, but only after it was copied to a worker.
-    if len(response.body) > DEFAULT_LIMITS.max_bytes:
+    if len(response.body) > MAX_BYTES:
         return "too_large"
     return None
 

@@ -1,19 +1,18 @@
 """Find the article within a main text: what it has in common with its copy on another site.
 
-Extractors recognise navigation and footers, and leave in what a template says beside an article in whole sentences:
-teasers, notices, comments. But an article stands in an element of its own. So the long pieces of the text are looked
-up in the tree of the page. From the top, the way leads to the child that holds most of them, as long as little is left
-behind in its own voice: paragraphs, lists and headings beside that child, or elements of its kind. Documentation,
-forums and listings consist of such, and stay whole.
+Extractors leave in what a template says beside an article in whole sentences: teasers, notices, comments. But an
+article stands in an element of its own. So the long pieces of the text are looked up in the tree of the page. From the
+top, the way leads to the child that holds most of them, as long as little is left behind in its own voice: paragraphs,
+lists and headings beside that child, or elements of its kind. Documentation, forums and listings stay whole by that.
 
-All between the first and the last piece is the article, including short lines, tables and code. The numbers were
-chosen on half of the articles of `benchmarks/templates.py`, and on manuals, of which nothing may be lost.
+All between the first and the last piece is the article. The numbers were chosen on half of the articles of
+`benchmarks/templates.py`, and on manuals, of which nothing may be lost.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from lxml import etree
 
@@ -47,21 +46,10 @@ _long_texts: Final = etree.XPath(
 _string: Final = etree.XPath("string()")
 _NO_TEXT: Final = frozenset(["noscript", "script", "style", "template", "textarea", "title"])
 _LINKS_AND_SCRIPTS: Final = ("a", "noscript", "script", "style")
-# fmt: off
-_IN_LINES: Final = frozenset((
-    "a", "b", "code", "em", "font", "i", "li", "p", "span", "strong", "u",
-))
-_PLAIN_BLOCKS: Final = frozenset((
-    "a", "b", "blockquote", "center", "code", "dd", "dl", "dt", "em", "figure", "font", "h2", "h3", "h4", "h5", "i",
-    "li", "ol", "p", "pre", "span", "strong", "table", "ul",
-))
-# fmt: on
-
-
-class _Piece(NamedTuple):
-    element: HtmlElement
-    start: int
-    end: int
+_IN_LINES: Final = frozenset(["a", "b", "code", "em", "font", "i", "li", "p", "span", "strong", "u"])
+_PLAIN_BLOCKS: Final = _IN_LINES - {"u"} | frozenset(
+    ["blockquote", "center", "dd", "dl", "dt", "figure", "h2", "h3", "h4", "h5", "ol", "pre", "table", "ul"]
+)
 
 
 def may_be_article(text: str) -> bool:
@@ -82,10 +70,10 @@ def article_of(text: str, tree: HtmlElement) -> str:
     if total < max(_MIN_CHARACTERS, _MIN_SHARE * len(joined)):
         return text
     element = _element_of_article(tree, held, total)
-    inside = [piece for piece in pieces if piece.element in held and _is_within(piece.element, element)]
+    inside = [(start, end) for holder, start, end in pieces if holder in held and _is_within(holder, element)]
     if not inside:
         return text
-    first, last = _line_numbers(lines, min(piece.start for piece in inside), max(piece.end for piece in inside))
+    first, last = _line_numbers(lines, min(start for start, _ in inside), max(end for _, end in inside))
     # Short paragraphs and headings of the article, at either end.
     letters = "".join(_string(element).split())
     while first > 0 and lines[first - 1].replace(" ", "") in letters:
@@ -96,8 +84,8 @@ def article_of(text: str, tree: HtmlElement) -> str:
     return article if len(article) >= _LEAST_KEPT * len(joined) else text
 
 
-def _pieces(texts: list[Any], joined: str) -> Iterator[_Piece]:
-    """Yield the sentences among the texts of the tree that the main text holds, without those of links."""
+def _pieces(texts: list[Any], joined: str) -> Iterator[tuple[HtmlElement, int, int]]:
+    """Yield element, start and end of each sentence of the tree that the main text holds, without those of links."""
     for found in texts:
         if len(found.encode()) < _LONG_BYTES:
             continue
@@ -114,10 +102,10 @@ def _pieces(texts: list[Any], joined: str) -> Iterator[_Piece]:
             continue
         start = joined.find(piece)
         if start >= 0:
-            yield _Piece(element, start, start + len(piece))
+            yield element, start, start + len(piece)
 
 
-def _held(pieces: list[_Piece]) -> dict[HtmlElement, int]:
+def _held(pieces: list[tuple[HtmlElement, int, int]]) -> dict[HtmlElement, int]:
     """Return how many characters of the pieces each element holds."""
     held: dict[HtmlElement, int] = {}
     for element, start, end in pieces:

@@ -39,9 +39,7 @@ def canonical_claim(
     from_headers = (_joined(url, link) for link in _in_headers(link_headers))
     claims = islice(chain(from_headers, _in_head(url, body, encoding)), _MAX_CLAIMS)
     usable = {canonical_url(claim): claim for claim in claims if _is_usable(claim)}
-    if len(usable) != 1 or canonical_url(url) in usable:
-        return None
-    return next(iter(usable.values()))
+    return None if len(usable) != 1 or canonical_url(url) in usable else usable.popitem()[1]
 
 
 def _in_headers(headers: Iterable[str]) -> Iterator[str]:
@@ -70,10 +68,10 @@ def _in_head(url: str, body: bytes, encoding: str | None) -> Iterator[str]:
         return
     if head is None:
         return
-    base = next((link for element in head.findall("base") if (link := element.get("href"))), None)
+    base = next((link for element in head.findall("base") if (link := element.get("href"))), "")
     for element in head.findall("link"):
         if "canonical" in element.get("rel", "").lower().split():
-            yield _joined(_joined(url, base or ""), element.get("href", ""))
+            yield _joined(_joined(url, base), element.get("href", ""))
 
 
 def _joined(base: str, link: str) -> str:

@@ -1,4 +1,4 @@
-"""Turn HTML into the text that is fingerprinted, which decides what counts as a duplicate.
+"""Read HTML pages: the text that is fingerprinted, which decides what counts as a duplicate.
 
 With too much of the template, an article on another site is missed, and short pages of one site look alike. With too
 little of the page, what tells two pages apart is lost. So with extractors that guess at the main text:
@@ -17,14 +17,14 @@ bare main text, 6 with all visible text as the fallback, and 3 by these rules.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Self
 
 from crawldedup.errors import PageError
-from crawldedup.text.decode import tidy
-from crawldedup.text.html_page import HtmlPage
-from crawldedup.text.limits import DEFAULT_LIMITS, Limits
+from crawldedup.text import limits
+from crawldedup.text.decode import decode, tidy
 from crawldedup.text.tokenize import word_hashes
-from crawldedup.text.visible import content_text, headline, identity_text
+from crawldedup.text.visible import content_text, headline, identity_text, levels, parse, to_html, visible_text
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -37,6 +37,39 @@ NAMED_WORDS: Final = 100
 """A shorter main text begins with the page's name; in a longer one, a short name would change nothing."""
 TEXT_PROFILE: Final = "text3"
 """Names the rules of this package. Change it with them: texts of different rules must not meet in one index."""
+
+
+@dataclass(frozen=True)
+class HtmlPage:
+    """A decoded page, parsed once for its text and its facts. Its tags are balanced if the original's may nest deep."""
+
+    html: str
+    start_tags: int
+    may_nest_deep: bool
+
+    @classmethod
+    def read(cls, body: bytes | str, encoding: str | None) -> Self:
+        """Decode a page and check what it costs. Raises PageError."""
+        limits.check_size(body)
+        html = decode(body, encoding)
+        limits.check_tags(html)
+        html = limits.shorten_tags(html)
+        start_tags, may_nest_deep = limits.shape_of(html)
+        return cls(to_html(parse(html)) if may_nest_deep else html, start_tags, may_nest_deep)
+
+    @cached_property
+    def tree(self) -> HtmlElement:
+        """The parsed page, which nobody may change. Raises PageError."""
+        return parse(self.html)
+
+    def suits_extractors(self) -> bool:
+        """Return whether any extractor reads the page in seconds."""
+        tags, most = self.start_tags, limits.EXTRACTOR_WORK
+        if tags > limits.EXTRACTOR_TAGS:
+            return False
+        if not self.may_nest_deep and tags * len(self.html.encode()) <= most:
+            return True
+        return levels(self.tree) <= limits.EXTRACTOR_LEVELS and tags * len(visible_text(self.tree).encode()) <= most
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +87,7 @@ class PageText:
 
 
 def extract_page(
-    body: bytes | str,
-    encoding: str | None,
-    extractor: Extractor,
-    *,
-    min_words: int = FALLBACK_WORDS,
-    limits: Limits = DEFAULT_LIMITS,
+    body: bytes | str, encoding: str | None, extractor: Extractor, *, min_words: int = FALLBACK_WORDS
 ) -> PageText:
     """Decode a page and extract the text to compare.
 
@@ -67,7 +95,7 @@ def extract_page(
     Raises PageError: `empty`, `too_large`, `too_deep`, `binary`, or `broken` if the extractor failed.
     """
     try:
-        return _page_text(HtmlPage.read(body, encoding, limits), extractor, min_words)
+        return _page_text(HtmlPage.read(body, encoding), extractor, min_words)
     except PageError:
         raise
     # Other people's code on hostile input may raise anything, RecursionError and MemoryError included.
@@ -76,7 +104,7 @@ def extract_page(
 
 
 def _page_text(page: HtmlPage, extractor: Extractor, min_words: int) -> PageText:
-    is_asked = page.suits_extractors or not extractor.is_heuristic
+    is_asked = page.suits_extractors() or not extractor.is_heuristic
     main = tidy(extractor.extract(page.html)) if is_asked else ""
     words = _count(main)
     used_fallback = False
@@ -85,17 +113,13 @@ def _page_text(page: HtmlPage, extractor: Extractor, min_words: int) -> PageText
         if (content_words := _count(content)) > words:
             main, words, used_fallback = content, content_words, True
     if words < min_words:
-        return PageText(main, _identity(page.tree), used_fallback, page)
+        whole = tidy(identity_text(page.tree))
+        if not whole:
+            raise PageError("empty", "there is nothing to see on the page")
+        return PageText(main, whole, used_fallback, page)
     if extractor.is_heuristic and words < NAMED_WORDS:
         main = f"{tidy(headline(page.html))}\n{main}".strip()
     return PageText(main, None, used_fallback, page)
-
-
-def _identity(tree: HtmlElement) -> str:
-    whole = tidy(identity_text(tree))
-    if not whole:
-        raise PageError("empty", "there is nothing to see on the page")
-    return whole
 
 
 def _count(text: str) -> int:

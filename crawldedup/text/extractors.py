@@ -155,7 +155,7 @@ def get_extractor(name: str) -> Extractor:
     if name in _BUILT_IN:
         return _BUILT_IN[name]()
     if isinstance(name, str) and "." in name:
-        return CustomExtractor(name, _method(name, _load(name)))
+        return CustomExtractor(name, _custom(name))
     hint = did_you_mean(name, _BUILT_IN)
     raise ConfigurationError(
         f"there is no extractor {name!r}{f'{hint} It' if hint else '; it'} is one of {', '.join(_BUILT_IN)}, or the "
@@ -174,7 +174,7 @@ def check_extractor(name: str, value: object) -> str:
     return value
 
 
-def _load(path: str) -> Any:
+def _custom(path: str) -> Callable[[str], str | None]:
     module_name, _, attribute = path.rpartition(".")
     try:
         module = importlib.import_module(module_name)
@@ -184,10 +184,7 @@ def _load(path: str) -> Any:
     if not hasattr(module, attribute):
         hint = did_you_mean(attribute, dir(module))
         raise _unusable(path, f"{module_name!r} has no attribute {attribute!r}{hint}")
-    return getattr(module, attribute)
-
-
-def _method(path: str, found: Any) -> Callable[[str], str | None]:
+    found = getattr(module, attribute)
     if inspect.isclass(found):
         try:
             found = found()

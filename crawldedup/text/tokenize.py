@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import unicodedata
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -70,16 +70,16 @@ def split_words(text: str, *, fold_case: bool = True) -> list[str]:
 @lru_cache(maxsize=1)
 def word_hashes(text: str) -> Hashes:
     """Return one 64-bit hash a word, shape (words,), in order, read-only; the same on every machine and Python."""
-    tables = _plane_tables()
+    plane_classes, plane_values = _plane_tables()
     codes = np.frombuffer(text.encode("utf-16-le", "replace"), "<u2").astype(np.intp)
-    classes = tables.classes.take(codes)
+    classes = plane_classes.take(codes)
     if (classes == _ODD).any():
         hashes = _hashes_in_context(text)
     else:
         starts = classes != SEPARATOR
         in_word = classes == LETTER
         np.greater(classes[1:], in_word[:-1], out=starts[1:])
-        hashes = _hash_slices(tables.values.take(codes), starts.nonzero()[0])
+        hashes = _hash_slices(plane_values.take(codes), starts.nonzero()[0])
     hashes.setflags(write=False)
     return hashes
 
@@ -111,13 +111,11 @@ def _code_points(text: str) -> NDArray[np.uint32]:
 def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Return where words start: a solo letter always, a letter or mark unless it continues a word."""
     starts: NDArray[np.bool_] = classes == LETTER
-    mark = classes == MARK
-    continues = starts | mark
+    stray = classes == MARK
+    continues = starts | stray
     starts[1:] &= ~continues[:-1]
-    stray = mark.copy()
     stray[1:] &= classes[:-1] == SEPARATOR
-    starts |= classes == SOLO
-    starts |= stray
+    starts |= stray | (classes == SOLO)
     return starts
 
 
@@ -152,17 +150,13 @@ def _blocks(values: Hashes, starts: NDArray[np.intp]) -> list[tuple[Hashes, NDAr
     return blocks
 
 
-class _PlaneTables(NamedTuple):
-    """The normalised and folded characters of the basic multilingual plane."""
-
-    classes: NDArray[np.uint8]
-    """SEPARATOR, LETTER or SOLO if that holds beside any other character, else _ODD."""
-    values: Hashes
-    """mix(normalised and folded code point + 1), 0 for separators."""
-
-
 @cache
-def _plane_tables() -> _PlaneTables:
+def _plane_tables() -> tuple[NDArray[np.uint8], Hashes]:
+    """Return classes and values of the basic multilingual plane, whose characters are normalised and folded.
+
+    A class is SEPARATOR, LETTER or SOLO if that holds beside any other character, else _ODD. A value is
+    mix(code point + 1), 0 for separators.
+    """
     all_classes = class_table()
     # Their neighbours matter, or they matter for their neighbours.
     joining = all_classes >= MARK
@@ -183,7 +177,7 @@ def _plane_tables() -> _PlaneTables:
     classes[_SURROGATES] = _ODD
     values = mix(codes + np.uint64(1))
     values[classes == SEPARATOR] = 0
-    return _PlaneTables(classes, values)
+    return classes, values
 
 
 @cache

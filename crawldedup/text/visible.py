@@ -11,23 +11,15 @@ from lxml import etree
 from lxml.html import HtmlElement, document_fromstring, tostring
 
 from crawldedup.errors import PageError
-from crawldedup.text.tags import (
-    BLOCKS,
-    BOILERPLATE_ROLES,
-    BOILERPLATE_TAGS,
-    HOLD_CONTENT,
-    INVISIBLE,
-)
+from crawldedup.text.tags import BLOCKS, BOILERPLATE_ROLES, BOILERPLATE_TAGS, HOLD_CONTENT, INVISIBLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _END_OF_DOCUMENT: Final = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _OPEN_GRAPH_TITLE: Final = re.compile(r"<meta\s(?>[^<>]*?og:title)[^<>]*>", re.IGNORECASE)
-_CONTENT_ATTRIBUTE: Final = re.compile(
-    r"""\scontent\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)')""", re.IGNORECASE
-)
-_TITLE: Final = re.compile(r"<title(?:\s[^<>]*)?>(?P<text>[^<]*)", re.IGNORECASE)
+_CONTENT_ATTRIBUTE: Final = re.compile(r"""\scontent\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
+_TITLE: Final = re.compile(r"<title(?:\s[^<>]*)?>([^<]*)", re.IGNORECASE)
 # One class for all elements: lxml.html calls Python to find the class of each.
 _ELEMENTS: Final = etree.ElementDefaultClassLookup(element=HtmlElement)
 # A navigation that holds the article was never closed.
@@ -67,7 +59,7 @@ def levels(tree: HtmlElement) -> int:
 
 def visible_text(tree: HtmlElement) -> str:
     """Return all text that a visitor without scripts sees, title first, one block of the page a line."""
-    return _text(tree, _is_invisible)
+    return _text(tree, lambda element: element.tag in INVISIBLE)
 
 
 def content_text(tree: HtmlElement) -> str:
@@ -105,13 +97,12 @@ def strip_boilerplate(tree: HtmlElement) -> None:
 
 def headline(html: str) -> str:
     """Return the name of a page: og:title, which seldom has the site's name behind it, or else the title."""
-    name = ""
-    if meta := _OPEN_GRAPH_TITLE.search(html):
-        content = _CONTENT_ATTRIBUTE.search(meta.group())
-        name = _one_line(content["double"] or content["single"] or "") if content else ""
-    if not name and (title := _TITLE.search(html)):
-        name = _one_line(title["text"])
-    return name
+    meta = _OPEN_GRAPH_TITLE.search(html)
+    content = _CONTENT_ATTRIBUTE.search(meta.group()) if meta else None
+    if content and (name := _one_line(content[1] or content[2] or "")):
+        return name
+    title = _TITLE.search(html)
+    return _one_line(title[1]) if title else ""
 
 
 def first_texts(element: HtmlElement, most: int) -> Iterator[str]:
@@ -145,16 +136,12 @@ def _text(tree: HtmlElement, skip: Callable[[HtmlElement], bool]) -> str:
     return "\n".join(filter(None, lines))
 
 
-def _is_invisible(element: HtmlElement) -> bool:
-    return element.tag in INVISIBLE
-
-
 def _is_boilerplate(element: HtmlElement) -> bool:
     tag = element.tag
     if tag in INVISIBLE or tag in ("title", "noscript"):
         return True
     if tag == "header":
-        around = not any(ancestor.tag in HOLD_CONTENT for ancestor in element.iterancestors())
+        is_around = not any(ancestor.tag in HOLD_CONTENT for ancestor in element.iterancestors())
     else:
-        around = tag in BOILERPLATE_TAGS or element.get("role") in BOILERPLATE_ROLES
-    return around and not _holds_content(element)
+        is_around = tag in BOILERPLATE_TAGS or element.get("role") in BOILERPLATE_ROLES
+    return is_around and not _holds_content(element)

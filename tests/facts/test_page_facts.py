@@ -13,8 +13,7 @@ from crawldedup.facts.numerals import numbers, plain
 from crawldedup.facts.page_facts import page_facts, text_facts
 from crawldedup.facts.prices import prices
 from crawldedup.facts.structured_data import structured_data
-from crawldedup.text.extract import PageText
-from crawldedup.text.html_page import HtmlPage
+from crawldedup.text.extract import HtmlPage, PageText
 from crawldedup.text.limits import shape_of
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def page(body: str, head: str = "", title: str = "Storm lantern - Lamps 24") -> 
 
 def facts_of(html: str, main: str, distinguish: str) -> str | None:
     """The facts of a page of which `main` is the main text."""
-    source = HtmlPage(html, shape_of(html))
+    source = HtmlPage(html, *shape_of(html))
     return page_facts(PageText(main, None, used_fallback=False, source=source), distinguish)
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
+from crawldedup.text import limits
 from crawldedup.text.extract import FALLBACK_WORDS, PageText, extract_page
 from crawldedup.text.extractors import get_extractor
-from crawldedup.text.limits import Limits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -356,8 +356,12 @@ def test_endless_accents_are_cut(extractor: str, mark: str) -> None:
     ],
 )
 @pytest.mark.parametrize("extractor", BUILT_IN)
-def test_pages_that_cannot_be_read_say_why(extractor: str, body: bytes | str, expected: str) -> None:
-    assert reason(body, extractor, limits=Limits(max_bytes=11_000, max_tags=600)) == expected
+def test_pages_that_cannot_be_read_say_why(
+    extractor: str, body: bytes | str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_BYTES", 11_000)
+    monkeypatch.setattr(limits, "MAX_TAGS", 600)
+    assert reason(body, extractor) == expected
 
 
 # Hostile pages: each ends in a text or a PageError, which the test's own time limit stands for.

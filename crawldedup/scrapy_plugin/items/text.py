@@ -16,7 +16,7 @@ from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.reading.fields import FIELD_SEPARATOR
 from crawldedup.scrapy_plugin.settings import PREFIX
-from crawldedup.text.limits import DEFAULT_LIMITS
+from crawldedup.text.limits import MAX_BYTES
 
 _ANY_CLASS: Final = ""
 _DEEPEST_LIST: Final = 10
@@ -53,7 +53,7 @@ def joined_fields(item: Any, fields: ItemFields) -> bytes:
             raise PageError("no_field", f"the field {name!r} is missing or empty")
         texts.append(text)
     body = FIELD_SEPARATOR.join(text.replace(FIELD_SEPARATOR, " ") for text in texts).encode("utf-8", "replace")
-    if len(body) > DEFAULT_LIMITS.max_bytes:
+    if len(body) > MAX_BYTES:
         raise PageError("too_large", f"the text has {len(body):,} bytes")
     return body
 
