@@ -12,6 +12,9 @@ All between the first and the last piece is the article. The numbers were chosen
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from lxml import etree
@@ -65,15 +68,20 @@ def article_of(text: str, tree: HtmlElement) -> str:
     if (len(texts) + len(lines)) * len(joined) > _MOST_WORK:
         return text
     pieces = list(_pieces(texts, joined))
-    held = _held(pieces)
-    total = held.get(tree, 0)
+    held: Counter[HtmlElement] = Counter()
+    for part, start, end in pieces:
+        for holder in (part, *part.iterancestors()):
+            held[holder] += end - start
+    total = held[tree]
     if total < max(_MIN_CHARACTERS, _MIN_SHARE * len(joined)):
         return text
     element = _element_of_article(tree, held, total)
-    inside = [(start, end) for holder, start, end in pieces if holder in held and _is_within(holder, element)]
+    inside = [(start, end) for part, start, end in pieces if element in (part, *part.iterancestors())]
     if not inside:
         return text
-    first, last = _line_numbers(lines, min(start for start, _ in inside), max(end for _, end in inside))
+    offsets = list(accumulate((len(line) + 1 for line in lines[:-1]), initial=0))
+    first = bisect_right(offsets, min(start for start, _ in inside)) - 1
+    last = bisect_left(offsets, max(end for _, end in inside)) - 1
     # Short paragraphs and headings of the article, at either end.
     letters = "".join(_string(element).split())
     while first > 0 and lines[first - 1].replace(" ", "") in letters:
@@ -105,24 +113,10 @@ def _pieces(texts: list[Any], joined: str) -> Iterator[tuple[HtmlElement, int, i
             yield element, start, start + len(piece)
 
 
-def _held(pieces: list[tuple[HtmlElement, int, int]]) -> dict[HtmlElement, int]:
-    """Return how many characters of the pieces each element holds."""
-    held: dict[HtmlElement, int] = {}
-    for element, start, end in pieces:
-        holder = element
-        while holder is not None:
-            held[holder] = held.get(holder, 0) + end - start
-            holder = holder.getparent()
-    return held
-
-
-def _element_of_article(tree: HtmlElement, held: dict[HtmlElement, int], total: int) -> HtmlElement:
+def _element_of_article(tree: HtmlElement, held: Counter[HtmlElement], total: int) -> HtmlElement:
     element = tree
     left = 0
-    while True:
-        inner = max(element, key=lambda child: held.get(child, 0), default=None)
-        if inner is None or held.get(inner, 0) < _MOST * total:
-            break
+    while (inner := max(element, key=held.__getitem__, default=None)) is not None and held[inner] >= _MOST * total:
         left += _left_behind(element, inner)
         if left > _MAY_BE_LEFT * held[inner]:
             break
@@ -142,19 +136,3 @@ def _left_behind(element: HtmlElement, inner: HtmlElement) -> int:
             linked = sum(len(_string(link)) for link in child.iter(*_LINKS_AND_SCRIPTS))
             characters += max(len(_string(child)) - linked, 0)
     return characters
-
-
-def _is_within(element: HtmlElement, holder: HtmlElement) -> bool:
-    return element is holder or any(ancestor is holder for ancestor in element.iterancestors())
-
-
-def _line_numbers(lines: list[str], start: int, end: int) -> tuple[int, int]:
-    """Return the lines with the characters `start` and `end - 1` of the joined lines."""
-    first = last = offset = 0
-    for number, line in enumerate(lines):
-        if offset <= start:
-            first = number
-        if offset < end:
-            last = number
-        offset += len(line) + 1
-    return first, last

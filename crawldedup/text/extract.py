@@ -1,7 +1,7 @@
 """Read HTML pages: the text that is fingerprinted, which decides what counts as a duplicate.
 
-With too much of the template, an article on another site is missed, and short pages of one site look alike. With too
-little of the page, what tells two pages apart is lost. So with extractors that guess at the main text:
+With too much of the template, an article on another site is missed; with too little of the page, what tells two pages
+apart. So with extractors that guess at the main text:
 
 1. The text is the extractor's main text. Below `NAMED_WORDS` it begins with the page's name (og:title or title):
    products with one description differ at least in name. In an article, a rewritten headline must not count.
@@ -106,11 +106,11 @@ def extract_page(
 def _page_text(page: HtmlPage, extractor: Extractor, min_words: int) -> PageText:
     is_asked = page.suits_extractors() or not extractor.is_heuristic
     main = tidy(extractor.extract(page.html)) if is_asked else ""
-    words = _count(main)
+    words = len(word_hashes(main))
     used_fallback = False
     if extractor.is_heuristic and words < FALLBACK_WORDS:
         content = tidy(content_text(page.tree))
-        if (content_words := _count(content)) > words:
+        if (content_words := len(word_hashes(content))) > words:
             main, words, used_fallback = content, content_words, True
     if words < min_words:
         whole = tidy(identity_text(page.tree))
@@ -120,7 +120,3 @@ def _page_text(page: HtmlPage, extractor: Extractor, min_words: int) -> PageText
     if extractor.is_heuristic and words < NAMED_WORDS:
         main = f"{tidy(headline(page.html))}\n{main}".strip()
     return PageText(main, None, used_fallback, page)
-
-
-def _count(text: str) -> int:
-    return len(word_hashes(text))

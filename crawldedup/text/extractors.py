@@ -98,15 +98,11 @@ class ResiliparseExtractor:
                 "the extractor 'resiliparse' needs the package resiliparse; install it with: pip install resiliparse"
             )
 
-    @cached_property
-    def _extract(self) -> Callable[..., str]:
-        from resiliparse.extract.html2text import extract_plain_text
-
-        return extract_plain_text
-
     def extract(self, html: str) -> str:
         """Return the article, or all of the main text of a page without one."""
-        text = str(self._extract(html, main_content=True, alt_texts=False, comments=False))
+        from resiliparse.extract.html2text import extract_plain_text
+
+        text = str(extract_plain_text(html, main_content=True, alt_texts=False, comments=False))
         return article_of(text, parse(html)) if may_be_article(text) else text
 
 
