@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.facts.numerals import plain
-from crawldedup.facts.prices import prices, without_prices
+from crawldedup.facts.prices import plain, prices, without_prices
 
 if TYPE_CHECKING:
     from crawldedup.facts.prices import Price

@@ -1,13 +1,11 @@
 """Find the facts of a page: what tells it from pages that read alike.
 
-Two products of one shop may share a template, a description, and all but one word or number of the rest. No
-similarity of texts tells those from two copies of one page. So a page about one product has the product's attributes
-as facts: its name, prices and specification. Pages of different facts are never duplicates of each other; pages of
-equal facts are compared like any other.
+Two products of one shop may share all but one word or number, so no similarity of texts tells them from two copies of
+one page. So a page about one product has the product's attributes as facts: its name, prices and specification. Pages
+of different facts are never duplicates of each other; pages of equal facts are compared like any other.
 
 Every view of a product must have equal facts: with a session id, printed, in another template. So they are what the
-page shows. Its structured data say that it is a product page and which name is the product's, and add what is not
-shown.
+page shows. Its structured data tell that it is a product page and its name, and add what is not shown.
 
 A page is about a product if its structured data say so, if a price stands by itself near its name, or if it has a buy
 control with a price or a specification. Listings and articles are not.
@@ -15,23 +13,29 @@ control with a price or a specification. Listings and articles are not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import PageError
 from crawldedup.facts import limits
-from crawldedup.facts.attributes import ProductAttributes
 from crawldedup.facts.buttons import buy_controls, may_be_for_sale
 from crawldedup.facts.layout import Layout
-from crawldedup.facts.names import product_named, titles_of
-from crawldedup.facts.numerals import numbers, numbers_in_words, plain
-from crawldedup.facts.prices import may_hold_a_price
-from crawldedup.facts.product import ProductView
+from crawldedup.facts.lines import spelled, words_of
+from crawldedup.facts.prices import may_hold_a_price, numbers, numbers_in_words, plain, without_prices
+from crawldedup.facts.product import NEAR_LINES, ProductView, product_named, titles_of
 from crawldedup.facts.structured_data import may_hold_product_data, structured_data
 
 if TYPE_CHECKING:
+    from crawldedup.facts.lines import Line
     from crawldedup.facts.schema_org import Product
-    from crawldedup.facts.structured_data import StructuredData
     from crawldedup.text.extract import HtmlPage, PageText
+
+# A shorter identifier of the structured data may be shown as the number of another thing.
+_ID_SIZE: Final = 4
+# So many words in the order of the main text are a part of it.
+_KNOWN_WORDS: Final = 5
+_DIGITS_ONLY: Final = re.compile(r"[\d\W]+")
+_DATE: Final = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}|\d{1,2}:\d\d")
 
 
 def page_facts(page: PageText, distinguish: str) -> str | None:
@@ -75,25 +79,89 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
     data = structured_data(tree)
     controls = buy_controls(tree)
     for_sale = bool(controls)
-    if not (may_show or for_sale or data.all_products) or (data.is_article and not for_sale):
+    if not (may_show or for_sale or data.products) or (data.is_article and not for_sale):
         return []
     titles = titles_of(tree)
     layout = Layout(tree, controls)
     view = ProductView(layout, titles)
     headings = (line.text for line in layout.lines if line.is_heading)
-    product = product_named(data, [*view.names, *titles], headings, for_sale=for_sale)
-    if _is_article(data, product, for_sale=for_sale):
+    product = product_named(data.products, [*view.names, *titles], headings, for_sale=for_sale)
+    if product is None and (data.is_article or not (is_short and view.offers_one_product(for_sale=for_sale))):
         return []
-    if product is None and not (is_short and view.offers_one_product(for_sale=for_sale)):
+    if data.calls_itself_article and not for_sale and (product is None or not product.prices):
         return []
-    attributes = ProductAttributes.of(view, main)
+    attributes = _Attributes(view, main)
     if product is not None:
         attributes.add_unshown(product)
     return attributes.lines()
 
 
-def _is_article(data: StructuredData, product: Product | None, *, for_sale: bool) -> bool:
-    """Return whether a page is an article by its structured data, and neither has a buy control nor an offer."""
-    if product is None and data.is_article:
-        return True
-    return data.calls_itself_article and not for_sale and (product is None or not product.prices)
+class _Attributes:
+    """The attributes that a page shows of its product, and those that only its structured data give, as sets.
+
+    They leave out what differs from visit to visit: other products, reviews, stock, delivery, dates. A description
+    that differs in words alone is left to the similarity.
+    """
+
+    def __init__(self, view: ProductView, main: str) -> None:
+        words = words_of(plain(main))
+        self._known = set(zip(*(words[first:] for first in range(_KNOWN_WORDS)), strict=False))
+        own = (
+            number
+            for number, line in enumerate(view.lines)
+            if line.is_row or self._is_known(line) or (line.is_label and not line.is_passing)
+        )
+        # Most of the site's own text follows the product's.
+        self._end = max(own, default=NEAR_LINES)
+        self._names = {spelled(plain(name[: limits.VALUE])) for name in view.names} - {""}
+        self._prices = set(view.prices_above)
+        self._rows: set[str] = set()
+        self._numbers: set[str] = set()
+        self._unshown: set[str] = set()
+        self._read(view)
+
+    def _read(self, view: ProductView) -> None:
+        own_prices = {*view.price_block, *view.sold}
+        for number, line in enumerate(view.lines):
+            if number in own_prices or (line.is_row and not line.is_linked and line.prices):
+                self._prices.update(line.prices)
+                if not line.is_passing:
+                    self._numbers.update(numbers(without_prices(line.plain), units=True))
+            elif number in view.cards or (line.is_passing and not line.is_prose):
+                continue
+            elif line.is_row or line.is_label or (line.is_entry and number <= self._end + NEAR_LINES):
+                self._rows.add(spelled(line.plain))
+            elif not line.is_linked and (not line.is_prose or self._is_known(line)):
+                found = numbers(_DATE.sub(" ", line.plain), units=True)
+                # Behind the product's text, years and telephone numbers are the site's.
+                self._numbers.update(text for text in found if number <= self._end or not _DIGITS_ONLY.fullmatch(text))
+
+    def _is_known(self, line: Line) -> bool:
+        """Return whether it is prose of the main text."""
+        return line.is_prose and tuple(line.words[:_KNOWN_WORDS]) in self._known
+
+    def add_unshown(self, product: Product) -> None:
+        """Add what the structured data give and the page does not show. A print view has no structured data."""
+        name = set(words_of(plain(product.name)))
+        if not any(name <= set(words_of(known)) for known in self._names):
+            self._unshown.add(spelled(plain(product.name)))
+        amounts = {price.amount: price.currency for price in self._prices}
+        # The page may give no currency, or its data none.
+        self._prices |= {
+            price
+            for price in product.prices
+            if price.amount not in amounts or (price.currency and amounts[price.amount])
+        }
+        shown = f" {' '.join((*self._rows, *self._names))} "
+        for value in product.attributes | product.ids:
+            text = spelled(plain(value))
+            is_sure = len(text) >= _ID_SIZE or value in product.attributes
+            is_shown = text in self._numbers or f" {text} " in shown
+            if text and not (is_shown and is_sure):
+                self._unshown.add(text)
+
+    def lines(self) -> list[str]:
+        """Return one line of text for each attribute, sorted."""
+        shown = {"name": self._names, "price": map(str, self._prices), "row": self._rows, "number": self._numbers}
+        kinds = {**shown, "declared": self._unshown}
+        return sorted({f"{kind} {value}" for kind, values in kinds.items() for value in values})

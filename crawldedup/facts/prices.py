@@ -1,21 +1,37 @@
-"""Read the prices of a text, each in one spelling, and tell from the source of a page whether it may hold one."""
+"""Read the numbers and prices of a text, each in one spelling, and tell from its source if a page may hold a price."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from html import unescape
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crawldedup.facts import limits
-from crawldedup.facts.numerals import NUMERAL, amount_of, plain
 from crawldedup.facts.vocabulary import VOCABULARY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_CURRENCIES: Final[dict[str, str]] = VOCABULARY["currencies"]
-_SIGN_OF: Final = {spelling: sign for sign, spellings in _CURRENCIES.items() for spelling in spellings.split()}
+# A number without a sign or unit, with or without separators, in a `plain` text.
+_NUMERAL: Final = re.compile(
+    r"\d{1,3}(?:[ ',.]\d{2,3}){0,4}[ ',.]\d{3}(?!\d)(?:[.,]\d{1,2}(?!\d))?|\d{1,12}(?!\d)(?:[.,]\d{1,4}(?!\d))?"
+)
+_FOREIGN_DIGIT: Final = re.compile(r"[^\D0-9]")
+_SEPARATORS: Final = {"٫": ".", "٬": ",", "’": "'", "−": "-", "‑": "-", "‐": "-"}
+_SPACED: Final = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3}){1,6}(?!\d)")
+_NUMBER: Final = re.compile(r"(?:(?<![^\s(])-)?[a-z]{0,20}+\d(?:[\da-z]|[-'.,:/](?=\d))*+")
+_UNIT: Final = re.compile(r"\s?(?:[^\W\d_]{1,3}+(?![^\W\d_])|[%°\"'′″]|[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,2})")
+_WRITTEN_OUT: Final = re.compile(
+    r"-?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:\.\d{3})+,\d+|(?:'\d{3})+(?:[.,]\d+)?|(?:,\d{3}){2,}|(?:\.\d{3}){2,})"
+)
+# Unicode counts them as letters, and Chinese and Japanese dates and sums are written with them.
+_HAN_NUMBER: Final = re.compile("[〇零一二三四五六七八九十百千万萬亿億兆两兩壹贰叁肆伍陆柒捌玖拾佰仟]+")
+
+_SIGN_OF: Final[dict[str, str]] = {
+    spelling: sign for sign, spellings in VOCABULARY["currencies"].items() for spelling in spellings.split()
+}
 _LONGEST: Final = max(map(len, _SIGN_OF))
 _FIRST_LETTERS: Final = frozenset(spelling[0] for spelling in _SIGN_OF)
 _LAST_LETTERS: Final = frozenset(spelling[-1] for spelling in _SIGN_OF)
@@ -26,7 +42,7 @@ _BETWEEN: Final = " .,:–-\xa0\n\t"
 _GAP: Final = 3
 # Currencies whose names mean other things, too, where such a price is the whole text: "Fr. 49", "4 990 Ft".
 _WHOLE_TEXT: Final = re.compile(
-    rf"s?fr\.?\s?(?P<chf>{NUMERAL.pattern})(?:[.,]?\s?[-–—]+)?|(?P<huf>{NUMERAL.pattern})(?<=\d\d\d)\s?ft\.?"
+    rf"s?fr\.?\s?(?P<chf>{_NUMERAL.pattern})(?:[.,]?\s?[-–—]+)?|(?P<huf>{_NUMERAL.pattern})(?<=\d\d\d)\s?ft\.?"
 )
 _LONGEST_WHOLE_TEXT: Final = 60
 # "Fr 24.12" and "Fr. 7.1" are Fridays; "Fr. 9.10.–" is a price.
@@ -57,15 +73,61 @@ class Price(NamedTuple):
         return f"{self.currency}{self.amount}"
 
 
+def plain(text: str) -> str:
+    """Return the text in NFKC, case-folded, with ASCII digits and one kind of each separator."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+        for separator, kind in _SEPARATORS.items():
+            text = text.replace(separator, kind)
+        text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit.group())), text)
+    return text.casefold()
+
+
+def _amount_of(numeral: str) -> str:
+    """Return 1299.5 for 1,299.50 and 1.299,50 and 1299.5; three digits behind a single separator are thousands."""
+    digits = numeral.replace(" ", "").replace("'", "")
+    separators = re.sub(r"\d", "", digits)
+    if not separators:
+        return digits.lstrip("0") or "0"
+    head, _, tail = digits.replace(",", ".").rpartition(".")
+    whole = head.replace(".", "").lstrip("0")
+    is_repeated = len(separators) > 1 and len(set(separators)) == 1
+    if is_repeated or (len(separators) == 1 and len(tail) == 3 and 0 < len(whole) <= 3):
+        return whole + tail
+    return f"{whole or '0'}.{tail}".rstrip("0").rstrip(".")
+
+
+def numbers(text: str, *, units: bool = False) -> list[str]:
+    """Return every word of a `plain` text with a digit in it, in order; with `units`, with the unit that follows.
+
+    1,299.00 and 1299 are one number. 1,299 alone is not 1299, since it may be a decimal.
+    """
+    joined = _SPACED.sub(lambda match: match.group().replace(" ", ""), text)
+    found = []
+    for match in _NUMBER.finditer(joined):
+        number = match.group()
+        if _WRITTEN_OUT.fullmatch(number):
+            number = _amount_of(number) if number[0] != "-" else f"-{_amount_of(number[1:])}"
+        if units and number[-1].isdigit() and (unit := _UNIT.match(joined, match.end())):
+            number += unit.group().strip()
+        found.append(number)
+    return found
+
+
+def numbers_in_words(text: str) -> list[str]:
+    """Return every run of Han numerals of a `plain` text, in order."""
+    return _HAN_NUMBER.findall(text)
+
+
 def prices(text: str, *, bare: bool = False) -> list[Price]:
     """Return the prices of a short `plain` text; with `bare`, numbers without a currency if there is none with one."""
     found = [price for price, _, _ in _with_currency(text)]
     if not found and (price := _as_whole_text(text)) and (bare or not _FRIDAY.fullmatch(text.strip())):
         found = [price]
     if not found:
-        found = [Price(amount_of(match[1]), "") for match in _DASHED.finditer(text)]
+        found = [Price(_amount_of(match[1]), "") for match in _DASHED.finditer(text)]
     if not found and bare:
-        found = [Price(amount_of(match.group()), "") for match in NUMERAL.finditer(text)]
+        found = [Price(_amount_of(match.group()), "") for match in _NUMERAL.finditer(text)]
     return found
 
 
@@ -80,8 +142,8 @@ def without_prices(text: str) -> str:
 
 def price_of(amount: str, currency: str) -> Price | None:
     """Return a price of structured data; None without an amount, or for 0."""
-    match = NUMERAL.search(plain(amount[:40]))
-    if match is None or not (value := amount_of(match.group())).strip("0"):
+    match = _NUMERAL.search(plain(amount[:40]))
+    if match is None or not (value := _amount_of(match.group())).strip("0"):
         return None
     name = plain(currency[:10]).strip()
     return Price(value, _SIGN_OF.get(name, name))
@@ -98,8 +160,10 @@ def may_hold_a_price(html: str) -> bool:
     without_sign = []
     for number in found:
         start, end = number.span()
-        if _ONLY_NUMBER.fullmatch(html, start, end) and _NAMED_PRICE.search(_tag_before(html, start)):
-            return True
+        if _ONLY_NUMBER.fullmatch(html, start, end):
+            tag = html[max(0, start - _TAG_SIZE) : start].rpartition("<")[2]
+            if _NAMED_PRICE.search(tag):
+                return True
         own = number.group()[1:-1]
         first, last = max(0, start - _BESIDE), end + _BESIDE
         if not _MAY_BE_A_SIGN.search(html, first, last):
@@ -109,10 +173,6 @@ def may_hold_a_price(html: str) -> bool:
     # One search for all of them: a page has twenty on average, and hardly ever a price. No price holds a NUL.
     texts = plain("\0".join(without_sign))
     return _has_currency(texts) or any(map(_needs_no_currency, texts.split("\0")))
-
-
-def _tag_before(html: str, end: int) -> str:
-    return html[max(0, end - _TAG_SIZE) : end].rpartition("<")[2]
 
 
 def _has_currency(text: str) -> bool:
@@ -127,13 +187,13 @@ def _needs_no_currency(text: str) -> bool:
 
 def _as_whole_text(text: str) -> Price | None:
     match = _WHOLE_TEXT.fullmatch(text.strip()) if len(text) <= _LONGEST_WHOLE_TEXT else None
-    return Price(amount_of(match[match.lastgroup]), match.lastgroup) if match and match.lastgroup else None
+    return Price(_amount_of(match[match.lastgroup]), match.lastgroup) if match and match.lastgroup else None
 
 
 def _with_currency(text: str) -> Iterator[tuple[Price, int, int]]:
     """Yield each price with its start and end. A currency between two numbers belongs to the second."""
     free = 0
-    for match in NUMERAL.finditer(text):
+    for match in _NUMERAL.finditer(text):
         start, end = match.span()
         if start and text[start - 1].isdigit():
             continue
@@ -146,7 +206,7 @@ def _with_currency(text: str) -> Iterator[tuple[Price, int, int]]:
         else:
             continue
         free = end
-        yield Price(amount_of(match.group()), _SIGN_OF[currency]), start, end
+        yield Price(_amount_of(match.group()), _SIGN_OF[currency]), start, end
 
 
 def _currency_at_end(text: str) -> str:

@@ -1,18 +1,24 @@
-"""Decide by the lines of a page whether it is about one product, and which of its prices are the product's."""
+"""Decide by the lines of a page whether it is about one product, what its name is, and which prices are its own."""
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.facts.names import find_name
+from crawldedup.facts import limits
+from crawldedup.facts.lines import spelled, words_of
+from crawldedup.facts.prices import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from lxml.html import HtmlElement
+
     from crawldedup.facts.layout import Layout
     from crawldedup.facts.lines import Line
+    from crawldedup.facts.schema_org import Product
 
 NEAR_LINES: Final = 15
 """Lines behind the name, or behind the product's text, that are near it."""
@@ -24,13 +30,43 @@ _LISTED: Final = 3
 _PROSE_ABOVE: Final = 3
 # Rows that make a specification.
 _ROWS: Final = 2
+# The name is among the first lines.
+_NAMED_LINES: Final = 300
+_SEPARATOR: Final = re.compile(r"\s[-–—|·•»›:]+\s|[|｜»]|::|:\s")
+_OPEN_GRAPH: Final = "(.//meta[@property='og:title'])[1] | (.//meta[@property='og:site_name'])[1]"
+
+
+def titles_of(tree: HtmlElement) -> list[str]:
+    """Return og:title and title, if they are given, without the site's name if og:site_name tells it."""
+    meta = {element.get("property"): element.get("content") or "" for element in tree.xpath(_OPEN_GRAPH)}
+    title = tree.find(".//title")
+    texts = (meta.get("og:title", ""), "" if title is None else title.text or "")
+    site = " ".join(meta.get("og:site_name", "").split())
+    titles = [" ".join(text[: 2 * limits.VALUE].split())[: limits.VALUE] for text in texts]
+    for number, parts in enumerate(map(_SEPARATOR.split, titles)):
+        if site and site in parts:
+            titles[number] = " - ".join(part for part in parts if part != site)
+    return list(filter(None, titles))
+
+
+def product_named(
+    products: Sequence[Product], names: Sequence[str], headings: Iterable[str], *, for_sale: bool
+) -> Product | None:
+    """Return the one of the products whose name is the page's, or the only one of a page that sells it."""
+    title = set(words_of(plain(" ".join(names))))
+    known = {spelled(plain(heading[: limits.VALUE])) for heading in headings}
+    for product in products:
+        words = set(words_of(plain(product.name)))
+        if spelled(plain(product.name)) in known or 2 * len(words & title) >= len(words) > 0:
+            return product
+    return products[0] if len(products) == 1 and (for_sale or not products[0].name) else None
 
 
 class ProductView:
     """The lines behind the product's name, by their numbers, and the prices that are its own."""
 
     def __init__(self, layout: Layout, titles: Sequence[str]) -> None:
-        start, self.names = find_name(layout.lines, titles)
+        start, self.names = _find_name(layout.lines, titles)
         head = layout.lines[:start]
         sold = _beside(head, [button for button in layout.buttons if button < start]) - _priced_cards(head)
         self.prices_above = [price for number in sorted(sold) for price in head[number].prices]
@@ -134,3 +170,39 @@ def _beside(lines: Sequence[Line], buttons: Iterable[int]) -> set[int]:
             near = takewhile(lambda number: not (lines[number].is_title or lines[number].is_prose), way)
             found.update(number for number in near if lines[number].prices)
     return found
+
+
+def _find_name(lines: Sequence[Line], titles: Sequence[str]) -> tuple[int, list[str]]:
+    """Return the number of the line behind the name, and the name: the lines that repeat a part of a title.
+
+    One of them may be the site's, so all of them above the first price are taken, but not headings that are links.
+    Without any, the name is the first part of the title, or else the first heading.
+    """
+    found = _naming_lines(lines, [part for title in titles for part in _parts_of(title)])
+    if found:
+        first_price = next((number for number, line in enumerate(lines) if line.prices), len(lines))
+        taken = [number for number in found if number < first_price] or found[:1]
+        return taken[-1] + 1, [lines[number].text for number in taken]
+    start = next((number for number, line in enumerate(lines, 1) if line.is_heading), 0)
+    return start, _parts_of(titles[0])[:1] if titles else [line.text for line in lines[:start][-1:]]
+
+
+def _parts_of(title: str) -> list[str]:
+    """Return the parts of a title, which sites put their own name into; the whole of it last."""
+    parts = [part.strip() for part in _SEPARATOR.split(title) if part.strip()]
+    return [*parts, title] if len(parts) > 1 else [title]
+
+
+def _naming_lines(lines: Sequence[Line], parts: Sequence[str]) -> list[int]:
+    """Return the numbers of the lines that say a part of the title, in order; the best one for each text."""
+    wanted = [(set(words), len(words) / 2) for words in (words_of(plain(part)) for part in parts)]
+    found: dict[tuple[str, ...], tuple[bool, bool, int]] = {}
+    for number, line in enumerate(lines[:_NAMED_LINES]):
+        if len(line.text) > limits.VALUE or not line.words:
+            continue
+        if any(len(line.words) >= most and words.issuperset(line.words) for words, most in wanted):
+            rank = (line.is_linked, not line.is_heading, number)
+            found[tuple(line.words)] = min(rank, found.get(tuple(line.words), rank))
+    own = [rank for rank in found.values() if not rank[0]] or list(found.values())
+    headings = [rank for rank in own if not rank[1]]
+    return sorted(number for _, _, number in headings or own)

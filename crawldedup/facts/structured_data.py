@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Final
 from lxml import etree
 
 from crawldedup.facts import limits, schema_org
-from crawldedup.facts.json_ld import read_scripts
-from crawldedup.facts.schema_org import Product, last_part, product_of_members
+from crawldedup.facts.schema_org import Product, last_part, product_of_members, read_scripts
 from crawldedup.facts.vocabulary import VOCABULARY
 from crawldedup.text.visible import first_texts
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-_SCHEMA_MEMBERS: Final = (*schema_org.IDS, *schema_org.ATTRIBUTES, *schema_org.PRICES)
-_WANTED: Final = frozenset(map(str.lower, ("name", "priceCurrency", *_SCHEMA_MEMBERS)))
+_WANTED: Final = frozenset(map(str.lower, schema_org.MEMBERS))
 _marked: Final = etree.XPath(".//*[@itemtype or @typeof]")
 _marks_a_product: Final = etree.XPath("boolean(.//*[contains(@itemtype, 'roduct') or contains(@typeof, 'roduct')])")
 _offers: Final = etree.XPath(".//*[contains(@itemprop, 'offers') or contains(@property, 'offers')]")
@@ -35,20 +33,14 @@ _OFFER_SIGN: Final = re.compile(r"""offers(?<=["':=]offers)["'\s>]""")
 
 @dataclass(frozen=True, slots=True)
 class StructuredData:
-    """The structured data of a page. `of_the_page` is the product that its meta elements describe.
+    """The structured data of a page. The product that its meta elements describe is the last.
 
     `calls_itself_article` is a weaker sign than `is_article`: much shop software gives every page that Open Graph type.
     """
 
     products: tuple[Product, ...]
-    of_the_page: Product | None
     is_article: bool
     calls_itself_article: bool
-
-    @property
-    def all_products(self) -> tuple[Product, ...]:
-        """Every product, that of the page last."""
-        return self.products if self.of_the_page is None else (*self.products, self.of_the_page)
 
 
 def may_hold_product_data(html: str) -> bool:
@@ -62,10 +54,11 @@ def structured_data(tree: HtmlElement) -> StructuredData:
     kind, of_the_page = _open_graph(tree)
     types = map(_types, _marked(tree)[: limits.MARKED])
     is_article = is_article or not all(map(schema_org.ARTICLES.isdisjoint, types))
-    return StructuredData((*products, *_products_in_markup(tree)), of_the_page, is_article, kind == "article")
+    return StructuredData((*products, *_products_in_markup(tree), *of_the_page), is_article, kind == "article")
 
 
-def _open_graph(tree: HtmlElement) -> tuple[str, Product | None]:
+def _open_graph(tree: HtmlElement) -> tuple[str, list[Product]]:
+    """Return the type of a page, and the product that it is about, if any."""
     kind = title = ""
     members: list[tuple[str, str]] = []
     for meta in islice(tree.iter("meta"), limits.MARKED):
@@ -78,7 +71,7 @@ def _open_graph(tree: HtmlElement) -> tuple[str, Product | None]:
         elif name in VOCABULARY["open_graph"]:
             members.append((VOCABULARY["open_graph"][name], content))
     is_product = kind in _OPEN_GRAPH_PRODUCTS or any(key == "price" for key, _ in members)
-    return kind, product_of_members([("name", title), *members]) if is_product else None
+    return kind, [product_of_members([("name", title), *members])] if is_product else []
 
 
 def _products_in_markup(tree: HtmlElement) -> list[Product]:
@@ -97,19 +90,14 @@ def _products_in_markup(tree: HtmlElement) -> list[Product]:
         elif is_sold and len(products) < limits.MARKED_PRODUCTS:
             products.append([])
             around.append((element, products[-1]))
-        elif around and members_read < limits.MARKED and (key := _wanted_member(element)):
-            members_read += 1
+        elif around and members_read < limits.MARKED:
+            key = last_part(element.get("itemprop") or element.get("property") or "")
+            members_read += key in _WANTED
             product, members = around[-1]
             # The name of a brand or of a reviewer is not the product's.
-            if key != "name" or _owner(element) is product:
+            if key in _WANTED and (key != "name" or _owner(element) is product):
                 members.append((key, _content(element)))
     return [product_of_members(members) for members in products]
-
-
-def _wanted_member(element: HtmlElement) -> str:
-    name = element.get("itemprop") or element.get("property")
-    key = last_part(name) if name else ""
-    return key if key in _WANTED else ""
 
 
 def _owners_of_offers(tree: HtmlElement) -> set[HtmlElement]:
@@ -124,11 +112,8 @@ def _types(element: HtmlElement) -> set[str]:
 
 
 def _owner(element: HtmlElement) -> HtmlElement | None:
-    for ancestor in element.iterancestors():
-        if ancestor.get("itemtype") or ancestor.get("typeof") or ancestor.get("itemscope") is not None:
-            owner: HtmlElement = ancestor
-            return owner
-    return None
+    around = element.iterancestors()
+    return next((e for e in around if e.get("itemtype") or e.get("typeof") or e.get("itemscope") is not None), None)
 
 
 def _content(element: HtmlElement) -> str:

@@ -9,9 +9,8 @@ import pytest
 from lxml.html import fromstring
 
 from crawldedup.facts.buttons import buy_controls
-from crawldedup.facts.numerals import numbers, plain
 from crawldedup.facts.page_facts import page_facts, text_facts
-from crawldedup.facts.prices import prices
+from crawldedup.facts.prices import numbers, plain, prices
 from crawldedup.facts.structured_data import structured_data
 from crawldedup.text.extract import HtmlPage, PageText
 from crawldedup.text.limits import shape_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawldedup.facts.numerals import plain
-from crawldedup.facts.prices import _SIGN_OF, prices
+from crawldedup.facts.prices import _SIGN_OF, plain, prices
 
 
 @pytest.mark.parametrize("spelling", _SIGN_OF)
