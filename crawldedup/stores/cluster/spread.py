@@ -27,6 +27,7 @@ from crawldedup.stores.cluster.protocol import (
 )
 from crawldedup.stores.redis.errors import UnexpectedReplyError
 from crawldedup.stores.redis.protocol import bytes8, unpacked
+from crawldedup.stores.redis.replies import ForeignPartError, LostPartError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,18 +42,6 @@ LEFT_SECONDS: Final = 60
 """What is not filed after so long was left by a crawler that died."""
 
 
-class LostPartError(Exception):
-    """A part of the index is gone: it must be begun again."""
-
-
-class ForeignPartError(Exception):
-    """A part of the index has another profile."""
-
-    def __init__(self, profile: str) -> None:
-        super().__init__(profile)
-        self.profile = profile
-
-
 def sound(answer: Any) -> Any:
     """The answer of a script. Raises LostPartError, ForeignPartError or UnexpectedReplyError."""
     if not isinstance(answer, list) or not answer:
@@ -60,7 +49,7 @@ def sound(answer: Any) -> Any:
     if answer[0] == b"lost":
         raise LostPartError
     if answer[0] == b"profile":
-        raise ForeignPartError(answer[1].decode("utf-8", "replace"))
+        raise ForeignPartError(answer[1])
     return answer
 
 

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from redis.exceptions import ResponseError
 
+from crawldedup.stores.redis.client import retry_once
+from crawldedup.stores.redis.errors import replies_read
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import redis
 
 # Buckets hold twice the mean at most, and chance adds to it; members are 9 bytes long.
@@ -14,15 +19,20 @@ _MEMBERS: Final = 128
 _MEMBER_BYTES: Final = 9
 
 
-def layout_warnings(client: redis.Redis) -> tuple[str, ...]:
-    """Return warnings, or none if the server does not show its configuration."""
+@replies_read()
+def layout_warnings(servers: Iterable[redis.Redis]) -> tuple[str, ...]:
+    """Return warnings of any of these servers, or none if they do not show their configuration."""
+    return tuple(dict.fromkeys(warning for server in servers for warning in _warnings(_settings_of(server))))
+
+
+def _settings_of(server: redis.Redis) -> dict[str, str]:
     try:
         # All of it would include passwords.
-        told: Any = client.config_get("*max*")
+        told: Any = retry_once(lambda _: server.config_get("*max*"))
     except ResponseError:
         # Hosted servers often have no CONFIG, and users with few rights may not call it.
-        return ()
-    return tuple(_warnings({_text(name): _text(value) for name, value in told.items()}))
+        return {}
+    return {_text(name): _text(value) for name, value in told.items()}
 
 
 def _text(value: bytes | str) -> str:

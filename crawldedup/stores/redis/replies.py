@@ -10,10 +10,27 @@ from crawldedup.stores.redis.errors import UnexpectedReplyError
 _STATUSES: Final = frozenset(status.encode() for status in Status)
 
 
+class LostPartError(Exception):
+    """Raised for an index, or a part of it, that was lost: it must be begun again."""
+
+
+class ForeignPartError(Exception):
+    """Raised for an index, or a part of it, with another profile."""
+
+    def __init__(self, profile: bytes) -> None:
+        self.profile = profile.decode("utf-8", "replace")
+        super().__init__(self.profile)
+
+
 def validate_reply(script: str, answer: Any) -> Any:
-    """Return the answer if the script can give it. Raises UnexpectedReplyError."""
+    """Return the answer if the script can give it. Raises UnexpectedReplyError, LostPartError or ForeignPartError."""
     if not _is_valid(script, answer):
         raise UnexpectedReplyError.to(f"the script {script!r}", answer)
+    match answer:
+        case [b"lost"]:
+            raise LostPartError
+        case [b"profile", profile]:
+            raise ForeignPartError(profile)
     return answer
 
 

@@ -1,81 +1,156 @@
-"""Steps over all keys of one index on a server: leases of dead processes, cleared epochs, reading, measuring."""
+"""End leases, remove cleared epochs, prune, read and measure: steps over all keys of an index."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import random
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from crawldedup.stores.base import Pruned
 from crawldedup.stores.process import has_exited
-from crawldedup.stores.redis.client import retry_once
 from crawldedup.stores.redis.errors import replies_read
-from crawldedup.stores.redis.keys import Names, bucket_names, sample
 from crawldedup.stores.redis.protocol import RECORDS_PER_LIST, unpacked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import redis
 
-    from crawldedup.stores.base import Layout, Record
+    from crawldedup.stores.base import Layout, Record, Retention
 
-_UNLINKED_AT_ONCE = 1000
+    Send = Callable[[Sequence[tuple[Any, ...]]], list[Any]]
+    """Sends commands, whose first argument is a key, and returns the answers."""
+    PruneStep = Callable[..., Any]
+    """Calls the script `prune` with its arguments."""
+
+_PRUNED_AT_ONCE: Final = 256
+_UNLINKED_AT_ONCE: Final = 1000
+_OF_AN_EPOCH: Final = re.compile(r"(crawldedup:\{[^}]*\}:(?:[hs]:)?)([0-9]+):")
+SAMPLE: Final = 64
+"""About so many keys of a kind are measured to project the size of all."""
+
+
+class Part(NamedTuple):
+    """One hash slot of an index: the prefix of its keys, and what it has beside its head."""
+
+    prefix: str
+    has_tables: bool = True
+    has_records: bool = True
 
 
 @replies_read()
-def expire_dead_sessions(client: redis.Redis, prefix: str) -> None:
+def expire_dead_sessions(send: Send, prefix: str) -> None:
     """Expire the leases of crawlers whose process on this machine has exited."""
-    processes: Any = client.hgetall(f"{prefix}w")
+    (told,) = send([("HGETALL", f"{prefix}w")])
+    processes = told if isinstance(told, dict) else dict(zip(told[::2], told[1::2], strict=True))
     dead = [number for number, process in processes.items() if has_exited(process.decode("utf-8", "replace"))]
     if dead:
-        client.zrem(f"{prefix}c", *dead)
-        client.hdel(f"{prefix}w", *dead)
+        end_leases(send, prefix, *dead)
+
+
+def end_leases(send: Send, prefix: str, *numbers: int | bytes) -> None:
+    """End the leases of crawlers with these numbers."""
+    send([("ZREM", f"{prefix}c", *numbers), ("HDEL", f"{prefix}w", *numbers)])
 
 
 @replies_read()
-def remove_epochs(client: redis.Redis, prefix: str, newest: int) -> None:
-    """Remove the keys of epochs up to this one. Later ones may be in use, because others can clear meanwhile."""
-    batch: list[bytes] = []
-    for key in client.scan_iter(match=f"{prefix}[0-9]*", count=1000):
-        if int(key[len(prefix) :].partition(b":")[0]) <= newest:
-            batch.append(key)
-        if len(batch) == _UNLINKED_AT_ONCE:
-            client.unlink(*batch)
-            batch.clear()
-    if batch:
-        client.unlink(*batch)
+def remove_epochs(send: Send, servers: Iterable[redis.Redis], pattern: str, over: Mapping[str, int]) -> None:
+    """Remove the keys behind each prefix in `over` that are of its epoch or an earlier one.
+
+    Later ones may be in use, because others can clear meanwhile. `pattern` matches all these keys.
+    """
+    for server in servers:
+        batch: list[tuple[Any, ...]] = []
+        for key in server.scan_iter(match=pattern, count=1000):
+            found = _OF_AN_EPOCH.match(key.decode("utf-8", "replace"))
+            if found and int(found[2]) <= over.get(found[1], -1):
+                batch.append(("UNLINK", key))
+            if len(batch) == _UNLINKED_AT_ONCE:
+                send(batch)
+                batch.clear()
+        send(batch)
+
+
+def prune(steps: Iterable[PruneStep], retention: Retention, now: int) -> Iterator[Pruned]:
+    """Prune one part after the other; `now` is 0 for the servers' clocks.
+
+    What has expired goes first, or live pages would go for it.
+    """
+    examined = freed = 0
+    limits = (now or "", retention.ttl_seconds or 0, int(retention.refresh))
+    for step in steps:
+        first, following = 0, 1
+        while first < following:
+            removed, following, oldest, pages = step(*limits, 0, first, _PRUNED_AT_ONCE)
+            freed += removed
+            # Before the oldest page there is nothing to look at.
+            first = max(first + _PRUNED_AT_ONCE, oldest - oldest % _PRUNED_AT_ONCE)
+            yield Pruned(examined + min(first, following), freed)
+        examined += following
+        while retention.max_pages is not None and pages > retention.max_pages and oldest < following:
+            removed, following, oldest, pages = step(*limits, retention.max_pages, first, _PRUNED_AT_ONCE)
+            freed += removed
+            yield Pruned(examined, freed)
+
+
+def records(send: Send, layout: Layout, parts: Sequence[Part]) -> Iterator[list[Record]]:
+    """Yield the records of parts, one list after the other."""
+    for part in parts:
+        number, more = 0, part.has_records
+        while more:
+            batch, more = _list_of_records(send, layout, part.prefix, number)
+            if batch:
+                yield batch
+            number += 1
 
 
 @replies_read()
-def list_of_records(client: redis.Redis, prefix: str, layout: Layout, number: int) -> tuple[list[Record], bool]:
+def _list_of_records(send: Send, layout: Layout, prefix: str, number: int) -> tuple[list[Record], bool]:
     """Return the records in one list, and True if lists follow it."""
-    meta: Any = retry_once(lambda _: client.hmget(f"{prefix}m", "epoch", "next"))
-    epoch, following = (int(value or 0) for value in meta)
-    found: Any = retry_once(lambda _: client.lrange(f"{prefix}{epoch}:r:{number}", 0, -1))
-    records = [unpacked(record, layout) for record in found if record]
-    return records, (number + 1) * RECORDS_PER_LIST < following
+    (head,) = send([("HMGET", f"{prefix}m", "epoch", "next")])
+    epoch, following = (int(value or 0) for value in head)
+    (found,) = send([("LRANGE", f"{prefix}{epoch}:r:{number}", 0, -1)])
+    return [unpacked(record, layout) for record in found if record], (number + 1) * RECORDS_PER_LIST < following
 
 
 @replies_read()
-def measure(client: redis.Redis, prefix: str, tables: int) -> tuple[int, int, int]:
+def measure(send: Send, parts: Sequence[Part], tables: int) -> tuple[int, int, int]:
     """Return the pages of an index, its bytes and those of its tables, projected from a sample of its keys."""
-    meta: Any = client.hgetall(f"{prefix}m")
-    pages, depth, split, following, oldest, epoch = (
-        int(meta.get(name, 0)) for name in (b"pages", b"depth", b"split", b"next", b"oldest", b"epoch")
+    pages = 0
+    in_tables: list[tuple[str, range]] = []
+    others: list[tuple[str, range]] = []
+    fields = ("pages", "next", "depth", "split", "oldest", "epoch")
+    heads = send([("HMGET", f"{part.prefix}m", *fields) for part in parts])
+    for (prefix, has_tables, has_records), head in zip(parts, heads, strict=True):
+        count, following, depth, split, oldest, epoch = (int(value or 0) for value in head)
+        buckets, data = bucket_numbers(depth, split), f"{prefix}{epoch}:"
+        if has_tables:
+            in_tables += [(f"{data}t{table}:", buckets) for table in range(tables)]
+            in_tables += [(f"{data}f{table}:", range(depth, depth + 2)) for table in range(tables)]
+        if has_records:
+            pages += count
+            lists = range(oldest // RECORDS_PER_LIST, -(-following // RECORDS_PER_LIST))
+            others += [(f"{data}u:", buckets), (f"{data}r:", lists)]
+    most = -(-SAMPLE // len(parts))
+    table_bytes = _projected_bytes(send, in_tables, most)
+    return pages, table_bytes + _projected_bytes(send, others, most), table_bytes
+
+
+def bucket_numbers(depth: int, split: int) -> range:
+    """Return the numbers of a table's buckets, `split` of which are cut one bit deeper (see `lua/lib/layout.lua`)."""
+    return range((1 << depth) + split, (2 << depth) + 2 * split)
+
+
+def _projected_bytes(send: Send, kinds: Sequence[tuple[str, range]], most: int) -> int:
+    """Return the memory of keys, given by stems and numbers, of which at most so many of each kind are measured."""
+    samples = [random.sample(numbers, min(most, len(numbers))) for _, numbers in kinds]
+    names = [f"{stem}{number}" for (stem, _), sample in zip(kinds, samples, strict=True) for number in sample]
+    sizes = iter(send([("MEMORY USAGE", name, "SAMPLES", 0) for name in names]))
+    return round(
+        sum(
+            sum(size or 0 for size in islice(sizes, len(sample))) * len(numbers) / len(sample)
+            for (_, numbers), sample in zip(kinds, samples, strict=True)
+            if sample
+        )
     )
-    data = f"{prefix}{epoch}:"
-    in_tables = 0
-    for table in range(tables):
-        in_tables += _sampled_bytes(client, bucket_names(f"{data}t{table}:", depth, split))
-        in_tables += _sampled_bytes(client, [Names(f"{data}f{table}:", range(depth, depth + 2))])
-    lists = range(oldest // RECORDS_PER_LIST, -(-following // RECORDS_PER_LIST))
-    others = _sampled_bytes(client, bucket_names(f"{data}u:", depth, split))
-    others += _sampled_bytes(client, [Names(f"{data}r:", lists)])
-    return pages, in_tables + others, in_tables
-
-
-def _sampled_bytes(client: redis.Redis, names: Sequence[Names]) -> int:
-    chosen, keys = sample(names)
-    pipeline = client.pipeline(transaction=False)
-    for key in chosen:
-        pipeline.memory_usage(key, samples=0)
-    sizes = [size or 0 for size in pipeline.execute()]
-    return round(sum(sizes) / len(sizes) * keys) if sizes else 0

@@ -212,7 +212,7 @@ class TestServerTrouble:
             store.check_and_add(query(page, "https://example.com/a"))
             remove_epochs(*arguments)
 
-        monkeypatch.setattr("crawldedup.stores.redis.store.remove_epochs", be_slow)
+        monkeypatch.setattr("crawldedup.stores.redis.shared.remove_epochs", be_slow)
         other.clear()
         other.close()
         assert store.check_and_add(query(page, "https://example.com/b")).status is Status.EXACT

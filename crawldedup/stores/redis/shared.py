@@ -1,0 +1,237 @@
+"""What the store on one server and the store on a cluster have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
+
+import redis
+from redis.exceptions import RedisClusterException
+
+from crawldedup.errors import ProfileMismatchError, StoreUnavailableError
+from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Status, StoreInfo, shown_url
+from crawldedup.stores.process import own_process
+from crawldedup.stores.redis.errors import store_errors
+from crawldedup.stores.redis.health import layout_warnings
+from crawldedup.stores.redis.protocol import bytes8, loaded, packed_order, question, unpacked
+from crawldedup.stores.redis.replies import ForeignPartError, LostPartError, validate_reply
+from crawldedup.stores.redis.upkeep import end_leases, expire_dead_sessions, measure, prune, records, remove_epochs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from crawldedup.stores.base import Layout, Pruned, Query, Record, Retention
+    from crawldedup.stores.redis.upkeep import Part, PruneStep
+
+    Argument = bytes | str | int | float
+
+_LOADED_AT_ONCE: Final = 200
+_Result = TypeVar("_Result")
+
+_log = logging.getLogger(__name__)
+
+
+class SharedStore:
+    """The methods of `Store` that are made of calls of scripts and of single commands.
+
+    `prefixes` are those of the parts that serve pages by the scripts of a single server; the first has the leases.
+    `parts` are all. Without a `clock` the server's clock counts, which the machines of a fleet share.
+    """
+
+    is_persistent: ClassVar = True
+
+    def __init__(
+        self,
+        url: str,
+        layout: Layout,
+        prefixes: Sequence[str],
+        parts: Sequence[Part],
+        clock: Callable[[], float] | None,
+    ) -> None:
+        self._layout = layout
+        self._prefixes = prefixes
+        self._parts = parts
+        self._clock = clock
+        self._order = packed_order(layout.tables)
+        self._session = NO_SESSION
+        self._joining = threading.Lock()
+        self._url = shown_url(url)
+        self._has_warned = False
+
+    def _ask_each(self, prefixes: Sequence[str], script: str, *arguments: Argument) -> list[Any]:
+        """Return the answers to a script that may be run twice, from the parts with these prefixes, validated."""
+        raise NotImplementedError
+
+    def _send(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Return the answers to commands that may be repeated, and whose first argument is a key."""
+        raise NotImplementedError
+
+    def _servers(self) -> Iterable[redis.Redis]:
+        """Return a client of each server that is written to."""
+        raise NotImplementedError
+
+    def _begin(self, pages: int) -> int:
+        """Begin what there is beside the part that was joined; return the number of pages in the index."""
+        return pages
+
+    def _disconnect(self) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def from_url(cls, url: str, layout: Layout) -> Self:
+        """See `Store`."""
+        return cls(url, layout)  # type: ignore[call-arg]
+
+    @property
+    def session(self) -> CrawlSession | None:
+        """See `Store`."""
+        return self._session if self._session.number else None
+
+    def open(self, session: CrawlSession | None = None) -> int:
+        """See `Store`."""
+        with self._joining, self._errors():
+            leading = self._prefixes[0]
+            expire_dead_sessions(self._send, leading)
+            given = session or replace(self._session, first=0)
+            own = (self._now() or "", LEASE_SECONDS, given.number, given.first)
+            _, number, first, pages = self._ask(leading, "join", self._layout.profile, self._order, *own)
+            self._session = CrawlSession(number, first, given.process or own_process())
+            pages = self._begin(pages)
+            with contextlib.suppress(redis.OutOfMemoryError):
+                self._send([("HSET", f"{leading}w", number, self._session.process)])
+            if not self._has_warned:
+                self._has_warned = True
+                for warning in layout_warnings(self._servers()):
+                    _log.warning("%s: %s", self._url, warning)
+            return pages
+
+    def check_and_add(self, query: Query) -> Answer:
+        """See `Store`."""
+        return next(self.check_many((query,)))
+
+    def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
+        """See `Store`."""
+        raise NotImplementedError
+
+    def _check_one(self, query: Query) -> Any:
+        """Return the validated reply of the script `check`."""
+        raise NotImplementedError
+
+    def _answer(self, query: Query, reply: Any) -> Answer:
+        """Return what the script `check` replied, or raise its error; check again if the index was lost."""
+        with self._errors():
+            if isinstance(reply, Exception):
+                raise reply
+            try:
+                status, changed, pages, candidates, record = validate_reply("check", reply)
+            except LostPartError:
+                status, changed, pages, candidates, record = self._begun_again(lambda: self._check_one(query))
+            found = unpacked(record, self._layout) if record else None
+            return Answer(Status(status.decode()), found, bool(changed), pages, candidates)
+
+    def _begun_again(self, call: Callable[[], _Result]) -> _Result:
+        """Return the result of a call; if the index was lost in mid-crawl, begin it again with this crawler first."""
+        try:
+            return call()
+        except LostPartError:
+            self.open()
+        try:
+            return call()
+        except LostPartError:
+            raise StoreUnavailableError(f"{self._url} loses the index as soon as it is begun") from None
+
+    def _find(self, prefix: str, query: Query) -> list[Record]:
+        asked = question(query, self._layout, self._now())
+        _, *found = self._ask(prefix, "find", self._layout.profile, *asked)
+        return [unpacked(record, self._layout) for record in found]
+
+    def forget(self, url_key: int) -> bool:
+        """See `Store`."""
+        with self._errors():
+            return any(self._ask_each(self._prefixes, "forget", bytes8(url_key)))
+
+    def clear(self) -> None:
+        """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
+        with self._errors():
+            heads = [part.prefix for part in self._parts]
+            over = dict(zip(heads, self._ask_each(heads, "clear"), strict=True))
+            remove_epochs(self._send, self._servers(), f"crawldedup:{{{self._layout.namespace}[.}}]*", over)
+        if self._session.number:
+            self.open()
+
+    def prune(self, retention: Retention) -> Iterator[Pruned]:
+        """See `Store`."""
+        with self._errors(), contextlib.suppress(LostPartError):
+            yield from prune(self._prune_steps(), retention, self._now())
+
+    def _prune_steps(self) -> list[PruneStep]:
+        return [partial(self._ask, prefix, "prune") for prefix in self._prefixes]
+
+    def records(self) -> Iterator[list[Record]]:
+        """See `Store`. In the order of adding within each part."""
+        with self._errors():
+            yield from records(self._send, self._layout, self._parts)
+
+    def _load_part(self, prefix: str, pages: Sequence[Record]) -> int:
+        """Add pages to a part, some hundred a script call, so that a crawl can go on meanwhile."""
+        added = 0
+        for first in range(0, len(pages), _LOADED_AT_ONCE):
+            packed = loaded(pages[first : first + _LOADED_AT_ONCE], self._layout)
+            added += self._ask(prefix, "load", self._layout.profile, len(self._layout.tables), packed)[1]
+        return added
+
+    def info(self) -> StoreInfo:
+        """See `Store`. Sizes are projected from a sample of the index's keys."""
+        tables = len(self._layout.tables)
+        with self._errors():
+            pages, size, table_bytes = measure(self._send, self._parts, tables)
+            return StoreInfo(
+                pages=pages,
+                bytes=size,
+                table_bytes=table_bytes,
+                tables=tables,
+                profile=self._layout.profile,
+                namespace=self._layout.namespace,
+                store=self._url,
+                warnings=layout_warnings(self._servers()),
+            )
+
+    def heartbeat(self) -> None:
+        """See `Store`."""
+        with self._errors():
+            self._ask(self._prefixes[0], "heartbeat", self._now() or "", LEASE_SECONDS, self._session.number)
+
+    def close(self, *, leave: bool = True) -> None:
+        """See `Store`."""
+        with self._joining, contextlib.suppress(redis.RedisError, RedisClusterException, OSError):
+            number, self._session = self._session.number, NO_SESSION
+            try:
+                if number and leave:
+                    end_leases(self._send, self._prefixes[0], number)
+            finally:
+                self._disconnect()
+
+    def _ask(self, prefix: str, script: str, *arguments: Argument) -> Any:
+        return self._ask_each((prefix,), script, *arguments)[0]
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        with store_errors(self._url, lambda: self._session.number > 0, self._layout.namespace):
+            try:
+                yield
+            except LostPartError:
+                raise StoreUnavailableError(f"the index in {self._url} was lost") from None
+            except ForeignPartError as error:
+                raise ProfileMismatchError(
+                    f"the namespace {self._layout.namespace!r} of {self._url}",
+                    index_profile=error.profile,
+                    own_profile=self._layout.profile,
+                ) from None
+
+    def _now(self) -> int:
+        """Return seconds since 1970; 0 for the servers' clocks."""
+        return 0 if self._clock is None else int(self._clock())
