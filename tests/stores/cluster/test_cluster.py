@@ -188,12 +188,12 @@ def held_before(script: str, at: threading.Event, until: threading.Event) -> Cal
     """A `Spread.run` that tells when the thread "held" is about to call a script, and holds it there for a while."""
     run = Spread.run
 
-    def held(spread: Spread, *calls: Call, reading: bool = False) -> list[Any]:
+    def held(spread: Spread, *calls: Call) -> list[Any]:
         is_held = threading.current_thread().name == "held"
         if is_held and not at.is_set() and any(call.script == script for call in calls):
             at.set()
             until.wait(PATIENCE_SECONDS)
-        return run(spread, *calls, reading=reading)
+        return run(spread, *calls)
 
     return held
 
@@ -267,11 +267,11 @@ class TestRacing:
             file(spread, filed)
             together.wait()
 
-        def confirm_late(spread: Spread, *calls: Call, reading: bool = False) -> list[Any]:
+        def confirm_late(spread: Spread, *calls: Call) -> list[Any]:
             # Until then each has met the others.
             if calls and calls[0].script == "home_confirm":
                 time.sleep(0.1)
-            return run(spread, *calls, reading=reading)
+            return run(spread, *calls)
 
         monkeypatch.setattr(Spread, "file", file_together)
         monkeypatch.setattr(Spread, "run", confirm_late)
@@ -311,7 +311,7 @@ class TestRacing:
 
         ahead = threading.Thread(target=go_ahead, name="held")
 
-        def confirm_after_the_first(spread: Spread, *calls: Call, reading: bool = False) -> list[Any]:
+        def confirm_after_the_first(spread: Spread, *calls: Call) -> list[Any]:
             if calls and calls[0].script == "home_confirm":
                 name = threading.current_thread().name
                 if name == "held" and dies:
@@ -320,7 +320,7 @@ class TestRacing:
                     may_go_on.set()
                     ahead.join()
                 confirmed.append(name)
-            return run(spread, *calls, reading=reading)
+            return run(spread, *calls)
 
         monkeypatch.setattr(Spread, "run", confirm_after_the_first)
         ahead.start()
@@ -343,7 +343,7 @@ class TestRacing:
         ahead = threading.Thread(target=store.check_and_add, args=(first,), name="held")
         copies = []
 
-        def copy_before_it_is_taken_back(spread: Spread, *calls: Call, reading: bool = False) -> list[Any]:
+        def copy_before_it_is_taken_back(spread: Spread, *calls: Call) -> list[Any]:
             script = calls[0].script if calls else ""
             if script == "spread_since" and threading.current_thread().name != "held" and ahead.is_alive():
                 may_go_on.set()
@@ -356,7 +356,7 @@ class TestRacing:
                 client.hset(pending, number, value[:1] + bytes(8) + value[9:])
                 # Of the two it finds this one only.
                 copies.append(store.check_and_add(replace(second, entry=third.entry, exact_only=True)))
-            return run(spread, *calls, reading=reading)
+            return run(spread, *calls)
 
         monkeypatch.setattr(Spread, "run", copy_before_it_is_taken_back)
         ahead.start()
