@@ -81,7 +81,6 @@ class SqliteIndex:
 
     def __init__(self, db: sqlite3.Connection, number: int, layout: Layout, path: str) -> None:
         self.number = number
-        self.profile = ""
         self._db = db
         self._layout = layout
         self._path = path
@@ -107,8 +106,8 @@ class SqliteIndex:
 
     def load_head(self) -> str:
         """Read what the index knows of its pages as a whole; return its profile."""
-        self.profile, self._newest, self._freed, self._swept = self._db.execute(self._head_sql).fetchone()
-        return self.profile
+        profile, self._newest, self._freed, self._swept = self._db.execute(self._head_sql).fetchone()
+        return str(profile)
 
     @property
     def pages(self) -> int:
@@ -193,22 +192,19 @@ class SqliteIndex:
             newer = newer._replace(search=signed(entry.search), signature=entry.signature, digest=entry.digest)
             self._unfile([page])
             self._file(page.number, entry.keys)
-            self._db.execute(
-                f"UPDATE {self._pages} SET search = ?, signature = ?, digest = ? WHERE number = ?",
-                (newer.search, newer.signature, newer.digest, page.number),
-            )
-        self._db.execute(
-            f"UPDATE {self._pages} SET seen_at = ?, crawler = ? WHERE number = ?", (now, crawler, page.number)
-        )
-        return newer.record(), changed
+        return self._update(newer), changed
 
     def count_copy(self, page: Page, now: int) -> Record:
         """Note that a copy of a page was seen."""
-        newer = page._replace(seen_at=now, copies=page.copies + 1)
+        return self._update(page._replace(seen_at=now, copies=page.copies + 1))
+
+    def _update(self, page: Page) -> Record:
         self._db.execute(
-            f"UPDATE {self._pages} SET seen_at = ?, copies = ? WHERE number = ?", (now, newer.copies, page.number)
+            f"UPDATE {self._pages} SET search = ?, signature = ?, digest = ?, seen_at = ?, copies = ?, crawler = ? "
+            "WHERE number = ?",
+            (page.search, page.signature, page.digest, page.seen_at, page.copies, page.crawler, page.number),
         )
-        return newer.record()
+        return page.record()
 
     def remove(self, pages: Sequence[Page]) -> None:
         """Free pages."""

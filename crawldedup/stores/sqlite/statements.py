@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from numpy.typing import NDArray
 
     from crawldedup.stores.packed_keys import Keys
@@ -21,25 +19,6 @@ if TYPE_CHECKING:
 BYTES_PER_KEY: Final = 16
 """Bytes of a file for one row id, inserted in random order: 15.4 at a million of them."""
 _SIGN: Final = 1 << 63
-
-
-def create_tables(db: sqlite3.Connection, number: int, tables: int) -> None:
-    """Create the missing tables of an index with so many permuted tables."""
-    pages, *sorted_tables = table_names(number, tables)
-    db.execute(
-        f"CREATE TABLE IF NOT EXISTS {pages} (number INTEGER PRIMARY KEY, url TEXT NOT NULL, "
-        "url_key INTEGER NOT NULL, search INTEGER NOT NULL, signature BLOB NOT NULL, "
-        "digest INTEGER NOT NULL, added_at INTEGER NOT NULL, seen_at INTEGER NOT NULL, "
-        "copies INTEGER NOT NULL, crawler INTEGER NOT NULL)"
-    )
-    for name in sorted_tables:
-        db.execute(f"CREATE TABLE IF NOT EXISTS {name} (k INTEGER PRIMARY KEY)")
-
-
-def drop_tables(db: sqlite3.Connection, number: int, tables: int) -> None:
-    """Drop the tables of an index, which may be one of other settings with so many permuted tables."""
-    for name in table_names(number, tables):
-        db.execute(f"DROP TABLE IF EXISTS {name}")
 
 
 def table_names(number: int, tables: int) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
-from crawldedup.errors import ProfileMismatchError, StoreError, StoreUnavailableError
-from crawldedup.stores.base import NO_SESSION, CrawlSession, StoreInfo
+from crawldedup.errors import StoreError, StoreUnavailableError
+from crawldedup.stores.base import NO_SESSION, CrawlSession, Pruned, StoreInfo
 from crawldedup.stores.sqlite.database import (
     IN_MEMORY,
     connect,
@@ -24,30 +24,33 @@ from crawldedup.stores.sqlite.database import (
     path_of,
     transaction,
 )
-from crawldedup.stores.sqlite.index import SqliteIndex
+from crawldedup.stores.sqlite.heads import CLEARED, begin_index, check_profile, clear_index, find_index
 from crawldedup.stores.sqlite.leases import has_others, join_crawl, leave_crawl, renew_lease
-from crawldedup.stores.sqlite.statements import BYTES_PER_KEY, create_tables, drop_tables
-from crawldedup.stores.sqlite.turns import TurnTaker, decide
+from crawldedup.stores.sqlite.statements import BYTES_PER_KEY
+from crawldedup.stores.sqlite.turns import decide, evict, free_expired
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from crawldedup.stores.base import Answer, Layout, Query
+    from crawldedup.stores.base import Answer, Layout, Query, Record, Retention
+    from crawldedup.stores.sqlite.index import SqliteIndex
 
 _CHECKS_PER_TRANSACTION: Final = 100
-_CLEARED: Final = ""
-"""The profile of an index that was cleared: the next crawler to join gives it another."""
+_BATCH: Final = 1000
+"""At most so many pages are read, freed or loaded while others wait."""
 
 
-class SqliteStore(TurnTaker):
+class SqliteStore:
     """One namespace of a SQLite file. Safe to use from several threads and several processes."""
 
     is_persistent: ClassVar = True
 
     def __init__(self, path: str, layout: Layout, *, clock: Callable[[], float] = time.time) -> None:
-        super().__init__(layout, clock)
+        self._layout = layout
+        self._clock = clock
         self._path = path
         self._shown = f"sqlite:///{path}"
+        self._session = NO_SESSION
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._index: SqliteIndex | None = None
@@ -70,6 +73,11 @@ class SqliteStore(TurnTaker):
         with errors_of(path):
             return namespaces_in(path) if holds_anything(path) else []
 
+    @property
+    def session(self) -> CrawlSession | None:
+        """See `Store`."""
+        return self._session if self._session.number else None
+
     def open(self, session: CrawlSession | None = None) -> int:
         """See `Store`."""
         with self._lock, errors_of(self._path):
@@ -86,14 +94,19 @@ class SqliteStore(TurnTaker):
             self._disconnect_if_absent()
             if self._index is None and self._exists():
                 with transaction(self._connect(), "DEFERRED") as db:
-                    self._index = self._attach(db, begin=False)
+                    self._index = find_index(db, self._layout, self._path)
             if self._index is None:
                 self._disconnect()
                 self._connection, self._is_absent = connect(IN_MEMORY), True
                 with transaction(self._connection) as db:
-                    self._index = self._attach(db, begin=True)
+                    self._index = begin_index(db, self._layout, self._path)
         with self._turn(writes=False) as index:
             return index.pages
+
+    def check_and_add(self, query: Query) -> Answer:
+        """See `Store`."""
+        with self._turn() as index:
+            return decide(index, query, self._session, self._now())
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
         """See `Store`. Many pages share a transaction; their answers are handed out when it is over."""
@@ -102,13 +115,72 @@ class SqliteStore(TurnTaker):
 
     def _decide(self, batch: Sequence[Query]) -> Iterable[Answer]:
         try:
-            with self._turn(adds=True, many=True) as index:
+            with self._turn(many=True) as index:
                 return [decide(index, query, self._session, self._now()) for query in batch]
         except StoreUnavailableError:
             raise
         except StoreError:
             # One of the pages is to blame, and its error shall come in its place.
             return map(self.check_and_add, batch)
+
+    def find(self, query: Query) -> list[Record]:
+        """See `Store`."""
+        with self._turn(writes=False) as index:
+            return [index.page(number).record() for number in index.search(query, self._now()).accepted]
+
+    def forget(self, url_key: int) -> bool:
+        """See `Store`."""
+        with self._turn() as index:
+            own = index.page_with(url_key)
+            if own is not None:
+                index.remove([own])
+            return own is not None
+
+    def prune(self, retention: Retention) -> Iterator[Pruned]:
+        """See `Store`."""
+        examined = freed = last = 0
+        more = retention.ttl_seconds is not None
+        while more:
+            with self._turn(many=True) as index:
+                pages = index.pages_after(last, _BATCH)
+                freed += free_expired(index, pages, retention, self._now())
+            more = len(pages) == _BATCH
+            last = pages[-1].number if pages else last
+            examined += len(pages)
+            yield Pruned(examined, freed)
+        more = True
+        while more:
+            with self._turn(many=True) as index:
+                evicted = evict(index, retention, _BATCH)
+                more = evicted == _BATCH
+                examined, freed = examined + evicted, freed + evicted
+            yield Pruned(examined, freed)
+
+    def records(self) -> Iterator[list[Record]]:
+        """See `Store`."""
+        last, more = 0, True
+        while more:
+            with self._turn(writes=False) as index:
+                pages = index.pages_after(last, _BATCH)
+            more = len(pages) == _BATCH
+            if pages:
+                last = pages[-1].number
+                yield [page.record() for page in pages]
+
+    def load(self, records: Sequence[Record]) -> int:
+        """See `Store`."""
+        added = 0
+        for start in range(0, len(records), _BATCH):
+            with self._turn(many=True) as index:
+                before = index.pages
+                for record in records[start : start + _BATCH]:
+                    if index.page_with(record.url_key) is None:
+                        keys = self._layout.keys(record.search, record.signature)
+                        times = {"added_at": record.added_at, "seen_at": record.seen_at, "copies": record.copies}
+                        # No crawler has the number 0, so the page is an earlier crawl's.
+                        index.add(record, keys, **times, crawler=0)
+                added += index.pages - before
+        return added
 
     def clear(self) -> None:
         """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
@@ -118,16 +190,7 @@ class SqliteStore(TurnTaker):
                 return
             index, session = self._index, self._session
             with transaction(self._connect()) as db:
-                row = self._row(db)
-                if row is not None:
-                    number, _, tables = row
-                    drop_tables(db, number, tables)
-                    create_tables(db, number, tables)
-                    # The index keeps its number, because crawlers at work go on with it.
-                    db.execute(
-                        "UPDATE indexes SET profile = ?, freed = 0, newest_freed = 0, swept = 0 WHERE number = ?",
-                        (_CLEARED, number),
-                    )
+                clear_index(db, self._layout.namespace)
                 if session.number:
                     index, session = self._join(db, replace(session, first=0))
             self._index, self._session = index, session
@@ -162,8 +225,8 @@ class SqliteStore(TurnTaker):
             self._disconnect()
 
     @contextlib.contextmanager
-    def _turn(self, *, writes: bool = True, adds: bool = False, many: bool = False) -> Iterator[SqliteIndex]:
-        """See `TurnTaker`. Raises ProfileMismatchError if the index was begun anew with other settings.
+    def _turn(self, *, writes: bool = True, many: bool = False) -> Iterator[SqliteIndex]:
+        """Keep others from the index: from writing to it, or if `writes` is False only from changing what is read.
 
         Processes that wait for a locked file only look from time to time, and would hardly find it free between two
         turns of many pages: each such turn is followed by a pause of its length if other crawlers are at work.
@@ -171,11 +234,10 @@ class SqliteStore(TurnTaker):
         started = time.monotonic()
         with self._transaction("IMMEDIATE" if writes else "DEFERRED") as (db, index):
             profile = index.load_head()
-            if profile == _CLEARED:
-                if adds:
-                    self._attach(db, begin=True)
-            else:
-                self._check_profile(profile)
+            if profile != CLEARED:
+                check_profile(self._layout, profile, self._path)
+            elif writes and self._session.number:
+                begin_index(db, self._layout, self._path)
             yield index
             others = many and has_others(db, index.number, self._session.number, self._now())
         if others:
@@ -207,48 +269,9 @@ class SqliteStore(TurnTaker):
             self._connection = connect(self._path)
         return self._connection
 
-    def _row(self, db: sqlite3.Connection) -> tuple[int, str, int] | None:
-        """Return number, profile and number of tables of the index, if it is there."""
-        found: tuple[int, str, int] | None = db.execute(
-            "SELECT number, profile, tables FROM indexes WHERE namespace = ?", (self._layout.namespace,)
-        ).fetchone()
-        return found
-
     def _join(self, db: sqlite3.Connection, session: CrawlSession) -> tuple[SqliteIndex, CrawlSession]:
-        """Check the profile, create what is missing, and join the crawl."""
-        index = self._attach(db, begin=True)
-        assert index is not None
+        index = begin_index(db, self._layout, self._path)
         return index, join_crawl(db, index.number, session, self._now())
 
-    def _attach(self, db: sqlite3.Connection, *, begin: bool) -> SqliteIndex | None:
-        """Check the profile of the index; where it is absent or cleared, create it if `begin`, else return None."""
-        layout = self._layout
-        row = self._row(db)
-        if not begin and (row is None or row[1] == _CLEARED):
-            return None
-        if row is None:
-            cursor = db.execute(
-                "INSERT INTO indexes (namespace, profile, tables) VALUES (?, ?, ?)",
-                (layout.namespace, layout.profile, len(layout.tables)),
-            )
-            row = (cursor.lastrowid or 0, layout.profile, len(layout.tables))
-        number, profile, tables = row
-        if profile == _CLEARED:
-            drop_tables(db, number, tables)
-            db.execute(
-                "UPDATE indexes SET profile = ?, tables = ? WHERE number = ?",
-                (layout.profile, len(layout.tables), number),
-            )
-        else:
-            self._check_profile(profile)
-        if begin:
-            create_tables(db, number, len(layout.tables))
-        return SqliteIndex(db, number, layout, self._path)
-
-    def _check_profile(self, profile: str) -> None:
-        if profile != self._layout.profile:
-            raise ProfileMismatchError(
-                f"the namespace {self._layout.namespace!r} of {self._path}",
-                index_profile=profile,
-                own_profile=self._layout.profile,
-            )
+    def _now(self) -> int:
+        return int(self._clock())

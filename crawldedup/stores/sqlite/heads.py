@@ -1,0 +1,93 @@
+"""Begin, find and clear the indexes of a SQLite file. Each step is part of its caller's transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from crawldedup.errors import ProfileMismatchError
+from crawldedup.stores.sqlite.index import SqliteIndex
+from crawldedup.stores.sqlite.statements import table_names
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from crawldedup.stores.base import Layout
+
+CLEARED: Final = ""
+"""The profile of an index that was cleared: the next crawler to join gives it another."""
+
+
+def find_index(db: sqlite3.Connection, layout: Layout, path: str) -> SqliteIndex | None:
+    """Return the index, or None if it is absent or cleared. Raises ProfileMismatchError."""
+    row = _row_of(db, layout.namespace)
+    if row is None or row[1] == CLEARED:
+        return None
+    check_profile(layout, row[1], path)
+    return SqliteIndex(db, row[0], layout, path)
+
+
+def begin_index(db: sqlite3.Connection, layout: Layout, path: str) -> SqliteIndex:
+    """Return the index, which is created if it is absent or cleared. Raises ProfileMismatchError."""
+    found = find_index(db, layout, path)
+    if found is not None:
+        return found
+    row = _row_of(db, layout.namespace)
+    if row is not None:
+        _drop_tables(db, row[0], row[2])
+    number = None if row is None else row[0]
+    cursor = db.execute(
+        "INSERT INTO indexes (number, namespace, profile, tables) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT (number) DO UPDATE SET profile = excluded.profile, tables = excluded.tables",
+        (number, layout.namespace, layout.profile, len(layout.tables)),
+    )
+    number = number or cursor.lastrowid or 0
+    _create_tables(db, number, len(layout.tables))
+    return SqliteIndex(db, number, layout, path)
+
+
+def clear_index(db: sqlite3.Connection, namespace: str) -> None:
+    """Empty an index and take its profile away. It keeps its number, because crawlers at work go on with it."""
+    row = _row_of(db, namespace)
+    if row is None:
+        return
+    number, _, tables = row
+    _drop_tables(db, number, tables)
+    _create_tables(db, number, tables)
+    db.execute(
+        "UPDATE indexes SET profile = ?, freed = 0, newest_freed = 0, swept = 0 WHERE number = ?", (CLEARED, number)
+    )
+
+
+def check_profile(layout: Layout, profile: str, path: str) -> None:
+    """Raise ProfileMismatchError unless this profile is the layout's."""
+    if profile != layout.profile:
+        raise ProfileMismatchError(
+            f"the namespace {layout.namespace!r} of {path}", index_profile=profile, own_profile=layout.profile
+        )
+
+
+def _row_of(db: sqlite3.Connection, namespace: str) -> tuple[int, str, int] | None:
+    """Return number, profile and number of tables of an index, if it is there."""
+    found: tuple[int, str, int] | None = db.execute(
+        "SELECT number, profile, tables FROM indexes WHERE namespace = ?", (namespace,)
+    ).fetchone()
+    return found
+
+
+def _create_tables(db: sqlite3.Connection, number: int, tables: int) -> None:
+    """Create the tables of an index with so many permuted tables."""
+    pages, *sorted_tables = table_names(number, tables)
+    db.execute(
+        f"CREATE TABLE {pages} (number INTEGER PRIMARY KEY, url TEXT NOT NULL, "
+        "url_key INTEGER NOT NULL, search INTEGER NOT NULL, signature BLOB NOT NULL, "
+        "digest INTEGER NOT NULL, added_at INTEGER NOT NULL, seen_at INTEGER NOT NULL, "
+        "copies INTEGER NOT NULL, crawler INTEGER NOT NULL)"
+    )
+    for name in sorted_tables:
+        db.execute(f"CREATE TABLE {name} (k INTEGER PRIMARY KEY)")
+
+
+def _drop_tables(db: sqlite3.Connection, number: int, tables: int) -> None:
+    """Drop the tables of an index, which may be one of other settings with so many permuted tables."""
+    for name in table_names(number, tables):
+        db.execute(f"DROP TABLE {name}")
