@@ -213,9 +213,10 @@ class DedupMiddleware:
         dropped = refused and policy.action == "drop"
         self._stats.checked(verdict, dropped=dropped, unchanged=unchanged)
         request.meta[VERDICT_KEY] = verdict
-        await self._tell(signals.page_judged, request, response, verdict, dropped)
+        event = {"request": request, "response": response, "verdict": verdict, "dropped": dropped}
+        await self._send(signals.page_judged, event)
         if verdict.is_duplicate:
-            await self._tell(signals.page_deduplicated, request, response, verdict, dropped)
+            await self._send(signals.page_deduplicated, event)
         if self._is_interactive:
             self._log(logging.INFO, "%s is %s", response.url, describe(verdict))
         if dropped:
@@ -230,19 +231,10 @@ class DedupMiddleware:
             response.flags.append(f"crawldedup:{'unchanged' if unchanged else verdict.kind}")
         return response
 
-    async def _tell(
-        self, signal: object, request: Request, response: Response, verdict: Verdict, dropped: bool
-    ) -> None:
+    async def _send(self, signal: object, event: dict[str, object]) -> None:
         manager = self._crawler.signals
         if signals.has_receivers(signal, manager):
-            await manager.send_catch_log_async(
-                signal,
-                request=request,
-                response=response,
-                verdict=verdict,
-                dropped=dropped,
-                spider=self._crawler.spider,
-            )
+            await manager.send_catch_log_async(signal, **event, spider=self._crawler.spider)
 
     def _spider(self) -> Spider:
         assert self._crawler.spider is not None  # responses come to open spiders only

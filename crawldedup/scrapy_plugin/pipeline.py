@@ -17,7 +17,7 @@ from scrapy.exceptions import NotConfigured
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.printable import printable
 from crawldedup.scrapy_plugin.errors import DuplicateItemError
-from crawldedup.scrapy_plugin.items.text import identity_in, joined_fields, site_in
+from crawldedup.scrapy_plugin.items.text import identity_in, joined_fields, site_of_name
 from crawldedup.scrapy_plugin.items.verdict_fields import add_verdict
 from crawldedup.scrapy_plugin.policy import is_surplus
 from crawldedup.scrapy_plugin.reading.messages import Job
@@ -123,15 +123,9 @@ class DedupItemPipeline:
         url, identity = identity_in(item)
         scope_key = spider.name if self._options.scope == "spider" else None
         if self._options.scope == "site":
-            scope_key = site_in(item, url)
-        return Job(
-            url=url,
-            body=body,
-            form="fields",
-            identity=identity,
-            scope_key=scope_key,
-            remember=self._options.remember,
-        )
+            scope_key = site_of_name(url)
+        remember = self._options.remember
+        return Job(url, body, form="fields", identity=identity, scope_key=scope_key, remember=remember)
 
     def _mark(self, item: Any, verdict: Verdict | None) -> None:
         try:

@@ -175,8 +175,6 @@ def _is_prose(response: Response) -> bool:
     if not isinstance(response, TextResponse) or isinstance(response, XmlResponse | JsonResponse):
         return False
     declared = response.headers.get(b"Content-Type")
-    if declared:
-        media_type: str | None = declared.split(b";")[0].strip().lower().decode("latin-1")
-    else:
-        media_type, _ = mimetypes.guess_type(response.url)
-    return media_type in _PROSE_TYPES
+    if not declared:
+        return mimetypes.guess_type(response.url)[0] in _PROSE_TYPES
+    return declared.split(b";")[0].strip().lower().decode("latin-1") in _PROSE_TYPES

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError
 from crawldedup.options import Options, option, options_of
+from crawldedup.scrapy_plugin.items.text import ItemFields, check_item_fields
 from crawldedup.stores.registry import check_store_url
 
 if TYPE_CHECKING:
@@ -18,19 +19,12 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from crawldedup.options import Option
-    from crawldedup.scrapy_plugin.items.text import ItemFields
 
 PREFIX: Final = "CRAWLDEDUP_"
 
 _MOST_WORKERS: Final = 4
 # One process keeps up with Scrapy itself.
 _QUICK_EXTRACTORS: Final = ("resiliparse", "text")
-
-
-def _item_fields(name: str, value: object) -> ItemFields:
-    from crawldedup.scrapy_plugin.items.text import check_item_fields
-
-    return check_item_fields(name, value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +82,7 @@ class CrawlOptions(Options):
     )
     item_fields: ItemFields | None = option(
         None,
-        checks.optional(_item_fields),
+        checks.optional(check_item_fields),
         "The fields whose text makes two items duplicates: a list, or a dict of item classes and such lists. "
         "Setting it adds the item pipeline.",
         owner="items",

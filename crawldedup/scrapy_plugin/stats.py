@@ -65,7 +65,7 @@ class CrawlStats:
         self._add(f"error/{kind}")
 
     def summary(self) -> str:
-        """A few lines for the log."""
+        """Return a few lines for the log."""
         counts = self._counts
         near, exact = counts["duplicate/near"], counts["duplicate/exact"]
         news = [f"{counts[name]} {name}" for name in ("changed", "unchanged") if counts[name]]
@@ -76,15 +76,10 @@ class CrawlStats:
             f"crawldedup checked {pluralize(counts['checked'], self._noun)}: {counts['new']} new, {near} near and "
             f"{exact} exact duplicates ({self._dropped_duplicates} dropped), {revisits}, {counts['thin']} thin"
         ]
-        for group, text in (("skipped", "not checked"), ("error", "passed unchecked after an error")):
-            parts = {
-                name.removeprefix(f"{group}/"): count
-                for name, count in sorted(counts.items())
-                if name.startswith(f"{group}/")
-            }
-            if parts:
-                listed = ", ".join(f"{reason} {count}" for reason, count in parts.items())
-                lines.append(f"  {sum(parts.values())} {text}: {listed}")
+        for group, text in (("skipped/", "not checked"), ("error/", "passed unchecked after an error")):
+            if names := sorted(name for name in counts if name.startswith(group)):
+                listed = ", ".join(f"{name.removeprefix(group)} {counts[name]}" for name in names)
+                lines.append(f"  {sum(counts[name] for name in names)} {text}: {listed}")
         for url, copies in sorted(self._most_copied.items(), key=lambda item: -item[1]):
             if copies > 1:
                 lines.append(f"  {copies} copies of {printable(url)}")

@@ -1,4 +1,4 @@
-"""What of an item is compared, and what makes it the same item when it comes again: decisions without I/O."""
+"""Read the texts that are compared, the name and the site of an item: decisions without I/O."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ from w3lib.url import canonicalize_url
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.reading.fields import FIELD_SEPARATOR
-from crawldedup.scrapy_plugin.settings import PREFIX
 from crawldedup.text.limits import MAX_BYTES
 
 _ANY_CLASS: Final = ""
 _DEEPEST_LIST: Final = 10
 _WEB_URL: Final = re.compile(r"https?://", re.IGNORECASE)
-_URL_FIELD: Final = "url"
 
 
 class ItemFields(dict[str, tuple[str, ...]]):
@@ -45,7 +43,7 @@ def joined_fields(item: Any, fields: ItemFields) -> bytes:
     """
     names = fields_of(item, fields)
     if names is None:
-        raise PageError("class", f"{PREFIX}ITEM_FIELDS names no fields for {_dotted(type(item))}")
+        raise PageError("class", f"CRAWLDEDUP_ITEM_FIELDS names no fields for {_dotted(type(item))}")
     texts = []
     for name in names:
         text = _text_of(name, value_in(item, name))
@@ -59,7 +57,7 @@ def joined_fields(item: Any, fields: ItemFields) -> bytes:
 
 
 def value_in(item: Any, field: str, default: object = None) -> Any:
-    """The value of an item's field; `default` if it has none, as a dataclass may have attributes not set yet."""
+    """Return the value of an item's field; `default` if it has none, as a dataclass may have attributes not set yet."""
     try:
         return ItemAdapter(item)[field]
     except (KeyError, AttributeError):
@@ -71,38 +69,31 @@ def identity_in(item: Any) -> tuple[str, str]:
 
     The fragment counts, for the posts of a thread differ in nothing else. An item without a name is never the same.
     """
-    name = _name_in(item, _URL_FIELD)
+    name = _name_in(item)
     return (name, named_identity(name)) if name else ("", f"item {uuid.uuid4().hex}")
 
 
 def named_identity(name: str) -> str:
-    """The identity of the item with this URL or other name. Names that are no URLs count as they are spelled."""
+    """Return the identity of the item with this URL or other name. Names that are no URLs count as they are spelled."""
     try:
         return f"item {canonicalize_url(name, keep_fragments=True) if _WEB_URL.match(name) else name}"
     except ValueError:
         return f"item {name}"
 
 
-def site_of_name(name: str) -> str:
-    """The site that the URL of an item tells; empty for a name that is no URL of the web."""
-    return site_of(name) if _WEB_URL.match(name) else ""
+def site_of_name(name: str) -> str | None:
+    """Return the site of the item with this name; None for a URL of the web, which tells it by itself.
 
-
-def site_in(item: Any, name: str) -> str | None:
-    """The site of an item, by its field "url" if its name is none; None if its name tells the site by itself.
-
-    Raises PageError, `no_site`, where no site can be told: such items of all sites would be compared with each other.
+    Raises PageError, `no_site`, where no site is known: such items of all sites would be compared with each other.
     """
-    if site_of_name(name):
-        return None
-    if site := site_of(_name_in(item, _URL_FIELD)):
-        return site
-    raise PageError("no_site", f"{PREFIX}SCOPE is 'site', and no field {_URL_FIELD!r} tells the site of the item")
+    if site := site_of(name):
+        return None if _WEB_URL.match(name) else site
+    raise PageError("no_site", "CRAWLDEDUP_SCOPE is 'site', and no field 'url' tells the site of the item")
 
 
-def _name_in(item: Any, field: str) -> str:
-    """The text of a field that names something, be it a number or a URL's object; empty if it is no name."""
-    value = value_in(item, field)
+def _name_in(item: Any) -> str:
+    """Return the text of the field "url", which may be a number or a URL's object; empty if it is no name."""
+    value = value_in(item, "url")
     if isinstance(value, list | tuple) and len(value) == 1:
         value = value[0]  # as item loaders leave it
     if isinstance(value, str):
@@ -115,7 +106,7 @@ def _name_in(item: Any, field: str) -> str:
 
 
 def _text_of(name: str, value: Any, depth: int = 0) -> str:
-    """Texts, numbers, and lists of them, as item loaders make; nothing for None."""
+    """Return the text of a text, a number, or a list of them, as item loaders make; nothing for None."""
     if depth > _DEEPEST_LIST:
         raise PageError("field_type", f"the field {name!r} holds lists in lists in lists")
     match value:
@@ -142,29 +133,25 @@ def check_item_fields(name: str, given: Any) -> ItemFields:
             given = json.loads(given)
         except ValueError:
             raise _refused(name, given) from None
-    if not isinstance(given, Mapping):
-        return ItemFields({_ANY_CLASS: _names(name, given)})
-    if not given:
-        raise _refused(name, given)
-    return ItemFields({_class_name(name, cls): _names(name, names) for cls, names in given.items()})
+    if isinstance(given, Mapping) and given:
+        return ItemFields({_class_name(name, cls): _names(name, names) for cls, names in given.items()})
+    return ItemFields({_ANY_CLASS: _names(name, given)})
 
 
 def _names(setting: str, given: Any) -> tuple[str, ...]:
     names = given.split(",") if isinstance(given, str) else given
     # No sets: the order of the fields is the order of the text.
-    if not isinstance(names, list | tuple) or not names:
-        raise _refused(setting, given)
-    if not all(isinstance(name, str) and name.strip() for name in names):
-        raise _refused(setting, given)
-    return tuple(name.strip() for name in names)
+    if isinstance(names, list | tuple) and names and all(isinstance(name, str) and name.strip() for name in names):
+        return tuple(name.strip() for name in names)
+    raise _refused(setting, given)
 
 
 def _class_name(setting: str, given: object) -> str:
     if isinstance(given, type):
         return _dotted(given)
-    if not isinstance(given, str) or not given.strip():
-        raise _refused(setting, given)
-    return given.strip()
+    if isinstance(given, str) and given.strip():
+        return given.strip()
+    raise _refused(setting, given)
 
 
 def _dotted(cls: type) -> str:

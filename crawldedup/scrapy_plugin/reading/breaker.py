@@ -18,26 +18,18 @@ class Breaker:
     Not thread-safe: one thread asks and reports.
     """
 
-    def __init__(
-        self,
-        *,
-        first_pause_seconds: float = FIRST_PAUSE_SECONDS,
-        longest_pause_seconds: float = LONGEST_PAUSE_SECONDS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._first_pause = first_pause_seconds
-        self._longest_pause = longest_pause_seconds
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._pause = 0.0
         self._closed_until = float("-inf")
 
     def allows(self) -> bool:
-        """True if the next try may be made now."""
+        """Return True if the next try may be made now."""
         return self._clock() >= self._closed_until
 
     def failed(self) -> None:
         """Report a failure: the pause begins now, since a failing try may itself have taken long."""
-        self._pause = min(self._pause * 2 or self._first_pause, self._longest_pause)
+        self._pause = min(self._pause * 2 or FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
         self._closed_until = self._clock() + self._pause
 
     def succeeded(self) -> None:

@@ -124,10 +124,8 @@ def answer_from(body: bytes) -> Answer:
     except (ValueError, RecursionError):
         answer = None
     match answer:
-        case {"ready": None}:
-            return Ready()
-        case {"ready": dict(plain)}:
-            return Ready(error_from(plain))
+        case {"ready": (dict() | None) as plain}:
+            return Ready(None if plain is None else error_from(plain))
         case {"session": [int(number), int(first), str(process)]}:
             return CrawlSession(number, first, process)
         case {"verdict": dict(values)} if values.get("kind") in tuple(Kind):

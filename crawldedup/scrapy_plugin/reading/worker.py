@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.verdict import Verdict
 
 _BATCH_PAGES: Final = 16
 # A batch that took so long to read is not held back any longer.
@@ -138,7 +137,7 @@ class Worker:
                 verdicts = self._dedup.check_many(inputs, batch=len(inputs))
                 while len(answers) < len(inputs):
                     try:
-                        answers.append(_plain(next(verdicts)))
+                        answers.append({"verdict": next(verdicts).as_dict()})
                     except StoreUnavailableError:
                         raise
                     except StoreError as error:
@@ -157,17 +156,16 @@ class Worker:
             with self._store():
                 if job.remember:
                     self._join()
-                return _plain(
-                    self._dedup.check_fingerprint(
-                        job.url,
-                        read,
-                        identity=job.identity,
-                        scope_key=job.scope_key,
-                        similarity=job.similarity,
-                        canonical=job.canonical(),
-                        remember=job.remember,
-                    )
+                verdict = self._dedup.check_fingerprint(
+                    job.url,
+                    read,
+                    identity=job.identity,
+                    scope_key=job.scope_key,
+                    similarity=job.similarity,
+                    canonical=job.canonical(),
+                    remember=job.remember,
                 )
+                return {"verdict": verdict.as_dict()}
         except BaseException as error:
             return plain_error(error)
 
@@ -291,7 +289,3 @@ def _input_of(job: Job, read: Fingerprint | BaseException) -> PageInput:
     return PageInput(
         job.url, fingerprint=read, identity=job.identity, scope_key=job.scope_key, similarity=job.similarity
     )
-
-
-def _plain(verdict: Verdict) -> dict[str, Any]:
-    return {"verdict": verdict.as_dict()}
