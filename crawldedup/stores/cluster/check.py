@@ -1,33 +1,15 @@
 """A check of a page that is compared with those of all partitions of a cluster.
 
-It is several script calls, each atomic within one partition:
+It is several script calls, each atomic within one partition; `docs/explanation/promises.md` tells the steps and what is
+promised. A new page is undecided until it is filed everywhere and its check has looked once more. There it waits for
+undecided pages of lower numbers that it finds, and goes ahead of those of higher numbers: the home of such a page notes
+it, in one step with seeing that the page is undecided yet, and does not confirm that page before its check has waited
+and looked again. So pages wait for lower numbers only, never in a circle.
 
-1. At the page's home: is its URL known? In the partitions that its ranges name: which pages are there? All at once.
-2. At the homes of what was found: which of these does the rule accept? All at once.
-3. The nearest is counted at its home. If there is none, the page is admitted at its own, for now undecided.
-4. File the page's keys in the partitions they belong to, all at once.
-5. In the partitions that its ranges name: which pages came since it last looked? All at once. If another one is
-   accepted and stays, it is counted, and the own page is taken back.
-6. Confirm the page. If others went ahead of it, wait until these are decided, and go back to step 5.
-
-Nobody counts as a copy of an undecided page: who finds one waits until it is confirmed or gone. But of undecided pages
-that find each other one must go on. In step 5 a page waits for those of lower numbers that it finds, and goes ahead of
-those of higher numbers: the home of such a page notes it, in one step with seeing that the page is undecided yet, and
-does not confirm that page before its check has waited and looked again. So pages wait for lower numbers only, never in
-a circle.
-
-What is promised while others write:
-
-- However many copies or near duplicates race, the answers are those that they would get one after the other in some
-  order that respects their times. A new page has its place in it where it last began to look, a copy where it was
-  counted. For let A and B be new, and A find B. B was not filed when A looked in step 1, nor confirmed when A met it
-  in step 5, or A were a copy. If A met it undecided, A went ahead, and B looked again after A was confirmed. If A never
-  met it, B was filed after A last began to look, and looked later still. So A always comes before B.
-- This holds as long as no page stays undecided for two to three seconds. If one does, because its crawler, or that of
-  a page it waits for, is held up or dead, it counts as decided, and near duplicates may be admitted beside each other.
-  Even then a page that another was dropped for stays, whatever it met; and what a crawler that died has left unfiled
-  is remembered, and `Spread.finish` files it.
-- A call whose answer was lost is repeated. No page is admitted twice by that, but a copy may be counted twice.
+The answers are those that the pages would get one after the other, a new page where it last began to look, a copy where
+it was counted. For let A and B be new, and A find B. B was not filed when A first looked, nor confirmed when A met it
+in the end, or A were a copy. If A met it undecided, A went ahead, and B looked again after A was confirmed. If A never
+met it, B was filed after A last began to look, and looked later still. So A always comes before B.
 """
 
 from __future__ import annotations
@@ -113,7 +95,8 @@ class Check:
         if len(visit) > 3:
             layout = self._spread.layout
             page, old = page_id(self._home, visit[3]), unpacked(visit[4], layout)
-            self._spread.exchange(page, layout.keys(old.search, old.signature), self._query.entry.keys)
+            self._spread.unfile([(page, layout.keys(old.search, old.signature))])
+            self._spread.file([(page, self._query.entry.keys)])
             self._spread.confirm([page], self._token)
         return self._answer(Status.REVISIT, visit[2], changed=len(visit) > 3)
 
@@ -150,7 +133,7 @@ class Check:
             self._gone.clear()
 
     def _admit(self) -> Answer | None:
-        """Steps 3 to 6; None if the page's URL came to be known meanwhile."""
+        """Remember a page without a match; None if its URL came to be known meanwhile."""
         spread = self._spread
         (admitted,) = spread.run(spread.to_home(self._home, "home_admit", *self._to_home))
         if admitted[0] == b"counted":
@@ -171,7 +154,7 @@ class Check:
         return self._answer(Status.NEW)
 
     def _decide(self, page: int) -> Answer | None:
-        """Steps 5 and 6: None if the page stays, confirmed; an answer if another came first, and it was taken back."""
+        """None if the page stays, confirmed; an answer if another came first, and it was taken back."""
         ahead = b""
         while True:
             answer = self._come_to_terms(page, self._others_since(page))

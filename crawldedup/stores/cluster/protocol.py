@@ -1,7 +1,7 @@
 """How an index is cut into partitions, and what their scripts are sent and answer.
 
 A partition is one hash slot: 16 of them, spread evenly over the slots, so that masters that share the slots share the
-pages. The scripts are `lua/home_*.lua` and `lua/spread_*.lua`; their heads tell the formats.
+pages. The scripts are those under `lua/`; their heads tell the formats.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from redis.crc import key_slot
 from crawldedup.search.tables import KEY_BITS
 from crawldedup.stores.candidates import choose_pages
 from crawldedup.stores.packed_keys import pack_key
-from crawldedup.stores.redis.protocol import EVERY_PART, KEY_BYTES, question, record_of
+from crawldedup.stores.redis.protocol import EVERY_PART, KEY_BYTES, question
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from crawldedup.stores.base import Layout, Query, Record
+    from crawldedup.stores.base import Layout, Query
 
 PARTITIONS: Final = 16
 _LEADING_BITS: Final = 4
@@ -37,7 +37,6 @@ _SHIFTED_BITS: Final = 36
 _ENTRY: Final = struct.Struct(">BQI")
 _FOUND: Final = np.dtype([("page", ">u4"), ("cost", ">u2"), ("probe", ">u2")])
 _NOT_KEPT: Final = np.uint64(KEY_BITS - 8 * KEY_BYTES)
-_LENGTH: Final = struct.Struct(">I")
 _ACCEPTED: Final = struct.Struct(">III")
 
 
@@ -217,12 +216,3 @@ def found_pages(packed: bytes) -> list[int]:
 def accepted_pages(home: int, packed: bytes) -> list[tuple[int, int, int]]:
     """What a home accepts: cost, time of adding, and page."""
     return [(cost, added, page_id(home, number)) for cost, added, number in _ACCEPTED.iter_unpack(packed)]
-
-
-def loaded_records(records: Iterable[Record]) -> bytes:
-    """Records for the script `home_load`."""
-    packed = bytearray()
-    for record in records:
-        body = record_of(record)
-        packed += _LENGTH.pack(len(body)) + body
-    return bytes(packed)

@@ -1,7 +1,7 @@
 """The part of an index on a cluster whose pages are compared with those of all partitions.
 
 Records and URLs are spread by the hash of the URL: a page has a home. The permuted tables are spread by the leading
-four bits of the keys, so that what one page asks of them concerns few partitions. `cluster_check` tells how a page is
+four bits of the keys, so that what one page asks of them concerns few partitions. `check` tells how a page is
 checked, and what is promised.
 """
 
@@ -19,14 +19,13 @@ from crawldedup.stores.cluster.protocol import (
     best_pages,
     by_home,
     entries,
-    loaded_records,
     packed_id,
     page_id,
     page_ids,
     prefixes,
 )
 from crawldedup.stores.redis.errors import UnexpectedReplyError
-from crawldedup.stores.redis.protocol import bytes8, unpacked
+from crawldedup.stores.redis.protocol import bytes8, loaded, unpacked
 from crawldedup.stores.redis.replies import ForeignPartError, LostPartError
 
 if TYPE_CHECKING:
@@ -157,11 +156,6 @@ class Spread:
             )
         )
 
-    def exchange(self, page: int, old: Sequence[int], new: Sequence[int]) -> None:
-        """File a page under other keys."""
-        self.unfile([(page, old)])
-        self.file([(page, new)])
-
     def confirm(self, pages: Iterable[int], token: bytes) -> None:
         """Note that pages are filed everywhere of which none was met; without a token, whoever began it."""
         numbers = by_home(pages)
@@ -223,9 +217,7 @@ class Spread:
         parts: dict[int, list[Record]] = {}
         for record in records:
             parts.setdefault(self.home_of_url(record.url_key), []).append(record)
-        answers = self.run(
-            *(self.to_home(home, "home_load", token, loaded_records(part)) for home, part in parts.items())
-        )
+        answers = self.run(*(self.to_home(home, "home_load", token, loaded(part)) for home, part in parts.items()))
         pages = []
         for (home, part), (kind, _, *answer) in zip(parts.items(), answers, strict=True):
             if kind == b"full":

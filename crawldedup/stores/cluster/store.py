@@ -2,7 +2,7 @@
 
 It is cut into 16 partitions, each within one hash slot. A page that is compared with the pages of one place only (its
 site, its spider) belongs to one partition, where a check is one script call, as on a single server, with the same
-promise. Pages that are compared with all others are spread over all partitions: see `cluster_check` for how, and for
+promise. Pages that are compared with all others are spread over all partitions: see `check` for how, and for
 what is promised.
 
 Where the number of pages is limited, each partition may have its sixteenth, of either kind. While a slot moves to

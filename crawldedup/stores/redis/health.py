@@ -32,11 +32,7 @@ def _settings_of(server: redis.Redis) -> dict[str, str]:
     except ResponseError:
         # Hosted servers often have no CONFIG, and users with few rights may not call it.
         return {}
-    return {_text(name): _text(value) for name, value in told.items()}
-
-
-def _text(value: bytes | str) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return dict(told)
 
 
 def _warnings(settings: dict[str, str]) -> list[str]:

@@ -158,18 +158,15 @@ def _part_bits() -> NDArray[np.float32]:
     return np.unpackbits(np.arange(_PARTS, dtype=np.uint8)[:, None], axis=1)[:, 5:].astype(np.float32)
 
 
-def record_of(record: Record) -> bytes:
-    """Return a record as it is kept. It belongs to no crawler at work."""
-    copies = min(record.copies, _MOST_COPIES) << 8
-    return struct.pack(">IIII", record.added_at, record.seen_at, copies, 0) + body_of(record)
-
-
-def loaded(records: Sequence[Record], layout: Layout) -> bytes:
-    """Return records for the script `load`."""
+def loaded(records: Sequence[Record], layout: Layout | None = None) -> bytes:
+    """Return records for a script that loads them, with their keys if a layout is given."""
     packed = bytearray()
     for record in records:
-        body = record_of(record)
-        packed += _LOADED.pack(len(body)) + packed_keys(layout.keys(record.search, record.signature)) + body
+        copies = min(record.copies, _MOST_COPIES) << 8
+        # No crawler has the number 0, so the page is an earlier crawl's.
+        body = struct.pack(">IIII", record.added_at, record.seen_at, copies, 0) + body_of(record)
+        keys = packed_keys(layout.keys(record.search, record.signature)) if layout else b""
+        packed += _LOADED.pack(len(body)) + keys + body
     return bytes(packed)
 
 

@@ -131,7 +131,9 @@ def _read(scheme: str, rest: str) -> Target:
         if scheme == "redis+cluster" and database not in ("", "0"):
             raise _UrlError("a cluster has one database, so leave out what follows the hosts")
         if scheme != "redis+cluster" and (number := database.strip("/")):
-            options.setdefault("db", _database(number))
+            if not (number.isascii() and number.isdecimal()):
+                raise _UrlError("what follows the host must be the number of a database, as in redis://host:port/0")
+            options.setdefault("db", int(number))
     tls = scheme == "rediss" or _is_true(options.pop("ssl", "no"))
     if not tls and (lone := [name for name in options if name.startswith("ssl_")]):
         raise _UrlError(f"an option is wrong: {lone[0]} needs ssl=true")
@@ -181,9 +183,3 @@ def _address(name: str, default_port: int) -> tuple[str, int]:
     # Raises UnicodeError for empty or overlong parts of a name, which connecting would only find out later.
     found["host"].encode("idna")
     return found["host"], found.get("port", default_port)
-
-
-def _database(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
-        raise _UrlError("what follows the host must be the number of a database, as in redis://host:port/0")
-    return int(text)

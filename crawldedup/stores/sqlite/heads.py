@@ -20,29 +20,25 @@ CLEARED: Final = ""
 def find_index(db: sqlite3.Connection, layout: Layout, path: str) -> SqliteIndex | None:
     """Return the index, or None if it is absent or cleared. Raises ProfileMismatchError."""
     row = _row_of(db, layout.namespace)
-    if row is None or row[1] == CLEARED:
-        return None
-    check_profile(layout, row[1], path)
-    return SqliteIndex(db, row[0], layout, path)
+    return None if row is None or row[1] == CLEARED else begin_index(db, layout, path)
 
 
 def begin_index(db: sqlite3.Connection, layout: Layout, path: str) -> SqliteIndex:
     """Return the index, which is created if it is absent or cleared. Raises ProfileMismatchError."""
-    found = find_index(db, layout, path)
-    if found is not None:
-        return found
-    row = _row_of(db, layout.namespace)
-    if row is not None:
-        _drop_tables(db, row[0], row[2])
-    number = None if row is None else row[0]
-    cursor = db.execute(
-        "INSERT INTO indexes (number, namespace, profile, tables) VALUES (?, ?, ?, ?) "
-        "ON CONFLICT (number) DO UPDATE SET profile = excluded.profile, tables = excluded.tables",
-        (number, layout.namespace, layout.profile, len(layout.tables)),
-    )
-    number = number or cursor.lastrowid or 0
-    _create_tables(db, number, len(layout.tables))
-    return SqliteIndex(db, number, layout, path)
+    number, profile, tables = _row_of(db, layout.namespace) or (None, CLEARED, 0)
+    if profile != CLEARED:
+        check_profile(layout, profile, path)
+    else:
+        if number is not None:
+            _drop_tables(db, number, tables)
+        cursor = db.execute(
+            "INSERT INTO indexes (number, namespace, profile, tables) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (number) DO UPDATE SET profile = excluded.profile, tables = excluded.tables",
+            (number, layout.namespace, layout.profile, len(layout.tables)),
+        )
+        number = number or cursor.lastrowid
+        _create_tables(db, number or 0, len(layout.tables))
+    return SqliteIndex(db, number or 0, layout, path)
 
 
 def clear_index(db: sqlite3.Connection, namespace: str) -> None:

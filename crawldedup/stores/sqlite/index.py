@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 
 class Page(NamedTuple):
-    """One row: a page's number, its record with 64-bit integers as SQLite has them, and who delivered it last."""
+    """One row: a page's number, the fields of its record in their order, and who delivered it last.
+
+    64-bit integers are as SQLite has them.
+    """
 
     number: int
     url: str
@@ -47,16 +50,7 @@ class Page(NamedTuple):
 
     def record(self) -> Record:
         """Return what the page's record says."""
-        return Record(
-            url=self.url,
-            url_key=unsigned(self.url_key),
-            search=unsigned(self.search),
-            signature=self.signature,
-            digest=self.digest,
-            added_at=self.added_at,
-            seen_at=self.seen_at,
-            copies=self.copies,
-        )
+        return Record(self.url, unsigned(self.url_key), unsigned(self.search), *self[4:9])
 
     def is_live(self, retention: Retention, now: int) -> bool:
         """Return True for a page that has not expired."""
@@ -167,18 +161,9 @@ class SqliteIndex:
             raise StoreFullError(
                 f"{self._path} has given all its {MAX_PAGES} page numbers; clear the index, or load it into another"
             )
-        row = Page(
-            number=number,
-            url=page.url.encode("utf-8", "replace").decode(),
-            url_key=signed(page.url_key),
-            search=signed(page.search),
-            signature=page.signature,
-            digest=page.digest,
-            added_at=added_at,
-            seen_at=seen_at,
-            copies=copies,
-            crawler=crawler,
-        )
+        url = page.url.encode("utf-8", "replace").decode()
+        numbers = (signed(page.url_key), signed(page.search))
+        row = Page(number, url, *numbers, page.signature, page.digest, added_at, seen_at, copies, crawler)
         self._db.execute(self._insert_sql, row)
         self._db.execute(f"INSERT INTO {self._urls} VALUES (?)", (signed(pack_key(page.url_key, number)),))
         self._file(number, keys)

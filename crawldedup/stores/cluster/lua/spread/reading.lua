@@ -16,9 +16,7 @@ local function told(pages, costs, finders)
 end
 
 local function look(question)
-  local pages, costs, finders = pages_in_ranges(question)
-  if #pages > question.max_candidates then pages = cheapest(pages, costs, question.max_candidates) end
-  return told(pages, costs, finders)
+  return told(pages_in_ranges(question))
 end
 
 -- The pages that were filed after the first `since` filings and whose keys the rule does not refuse.

@@ -162,8 +162,28 @@ local function key_cost(question, number, member)
   return sum
 end
 
--- Return the pages whose keys lie in the probed ranges and pass the prefilter, best ranges first; by page the lowest cost of
--- its keys; and by page the number of the probe that found it.
+-- Return the `most` pages of the lowest costs; among equals those found first.
+local function cheapest(pages, costs, most)
+  local by_cost, highest_cost = {}, 0
+  for i = 1, #pages do
+    local cost = costs[pages[i]]
+    by_cost[cost] = by_cost[cost] or {}
+    by_cost[cost][#by_cost[cost] + 1] = pages[i]
+    if cost > highest_cost then highest_cost = cost end
+  end
+  local best = {}
+  for cost = 0, highest_cost do
+    local equals = by_cost[cost] or {}
+    for i = 1, #equals do
+      best[#best + 1] = equals[i]
+      if #best == most then return best end
+    end
+  end
+  return best
+end
+
+-- Return the pages to compare, whose keys lie in the probed ranges and pass the prefilter: best ranges first, or, if they are
+-- too many, lowest costs first; by page the lowest cost of its keys; and by page the number of the probe that found it.
 local function pages_in_ranges(question)
   local probes, max_keys = question.probes, question.max_keys
   local limit = format('%d', max(1, max_keys / 8))
@@ -191,33 +211,8 @@ local function pages_in_ranges(question)
     keys_read = keys_read + #members
     if keys_read >= max_keys then break end
   end
+  if #pages > question.max_candidates then pages = cheapest(pages, costs, question.max_candidates) end
   return pages, costs, finders
-end
-
--- Return the `most` pages of the lowest costs; among equals those found first.
-local function cheapest(pages, costs, most)
-  local by_cost, highest_cost = {}, 0
-  for i = 1, #pages do
-    local cost = costs[pages[i]]
-    by_cost[cost] = by_cost[cost] or {}
-    by_cost[cost][#by_cost[cost] + 1] = pages[i]
-    if cost > highest_cost then highest_cost = cost end
-  end
-  local best = {}
-  for cost = 0, highest_cost do
-    local equals = by_cost[cost] or {}
-    for i = 1, #equals do
-      best[#best + 1] = equals[i]
-      if #best == most then return best end
-    end
-  end
-  return best
-end
-
-local function pages_to_compare(question)
-  local pages, costs = pages_in_ranges(question)
-  if #pages > question.max_candidates then return cheapest(pages, costs, question.max_candidates) end
-  return pages
 end
 
 -- Return the sum of the costs of the bits (or whole bytes, if there is one cost a byte) in which two signatures differ, or
@@ -251,18 +246,10 @@ local function judge(question, record)
   return cost_of(question.signature, record, HEAD + 1, question.costs, question.limit)
 end
 
-local function nearest_first(accepted)
-  table.sort(accepted, function(a, b)
-    if a[1] == b[1] then return a[2] < b[2] end
-    return a[1] < b[1]
-  end)
-  return accepted
-end
-
 -- Return the accepted pages, a list of {cost, page, record}, nearest first; how many were compared; and {page, record} of
 -- some that have expired.
 local function search(question)
-  local pages = pages_to_compare(question)
+  local pages = pages_in_ranges(question)
   local accepted, expired, compared = {}, {}, 0
   for i = 1, #pages do
     local record = read_record(pages[i])
@@ -274,5 +261,9 @@ local function search(question)
       if cost then accepted[#accepted + 1] = {cost, pages[i], record} end
     end
   end
-  return nearest_first(accepted), compared, expired
+  table.sort(accepted, function(a, b)
+    if a[1] == b[1] then return a[2] < b[2] end
+    return a[1] < b[1]
+  end)
+  return accepted, compared, expired
 end
