@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "CRAWLDEDUP_"
 
+_crawl_option = partial(option, owner="crawl")
+
 _MOST_WORKERS: Final = 4
 # One process keeps up with Scrapy itself.
 _QUICK_EXTRACTORS: Final = ("resiliparse", "text")
@@ -35,51 +38,44 @@ class CrawlOptions(Options):
     index, and renaming a project does not lose it.
     """
 
-    enabled: bool = option(True, checks.flag, "Switch the plugin off with False.", owner="crawl", kind=bool)
-    action: str = option(
+    enabled: bool = _crawl_option(True, checks.flag, "Switch the plugin off with False.", kind=bool)
+    action: str = _crawl_option(
         "drop",
         checks.one_of("drop", "drop-items", "mark"),
         "What becomes of a duplicate: drop the page (drop), drop its items and follow its links (drop-items), "
         "or mark it (mark).",
-        owner="crawl",
     )
-    keep_per_cluster: int = option(
-        1, checks.whole(1), "Let this many pages of one content pass, the original included.", owner="crawl", kind=int
+    keep_per_cluster: int = _crawl_option(
+        1, checks.whole(1), "Let this many pages of one content pass, the original included.", kind=int
     )
-    deny: tuple[re.Pattern[str], ...] = option(
-        (), checks.patterns, "Regular expressions of URLs whose pages are not checked.", owner="crawl"
+    deny: tuple[re.Pattern[str], ...] = _crawl_option(
+        (), checks.patterns, "Regular expressions of URLs whose pages are not checked."
     )
-    canonical: str = option(
+    canonical: str = _crawl_option(
         "ignore",
         checks.one_of("ignore", "compare"),
         "With compare, a page that names a remembered page as its canonical one is compared with it more leniently.",
-        owner="crawl",
     )
-    revisit: str = option(
+    revisit: str = _crawl_option(
         "keep",
         checks.one_of("keep", "drop"),
         "With drop, a page that an earlier crawl has seen with the same text is treated as a duplicate.",
-        owner="crawl",
     )
-    remember: bool = option(
-        True, checks.flag, "With False, pages are looked up and nothing is added.", owner="crawl", kind=bool
+    remember: bool = _crawl_option(
+        True, checks.flag, "With False, pages are looked up and nothing is added.", kind=bool
     )
-    on_error: str = option(
+    on_error: str = _crawl_option(
         "pass",
         checks.one_of("pass", "fail"),
         "Whether pages pass unchecked while the store or a worker fails, or the crawl ends.",
-        owner="crawl",
     )
-    workers: int = option(
+    workers: int = _crawl_option(
         None,
         checks.optional(checks.whole(1)),
         "The number of processes that read pages and ask the store. None chooses by extractor and cores.",
-        owner="crawl",
         kind=int,
     )
-    page_seconds: int = option(
-        30, checks.whole(1), "Give up a page that takes longer to read.", owner="crawl", kind=int
-    )
+    page_seconds: int = _crawl_option(30, checks.whole(1), "Give up a page that takes longer to read.", kind=int)
     item_fields: ItemFields | None = option(
         None,
         checks.optional(check_item_fields),

@@ -1,31 +1,39 @@
-"""What happens when a page or an item cannot be checked: it passes, it is counted, and the log says so once."""
+"""Deal with pages and items that cannot be checked, which pass and are counted, and with wrong settings."""
 
 from __future__ import annotations
 
 import logging
 import time
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
 from crawldedup.errors import CrawlDedupError, StoreError
 from crawldedup.printable import printable, sentence
 from crawldedup.scrapy_plugin.reading.messages import UnexpectedReadError
-from crawldedup.scrapy_plugin.runtime.refusal import CLOSE_REASON, LONGEST_MESSAGE, close_unstarted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy.crawler import Crawler
 
+    from crawldedup.errors import ConfigurationError
     from crawldedup.scrapy_plugin.stats import CrawlStats
 
 logger = logging.getLogger(__name__)
 
+CLOSE_REASON: Final = "crawldedup_error"
+LONGEST_MESSAGE: Final = 2000
 SILENT_SECONDS: Final = 60.0
 """After the log said that the store is down, it says so again no sooner."""
 
 _FAIL: Final = "CRAWLDEDUP_ON_ERROR is 'fail'."
+
+# Components that read the same settings refuse them with the same words, which need to be said once only.
+_said: WeakKeyDictionary[Crawler, set[str]] = WeakKeyDictionary()
 
 
 class Failures:
@@ -131,3 +139,33 @@ class Failures:
     def _log(self, level: int, message: str, **details: Any) -> None:
         extra = {"spider": self._crawler.spider}
         logger.log(level, "crawldedup: %s", printable(message, LONGEST_MESSAGE), extra=extra, **details)
+
+
+def refuse(crawler: Crawler, error: ConfigurationError) -> NotConfigured:
+    """Return what a component raises that cannot be built, and end the crawl with the error's message alone.
+
+    The error itself would come under a traceback, which Scrapy writes for whatever is raised at a crawl's start. The
+    price is the exit status: Scrapy has none for a spider that was closed.
+    """
+    message = str(error)
+
+    async def engine_started() -> None:
+        crawler.signals.disconnect(engine_started, signal=signals.engine_started)
+        await close_unstarted(crawler, message)
+
+    said = _said.setdefault(crawler, set())
+    if message not in said:
+        said.add(message)
+        crawler.signals.connect(engine_started, signal=signals.engine_started, weak=False)
+    return NotConfigured()
+
+
+async def close_unstarted(crawler: Crawler, message: str) -> None:
+    """Say why, and close the spider before its first request; called when the engine has started.
+
+    In `scrapy shell`, which opens its spider later, the message is all.
+    """
+    logger.error("crawldedup: %s", printable(message, LONGEST_MESSAGE), extra={"spider": crawler.spider})
+    assert crawler.engine is not None
+    if crawler.engine.spider is not None:
+        await crawler.engine.close_spider_async(reason=CLOSE_REASON)

@@ -8,7 +8,7 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.scrapy_plugin.runtime.refusal import refuse
+from crawldedup.scrapy_plugin.runtime.failures import refuse
 from tests.scrapy_plugin.fakes import FakeCrawler
 
 if TYPE_CHECKING:
