@@ -147,7 +147,7 @@ class DedupMiddleware:
             unchanged = self._is_unchanged(job, checked, policy)
         except PageError as error:
             self._stats.skipped(error.reason)
-            self._log(logging.DEBUG, "cannot read %s: %s", response.url, str(error))
+            self._failures.at_reading(response.url, error)
             return response
         except Exception as error:
             self._failures.at_page(error)

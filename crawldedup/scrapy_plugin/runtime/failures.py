@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from crawldedup.errors import ConfigurationError
+    from crawldedup.errors import ConfigurationError, PageError
     from crawldedup.scrapy_plugin.stats import CrawlStats
 
 logger = logging.getLogger(__name__)
@@ -94,6 +94,16 @@ class Failures:
             self._explain(type(error).__name__, f"unexpected error, the {self._noun} passes", error)
         if self._close_on_error:
             self.close_spider(f"{sentence(error)} {_FAIL}")
+
+    def at_reading(self, url: str, error: PageError) -> None:
+        """Take note that nothing could be read from a page. The first failure of an extractor is told."""
+        message = f"cannot read {url}: {error}"
+        if error.reason == "broken" and error.reason not in self._explained:
+            # An extractor with a mistake in it fails for every page, and then no page is checked.
+            self._explained.add(error.reason)
+            self._log(logging.WARNING, f"{message} ({self._noun}s like this pass; further ones are only counted)")
+        else:
+            self._log(logging.DEBUG, message)
 
     def store_answered(self) -> None:
         """Take note that the store works. Logs it if it did not before."""

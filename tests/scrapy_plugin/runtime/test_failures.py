@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crawldedup.errors import StoreUnavailableError
+from crawldedup.errors import PageError, StoreUnavailableError
 from crawldedup.scrapy_plugin.reading.messages import UnexpectedReadError, WorkerError
 from crawldedup.scrapy_plugin.runtime.failures import SILENT_SECONDS, Failures
 from crawldedup.scrapy_plugin.stats import CrawlStats
@@ -27,6 +27,20 @@ def test_a_store_that_fails_is_told_in_sentences(caplog: pytest.LogCaptureFixtur
     (record,) = caplog.records
     assert record.getMessage() == (
         "crawldedup: redis://host cannot be used: Connection refused. Pages pass unchecked until the store answers"
+    )
+
+
+def test_the_first_failure_of_an_extractor_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    failing = failures(close_on_error=False)
+    for url in ("http://a/1", "http://a/2"):
+        failing.at_reading(url, PageError("empty", "the body is empty"))
+        failing.at_reading(url, PageError("broken", "reading with 'mine.text' failed: ValueError: boom"))
+    (told,) = (record for record in caplog.records if record.levelno > logging.DEBUG)
+    assert told.levelno == logging.WARNING
+    assert told.getMessage() == (
+        "crawldedup: cannot read http://a/1: reading with 'mine.text' failed: ValueError: boom "
+        "(pages like this pass; further ones are only counted)"
     )
 
 
