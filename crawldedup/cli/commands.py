@@ -10,6 +10,7 @@ from crawldedup.commands import indexes, pages
 from crawldedup.commands.explain import explain
 from crawldedup.commands.sources import readable_sources, single_source, under_url
 from crawldedup.page_input import PageRef
+from crawldedup.stores.registry import EmptyStoreError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
 def run(given: Namespace, output: Output) -> None:
     """Run the command that was given."""
     with closing(make_deduplicator(given)) as dedup:
-        _RUN[given.command](dedup, given, output)
+        try:
+            _RUN[given.command](dedup, given, output)
+        except EmptyStoreError as error:
+            if given.store is not None:
+                raise
+            raise EmptyStoreError(f"{error}; name another store by --store") from None
 
 
 def _pages(given: Namespace, output: Output) -> Iterator[Source]:

@@ -18,7 +18,12 @@ _STORES: Final = {
     **dict.fromkeys(("redis", "rediss", "unix", "redis+sentinel"), "redis.store:RedisStore"),
     "redis+cluster": "cluster.store:ClusterStore",
 }
+_FILE_ENDINGS: Final = (".sqlite", ".sqlite3", ".db")
 MOST_SHOWN: Final = 20
+
+
+class EmptyStoreError(ConfigurationError):
+    """Raised where an index is looked for in a store that holds none."""
 
 
 def make_store(url: str, layout: Layout) -> Store:
@@ -58,9 +63,11 @@ def require_index(url: str, namespace: str) -> None:
         )
     names = kind.namespaces(url, namespace)
     if namespace not in names:
+        missing = f"there is no index {namespace!r} in {shown_url(url)}"
+        if not names:
+            raise EmptyStoreError(f"{missing}; it holds none at all")
         more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
-        listed = f"there are: {', '.join(names[:MOST_SHOWN])}{more}" if names else "it holds none at all"
-        raise ConfigurationError(f"there is no index {namespace!r} in {shown_url(url)}; {listed}")
+        raise ConfigurationError(f"{missing}; there are: {', '.join(names[:MOST_SHOWN])}{more}")
 
 
 def store_class(name: str, url: object) -> type[Store]:
@@ -69,10 +76,10 @@ def store_class(name: str, url: object) -> type[Store]:
     path = _STORES.get(scheme.lower())
     if path is None or not separator:
         shown = shown_url(url) if isinstance(url, str) else url
+        is_file = isinstance(url, str) and not separator and url.endswith(_FILE_ENDINGS)
+        hint = f"; did you mean 'sqlite:///{shown}'?" if is_file else did_you_mean(scheme, _STORES)
         allowed = ", ".join(f"{name}://" for name in _STORES)
-        raise ConfigurationError(
-            f"{name} is {shown!r}; it must be a URL with one of the schemes {allowed}{did_you_mean(scheme, _STORES)}"
-        )
+        raise ConfigurationError(f"{name} is {shown!r}; it must be a URL with one of the schemes {allowed}{hint}")
     module, _, kind = path.partition(":")
     found: type[Store] = getattr(importlib.import_module(f"crawldedup.stores.{module}"), kind)
     return found

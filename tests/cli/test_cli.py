@@ -422,3 +422,12 @@ def test_info_says_what_a_page_takes_and_what_spoils_the_index(
     _, out, _ = run(capsys, "info")
     assert "warning: set \\x1b zset-max to 128" in out
     assert "bytes a page" not in out
+
+
+def test_a_forgotten_store_is_pointed_out(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (["info"], ["forget", "http://example.com/a"], ["clear", "--yes"]):
+        _, _, err = run(capsys, *command)
+        assert "there is no index 'default' in sqlite:///crawldedup.sqlite" in err
+        assert err.endswith("; name another store by --store\n")
+        _, _, err = run(capsys, *command, "--store", "sqlite:///other.sqlite")
+        assert err.endswith("it holds none at all\n")

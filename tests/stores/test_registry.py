@@ -46,6 +46,8 @@ def test_the_scheme_chooses_the_store_and_nothing_is_opened(
 @pytest.mark.parametrize(
     ("url", "said"),
     [
+        ("seen.sqlite", "did you mean 'sqlite:///seen.sqlite'?"),
+        ("/var/seen.db", "did you mean 'sqlite:////var/seen.db'?"),
         ("", "must be a URL with one of the schemes memory://, sqlite://, redis://"),
         ("localhost:6379", "must be a URL"),
         ("mongodb://localhost", r"must be a URL .* redis\+cluster://$"),
