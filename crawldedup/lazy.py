@@ -24,4 +24,8 @@ def lazy(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], 
         module = import_module(f"{package}.{homes[name]}")
         return getattr(module, name) if names[homes[name]] else module
 
-    return get, lambda: sorted({*vars(sys.modules[package]), *homes}), sorted(homes)
+    return get, lambda: sorted({*filter(_is_special, vars(sys.modules[package])), *homes}), sorted(homes)
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__")
