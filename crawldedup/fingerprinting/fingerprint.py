@@ -16,7 +16,7 @@ All sums are sums of small integers, so they are exact and every machine makes t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import mmh3
@@ -69,9 +69,9 @@ class Fingerprint:
     """
 
     search: int
-    search_weights: Floats
+    search_weights: Floats = field(repr=False)
     verify: bytes
-    verify_weights: Floats
+    verify_weights: Floats = field(repr=False)
     digest: int
     words: int
     thin: bool

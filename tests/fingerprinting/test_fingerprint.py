@@ -185,3 +185,9 @@ def test_identity_of_a_thin_page_is_given_by_the_caller() -> None:
 def test_lone_surrogates_are_harmless() -> None:
     assert same(fingerprint("\ud800 " + TEXTS["english"]), fingerprint(TEXTS["english"]))
     assert fingerprint("\ud800").thin
+
+
+def test_a_fingerprint_is_shown_without_its_weights() -> None:
+    shown = repr(fingerprint("a text of some words"))
+    assert "words=5" in shown
+    assert "weights" not in shown
