@@ -22,8 +22,6 @@ from crawldedup.evaluation.command import BENCH_QUALITY
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawldedup.commands.output import Output
-
 _ONE_PAGE: Final = {"metavar": "PAGE", "help": "file, URL, or - for standard input"}
 _PAGE: Final = "file, folder, .jsonl or .warc file, URL, or - for standard input"
 _PAGES: Final[dict[str, Any]] = {"pages": {"nargs": "+", "metavar": "PAGE", "help": _PAGE}}
@@ -32,6 +30,8 @@ _PAGES_OR_ONE: Final = _PAGES | {
 }
 _ACCURACY: Final = ("similarity", "recall")
 _RETENTION: Final = ("ttl", "ttl_refresh", "max_pages")
+_COMPARING: Final = (*_ACCURACY, *PROFILE_OPTIONS)
+_OPENING: Final = (*INDEX_OPTIONS, "scope", *PROFILE_OPTIONS)
 _ASKING: Final = (*INDEX_OPTIONS, "scope", *_ACCURACY, *PROFILE_OPTIONS, *_RETENTION)
 
 _COMMANDS: Final = {
@@ -39,19 +39,9 @@ _COMMANDS: Final = {
     "check": Command("decide about pages and remember them", _PAGES_OR_ONE, (*_ASKING, "store_urls")),
     "find": Command("list the remembered pages that resemble a page; remember nothing", {"page": _ONE_PAGE}, _ASKING),
     "explain": Command("show the verdict that a page would get now, and why; remember nothing", _PAGES_OR_ONE, _ASKING),
-    "compare": Command(
-        "tell how alike two pages are", {"pages": {"nargs": 2, **_ONE_PAGE}}, (*_ACCURACY, *PROFILE_OPTIONS)
-    ),
-    "scan": Command(
-        "find the clusters of near duplicates within a collection; remember nothing",
-        _PAGES,
-        (*_ACCURACY, *PROFILE_OPTIONS),
-    ),
-    "forget": Command(
-        "remove pages from an index",
-        {"urls": {"nargs": "+", "metavar": "URL"}},
-        (*INDEX_OPTIONS, "scope", *PROFILE_OPTIONS),
-    ),
+    "compare": Command("tell how alike two pages are", {"pages": {"nargs": 2, **_ONE_PAGE}}, _COMPARING),
+    "scan": Command("find the clusters of near duplicates within a collection; remember nothing", _PAGES, _COMPARING),
+    "forget": Command("remove pages from an index", {"urls": {"nargs": "+", "metavar": "URL"}}, _OPENING),
     "clear": Command(
         "remove every page of a namespace, whatever made it",
         {"--yes": {"action": "store_true", "help": "do it"}},
@@ -67,7 +57,7 @@ _COMMANDS: Final = {
             "--to-store": {"metavar": "STORE", "help": "copy to this store (default: the same)"},
             "--to-namespace": {"metavar": "NAMESPACE", "help": "copy to this namespace (default: the same name)"},
         },
-        (*INDEX_OPTIONS, "scope", *PROFILE_OPTIONS),
+        _OPENING,
         description="Adds the pages of an index to another one, which may be in use. The first one stays as it is. "
         "Both must have been made with the same settings: texts are not stored, so that nothing can be converted.",
     ),
@@ -84,11 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         stack.enter_context(redirect_stdout(sys.stdout or nowhere))
         stack.enter_context(redirect_stderr(sys.stderr or nowhere))
         given = _parser().parse_args(arguments)
-
-        def run(output: Output) -> None:
-            import_module(_COMMANDS[given.command].module).run(given, output)
-
-        return run_command(run, as_json=given.json)
+        command = _COMMANDS[given.command]
+        return run_command(lambda output: import_module(command.module).run(given, output), as_json=given.json)
 
 
 class _Parser(argparse.ArgumentParser):

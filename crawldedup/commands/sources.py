@@ -120,12 +120,9 @@ def lines_of(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 @contextmanager
 def _opened(path: Path) -> Iterator[TextIO]:
     try:
-        if path.suffix.lower() == ".gz":
-            with gzip.open(path, "rt", encoding="utf-8", errors="replace") as lines:
-                yield lines
-        else:
-            with path.open(encoding="utf-8", errors="replace") as lines:
-                yield lines
+        opened: Callable[..., TextIO] = gzip.open if path.suffix.lower() == ".gz" else Path.open
+        with opened(path, "rt", encoding="utf-8", errors="replace") as lines:
+            yield lines
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ConfigurationError(f"{path} cannot be decompressed: {error}") from error
 

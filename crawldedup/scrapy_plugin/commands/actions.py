@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
+from scrapy import Request, Spider
 from w3lib.url import is_url
 
 from crawldedup.commands import indexes, pages
@@ -14,7 +15,6 @@ from crawldedup.commands.sources import Source, readable_sources, under_url
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page_input import PageRef
-from crawldedup.scrapy_plugin.commands.fetching import fetch
 from crawldedup.scrapy_plugin.items.text import named_identity
 from crawldedup.scrapy_plugin.pipeline import items_index_of
 from crawldedup.scrapy_plugin.policy import PagePolicy, job_of, reason_to_skip
@@ -23,13 +23,27 @@ from crawldedup.stores.registry import is_persistent
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
     from scrapy.crawler import CrawlerProcessBase
+    from scrapy.http import Response
     from scrapy.settings import Settings
 
     from crawldedup.commands.output import Output
-    from crawldedup.scrapy_plugin.commands.fetching import Fetched
+
+    Fetched = dict[str, tuple[Request, Response] | PageError]
+
+_APART: Final[dict[str, Any]] = {
+    "CRAWLDEDUP_ENABLED": False,
+    "JOBDIR": "",
+    "SCHEDULER": "scrapy.core.scheduler.Scheduler",
+    "DUPEFILTER_CLASS": "scrapy.dupefilters.RFPDupeFilter",
+    "ITEM_PIPELINES": {},
+    "FEEDS": {},
+    "TELNETCONSOLE_ENABLED": False,
+    # These limits are for crawls.
+    **{f"CLOSESPIDER_{limit}": 0 for limit in ("PAGECOUNT", "PAGECOUNT_NO_ITEM", "TIMEOUT", "TIMEOUT_NO_ITEM")},
+}
 
 
 def run_action(
@@ -48,7 +62,7 @@ def run_action(
 
         def sources() -> Iterator[Source]:
             urls = [name for name in names if is_url(name)]
-            fetched = fetch(urls, name=given.spider or "dedup", settings=settings, process=process) if urls else {}
+            fetched = _fetch(urls, name=given.spider or "dedup", settings=settings, process=process) if urls else {}
             yield from under_url(_sources(names, fetched, options, output), given.url)
 
         with closing(Deduplicator.from_options(options)) as dedup:
@@ -104,3 +118,39 @@ def _sources(names: list[str], fetched: Fetched, options: CrawlOptions, output: 
         else:
             job = job_of(*answered, PagePolicy.of_crawl(options))
             yield Source(job.url, html=job.html(), text=job.text(), encoding=job.encoding, canonical=job.canonical())
+
+
+def _fetch(urls: Sequence[str], *, name: str, settings: Settings, process: CrawlerProcessBase) -> Fetched:
+    """Fetch URLs one after the other as a crawl would. Return each URL's request and response, or the error instead.
+
+    Uses the project's downloader and its middlewares, but no code of its spiders, nor the queue of its crawls. `name`
+    is that of the spider, by which caches keep pages. Changes the process's `settings`; it cannot be used again.
+    """
+    settings.setdict(_APART, priority="cmdline")
+    fetched: Fetched = {url: _unreachable(url, "the crawl did not start; -L INFO shows why") for url in urls}
+    process.crawl(_Fetcher, name=name, fetched=fetched)
+    process.start()
+    return fetched
+
+
+class _Fetcher(Spider):
+    fetched: Fetched
+
+    async def start(self) -> AsyncIterator[Request]:
+        engine = self.crawler.engine
+        assert engine is not None
+        for url in self.fetched:
+            try:
+                # A text that looks like a URL may still be no URL.
+                request = Request(url, dont_filter=True)
+                response = await engine.download_async(request)
+            except Exception as error:
+                self.fetched[url] = _unreachable(url, f"{type(error).__name__}: {error}")
+            else:
+                self.fetched[url] = response.request or request, response
+        return
+        yield  # Scrapy wants a generator
+
+
+def _unreachable(url: str, reason: str) -> PageError:
+    return PageError("unreachable", f"{url} cannot be fetched: {reason}")

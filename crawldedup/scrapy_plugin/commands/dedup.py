@@ -1,7 +1,6 @@
 """``scrapy dedup``: ask the index that the crawls of a project use.
 
-Scrapy imports this module, by the entry point ``scrapy.commands``, whenever any of its commands runs: every import at
-the top slows all of them.
+Scrapy imports this module whenever any of its commands runs: every import at the top slows all of them.
 """
 
 from __future__ import annotations
