@@ -32,11 +32,6 @@ def page_of(packed: int) -> int:
     return packed & _ID_MASK
 
 
-def packed_range(low: int, high: int) -> tuple[int, int]:
-    """Return the first and last packed key of a range of keys, both included."""
-    return low & _KEY_MASK, high | _ID_MASK
-
-
 def packed_ranges(plan: ProbePlan) -> tuple[Keys, Keys]:
     """Return the first and last packed keys of all ranges of a plan, two arrays of shape (probes,)."""
     return plan.lows & np.uint64(_KEY_MASK), plan.highs | np.uint64(_ID_MASK)

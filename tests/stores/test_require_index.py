@@ -11,7 +11,7 @@ import pytest
 
 from crawldedup.errors import ConfigurationError, StoreError, StoreUnavailableError
 from crawldedup.stores import registry
-from crawldedup.stores.redis import keys
+from crawldedup.stores.redis import upkeep
 from crawldedup.stores.registry import make_store, require_index
 from tests.servers import free_port
 from tests.stores.backends import redis_contents
@@ -85,7 +85,7 @@ def test_no_more_time_is_spent_on_names_than_there_is(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(redis_server.url, "news")
-    monkeypatch.setattr(keys, "SCAN_SECONDS", 0)
+    monkeypatch.setattr(upkeep, "SCAN_SECONDS", 0)
     require_index(redis_server.url, "news")
     with pytest.raises(ConfigurationError, match="there is no index 'nwes'"):
         require_index(redis_server.url, "nwes")

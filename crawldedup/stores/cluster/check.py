@@ -108,16 +108,12 @@ class Check:
         self._gone.update(compared.gone)
         self._expired += compared.expired
         for _, _, page in compared.accepted:
-            if (counted := self._settled_count(page))[0] == b"counted":
+            # It counts as soon as that page is decided.
+            while (counted := self._spread.run(self._counting(page))[0])[0] == b"undecided":
+                self._wait()
+            if counted[0] == b"counted":
                 return self._copy(counted)
         return None
-
-    def _settled_count(self, page: int) -> Any:
-        """What the page's home says to a copy of it, as soon as it is decided."""
-        count = self._counting(page)
-        while (counted := self._spread.run(count)[0])[0] == b"undecided":
-            self._wait()
-        return counted
 
     def _counting(self, page: int) -> Call:
         asked = (*self._question.to_home(), number_of(page))
@@ -159,7 +155,8 @@ class Check:
         while True:
             answer = self._come_to_terms(page, self._others_since(page))
             if answer is not None:
-                return answer if self._retract(page) else None
+                retract = self._spread.to_home(self._home, "home_retract", number_of(page), self._token)
+                return answer if self._spread.run(retract)[0][0] == b"retracted" else None
             confirmed = self._confirm(page, ahead)
             if confirmed[0] != b"behind":
                 return None
@@ -210,13 +207,8 @@ class Check:
         return None
 
     def _confirm(self, page: int, ahead: bytes) -> Any:
-        spread = self._spread
-        return spread.run(spread.to_home(self._home, "home_confirm", number_of(page), self._token, ahead))[0]
-
-    def _retract(self, page: int) -> bool:
-        spread = self._spread
-        (answer,) = spread.run(spread.to_home(self._home, "home_retract", number_of(page), self._token))
-        return bool(answer[0] == b"retracted")
+        confirm = self._spread.to_home(self._home, "home_confirm", number_of(page), self._token, ahead)
+        return self._spread.run(confirm)[0]
 
     def _copy(self, counted: Any) -> Answer:
         record = unpacked(counted[2], self._spread.layout)

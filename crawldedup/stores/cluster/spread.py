@@ -52,11 +52,6 @@ def sound(answer: Any) -> Any:
     return answer
 
 
-def new_token() -> bytes:
-    """What tells one check, or one load, from all others."""
-    return secrets.token_bytes(8)
-
-
 @dataclass(slots=True)
 class Compared:
     """What homes say of some pages: how many they compared, which are accepted, nearest first, gone or expired."""
@@ -213,7 +208,7 @@ class Spread:
 
     def load(self, records: Sequence[Record]) -> int:
         """Add pages as they are, unless their URL is known; how many were added."""
-        token = new_token()
+        token = secrets.token_bytes(8)
         parts: dict[int, list[Record]] = {}
         for record in records:
             parts.setdefault(self.home_of_url(record.url_key), []).append(record)

@@ -16,6 +16,7 @@ import contextlib
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby
+from secrets import token_bytes
 from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.errors import StoreError
@@ -23,14 +24,13 @@ from crawldedup.stores.base import UNKNOWN_SHARD, shown_url
 from crawldedup.stores.cluster.check import Check
 from crawldedup.stores.cluster.nodes import Call, Nodes, script_call
 from crawldedup.stores.cluster.protocol import PARTITIONS, prefixes, split
-from crawldedup.stores.cluster.spread import Spread, new_token, sound
+from crawldedup.stores.cluster.spread import Spread, sound
 from crawldedup.stores.redis.client import check_cluster_url
 from crawldedup.stores.redis.errors import replies_read, store_errors
-from crawldedup.stores.redis.keys import heads_on, namespaces_among
 from crawldedup.stores.redis.protocol import crawl, question
 from crawldedup.stores.redis.replies import LostPartError, validate_reply
 from crawldedup.stores.redis.shared import SharedStore
-from crawldedup.stores.redis.upkeep import Part
+from crawldedup.stores.redis.upkeep import Part, heads_on, namespaces_among
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -125,20 +125,16 @@ class ClusterStore(SharedStore):
 
     def _placed_check(self, query: Query) -> Call:
         asked = question(query, self._layout, self._now())
-        own, again = (crawl(_share(query.retention), *self._numbers, again=again) for again in (False, True))
+        own, again = (crawl(_share(query.retention), self._session, again=again) for again in (False, True))
         prefix = self._prefixes[_place(query)]
         return script_call("check", prefix, self._layout.profile, *asked, own, last_again=again)
 
     def _check_spread(self, query: Query) -> Answer:
         with self._errors():
             asked = split(query, self._layout, self._now())
-            own = crawl(_share(query.retention), *self._numbers)
-            answer = self._begun_again(Check(self._spread, query, asked, own, new_token()).run)
+            own = crawl(_share(query.retention), self._session)
+            answer = self._begun_again(Check(self._spread, query, asked, own, token_bytes(8)).run)
             return replace(answer, pages=self._pages())
-
-    @property
-    def _numbers(self) -> tuple[int, int]:
-        return self._session.number, self._session.first
 
     def _pages(self) -> int:
         return sum(self._placed_pages) + self._spread.pages()

@@ -17,7 +17,6 @@ from crawldedup.stores.redis.url import (
     CLUSTER,
     SINGLE_SERVER,
     TIMEOUT_SECONDS,
-    Target,
     client_options,
     parse_url,
     wire_options,
@@ -58,9 +57,19 @@ def connect(url: str) -> redis.Redis:
     Raises ConfigurationError, in which no password shows.
     """
     target = parse_url(url, *SINGLE_SERVER)
-    if target.scheme == "redis+sentinel":
-        return _sentinel_client(target)
-    return target.client(target.hosts[0] if target.hosts else None)
+    if target.scheme != "redis+sentinel":
+        return target.client(target.hosts[0] if target.hosts else None)
+    # They are asked one after another, so together they get the time of one server.
+    limits = client_options(TIMEOUT_SECONDS / len(target.hosts))
+    shared = {name: value for name, value in target.options.items() if name.startswith("ssl_")}
+    sentinels = _Sentinels(  # type: ignore[no-untyped-call]
+        target.hosts,
+        sentinel_kwargs={**limits, "ssl": target.tls, **shared, **target.sentinel_login},
+        ssl=target.tls,
+        **{**client_options(TIMEOUT_SECONDS), **target.options},
+    )
+    client: redis.Redis = sentinels.master_for(target.service)  # type: ignore[no-untyped-call]
+    return client
 
 
 def check_cluster_url(url: str) -> None:
@@ -153,17 +162,3 @@ class _Sentinels(Sentinel):
             names = ", ".join(map(repr, sorted(known))) or "none"
             raise UnknownServiceError(f"no sentinel knows {service_name!r}; known are: {names}")
         raise MasterNotFoundError(f"no sentinel names a master of {service_name!r} ({'; '.join(answers)})")
-
-
-def _sentinel_client(target: Target) -> redis.Redis:
-    # They are asked one after another, so together they get the time of one server.
-    limits = client_options(TIMEOUT_SECONDS / len(target.hosts))
-    shared = {name: value for name, value in target.options.items() if name.startswith("ssl_")}
-    sentinels = _Sentinels(  # type: ignore[no-untyped-call]
-        target.hosts,
-        sentinel_kwargs={**limits, "ssl": target.tls, **shared, **target.sentinel_login},
-        ssl=target.tls,
-        **{**client_options(TIMEOUT_SECONDS), **target.options},
-    )
-    client: redis.Redis = sentinels.master_for(target.service)  # type: ignore[no-untyped-call]
-    return client

@@ -97,14 +97,11 @@ def _as_ours(error: Exception, store: str, was_in: bool, namespace: str | None) 
 def _foreign_key(text: str, namespace: str | None) -> str:
     """Say that another program wrote a key, and what to do. Scripts name the key where they know it."""
     found = _KEY.search(text)
-    if found is not None:
-        what, which = f"the key {found[0]!r} holds", "it"
-    else:
-        index = "the index" if namespace is None else f"the namespace {namespace!r}"
-        what, which = f"a key of {index} holds", "that key"
+    index = "the index" if namespace is None else f"the namespace {namespace!r}"
+    key, which = (f"the key {found[0]!r}", "it") if found else (f"a key of {index}", "that key")
     return (
-        f"{what} what crawldedup did not write there; remove {which} if nobody needs it, or use another namespace "
-        f"or database"
+        f"{key} holds what crawldedup did not write there; remove {which} if nobody needs it, or use another "
+        f"namespace or database"
     )
 
 
@@ -129,15 +126,12 @@ def _wrong_kind(error: Exception, store: str) -> str | None:
     if isinstance(error, MovedError) and not store.startswith("redis+cluster:"):
         return "is a node of a cluster, so write redis+cluster://"
     # The client says the same of any error in a node's first answer; its origin has the node's own words.
-    if isinstance(error, RedisClusterException) and "cluster support disabled" in str(_origin_of(error)):
+    origin: BaseException = error
+    while (earlier := origin.__cause__ or origin.__context__) is not None:
+        origin = earlier
+    if isinstance(error, RedisClusterException) and "cluster support disabled" in str(origin):
         return "is not a node of a cluster, so write redis://"
     return None
-
-
-def _origin_of(error: BaseException) -> BaseException:
-    while (earlier := error.__cause__ or error.__context__) is not None:
-        error = earlier
-    return error
 
 
 _UNAVAILABLE_KINDS: Final = (

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from crawldedup.search.tables import Order
-    from crawldedup.stores.base import Entry, Layout, Query, Retention
+    from crawldedup.stores.base import CrawlSession, Entry, Layout, Query, Retention
 
 RECORDS_PER_LIST: Final = 512
 EVERY_PART: Final = 255
@@ -86,13 +86,13 @@ def question(query: Query, layout: Layout, now: int) -> tuple[bytes, ...]:
 
 
 def crawl(
-    retention: Retention, own: int, first: int, *, again: bool = False, place: int = 0, batch: bytes = b""
+    retention: Retention, session: CrawlSession, *, again: bool = False, place: int = 0, batch: bytes = b""
 ) -> bytes:
     """Return what a check needs beside the question.
 
     `again` if the answer to the same one was lost; `place` is the question's in the batch of this name.
     """
-    return _CRAWL.pack(min(retention.max_pages or 0, _MOST), own, first, again, place) + batch
+    return _CRAWL.pack(min(retention.max_pages or 0, _MOST), session.number, session.first, again, place) + batch
 
 
 def body_of(entry: Entry | Record) -> bytes:
@@ -118,7 +118,7 @@ def _packed_search(query: Query, layout: Layout) -> tuple[bytes, bytes, bytes]:
     costs = np.zeros((len(layout.tables), KEY_BITS), np.float32)
     costs[:, :STORED_BITS] = key_costs(query.prefilter, layout)
     probes |= _wanted_parts(query, query.prefilter.limit, costs, spans, free)
-    nibbles = np.minimum(costs[:, : 4 * _NIBBLES].reshape(-1, 4) @ _nibble_bits(), 255).astype(np.uint8)
+    nibbles = np.minimum(costs[:, : 4 * _NIBBLES].reshape(-1, 4) @ _bits(4).T, 255).astype(np.uint8)
     return _bytes_of(probes), query.rule.costs, nibbles.tobytes()
 
 
@@ -141,21 +141,16 @@ def _wanted_parts(
     spent = (bits.astype(np.float32) @ costs.T)[np.arange(len(plan)), plan.tables]
     prefix = 8 * KEY_BYTES - int(free[-1])
     next_bits = own >> np.uint64(max(KEY_BITS - prefix - 3, 0)) & np.uint64(7)
-    of_parts = _part_bits()[np.arange(_PARTS) ^ next_bits.astype(np.intp)[:, None]]
+    of_parts = _bits(3)[np.arange(_PARTS) ^ next_bits.astype(np.intp)[:, None]]
     next_costs = (of_parts * costs[:, None, prefix : prefix + 3]).sum(axis=2)
     wanted = np.packbits(spent[:, None] + next_costs.take(plan.tables, axis=0) <= limit, axis=1)[:, 0]
     return np.where(free == free[-1], wanted, EVERY_PART).astype(np.uint64)
 
 
 @cache
-def _nibble_bits() -> NDArray[np.float32]:
-    return np.unpackbits(np.arange(16, dtype=np.uint8)[:, None], axis=1)[:, 4:].T.astype(np.float32)
-
-
-@cache
-def _part_bits() -> NDArray[np.float32]:
-    """Return the bits of the number of a part, shape (parts, 3)."""
-    return np.unpackbits(np.arange(_PARTS, dtype=np.uint8)[:, None], axis=1)[:, 5:].astype(np.float32)
+def _bits(width: int) -> NDArray[np.float32]:
+    """Return the bits of the numbers of so many bits, shape (2^width, width)."""
+    return np.unpackbits(np.arange(1 << width, dtype=np.uint8)[:, None], axis=1)[:, -width:].astype(np.float32)
 
 
 def loaded(records: Sequence[Record], layout: Layout | None = None) -> bytes:

@@ -15,12 +15,11 @@ from redis.exceptions import NoScriptError
 from crawldedup.stores.base import shown_url
 from crawldedup.stores.redis.client import connect, retry_once
 from crawldedup.stores.redis.errors import replies_read, store_errors
-from crawldedup.stores.redis.keys import heads_on, namespaces_among
 from crawldedup.stores.redis.protocol import crawl, question
 from crawldedup.stores.redis.replies import validate_reply
 from crawldedup.stores.redis.scripts import script_text
 from crawldedup.stores.redis.shared import SharedStore
-from crawldedup.stores.redis.upkeep import Part
+from crawldedup.stores.redis.upkeep import Part, heads_on, namespaces_among
 from crawldedup.stores.redis.url import SINGLE_SERVER, parse_url
 
 if TYPE_CHECKING:
@@ -59,8 +58,7 @@ class RedisStore(SharedStore):
     def open_read_only(self) -> int:
         """See `Store`."""
         with self._errors():
-            pages: int = self._ask(self._prefix, "look", self._layout.profile)[1]
-            return pages
+            return int(self._ask(self._prefix, "look", self._layout.profile)[1])
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
         """See `Store`. One round trip for all of them."""
@@ -96,7 +94,7 @@ class RedisStore(SharedStore):
         return pipeline.execute(raise_on_error=False)
 
     def _arguments(self, query: Query, **repetition: Any) -> tuple[bytes | str, ...]:
-        own = crawl(query.retention, self._session.number, self._session.first, **repetition)
+        own = crawl(query.retention, self._session, **repetition)
         return (self._layout.profile, *question(query, self._layout, self._now()), own)
 
     def find(self, query: Query) -> list[Record]:

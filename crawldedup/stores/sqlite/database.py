@@ -118,12 +118,6 @@ def holds_anything(path: str) -> bool:
     return file.exists() and file.stat().st_size > 0
 
 
-def namespaces_in(path: str) -> list[str]:
-    """Return the names of the indexes in a file that is not empty, sorted. Raises as `connect` does."""
-    with contextlib.closing(connect(path)) as db:
-        return [name for (name,) in db.execute("SELECT namespace FROM indexes ORDER BY namespace")]
-
-
 @contextlib.contextmanager
 def transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
     """Run a transaction. The default kind locks at its start: no other process decides between our read and write."""

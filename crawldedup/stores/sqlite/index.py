@@ -10,7 +10,7 @@ import numpy as np
 from crawldedup.errors import StoreFullError
 from crawldedup.stores.base import MAX_FREED, Record
 from crawldedup.stores.candidates import accepted, choose_pages
-from crawldedup.stores.packed_keys import MAX_PAGES, middles, pack_key, packed_range, packed_ranges
+from crawldedup.stores.packed_keys import MAX_PAGES, middles, pack_key, packed_ranges
 from crawldedup.stores.sqlite.statements import (
     cut_ranges_sql,
     ranges_sql,
@@ -55,14 +55,6 @@ class Page(NamedTuple):
     def is_live(self, retention: Retention, now: int) -> bool:
         """Return True for a page that has not expired."""
         return retention.is_live(self.added_at, self.seen_at, now)
-
-
-class Found(NamedTuple):
-    """What a search found: numbers of the accepted pages, nearest first; how many were compared; expired pages."""
-
-    accepted: list[int]
-    compared: int
-    expired: list[Page]
 
 
 class SqliteIndex:
@@ -114,12 +106,15 @@ class SqliteIndex:
 
     def page_with(self, url_key: int) -> Page | None:
         """Return the page with a URL key, if there is one."""
-        low, high = packed_range(url_key, url_key)
-        row = self._db.execute(self._url_sql, (signed(low), signed(high), signed(url_key))).fetchone()
+        low, high = (signed(pack_key(url_key, page)) for page in (0, MAX_PAGES - 1))
+        row = self._db.execute(self._url_sql, (low, high, signed(url_key))).fetchone()
         return None if row is None else Page._make(row)
 
-    def search(self, query: Query, now: int) -> Found:
-        """Compare the query with the pages in its ranges."""
+    def search(self, query: Query, now: int) -> tuple[list[int], int, list[Page]]:
+        """Compare the query with the pages in its ranges.
+
+        Return the numbers of the accepted pages, nearest first; how many were compared; some expired pages.
+        """
         tables, packed = self._keys_in_ranges(query)
         numbers = json.dumps(choose_pages(query, self._layout, tables, packed))
         found = self._db.execute(self._candidates_sql, (numbers,)).fetchall()
@@ -127,7 +122,7 @@ class SqliteIndex:
         matches = accepted(query, [row[1] for row in live], [row[2] for row in live])
         nearest = sorted((cost, live[place][0]) for cost, place in matches)
         expired = {row[0] for row in found}.difference(row[0] for row in live)
-        return Found([number for _, number in nearest], len(live), [self.page(n) for n in sorted(expired)[:MAX_FREED]])
+        return [number for _, number in nearest], len(live), [self.page(n) for n in sorted(expired)[:MAX_FREED]]
 
     def _keys_in_ranges(self, query: Query) -> tuple[NDArray[np.intp], Keys]:
         """Return tables and packed keys of what lies in the query's ranges, best ranges first."""

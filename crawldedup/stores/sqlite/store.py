@@ -20,7 +20,6 @@ from crawldedup.stores.sqlite.database import (
     connect,
     errors_of,
     holds_anything,
-    namespaces_in,
     path_of,
     transaction,
 )
@@ -71,7 +70,10 @@ class SqliteStore:
         """See `Store`."""
         path = path_of(url)
         with errors_of(path):
-            return namespaces_in(path) if holds_anything(path) else []
+            if not holds_anything(path):
+                return []
+            with contextlib.closing(connect(path)) as db:
+                return [name for (name,) in db.execute("SELECT namespace FROM indexes ORDER BY namespace")]
 
     @property
     def session(self) -> CrawlSession | None:
@@ -126,7 +128,7 @@ class SqliteStore:
     def find(self, query: Query) -> list[Record]:
         """See `Store`."""
         with self._turn(writes=False) as index:
-            return [index.page(number).record() for number in index.search(query, self._now()).accepted]
+            return [index.page(number).record() for number in index.search(query, self._now())[0]]
 
     def forget(self, url_key: int) -> bool:
         """See `Store`."""

@@ -614,3 +614,16 @@ def test_pages_of_sites_are_copied_to_where_they_are_looked_for(cluster: Cluster
             pytest.raises(StoreError, match="do not tell"),
         ):
             memory.copy_to(dedup)
+
+
+def test_a_cluster_is_asked_in_either_version_of_the_protocol(cluster: ClusterSetup) -> None:
+    store = ClusterStore(f"{cluster.url}?protocol=3", LAYOUT)
+    for questions in ([ask(1), ask(2, place=3)], [ask(4), ask(5, place=6)]):
+        store.open()
+        for question in questions:
+            assert store.check_and_add(question).status is Status.NEW
+            assert [record.url for record in store.find(question)] == [question.entry.url]
+    assert store.info().pages == sum(map(len, store.records())) == 4
+    store.clear()
+    assert store.info().pages == 0
+    store.close()

@@ -98,14 +98,12 @@ local function members_between(table_name, low, high, limit)
   local stem, last = DATA .. table_name .. ':', '[' .. high .. '\255\255\255\255'
   local first = '[' .. low
   local value, final = leading(low), leading(high)
-  local number, _, width = bucket_of(value)
-  local members = call('ZRANGEBYLEX', stem .. number, first, last, 'LIMIT', '0', limit)
-  value = (floor(value / width) + 1) * width
+  local members = {}
   while value <= final do
-    number, _, width = bucket_of(value)
-    local more = call('ZRANGEBYLEX', stem .. number, first, last, 'LIMIT', '0', limit)
-    for i = 1, #more do members[#members + 1] = more[i] end
-    value = value + width
+    local number, _, width = bucket_of(value)
+    local found = call('ZRANGEBYLEX', stem .. number, first, last, 'LIMIT', '0', limit)
+    for i = 1, #found do members[#members + 1] = found[i] end
+    value = (floor(value / width) + 1) * width
   end
   return members
 end
