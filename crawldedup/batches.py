@@ -23,10 +23,9 @@ check_batch: Final = checks.whole(1)
 
 @dataclass(slots=True)
 class Batch:
-    """Pages that were read, in their order. `error` kept further pages from being read.
+    """At most `size` pages that were read, in their order. `error` kept further pages from being read.
 
-    `size` is the highest number of pages. With `skips`, a page that cannot be read takes its place with its error;
-    otherwise it ends the batch.
+    With `skips`, a page that cannot be read takes its place with its error; otherwise it ends the batch.
     """
 
     size: int
@@ -51,7 +50,12 @@ class Batch:
         """Take and read pages until the batch is full or ends."""
         try:
             for page in pages:
-                if not self.add(page, _result(read, checked(page))) or self.is_full(len(self.pages)):
+                result: Fingerprint | PageError
+                try:
+                    result = read(checked(page))
+                except PageError as error:
+                    result = error
+                if not self.add(page, result) or self.is_full(len(self.pages)):
                     return
         except Exception as error:
             self.error = error
@@ -62,10 +66,3 @@ def checked(page: object) -> PageInput:
     if not isinstance(page, PageInput):
         raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a PageInput")
     return page
-
-
-def _result(read: Callable[[PageInput], Fingerprint], page: PageInput) -> Fingerprint | PageError:
-    try:
-        return read(page)
-    except PageError as error:
-        return error

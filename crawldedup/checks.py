@@ -1,7 +1,6 @@
 """Checks of what users give: each takes a name and a value, and returns the value or raises ConfigurationError.
 
-Each message names the value that was given and what is allowed. A check of a number takes a number; text is
-turned into one by `Option.from_text` first.
+A check of a number takes a number; text is turned into one by `Option.from_text` first.
 """
 
 from __future__ import annotations
@@ -84,10 +83,9 @@ def whole(at_least: int, at_most: float = math.inf) -> Check:
     allowed = f"a whole number from {at_least:,}" + (f" to {at_most:,}" if at_most < math.inf else "")
 
     def check(name: str, value: object) -> int:
-        is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-        if isinstance(value, bool) or not isinstance(value, int | float) or not is_whole:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not at_least <= value <= at_most:
             raise refused(name, value, allowed)
-        if not at_least <= value <= at_most:
+        if value % 1:  # infinity ends here, too
             raise refused(name, value, allowed)
         return int(value)
 

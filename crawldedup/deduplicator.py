@@ -93,8 +93,7 @@ class Deduplicator(Index):
         batch that took half a second to read is not filled further. If you stop early, up to a batch of pages is
         remembered beyond the last verdict. An error is raised in place of the verdict it prevented. Earlier
         verdicts hold, and after StoreError the iteration can go on, unless the store is unavailable. `on_unreadable`
-        takes pages that cannot be read, each in its turn.
-        Raises ConfigurationError, PageError, StoreError, and whatever `pages` raises.
+        takes pages that cannot be read. Raises ConfigurationError, PageError, StoreError, and whatever `pages` raises.
         """
         return map(_verdict_or_raise, self._check_many(iter(pages), check_batch("batch", batch), on_unreadable))
 
@@ -190,14 +189,14 @@ class Deduplicator(Index):
         queries = [item.query for item in asked if not isinstance(item, tuple)]
         answers = self._store.check_many(queries) if queries else iter(())
         for item in asked:
+            result: Verdict | StoreError | Unreadable
             try:
                 result = item if isinstance(item, tuple) else self._verdict(item, next(answers))
             except StoreUnavailableError:
                 raise
             except StoreError as error:
-                yield error
-            else:
-                yield result
+                result = error
+            yield result
         if batch.error is not None:
             raise batch.error
 

@@ -28,11 +28,7 @@ class MissingDependencyError(ConfigurationError):
 
 
 class ProfileMismatchError(CrawlDedupError):
-    """Raised for an index that holds fingerprints of another profile. The index stays unchanged.
-
-    Fingerprints of different profiles cannot be compared, nor converted: texts are not stored. Use the options the
-    index was made with, or another namespace.
-    """
+    """Raised for an index made with other options, which stays unchanged. Use its options, or another namespace."""
 
     counter = "profile"
     is_fatal = True

@@ -40,13 +40,9 @@ class Index:
     ) -> None:
         self._options = Options.from_values({"store": store, **options})
         self._reader = PageReader(self._options, method)
-        self._queries = QueryBuilder(self._reader.method, self._options)
-        self._layout = Layout(
-            namespace=self._options.namespace,
-            profile=self._reader.profile,
-            tables=self._reader.method.tables,
-            signature_bytes=self._reader.method.signature_bytes,
-        )
+        method = self._reader.method
+        self._queries = QueryBuilder(method, self._options)
+        self._layout = Layout(self._options.namespace, self._reader.profile, method.tables, method.signature_bytes)
         self._store = make_store(store, self._layout)
         self._pages = 0
         self._is_open = self._is_closed = False
@@ -96,10 +92,7 @@ class Index:
         return self._store.session
 
     def close(self, *, leave: bool = True) -> None:
-        """Leave the crawl and disconnect. Harmless when repeated.
-
-        With `leave` False the session goes on: other processes work in it.
-        """
+        """Leave the crawl (it goes on for other processes if `leave` is False) and disconnect. Can be repeated."""
         self._store.close(leave=leave)
         self._is_open, self._is_closed = False, True
         self._next_look = 0.0
@@ -134,10 +127,9 @@ class Index:
         Nothing is compared, so every page that was kept stays kept. `progress` is called with the pages copied and,
         about, the pages there are. Raises ProfileMismatchError unless both were made with the same options.
         """
-        if self._layout.profile != other._layout.profile:
-            raise ProfileMismatchError(
-                self._place, index_profile=self._layout.profile, own_profile=other._layout.profile
-            )
+        own, others = self._layout.profile, other._layout.profile
+        if own != others:
+            raise ProfileMismatchError(self._place, index_profile=own, own_profile=others)
         self._look()
         other._join()
         pages = added = 0
@@ -156,10 +148,7 @@ class Index:
         return self._store.info()
 
     def heartbeat(self) -> None:
-        """Renew the lease of this crawler. Checks do so by themselves; call it while idle for long.
-
-        Does nothing before the crawl was joined.
-        """
+        """Renew the lease of this crawler, if it joined a crawl. Checks do so by themselves; call it while idle."""
         self._require_not_closed()
         if self._is_open:
             self._store.heartbeat()
@@ -171,7 +160,6 @@ class Index:
 
     @property
     def _heartbeat_is_due(self) -> bool:
-        """True if the crawl was joined and the lease not renewed for a while."""
         return self._is_open and time.monotonic() >= self._next_heartbeat
 
     def _look(self) -> None:

@@ -1,8 +1,4 @@
-"""Every option of an index, once: its default, its check and its help.
-
-`Deduplicator`, `AsyncDeduplicator`, the Scrapy settings, both command lines and the settings reference are made from
-`Options`. The Scrapy plugin adds the options of a crawl in a subclass.
-"""
+"""Declare every option of an index once: the library, Scrapy's settings, command lines and reference follow it."""
 
 from __future__ import annotations
 
@@ -42,9 +38,8 @@ def _extractor(name: str, value: object) -> str:
 class Option:
     """One option: how to check a value, and what to tell users.
 
-    `owner` is who takes it: "index" for the library, the command lines and Scrapy; "library" for the library and the
-    command lines alone; "crawl" and "items" for Scrapy alone.
-    `kind` is the type that a text stands for: float, int, bool or str.
+    `owner` is who takes it: "index" for the library, the command lines and Scrapy; "library" for all but Scrapy;
+    "crawl" and "items" for Scrapy alone. `kind` is the type that a text stands for: float, int, bool or str.
     """
 
     name: str

@@ -27,10 +27,9 @@ class PageContent(NamedTuple):
 
 
 class PageReader:
-    """Reads pages with the `extractor`, `min_words` and `distinguish` of its options.
+    """Reads pages as its options say. `method` is TwoStage() by default.
 
-    `method` is TwoStage() by default. Raises ConfigurationError for another thing, and MissingDependencyError for
-    an extractor that is not installed.
+    Raises ConfigurationError for a wrong `method`, and MissingDependencyError for an extractor that is not installed.
     """
 
     def __init__(self, options: Options, method: Method | None = None) -> None:

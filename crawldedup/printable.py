@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-LONGEST_SHOWN: Final = 500
-
 
 def pluralize(number: int, noun: str) -> str:
     """Return a number with its noun: "1 page", "2,000 pages"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def printable(text: str, longest: int = LONGEST_SHOWN) -> str:
+def printable(text: str, longest: int = 500) -> str:
     """Return the text with control characters and line ends escaped, cut at `longest` characters."""
     shown = text if len(text) <= longest else text[:longest] + "..."
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in shown)

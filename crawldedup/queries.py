@@ -36,10 +36,7 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The query about one page, and what turns its results into words for users.
-
-    `page` holds the bits as they are filed: those of its scope and product attributes are XORed in.
-    """
+    """The query about one page. In the bits of `page`, those of its scope and product attributes are XORed in."""
 
     url: str
     page: Fingerprint

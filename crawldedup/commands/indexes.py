@@ -87,6 +87,5 @@ def copy(source: Deduplicator, target: Deduplicator, output: Output) -> None:
     with output.progress("copying") as progress:
         copied = source.copy_to(target, progress=progress)
     known = copied.pages - copied.added
-    output.show(
-        asdict(copied), f"{pluralize(copied.added, 'page')} added" + (f", {known:,} known already" if known else "")
-    )
+    already = f", {known:,} known already" if known else ""
+    output.show(asdict(copied), f"{pluralize(copied.added, 'page')} added{already}")

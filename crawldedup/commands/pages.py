@@ -77,9 +77,8 @@ def compare(dedup: Deduplicator, first: Source, second: Source, *, output: Outpu
         "words": [one.words, other.words],
         "search_bits": [f"{one.search:016x}", f"{other.search:016x}"],
     }
-    if similarity is None:
-        lines = ["at least one page is too thin to be compared, and their texts differ"]
-    else:
+    lines = ["at least one page is too thin to be compared, and their texts differ"]
+    if similarity is not None:
         reason = "different facts" if one.facts != other.facts else f"from {threshold:.3f} on"
         lines = [f"similarity: {similarity:.3f}{' (same text)' if same else ''}"]
         lines.append(f"duplicate: {'yes' if is_near else 'no'} ({reason})")
