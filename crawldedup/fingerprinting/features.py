@@ -77,7 +77,6 @@ class WordsAndPairs:
 
 @cache
 def _damped_weights() -> Floats:
-    """Return the weights by term frequency, up to 4,096; index 0 is unused."""
     weights: Floats = np.rint(_UNIT * np.arange(_MAX_DAMPED + 1) ** _DAMPING).astype(np.float32)
     return weights
 

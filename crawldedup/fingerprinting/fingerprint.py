@@ -4,13 +4,12 @@ Every feature is hashed to a vector of +-1; W is the sum of (feature weight x ve
 its W, and w = W / norm(feature weights) is about N(0, 1). Classic code throws w away. But a bit with a small abs(w)
 is likely to flip in a near duplicate (Sood & Loguinov 2011), so the query page keeps it.
 
-There are two kinds of features, because finding and deciding want opposite things:
+There are two kinds of features, because finding and deciding want opposite things. All sums are sums of small integers,
+so they are exact and every machine makes the same bits.
 
 - search bits: words and word pairs with weights that grow with the term frequency. They tolerate edits, so few
   probes find a near duplicate; the pairs keep a template shared by many pages from dominating them.
 - verify bits: the set of word 3-shingles, whose Jaccard similarity is what the user's threshold means.
-
-All sums are sums of small integers, so they are exact and every machine makes the same bits.
 """
 
 from __future__ import annotations
@@ -29,10 +28,7 @@ from crawldedup.text.tokenize import word_hashes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from crawldedup.fingerprinting.features import SearchFeatures
-
-    Hashes = NDArray[np.uint64]
-    Floats = NDArray[np.float32]
+    from crawldedup.fingerprinting.features import Floats, Hashes, SearchFeatures
 
 SEARCH_BITS: Final = 64
 VERIFY_BITS: Final = 256

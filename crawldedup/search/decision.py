@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -92,25 +92,18 @@ def likelihood_prefilter(weights: Floats, similarity: float, kept: NDArray[np.fl
     (tables, 64). Of the keys that lie in a page's ranges by chance, 7 in 100 pass.
     """
     rows = grid_rows(np.abs(weights), steepness(similarity))
-    moments = _key_moments()
-    costs = moments.cost.take(rows)
-    limits = kept @ moments.mean.take(rows) + KEY_DEVIATIONS * np.sqrt(kept @ moments.variance.take(rows))
+    costs, means, variances = (moment.take(rows) for moment in _key_moments())
+    limits = kept @ means + KEY_DEVIATIONS * np.sqrt(kept @ variances)
     return Prefilter(costs.tobytes(), min(int(limits.max()), _SCALED_LIMIT))
 
 
-class _KeyMoments(NamedTuple):
-    cost: NDArray[np.uint8]
-    mean: NDArray[np.float64]
-    variance: NDArray[np.float64]
-
-
 @cache
-def _key_moments() -> _KeyMoments:
-    """Return the cost of a bit in a key, and its moments among near duplicates; row i belongs to x = i / 256."""
+def _key_moments() -> tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.float64]]:
+    """Return a key bit's cost, and its mean and variance among near duplicates; row i belongs to x = i / 256."""
     normal = normal_tables()
     cost = np.minimum(np.rint(normal.log_odds * -_KEY_SCALE), MAX_COST)
     flip = np.exp(normal.log_odds + normal.log_stay)
-    return _KeyMoments(cost.astype(np.uint8), cost * flip, cost * cost * flip * (1 - flip))
+    return cost.astype(np.uint8), cost * flip, cost * cost * flip * (1 - flip)
 
 
 def identity_rule(bits: int) -> WeightedThreshold:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 MIN_PREFIX_BITS: Final = 8
 MAX_PREFIX_BITS: Final = STORED_BITS
-_FIRST_TABLE: Final = np.zeros(1, np.intp)
-_ALL_ONES: Final = (1 << KEY_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +75,7 @@ def page_plan(
     key = tables[0].key(fingerprint)
     rest = (1 << KEY_BITS - STORED_BITS) - 1
     return ProbePlan(
-        tables=np.concatenate((_FIRST_TABLE, plan.tables)),
+        tables=np.concatenate((np.zeros(1, np.intp), plan.tables)),
         lows=np.concatenate((np.array([key & ~rest], np.uint64), plan.lows)),
         highs=np.concatenate((np.array([key | rest], np.uint64), plan.highs)),
         recall=plan.recall,
@@ -112,17 +110,17 @@ def volatile_plan(
     `weights` has shape (64,). The plan ends with the probe that brings the predicted probability of meeting such a page
     in at least one table to `recall`, or after `budget` probes.
     """
-    layout = _layout(tables, prefix)
-    family = _family(prefix, budget)
-    absolute = np.abs(weights).take(layout.leading)
+    leading, place_values = _leading_bits(tables, prefix)
+    family, membership = _family(prefix, budget)
+    absolute = np.abs(weights).take(leading)
     by_volatility = absolute.argsort(axis=1, kind="stable")
     rows = grid_rows(absolute, steepness(similarity))
     normal = normal_tables()
     odds = np.take_along_axis(normal.log_odds.take(rows), by_volatility, axis=1)
     unflipped = normal.log_stay.take(rows).sum(axis=1)
-    scores = odds @ family.membership + unflipped[:, None]
+    scores = odds @ membership + unflipped[:, None]
     best = (-scores).ravel().argsort(kind="stable")[:budget]
-    table_of, set_of = np.divmod(best, len(family.members))
+    table_of, set_of = np.divmod(best, len(family))
 
     missed = np.ones(len(best))
     probabilities = np.exp(scores.ravel().take(best))
@@ -132,40 +130,27 @@ def volatile_plan(
     table_of, set_of = table_of[:probes], set_of[:probes]
 
     positions = np.zeros((len(tables), prefix + 1), np.uint64)
-    positions[:, :prefix] = layout.place_values.take(by_volatility)
-    members = family.members.take(set_of, axis=0) + table_of[:, None] * (prefix + 1)
+    positions[:, :prefix] = place_values.take(by_volatility)
+    members = family.take(set_of, axis=0) + table_of[:, None] * (prefix + 1)
     flips = np.bitwise_or.reduce(positions.ravel().take(members), axis=1)
-    keys = np.array([table.key(fingerprint) & layout.prefix_mask for table in tables], np.uint64)
-    lows = keys.take(table_of) ^ flips
-    return ProbePlan(table_of, lows, lows | layout.rest, recall=1 - float(missed[probes - 1]))
-
-
-class _Layout(NamedTuple):
-    leading: NDArray[np.intp]  # (tables, prefix): which fingerprint bits lead each table
-    place_values: NDArray[np.uint64]  # (prefix,): value of each leading bit within a key
-    prefix_mask: int
-    rest: np.uint64
-
-
-@cache
-def _layout(tables: tuple[Table, ...], prefix: int) -> _Layout:
     rest = (1 << KEY_BITS - prefix) - 1
-    return _Layout(
-        leading=np.stack([table.order[:prefix] for table in tables]),
-        place_values=np.array([1 << KEY_BITS - 1 - place for place in range(prefix)], np.uint64),
-        prefix_mask=_ALL_ONES ^ rest,
-        rest=np.uint64(rest),
-    )
-
-
-class _Family(NamedTuple):
-    members: NDArray[np.intp]  # (sets, largest size): volatility ranks, padded with `prefix`
-    membership: NDArray[np.float64]  # (prefix, sets): 1 where a rank belongs to a set
+    keys = np.array([table.key(fingerprint) & ~rest for table in tables], np.uint64)
+    lows = keys.take(table_of) ^ flips
+    return ProbePlan(table_of, lows, lows | np.uint64(rest), recall=1 - float(missed[probes - 1]))
 
 
 @cache
-def _family(prefix: int, budget: int) -> _Family:
+def _leading_bits(tables: tuple[Table, ...], prefix: int) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
+    """Return the fingerprint bits that lead each table, shape (tables, prefix), and their values within a key."""
+    place_values = np.array([1 << KEY_BITS - 1 - place for place in range(prefix)], np.uint64)
+    return np.stack([table.order[:prefix] for table in tables]), place_values
+
+
+@cache
+def _family(prefix: int, budget: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Return all sets of volatility ranks that can be among the `budget` most probable ones, whatever the weights.
+
+    Shape (sets, largest size), padded with `prefix`; then 1 where a rank belongs to a set, shape (prefix, sets).
 
     Flipping a less volatile bit, or one bit more, never makes a set more probable. So a set that `budget` others are
     sure to beat can be left out, and the rest is a fixed list: one matrix product scores it for a page, where a
@@ -191,7 +176,7 @@ def _family(prefix: int, budget: int) -> _Family:
     for row, ranks in enumerate(sets):
         members[row, : len(ranks)] = ranks
         membership[list(ranks), row] = 1
-    return _Family(members, membership)
+    return members, membership
 
 
 def _successors(ranks: tuple[int, ...], prefix: int) -> list[tuple[int, ...]]:

@@ -1,11 +1,9 @@
 """Find the article within a main text: what it has in common with its copy on another site.
 
-Extractors leave in what a template says beside an article in whole sentences: teasers, notices, comments. But an
-article stands in an element of its own. So the long pieces of the text are looked up in the tree of the page. From the
-top, the way leads to the child that holds most of them, as long as little is left behind in its own voice: paragraphs,
-lists and headings beside that child, or elements of its kind. Documentation, forums and listings stay whole by that.
-
-All between the first and the last piece is the article. The numbers were chosen on half of the articles of
+Extractors leave in whole sentences of a template: teasers, notices, comments. But an article stands in an element of
+its own. From the top of the tree, the way leads to the child that holds most of the text's long pieces, as long as
+little is left behind in its own voice: paragraphs, lists and headings beside that child, or elements of its kind. So
+documentation, forums and listings stay whole. The numbers were chosen on half of the articles of
 `benchmarks/templates.py`, and on manuals, of which nothing may be lost.
 """
 
@@ -95,8 +93,6 @@ def article_of(text: str, tree: HtmlElement) -> str:
 def _pieces(texts: list[Any], joined: str) -> Iterator[tuple[HtmlElement, int, int]]:
     """Yield element, start and end of each sentence of the tree that the main text holds, without those of links."""
     for found in texts:
-        if len(found.encode()) < _LONG_BYTES:
-            continue
         piece = " ".join(found.split())
         size = len(piece.encode())
         if size < _LONG_BYTES or (size < _LONG_WITHOUT_PUNCTUATION and not _PUNCTUATION.search(piece)):

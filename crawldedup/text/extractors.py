@@ -77,7 +77,6 @@ class TrafilaturaExtractor:
 
 
 def _widest_row(tree: Any) -> int:
-    # Cells outside a row count as one row.
     rows = (row if (row := cell.getparent()).tag == "tr" else None for cell in tree.iter("td", "th"))
     return max(Counter(rows).values(), default=0)
 

@@ -69,10 +69,7 @@ def shorten_tags(html: str) -> str:
 
 
 def shape_of(html: str) -> tuple[int, bool]:
-    """Return the number of start tags, those in comments and scripts included, and whether they may nest deep.
-
-    It takes linear time, about 0.5 ms for 170 KB.
-    """
+    """Return the number of start tags, those in comments and scripts included, and whether they may nest deep."""
     tags = _TAG.findall(html)
     return len(tags) - "".join(tags).count("/"), _may_nest_deep(tags)
 

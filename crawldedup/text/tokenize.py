@@ -1,8 +1,8 @@
 """Split texts into words by hand, since `re` and `str` follow the Unicode version of each Python, and hash the words.
 
-A text is NFKC-normalised and case-folded as of Unicode 14. A word is a run of letters, digits and underscores with
-their marks; in scripts without spaces between words (Han, Kana, Thai, Lao, Khmer, Myanmar) every letter with its
-marks is a word.
+A text is NFKC-normalised and case-folded as of Unicode 14: a frozen table classifies all code points. A word is a run
+of letters, digits and underscores with their marks; in scripts without spaces between words (Han, Kana, Thai, Lao,
+Khmer, Myanmar) every letter with its marks is a word.
 
 The hash of a word with folded code points c_0, c_1, .. is mix(sum of mix(c_i + 1) * B^i mod 2^64): a sum over a slice
 of the text, so numpy computes all of them at once (Karp & Rabin 1987, with a mixed alphabet).
@@ -10,18 +10,33 @@ of the text, so numpy computes all of them at once (Karp & Rabin 1987, with a mi
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from functools import cache, lru_cache
+from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from crawldedup.text.unicode_table import LETTER, MARK, SEPARATOR, SOLO, UNKNOWN, class_table
-
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     Hashes = NDArray[np.uint64]
+
+SEPARATOR: Final = 0
+"""Ends a word: white space, punctuation, a symbol, a control."""
+LETTER: Final = 1
+"""Part of a word: a letter, digit or underscore, as in the regular expression ``\\w``."""
+SOLO: Final = 2
+"""A word by itself: a letter of a script without spaces between words (Han, Kana, Thai, ...)."""
+MARK: Final = 3
+"""Belongs to the letter before it: a combining mark or joiner."""
+UNKNOWN: Final = 4
+"""Not assigned in Unicode 14. It is blanked out, since newer Pythons might normalise it."""
+
+DATA_FILE: Final = "unicode14.json"
 
 # Odd, so that it has an inverse mod 2^64; 3 mod 8, so that B - 1 and B^2 - 1 keep few factors of two and
 # words that are permutations of each other differ in the high bits at least.
@@ -37,6 +52,15 @@ _JAMO_VOWELS_AND_TAILS: Final = slice(0x1160, 0x1200)
 _SURROGATES: Final = slice(0xD800, 0xE000)
 # The class of a character that a table cannot give: its neighbours matter, or it becomes several characters.
 _ODD: Final = 3
+
+
+@cache
+def class_table() -> NDArray[np.uint8]:
+    """Return the class of every code point, shape (0x110000,)."""
+    data = json.loads(resources.files(__package__).joinpath(DATA_FILE).read_text("ascii"))
+    table = np.repeat(np.asarray(data["run_classes"], np.uint8), data["run_lengths"])
+    table.setflags(write=False)
+    return table
 
 
 def mix(values: Hashes) -> Hashes:
@@ -131,12 +155,8 @@ def _hash_slices(values: Hashes, starts: NDArray[np.intp]) -> Hashes:
     return np.concatenate([_hash_slices(*block) for block in _blocks(values, starts)])
 
 
-def _blocks(values: Hashes, starts: NDArray[np.intp]) -> list[tuple[Hashes, NDArray[np.intp]]]:
-    """Cut a long text at word starts into blocks of at most _BLOCK code points.
-
-    A single word longer than a block is cut off there: no language has one, hostile pages do.
-    """
-    blocks = []
+def _blocks(values: Hashes, starts: NDArray[np.intp]) -> Iterator[tuple[Hashes, NDArray[np.intp]]]:
+    """Cut a long text at word starts into blocks of at most _BLOCK code points; a longer word is cut off there."""
     first = 0
     while first < len(starts):
         offset = int(starts[first])
@@ -145,9 +165,8 @@ def _blocks(values: Hashes, starts: NDArray[np.intp]) -> list[tuple[Hashes, NDAr
         if end > offset + _BLOCK and last - first > 1:
             last -= 1
             end = int(starts[last])
-        blocks.append((values[offset : min(end, offset + _BLOCK)], starts[first:last] - offset))
+        yield values[offset : min(end, offset + _BLOCK)], starts[first:last] - offset
         first = last
-    return blocks
 
 
 @cache

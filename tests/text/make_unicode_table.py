@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from crawldedup.text.unicode_table import LETTER, MARK, SEPARATOR, SOLO, UNKNOWN
+from crawldedup.text.tokenize import LETTER, MARK, SEPARATOR, SOLO, UNKNOWN
 
 _SOLO_RANGES: Final = (
     (0x0E00, 0x0EFF),  # Thai, Lao

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crawldedup.text.tokenize import split_words, word_hashes
-from crawldedup.text.unicode_table import UNKNOWN, class_table
+from crawldedup.text.tokenize import UNKNOWN, class_table, split_words, word_hashes
 from tests.fingerprinting.definition import hash_of, hashes_of, words_of
 
 BLOCK = 65_536

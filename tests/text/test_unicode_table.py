@@ -9,7 +9,7 @@ from importlib import resources
 import numpy as np
 import pytest
 
-from crawldedup.text.unicode_table import DATA_FILE, LETTER, MARK, SEPARATOR, SOLO, UNKNOWN, class_table
+from crawldedup.text.tokenize import DATA_FILE, LETTER, MARK, SEPARATOR, SOLO, UNKNOWN, class_table
 from tests.text.make_unicode_table import build_runs, classify
 
 
