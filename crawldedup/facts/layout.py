@@ -278,5 +278,4 @@ def _is_marked(element: HtmlElement) -> bool:
 
 
 def _short_text(element: HtmlElement) -> str:
-    """Return the beginning of the text of a choice."""
     return " ".join("".join(first_texts(element, 2 * _MAX_ITEM_ELEMENTS))[:_MAX_ITEM_TEXT].split())

@@ -2,10 +2,8 @@
 
 Two products of one shop may share all but one word or number, so no similarity of texts tells them from two copies of
 one page. So a page about one product has the product's attributes as facts: its name, prices and specification. Pages
-of different facts are never duplicates of each other; pages of equal facts are compared like any other.
-
-Every view of a product must have equal facts: with a session id, printed, in another template. So they are what the
-page shows. Its structured data tell that it is a product page and its name, and add what is not shown.
+of different facts are never duplicates of each other. Every view of a product must have equal facts: with a session
+id, printed, in another template. So they are what the page shows; its structured data add what is not shown.
 
 A page is about a product if its structured data say so, if a price stands by itself near its name, or if it has a buy
 control with a price or a specification. Listings and articles are not.
@@ -67,7 +65,6 @@ def _numbers(main: str, distinguish: str) -> list[str]:
 
 
 def _attributes(page: HtmlPage, main: str) -> list[str]:
-    """Return the attributes of the product that a page is about, one a line."""
     is_short = len(main) <= limits.DESCRIPTION
     may_show = is_short and (may_hold_a_price(page.html) or may_be_for_sale(page.html))
     if not may_show and not may_hold_product_data(page.html):
@@ -137,7 +134,6 @@ class _Attributes:
                 self._numbers.update(text for text in found if number <= self._end or not _DIGITS_ONLY.fullmatch(text))
 
     def _is_known(self, line: Line) -> bool:
-        """Return whether it is prose of the main text."""
         return line.is_prose and tuple(line.words[:_KNOWN_WORDS]) in self._known
 
     def add_unshown(self, product: Product) -> None:

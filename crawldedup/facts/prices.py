@@ -176,7 +176,6 @@ def may_hold_a_price(html: str) -> bool:
 
 
 def _has_currency(text: str) -> bool:
-    """Return whether a `plain` text holds a number beside a currency."""
     return next(_with_currency(text), None) is not None
 
 

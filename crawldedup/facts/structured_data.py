@@ -75,7 +75,6 @@ def _open_graph(tree: HtmlElement) -> tuple[str, list[Product]]:
 
 
 def _products_in_markup(tree: HtmlElement) -> list[Product]:
-    """Return the products of microdata and RDFa, in order."""
     sold = _owners_of_offers(tree)
     if not sold and not _marks_a_product(tree):
         return []

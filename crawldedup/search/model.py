@@ -77,16 +77,12 @@ def cosine(similarity: float) -> float:
 def search_similarity(similarity: float) -> float:
     """Return the similarity of two pages' search features, given the Jaccard similarity J of their word 3-shingles.
 
-    A dissimilarity m = 1 - J of the shingles corresponds to
-
-        0.5 m^2 / (m + 0.04)
-
-    of the search features: to little of a small edit, to half of a large one. An edited word changes three shingles,
-    but only one word, which may also stand elsewhere in the page, and two pairs, which weigh less. The more is
-    changed, the more of it is whole passages, which change the features more.
-
-    Both numbers belong to the default search features and were fitted to one corpus. Two others, not used for the fit,
-    agree (`benchmarks/probe_plan.py` compares the predicted recall with the observed one).
+    A dissimilarity m = 1 - J of the shingles corresponds to 0.5 m^2 / (m + 0.04) of the search features: to little of a
+    small edit, to half of a large one. An edited word changes three shingles, but only one word, which may also stand
+    elsewhere in the page, and two pairs, which weigh less. The more is changed, the more of it is whole passages, which
+    change the features more. Both numbers belong to the default search features and were fitted to one corpus. Two
+    others, not used for the fit, agree (`benchmarks/probe_plan.py` compares the predicted recall with the observed
+    one).
     """
     missing = 1 - similarity
     return 1 - missing * _SEARCH_SHARE * missing / (missing + _HALF_OF_IT_AT)
