@@ -6,10 +6,8 @@ and pages of one scope keep their distances. Stores need to know only which page
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import mmh3
@@ -20,8 +18,7 @@ from w3lib.url import canonicalize_url
 _registered = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Salt:
+class Salt(NamedTuple):
     """The constants that are XORed into a page's bits; zero for the global scope."""
 
     number: int
@@ -57,17 +54,8 @@ def site_of(url: str) -> str:
     return _site_of_host(host)
 
 
-# URLs that `canonicalize_url` would not change: most URLs of most sites.
-_PLAIN_URL: Final = re.compile(
-    r"https?://[a-z0-9][a-z0-9.-]*(?::[1-9][0-9]{1,3})?/"
-    r"(?:[A-Za-z0-9_~-][A-Za-z0-9._~-]*/)*(?:[A-Za-z0-9_~-][A-Za-z0-9._~-]*)?"
-)
-
-
 def canonical_url(url: str) -> str:
     """Return the URL with its query sorted and without fragment. A broken URL is returned unchanged."""
-    if _PLAIN_URL.fullmatch(url):
-        return url
     try:
         return str(canonicalize_url(url))
     except ValueError:

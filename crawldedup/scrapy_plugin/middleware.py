@@ -31,9 +31,8 @@ from crawldedup.scrapy_plugin.policy import (
 from crawldedup.scrapy_plugin.reading.pool import WorkerPool
 from crawldedup.scrapy_plugin.runtime.browser import close_browser_page
 from crawldedup.scrapy_plugin.runtime.failures import Failures, refuse
-from crawldedup.scrapy_plugin.runtime.inspection import is_interactive, options_for_inspection
 from crawldedup.scrapy_plugin.runtime.seen import FILE_NAME, SeenPages
-from crawldedup.scrapy_plugin.settings import CrawlOptions, is_enabled
+from crawldedup.scrapy_plugin.settings import CrawlOptions, is_enabled, is_interactive, options_for_inspection
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Kind, describe

@@ -23,8 +23,7 @@ from crawldedup.scrapy_plugin.policy import is_surplus
 from crawldedup.scrapy_plugin.reading.messages import Job
 from crawldedup.scrapy_plugin.reading.pool import WorkerPool
 from crawldedup.scrapy_plugin.runtime.failures import LONGEST_MESSAGE, Failures, refuse
-from crawldedup.scrapy_plugin.runtime.inspection import is_interactive
-from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, is_enabled
+from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, is_enabled, is_interactive
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.verdict import describe
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
+
+from scrapy.settings import SETTINGS_PRIORITIES
 
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError
@@ -17,6 +19,7 @@ from crawldedup.stores.registry import check_store_url
 if TYPE_CHECKING:
     import re
 
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
     from crawldedup.options import Option
@@ -144,3 +147,22 @@ def _default_store(settings: BaseSettings) -> str:
     if directory := settings.get("JOBDIR"):
         return f"sqlite:///{quote(directory)}/crawldedup.sqlite"
     return "memory://"
+
+
+def is_interactive(crawler: Crawler) -> bool:
+    """Return True in `scrapy shell`, `fetch`, `view`, `parse`, `check` and `bench`, once the engine is being built.
+
+    Scrapy tells nobody which command runs, and takes its name out of ``sys.argv``. But the shell builds the
+    engine before there is a spider, and the other commands put a `start` of their own into the spider's class.
+    """
+    if crawler.spider is None:
+        return True
+    return str(getattr(crawler.spider.start, "__module__", "")).startswith("scrapy.commands.")
+
+
+def options_for_inspection(options: CrawlOptions, crawler: Crawler) -> CrawlOptions:
+    """Return the options for such a command: nothing is remembered, unless the command line itself says so."""
+    priority = crawler.settings.getpriority(f"{PREFIX}REMEMBER")
+    if options.remember and priority is not None and priority >= SETTINGS_PRIORITIES["cmdline"]:
+        return options
+    return replace(options, remember=False)

@@ -1,1 +1,1 @@
-"""What a crawl needs beside its verdicts: failures, refused settings, interactive commands, open browser tabs."""
+"""What a crawl needs beside its verdicts: failures, refused settings, pages seen, open browser tabs."""
