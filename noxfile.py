@@ -52,7 +52,7 @@ def docs(session: nox.Session) -> None:
 def benchmarks(session: nox.Session) -> None:
     """Run every benchmark in a tiny size, beside the other packages that are measured."""
     session.install("-q", "-e", ".[test,bench]")
-    session.run("pytest", "tests/benchmarks", *session.posargs)
+    session.run("pytest", "benchmarks/tests", *session.posargs)
 
 
 @nox.session

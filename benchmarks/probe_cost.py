@@ -224,8 +224,9 @@ def main(given: Sequence[str]) -> None:
         "--sizes", type=numbers, default=COST_SIZES, help="pages of the indexes to plan for, with commas"
     )
     parser.add_argument(
-        "--stores", type=numbers, default=[10**6, 10**7], help="pages of the stores to time, with commas"
+        "--stores", type=numbers, default=[10**5, 10**6], help="pages of the stores to time, with commas"
     )
+    parser.add_argument("--most", type=int, default=MOST_PROBES, help=f"probes a page at most ({MOST_PROBES:,})")
     parser.add_argument("--checks", type=int, default=1500)
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="needs matplotlib")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")

@@ -16,7 +16,7 @@ from tests.scrapy_plugin.website import Site, article
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROGRAM = Path(__file__).parents[1] / "scrapy_program.py"
+PROGRAM = Path(__file__).parent / "scrapy_program.py"
 SPIDER = '''
 import scrapy
 

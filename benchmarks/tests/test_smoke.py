@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
+FOLDER = Path(__file__).parents[1]
 # Every module at the top of the folder is a script; what they share is in folders below it.
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
 
