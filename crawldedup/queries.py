@@ -11,6 +11,7 @@ from crawldedup.search.decision import identity_rule
 from crawldedup.search.hot_prefixes import HotPrefixes
 from crawldedup.search.method import Search, SearchContext
 from crawldedup.search.plan import single_plan
+from crawldedup.search.routing import home_of, partitions_to_ask
 from crawldedup.stores.base import DIGEST_MASK, UNKNOWN_SHARD, Answer, Entry, Query, Retention, Status
 from crawldedup.verdict import Kind, Match, Verdict
 
@@ -108,6 +109,8 @@ class QueryBuilder:
         page = replace(fingerprint, search=search, verify=signature)
         keys = tuple(table.key_of(search, signature) for table in self._method.tables)
         found = self._search(page, keys, self.similarity(similarity), pages)
+        is_global = not scope and self._options.scope == "global"
+        wanted = {"similarity": self.similarity(similarity), "recall": self._options.recall}
         query = Query(
             entry=Entry(
                 url=ref.url if self._options.store_urls else "",
@@ -116,6 +119,7 @@ class QueryBuilder:
                 signature=signature,
                 digest=(page.digest ^ salt.number ^ facts.number) & DIGEST_MASK,
                 keys=keys,
+                home=home_of(page) if is_global else None,
             ),
             plan=found.plan,
             rule=found.rule,
@@ -124,7 +128,8 @@ class QueryBuilder:
             max_candidates=self._method.max_candidates,
             max_keys=self._method.max_keys,
             prefilter=found.prefilter,
-            shard_key=salt.number if scope or self._options.scope != "global" else None,
+            shard_key=None if is_global else salt.number,
+            route=(lambda partitions: partitions_to_ask(page, partitions, **wanted)) if is_global else None,
         )
         return Question(ref.url, page, query, self._method)
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self
 from crawldedup.search.limits import MAX_CANDIDATES, MAX_KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from crawldedup.search.decision import Prefilter, WeightedThreshold
     from crawldedup.search.plan import ProbePlan
@@ -47,6 +47,7 @@ class Entry:
 
     `url_key` and `search` are 64-bit integers, `keys` are the page's keys in the layout's tables. `digest` has 32 bits,
     because it decides only between pages with accepted signatures. `url` may be empty: `url_key` identifies the page.
+    `home` tells the partition of a page of the global scope in a store of several (see `search.routing`).
     """
 
     url: str
@@ -55,6 +56,7 @@ class Entry:
     signature: bytes
     digest: int
     keys: tuple[int, ...]
+    home: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,8 @@ class Query:
 
     `exact_only` asks for an equal digest, too (thin pages). `prefilter` rejects chance matches by their keys; None
     accepts every key. `shard_key` is equal for all pages that may be compared with each other, and None if those are
-    all of the index: a store on several servers keeps pages of one shard key together.
+    all of the index: a store on several servers keeps pages of one shard key together. For the others, `route` returns
+    which of so many partitions to ask, the page's own first.
     """
 
     entry: Entry
@@ -92,6 +95,7 @@ class Query:
     max_keys: int = MAX_KEYS
     prefilter: Prefilter | None = None
     shard_key: int | None = None
+    route: Callable[[int], tuple[int, ...]] | None = None
 
     @property
     def max_keys_per_side(self) -> int:
@@ -114,6 +118,7 @@ class Record:
     added_at: int
     seen_at: int
     copies: int
+    home: int | None = None
     shard_key: int | None = None
 
 
@@ -278,7 +283,8 @@ class Store(Protocol):
     def load(self, records: Sequence[Record]) -> int:
         """Add records as they are, but for known URL keys; return how many were added.
 
-        For some thousand records at a time. A store on several servers raises StoreError for UNKNOWN_SHARD.
+        For some thousand records at a time. A store on several servers raises StoreError for UNKNOWN_SHARD, and for
+        records with neither shard key nor home.
         """
 
     def info(self) -> StoreInfo:

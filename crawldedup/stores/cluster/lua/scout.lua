@@ -1,0 +1,10 @@
+-- parts: layout, directory, records, search
+-- Find the nearest page, and change no page. KEYS: prefix. ARGV: profile, a question, and what `claim` takes, or ''.
+-- Returns {'scouted', pages, former home or '', compared, cost, record or false}; {'profile', ..} or {'lost'}.
+
+if not meta.profile then return {'lost'} end
+if meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
+local former = #ARGV[8] > 0 and claim(ARGV[8]) or ''
+local matches, compared = search(read_question())
+local nearest = matches[1] or {0, 0, false}
+return {'scouted', meta.pages, former, compared, nearest[1], nearest[3]}
