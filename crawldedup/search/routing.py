@@ -1,12 +1,15 @@
-"""Route pages to the partitions of one index: where a page is kept, and where its near duplicates may be kept.
+"""Route the pages of a partitioned index: where a page is kept, and where its near duplicates may be kept.
 
-A page's home is told by its own search weights. Fixed projections turn the 64 weights w into 16 scores, and the home
-is the largest score. A near duplicate has nearly the same scores, so it has the same home, or one whose score is
-nearly the largest; the flip model says how likely each is. Of all ways to divide a normal distribution into equal
-parts, the largest of as many scores has the least border (Milman & Neeman 2022), so it needs the fewest questions at
-high similarities. Cross-polytope hashing (Andoni et al. 2015) takes the largest absolute score instead: as steady, but
-less balanced, because the frequent words of a language push all of its pages one way. Those ways are known without a
-look at any page, so the projections leave them out.
+A page's own search weights tell its home. Fixed projections turn the 64 weights into 16 scores, and the home is the
+number of the largest. A near duplicate has nearly the same scores. So its home is the same one, or one whose score is
+nearly the largest, and the flip model says how likely each is.
+
+- Few partitions are asked. Of all divisions of a normal distribution into 16 equal parts, this one has the shortest
+  borders (the multi-bubble theorem, Milman & Neeman 2022), and a page goes astray only across a border.
+- Frequent words push all pages of a language one way, and so into few homes. Each such direction follows from the
+  words themselves, and the projections leave it out. Nothing is learned from pages, so there is no state to share.
+
+Cross-polytope hashing (Andoni et al. 2015), the largest of eight absolute scores, is as steady and less balanced.
 """
 
 from __future__ import annotations
@@ -39,13 +42,14 @@ class _Digit(NamedTuple):
 # The digits of a home, most significant first. The first alone decides among 16 partitions. Small digits after it let
 # 32, 64 and 128 partitions ask less than a second digit of 16 would.
 _DIGITS: Final = (
-    _Digit(16, slice(0, 16), (1, 1, 1, 1)),
-    _Digit(4, slice(16, 20), (1, -1, 1, -1)),
+    _Digit(16, slice(0, 16), (1, -1, 1, -1)),
+    _Digit(4, slice(16, 20), (1, -1, -1, 1)),
     _Digit(4, slice(20, 24), (1, 1, -1, -1)),
 )
-# The most frequent words of the most frequent languages of the web, most frequent first. Others are balanced by chance.
+# The most frequent words of the most frequent languages of the web, most frequent first: more of English, which is half
+# of the web. Every language takes one of 64 dimensions, so others are left to chance.
 _FREQUENT_WORDS: Final = (
-    "the of and to a in is for that on with it",
+    "the of and to a in is for that on with it be this as or are you by from at not your can have if will an which all",
     "de la que el en y a los se del las un",
     "der die und in den von zu das mit nicht auf für",
     "の に は を た が で と し て な る",
@@ -53,13 +57,9 @@ _FREQUENT_WORDS: Final = (
     "de a o que e do da em um para com os",
     "в и на не с что по как из к у за",
     "di e il la che in un per è del non si",
-    "de van het een en in is dat op te met voor",
-    "w i na z do się nie to jest o że od",
-    "ve bir bu da için de ile olarak daha çok olan en",
-    "的 一 是 不 了 在 人 有 我 他 这 中",
 )
-# Frequency falls with the rank, and the search features damp it.
-_FALL: Final = 0.75
+# A word's weight in its language's direction falls with its rank: Zipf's law, damped as the search features damp it.
+_FALL: Final = 0.6
 # Weights and projections are rounded to whole numbers: sums of their products stay far below 2^53, so they are exact in
 # whatever order a machine adds.
 _WEIGHT_UNIT: Final = 2.0**16
@@ -99,12 +99,13 @@ def likely_partitions(page: Fingerprint, partitions: int, similarity: float) -> 
     The scores of such a page are those of this one and normal noise (`crawldedup.search.model`).
     """
     if page.thin:
-        return np.eye(partitions)[partition_of(home_of(page), partitions)]
+        alone: Doubles = np.eye(partitions)[partition_of(home_of(page), partitions)]
+        return alone
     scores = _scores(page) * (steepness(search_similarity(similarity)) / (_WEIGHT_UNIT * _PROJECTION_UNIT))
     likely = np.ones(1)
     for digit in _DIGITS:
         if len(likely) < partitions:
-            likely = np.outer(likely, _chances_to_be_largest(scores[digit.part])).ravel()
+            likely = np.outer(likely, chances_to_be_largest(scores[digit.part])).ravel()
     merged: Doubles = likely.reshape(partitions, -1).sum(axis=1)
     by_partition: Doubles = merged.take(np.arange(partitions) ^ partition_of(page.facts % MAX_PARTITIONS, partitions))
     return by_partition
@@ -131,21 +132,29 @@ def _scores(page: Fingerprint) -> Doubles:
 
 @cache
 def _projections() -> Doubles:
-    """Return the projections from weights to scores, shape (64, 24), columns of equal norm, as whole numbers."""
+    """Return the projections from weights to scores, shape (64, 24), as whole numbers.
+
+    Up to rounding, they are orthogonal to each other and to the directions of frequent words, and of equal norm.
+    """
     sums = [
         np.kron(np.eye(digit.size), np.resize(digit.signs, SEARCH_BITS // digit.size)[:, None]) for digit in _DIGITS
     ]
-    hashes = [word_hashes(words).astype(">u8") for words in _FREQUENT_WORDS]
-    bits = [np.unpackbits(language.view(np.uint8)).reshape(-1, SEARCH_BITS) for language in hashes]
-    ways = [np.arange(1, len(words) + 1) ** -_FALL @ (2.0 * words - 1) for words in bits]
-    basis, _ = np.linalg.qr(np.stack(ways, axis=1))
-    raw = np.concatenate(sums, axis=1)
-    kept = raw - basis @ (basis.T @ raw)
-    projections: Doubles = np.rint(kept / np.linalg.norm(kept, axis=0) * _PROJECTION_UNIT)
+    raw = np.concatenate([columns / np.linalg.norm(columns, axis=0) for columns in sums], axis=1)
+    basis, _ = np.linalg.qr(_directions())
+    # The orthogonal columns that are nearest to what is left (Löwdin).
+    left, _, right = np.linalg.svd(raw - basis @ (basis.T @ raw), full_matrices=False)
+    projections: Doubles = np.rint(left @ right * _PROJECTION_UNIT)
     return projections
 
 
-def _chances_to_be_largest(scores: Doubles) -> Doubles:
+def _directions() -> Doubles:
+    """Return the direction in which each language's frequent words push weights, shape (64, languages)."""
+    hashes = [word_hashes(words).astype(">u8") for words in _FREQUENT_WORDS]
+    bits = [np.unpackbits(words.view(np.uint8)).reshape(-1, SEARCH_BITS) for words in hashes]
+    return np.stack([np.arange(1, len(words) + 1) ** -_FALL @ (2.0 * words - 1) for words in bits], axis=1)
+
+
+def chances_to_be_largest(scores: Doubles) -> Doubles:
     """Return how likely each score is the largest once each has standard normal noise, same shape.
 
     It is the integral over m, the largest, of phi(m - score) times Phi(m - other) of every other.
