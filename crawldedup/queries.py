@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 CANONICAL_MARGIN: Final = 0.1
 """A page that names another one as its original is its duplicate from this much below the wanted similarity on."""
 
+ROUTED_PAST: Final = 0.01
+"""So many of the pages at the wanted similarity may be in partitions that are not asked; far fewer of nearer ones."""
+
 _KINDS: Final = {
     Status.NEW: Kind.NEW,
     Status.NEAR: Kind.NEAR_DUPLICATE,
@@ -97,9 +100,15 @@ class QueryBuilder:
         self._hot_prefixes = HotPrefixes()
 
     def question(
-        self, ref: PageRef, fingerprint: Fingerprint, *, pages: int, similarity: float | None = None
+        self,
+        ref: PageRef,
+        fingerprint: Fingerprint,
+        *,
+        pages: int,
+        partitions: int = 1,
+        similarity: float | None = None,
     ) -> Question:
-        """Return the question about a page for an index of about `pages` pages."""
+        """Return the question about a page for an index of about `pages` pages, in so many partitions."""
         size = self._method.signature_bytes
         scope = self.scope_key_of(ref)
         salt = salt_of(scope, size)
@@ -108,9 +117,9 @@ class QueryBuilder:
         signature = xored(xored(fingerprint.verify, salt.signature), facts.signature)
         page = replace(fingerprint, search=search, verify=signature)
         keys = tuple(table.key_of(search, signature) for table in self._method.tables)
-        found = self._search(page, keys, self.similarity(similarity), pages)
+        found = self._search(page, keys, self.similarity(similarity), pages, partitions)
         is_global = not scope and self._options.scope == "global"
-        wanted = {"similarity": self.similarity(similarity), "recall": self._options.recall}
+        wanted = {"similarity": self.similarity(similarity), "recall": self._options.recall - ROUTED_PAST}
         query = Query(
             entry=Entry(
                 url=ref.url if self._options.store_urls else "",
@@ -166,8 +175,10 @@ class QueryBuilder:
         """Return the similarity that suffices for a page that names its original."""
         return max(similarity - CANONICAL_MARGIN, min(similarity, LOWEST_SIMILARITY + 0.01))
 
-    def _search(self, page: Fingerprint, keys: tuple[int, ...], similarity: float, pages: int) -> Search:
+    def _search(
+        self, page: Fingerprint, keys: tuple[int, ...], similarity: float, pages: int, partitions: int
+    ) -> Search:
         if page.thin:
             return Search(single_plan(keys[0]), identity_rule(8 * self._method.signature_bytes))
-        size = max(pages, self._options.expected_pages, 1) << self._hot_prefixes.extra_bits(keys)
+        size = max(pages, self._options.expected_pages, partitions) // partitions << self._hot_prefixes.extra_bits(keys)
         return self._method.search(page, SearchContext(similarity, self._options.recall, size))

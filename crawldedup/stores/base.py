@@ -232,6 +232,10 @@ class Store(Protocol):
         """
 
     @property
+    def partitions(self) -> int:
+        """In how many parts of about one size the pages are kept; a page is looked for in a few of them."""
+
+    @property
     def session(self) -> CrawlSession | None:
         """The crawler that this store works as; None unless `open` has joined a crawl."""
 

@@ -142,5 +142,5 @@ def query(
         exact_only=page.thin,
         max_candidates=max_candidates,
         prefilter=keys,
-        route=lambda partitions: partitions_to_ask(fingerprint, partitions, similarity=similarity, recall=0.99),
+        route=lambda partitions: partitions_to_ask(fingerprint, partitions, similarity=similarity, recall=0.97),
     )

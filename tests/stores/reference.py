@@ -53,6 +53,8 @@ class ReferenceStore:
     def _now(self) -> int:
         return int(self._clock())
 
+    partitions = 1
+
     @property
     def session(self) -> CrawlSession | None:
         return self._me if self._me.number else None

@@ -89,6 +89,11 @@ class SharedStore:
         return cls(url, layout)  # type: ignore[call-arg]
 
     @property
+    def partitions(self) -> int:
+        """See `Store`."""
+        return len(self._prefixes)
+
+    @property
     def session(self) -> CrawlSession | None:
         """See `Store`."""
         return self._session if self._session.number else None
