@@ -13,6 +13,7 @@ master has taken in may be lost with that master, if it dies before its replica 
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import replace
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -103,13 +104,13 @@ class ClusterStore(SharedStore):
         asked = [*(Call(head, ("HGET", head, "partitions")) for head in heads), Call(old, ("EXISTS", old))]
         with self._errors():
             told = _sound(range(3), self.nodes.try_to_run(asked))
+        number = next((int(answer) for place, answer in told if place < 2 and answer), self._wanted)
+        self._prefixes = prefixes(self._layout.namespace, number)
         if (2, 1) in told:
             raise StoreError(
                 f"the index {self._layout.namespace!r} in {self._url} was made by an earlier version, which spread "
                 f"pages in another way: clear it (crawldedup clear), or take another namespace"
             )
-        number = next((int(answer) for place, answer in told if place < 2 and answer), self._wanted)
-        self._prefixes = prefixes(self._layout.namespace, number)
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
         """See `Store`. Pages in a row that have places take one round trip, others are checked one by one."""
@@ -168,6 +169,12 @@ class ClusterStore(SharedStore):
         """See `Store`. Removes an index of an older version, too."""
         with contextlib.suppress(StoreError):
             self._learn_partitions()
+        with self._errors():
+            old = re.compile(rf"crawldedup:\{{{re.escape(self._layout.namespace)}\.[0-9a-f][0-9]*\}}:".encode())
+            for master in self.nodes.masters():
+                keys = master.scan_iter(f"crawldedup:{{{self._layout.namespace}.*", count=1000)
+                for key in filter(old.match, keys):
+                    master.unlink(key)
         super().clear()
 
     def load(self, records: Sequence[Record]) -> int:
@@ -235,6 +242,10 @@ class ClusterStore(SharedStore):
         place = _TELLS_PAGES.get(call.script, 0)
         if place and len(reply) > place:
             self._pages_at[call.key] = reply[place]
+        elif call.script == "forget":
+            self._pages_at[call.key] = max(0, self._pages_at.get(call.key, 0) - reply)
+        elif call.script == "load":
+            self._pages_at[call.key] = self._pages_at.get(call.key, 0) + reply[1]
 
     def _pages(self) -> int:
         """Return about how many pages there are: as many as each partition had when it was last asked."""

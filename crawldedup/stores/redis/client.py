@@ -84,7 +84,7 @@ def connect_cluster(url: str) -> RedisCluster:
     Raises ConfigurationError as `connect` does, and the client's own errors.
     """
     target = parse_url(url, CLUSTER)
-    return RedisCluster(
+    return _Cluster(
         startup_nodes=[ClusterNode(host, port) for host, port in target.hosts],  # type: ignore[no-untyped-call]
         # The client ignores the pauses of a retry, so it would use up any number before a replica takes over.
         retry=Retry(NoBackoff(), 0),
@@ -122,6 +122,17 @@ def retry_on_failover(call: Callable[[], _Result]) -> _Result:
                 raise
         time.sleep(pause)
         pause = 0.1
+
+
+class _Cluster(RedisCluster):
+    """A cluster's client that connects while a master is gone, from which it would learn where commands have keys."""
+
+    def command(self) -> dict[str, dict[str, Any]]:
+        """Return what the server says of its commands, or nothing: the stores tell the keys of theirs."""
+        try:
+            return super().command()
+        except (redis.ConnectionError, redis.TimeoutError):
+            return {}
 
 
 class _Sentinels(Sentinel):
