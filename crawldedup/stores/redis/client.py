@@ -127,10 +127,10 @@ def retry_on_failover(call: Callable[[], _Result]) -> _Result:
 class _Cluster(RedisCluster):
     """A cluster's client that connects while a master is gone, from which it would learn where commands have keys."""
 
-    def command(self) -> dict[str, dict[str, Any]]:
+    def command(self, **kwargs: Any) -> dict[str, dict[str, Any]]:
         """Return what the server says of its commands, or nothing: the stores tell the keys of theirs."""
         try:
-            return super().command()
+            return super().command(**kwargs)
         except (redis.ConnectionError, redis.TimeoutError):
             return {}
 
