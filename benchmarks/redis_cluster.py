@@ -161,7 +161,7 @@ def fanout_of(store: object) -> tuple[int, int]:
 def fullest(kind: Kind) -> float:
     """The fullest partition, as a multiple of the mean."""
     heads = [(master.client, key) for master in kind.masters for key in master.client.scan_iter("crawldedup:{*}:m")]
-    pages: list[int] = [int(client.hget(key, "pages") or 0) for client, key in heads]  # type: ignore[arg-type]
+    pages: list[int] = [int(client.hget(key, "pages") or 0) for client, key in heads]
     return max(pages) * len(pages) / sum(pages)
 
 
