@@ -4,7 +4,7 @@ A store knows nothing of text, of similarity or of how probes are chosen. For ev
 each permuted table, one key for its URL, and one record. It reads the ranges that a query probes, applies the query's
 threshold to the records found there, and decides by three rules:
 
-1. The URL is known, and not from a concurrent crawler of the same crawl: `revisit`; new text replaces the old.
+1. The URL is known, and not from another crawler that is at work: `revisit`; new text replaces the old.
 2. The threshold accepts a record in the ranges: `exact` if its digest is the page's, else `near`.
 3. Otherwise the page is `new` and is added.
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from crawldedup.search.tables import Order
 
 LEASE_SECONDS: Final = 120
-"""A crawler without a heartbeat for this long has left the crawl; see `CrawlSession`."""
+"""A crawler without a heartbeat for this long is at work no more; see `CrawlSession`."""
 
 MAX_EVICTED: Final = 2
 """At most so many pages are evicted for a page that is added: an index far above its limit shrinks gradually."""
@@ -158,24 +158,19 @@ class Pruned:
 class CrawlSession:
     """One crawler at work on an index, numbered from 1, and the process that holds its lease.
 
-    A URL that comes again is a revisit: a retry, or a later crawl. But a URL that another crawler of the same crawl
-    delivered counts as a copy. A crawler that joins while others are at work joins their crawl, which began with
-    number `first`; else it begins a crawl of its own.
+    A URL that comes again is a revisit: a retry, a later crawl, or the URL of a crawler that has died. Only while
+    another crawler that has it is at work does it count as a copy.
 
     Worker processes of one crawler share its session. The lease outlives a worker that dies, and ends early when
-    `process`, the crawler's own (see `process.own_process`), has exited.
+    `process`, the crawler's own (see `process.own_process`), has exited. A lease that ends later than LEASE_SECONDS
+    from now was given before the clock went back, and counts for nothing.
     """
 
     number: int
-    first: int
     process: str
 
-    def is_concurrent(self, number: int) -> bool:
-        """Return True if `number` is another crawler of the same crawl."""
-        return number != self.number and number >= self.first
 
-
-NO_SESSION: Final = CrawlSession(0, 0, "")
+NO_SESSION: Final = CrawlSession(0, "")
 """Stands for a session before a store has joined. No crawler has the number 0."""
 
 

@@ -34,7 +34,6 @@ class ReferenceIndex:
     pages: list[tuple[Record, int]] = field(default_factory=list)
     leases: dict[int, int] = field(default_factory=dict)
     crawlers: int = 0
-    first: int = 0
 
 
 class ReferenceStore:
@@ -64,11 +63,7 @@ class ReferenceStore:
         index.leases = {number: ends for number, ends in index.leases.items() if ends > self._now}
         if self._me.number == 0:
             index.crawlers += 1
-            self._me = CrawlSession(index.crawlers, 0, "")
-        index.leases.pop(self._me.number, None)
-        if not index.leases:
-            index.first = self._me.number
-        self._me = CrawlSession(self._me.number, index.first, "")
+            self._me = CrawlSession(index.crawlers, "")
         self.heartbeat()
         return len(index.pages)
 
@@ -83,7 +78,7 @@ class ReferenceStore:
         self._free_expired(query.retention)
         entry, pages = query.entry, self._index.pages
         own = next((place for place, (page, _) in enumerate(pages) if page.url_key == entry.url_key), None)
-        if own is not None and not self._me.is_concurrent(pages[own][1]):
+        if own is not None and (pages[own][1] == self._me.number or not self._is_at_work(pages[own][1])):
             old = pages[own][0]
             new = replace(old, seen_at=self._now)
             if old.digest != entry.digest:
@@ -157,6 +152,9 @@ class ReferenceStore:
             namespace=layout.namespace,
             store="reference",
         )
+
+    def _is_at_work(self, crawler: int) -> bool:
+        return 0 < self._index.leases.get(crawler, 0) - self._now <= LEASE_SECONDS
 
     def _is_live(self, page: Record, retention: Retention) -> bool:
         since = page.seen_at if retention.refresh else page.added_at

@@ -384,23 +384,33 @@ class TestOneIndexForMany:
         thread.join()
         assert found <= {(), (A,)}
 
-    def test_a_url_that_a_fellow_delivered_is_a_copy_and_one_of_an_earlier_crawl_is_a_revisit(
+    def test_a_url_is_a_copy_of_itself_only_while_another_crawler_that_has_it_is_at_work(
         self, shared_backend: Backend, clock: Clock, page: Page
     ) -> None:
-        first, second, third, fourth = (shared_backend.store(LAYOUT, clock) for _ in range(4))
+        first, second, third = (shared_backend.store(LAYOUT, clock) for _ in range(3))
         first.open()
         first.check_and_add(query(page, A))
         second.open()
         assert second.check_and_add(query(page, A)).status is Status.EXACT
         assert first.check_and_add(query(page, A)).status is Status.REVISIT
         first.close()
-        # The crawl lasts as long as one of its crawlers is at work.
+        assert second.check_and_add(query(page, A)).status is Status.REVISIT
         third.open()
         assert third.check_and_add(query(page, A)).status is Status.EXACT
         second.close()
+        assert third.check_and_add(query(page, A)).status is Status.REVISIT
         third.close()
-        fourth.open()
-        assert fourth.check_and_add(query(page, A)).status is Status.REVISIT
+
+    def test_a_lease_from_before_the_clock_went_back_counts_for_nothing(
+        self, shared_backend: Backend, clock: Clock, page: Page
+    ) -> None:
+        dead, successor = (shared_backend.store(LAYOUT, clock) for _ in range(2))
+        dead.open(CrawlSession(0, "elsewhere:1:1"))
+        dead.check_and_add(query(page, A))
+        successor.open()
+        assert successor.check_and_add(query(page, A)).status is Status.EXACT
+        clock.now -= 86400
+        assert successor.check_and_add(query(page, A)).status is Status.REVISIT
 
     def test_a_fellows_url_with_other_text_is_judged_by_its_text(
         self, shared_backend: Backend, clock: Clock, page: Page, other: Page
@@ -453,13 +463,12 @@ class TestOneIndexForMany:
         assert foreign.check_and_add(query(page, A)).status is Status.EXACT
         foreign.check_and_add(query(other, B))
         assert worker.check_and_add(query(other, B)).status is Status.EXACT
-        foreign.close()
-        # The foreign crawler has left: a worker that joins now still knows its pages as those of the same crawl.
         first.close(leave=False)
         assert first.session is None
         first.open(session)
         assert first.session == session
         assert first.check_and_add(query(other, B)).status is Status.EXACT
+        foreign.close()
         worker.close(leave=False)
         late.open()
         assert late.check_and_add(query(page, A)).status is Status.EXACT
@@ -494,7 +503,7 @@ class TestOneIndexForMany:
     ) -> None:
         first, worker, second = (shared_backend.store(LAYOUT, clock) for _ in range(3))
         holder = exited_process() if has_exited else own_process()
-        first.open(CrawlSession(0, 0, holder))
+        first.open(CrawlSession(0, holder))
         assert first.session is not None
         assert (first.session.process, first.session.number > 0) == (holder, True)
         worker.open(first.session)

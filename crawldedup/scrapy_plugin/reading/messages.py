@@ -126,8 +126,8 @@ def answer_from(body: bytes) -> Answer:
     match answer:
         case {"ready": (dict() | None) as plain}:
             return Ready(None if plain is None else error_from(plain))
-        case {"session": [int(number), int(first), str(process)]}:
-            return CrawlSession(number, first, process)
+        case {"session": [int(number), str(process)]}:
+            return CrawlSession(number, process)
         case {"verdict": dict(values)} if values.get("kind") in tuple(Kind):
             return _verdict_from({**values, "kind": Kind(values["kind"])})
         case {"done": True}:

@@ -47,7 +47,7 @@ class WorkerPool:
         self._options = options
         self._page_seconds = page_seconds
         self._stays = stays
-        self._session = CrawlSession(0, 0, own_process())
+        self._session = CrawlSession(0, own_process())
         self._private: tempfile.TemporaryDirectory[str] | None = None
         self._workers = [
             WorkerProcess(self._setup, self._joined, page_seconds=page_seconds) for _ in range(max(1, workers))

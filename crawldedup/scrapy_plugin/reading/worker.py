@@ -194,7 +194,7 @@ class Worker:
             self._dedup.open(self._session)
             if self._stays and (session := self._dedup.session) is not None:
                 self._session = session
-                self._tell({"session": [session.number, session.first, session.process]})
+                self._tell({"session": [session.number, session.process]})
 
     def _close(self, *, leave: bool) -> None:
         self._progress.ask_store()

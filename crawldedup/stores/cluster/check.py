@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Run = Callable[..., list[Any]]
 
 _CLAIM: Final = struct.Struct(">IIIB")
-_VISIT: Final = struct.Struct(">IIBII")
+_VISIT: Final = struct.Struct(">IIBI")
 _TIMES: Final = 16
 
 
@@ -158,8 +158,8 @@ class GlobalCheck:
         return self._call(self._directory, "claim", packed)
 
     def _visit(self) -> bytes:
-        retention, session = self._query.retention, self._session
-        return _VISIT.pack(self._now, retention.ttl_seconds or 0, retention.refresh, session.number, session.first)
+        retention = self._query.retention
+        return _VISIT.pack(self._now, retention.ttl_seconds or 0, retention.refresh, self._session.number)
 
     def _answer(self, status: Status, record: bytes | None, compared: int, *, changed: bool = False) -> Answer:
         return Answer(status, unpacked(record, self._layout) if record else None, changed, 0, compared)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from crawldedup.errors import StoreError
 from crawldedup.search.routing import partition_of
-from crawldedup.stores.base import UNKNOWN_SHARD, Record, Retention, shown_url
+from crawldedup.stores.base import LEASE_SECONDS, UNKNOWN_SHARD, Record, Retention, shown_url
 from crawldedup.stores.cluster.check import GlobalCheck, claim
 from crawldedup.stores.cluster.nodes import Call, Nodes, script_call
 from crawldedup.stores.cluster.partitions import old_head, prefixes, share
@@ -29,7 +29,7 @@ from crawldedup.stores.redis.errors import is_transient, replies_read, store_err
 from crawldedup.stores.redis.protocol import bytes8, crawl, question, unpacked
 from crawldedup.stores.redis.replies import validate_reply
 from crawldedup.stores.redis.shared import SharedStore
-from crawldedup.stores.redis.upkeep import heads_on, namespaces_among
+from crawldedup.stores.redis.upkeep import expire_dead_sessions, heads_on, namespaces_among
 from crawldedup.stores.redis.url import CLUSTER, parse_url
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from crawldedup.stores.redis.shared import Argument
 
 _Asked = TypeVar("_Asked")
-_TELLS_PAGES: Final = {"check": 2, "scout": 1, "claim": 1, "count": 1, "look": 1, "join": 3}
+_TELLS_PAGES: Final = {"check": 2, "scout": 1, "claim": 1, "count": 1, "look": 1, "join": 2}
 """By script, the place of the number of pages in its answer."""
 
 
@@ -83,7 +83,7 @@ class ClusterStore(SharedStore):
 
     def _begin(self, pages: int, partitions: int) -> int:  # noqa: ARG002
         self._prefixes = prefixes(self._layout.namespace, partitions)
-        own = (self._now() or "", 0, self._session.number, 0, partitions)
+        own = (self._now() or "", LEASE_SECONDS, self._session.number, partitions)
         self._ask_each(self._prefixes[1:], "join", self._layout.profile, self._order, *own)
         return self._pages()
 
@@ -147,7 +147,10 @@ class ClusterStore(SharedStore):
             return GlobalCheck(self._run, asked, *own).answer()
 
         with self._errors():
-            return replace(self._begun_again(check), pages=self._pages())
+            answer = self._begun_again(check)
+            if self._is_copy_of_itself(query, answer) and expire_dead_sessions(self._send, self._prefixes):
+                answer = check()
+            return replace(answer, pages=self._pages())
 
     def find(self, query: Query) -> list[Record]:
         """See `Store`."""

@@ -34,7 +34,7 @@ _HEAD: Final = struct.Struct(">IIII8s4s8s")
 _SEARCH_PLACE: Final = 16
 _SIGNATURE_PLACE: Final = _HEAD.size
 _QUESTION: Final = struct.Struct(">IIBBIIIIH")
-_CRAWL: Final = struct.Struct(">IIIBI")
+_CRAWL: Final = struct.Struct(">IIBI")
 _MOST_COPIES: Final = 0xFF_FFFF
 _LOADED: Final = struct.Struct(">I")
 _MOST: Final = 0xFFFF_FFFF
@@ -94,7 +94,7 @@ def crawl(
 
     `again` if the answer to the same one was lost; `place` is the question's in the batch of this name.
     """
-    return _CRAWL.pack(min(retention.max_pages or 0, _MOST), session.number, session.first, again, place) + batch
+    return _CRAWL.pack(min(retention.max_pages or 0, _MOST), session.number, again, place) + batch
 
 
 def body_of(entry: Entry | Record) -> bytes:

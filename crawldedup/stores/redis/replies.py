@@ -45,7 +45,7 @@ def _is_valid(script: str, answer: Any) -> bool:
             return status in _STATUSES
         case "find", [b"found", *records]:
             return all(isinstance(record, bytes) for record in records)
-        case "join", [b"joined", int(), int(), int(), int()]:
+        case "join", [b"joined", int(), int(), int()]:
             return True
         case ("look", [b"pages", int()]) | ("load", [b"loaded", int()]):
             return True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
@@ -102,12 +101,12 @@ class SharedStore:
         """See `Store`."""
         with self._joining, self._errors():
             leading = self._prefixes[0]
-            expire_dead_sessions(self._send, leading)
-            given = session or replace(self._session, first=0)
-            own = (self._now() or "", LEASE_SECONDS, given.number, given.first)
+            expire_dead_sessions(self._send, self._prefixes)
+            given = session or self._session
+            own = (self._now() or "", LEASE_SECONDS, given.number)
             asked = (self._layout.profile, self._order, *own, *self._wanted_partitions())
-            _, number, first, pages, partitions = self._ask(leading, "join", *asked)
-            self._session = CrawlSession(number, first, given.process or own_process())
+            _, number, pages, partitions = self._ask(leading, "join", *asked)
+            self._session = CrawlSession(number, given.process or own_process())
             pages = self._begin(pages, partitions)
             with contextlib.suppress(redis.OutOfMemoryError):
                 self._send([("HSET", f"{leading}w", number, self._session.process)])
@@ -139,7 +138,19 @@ class SharedStore:
             except LostPartError:
                 status, changed, pages, candidates, record = self._begun_again(lambda: self._check_one(query))
             found = unpacked(record, self._layout) if record else None
-            return Answer(Status(status.decode()), found, bool(changed), pages, candidates)
+            answer = Answer(Status(status.decode()), found, bool(changed), pages, candidates)
+            if self._is_copy_of_itself(query, answer) and expire_dead_sessions(self._send, self._prefixes):
+                return self._answer(query, self._check_one(query))
+            return answer
+
+    @staticmethod
+    def _is_copy_of_itself(query: Query, answer: Answer) -> bool:
+        """Return True if another crawler has the page's URL: one that is at work, or has just died."""
+        return (
+            answer.status is not Status.REVISIT
+            and answer.record is not None
+            and answer.record.url_key == query.entry.url_key
+        )
 
     def _begun_again(self, call: Callable[[], _Result]) -> _Result:
         """Return the result of a call; if the index was lost in mid-crawl, begin it again with this crawler first."""
@@ -214,7 +225,7 @@ class SharedStore:
     def heartbeat(self) -> None:
         """See `Store`."""
         with self._errors():
-            self._ask(self._prefixes[0], "heartbeat", self._now() or "", LEASE_SECONDS, self._session.number)
+            self._ask_each(self._prefixes, "heartbeat", self._now() or "", LEASE_SECONDS, self._session.number)
 
     def close(self, *, leave: bool = True) -> None:
         """See `Store`."""
@@ -222,7 +233,7 @@ class SharedStore:
             number, self._session = self._session.number, NO_SESSION
             try:
                 if number and leave:
-                    end_leases(self._send, self._prefixes[0], number)
+                    end_leases(self._send, self._prefixes, number)
             finally:
                 self._disconnect()
 

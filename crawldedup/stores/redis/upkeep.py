@@ -39,18 +39,19 @@ SAMPLE: Final = 64
 
 
 @replies_read()
-def expire_dead_sessions(send: Send, prefix: str) -> None:
-    """Expire the leases of crawlers whose process on this machine has exited."""
-    (told,) = send([("HGETALL", f"{prefix}w")])
+def expire_dead_sessions(send: Send, prefixes: Sequence[str]) -> bool:
+    """Expire the leases of crawlers whose process on this machine has exited; return True if there were any."""
+    (told,) = send([("HGETALL", f"{prefixes[0]}w")])
     processes = told if isinstance(told, dict) else dict(zip(told[::2], told[1::2], strict=True))
     dead = [number for number, process in processes.items() if has_exited(process.decode("utf-8", "replace"))]
     if dead:
-        end_leases(send, prefix, *dead)
+        end_leases(send, prefixes, *dead)
+    return bool(dead)
 
 
-def end_leases(send: Send, prefix: str, *numbers: int | bytes) -> None:
-    """End the leases of crawlers with these numbers."""
-    send([("ZREM", f"{prefix}c", *numbers), ("HDEL", f"{prefix}w", *numbers)])
+def end_leases(send: Send, prefixes: Sequence[str], *numbers: int | bytes) -> None:
+    """End the leases of crawlers with these numbers, in every part of an index; the first names their processes."""
+    send([*(("ZREM", f"{prefix}c", *numbers) for prefix in prefixes), ("HDEL", f"{prefixes[0]}w", *numbers)])
 
 
 @replies_read()

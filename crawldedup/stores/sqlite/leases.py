@@ -12,23 +12,22 @@ if TYPE_CHECKING:
 
 
 def join_crawl(db: sqlite3.Connection, index: int, session: CrawlSession, now: int) -> CrawlSession:
-    """Start or join a crawl as this session; fill in what is missing of its number, first crawler and process."""
-    crawlers, first = db.execute("SELECT crawlers, first_crawler FROM indexes WHERE number = ?", (index,)).fetchone()
-    db.execute("DELETE FROM crawlers WHERE idx = ? AND (expires <= ? OR number = ?)", (index, now, session.number))
-    others = 0
+    """Join the crawl as this session; fill in what is missing of its number and process."""
+    (crawlers,) = db.execute("SELECT crawlers FROM indexes WHERE number = ?", (index,)).fetchone()
+    db.execute("DELETE FROM crawlers WHERE idx = ? AND expires <= ?", (index, now))
     for other, process in db.execute("SELECT number, process FROM crawlers WHERE idx = ?", (index,)).fetchall():
         if has_exited(process):
             leave_crawl(db, index, other)
-        else:
-            others += 1
-    number = session.number or crawlers + 1
-    joined = CrawlSession(number, session.first or (first if others else number), session.process or own_process())
-    db.execute(
-        "UPDATE indexes SET crawlers = ?, first_crawler = ? WHERE number = ?",
-        (max(crawlers, number), first if others else joined.first, index),
-    )
+    joined = CrawlSession(session.number or crawlers + 1, session.process or own_process())
+    db.execute("UPDATE indexes SET crawlers = ? WHERE number = ?", (max(crawlers, joined.number), index))
     renew_lease(db, index, joined, now)
     return joined
+
+
+def is_at_work(db: sqlite3.Connection, index: int, number: int, now: int) -> bool:
+    """Return True if a crawler has a lease, and has not died on this machine."""
+    row = db.execute("SELECT expires, process FROM crawlers WHERE idx = ? AND number = ?", (index, number)).fetchone()
+    return row is not None and now < row[0] <= now + LEASE_SECONDS and not has_exited(row[1])
 
 
 def renew_lease(db: sqlite3.Connection, index: int, session: CrawlSession, now: int) -> None:

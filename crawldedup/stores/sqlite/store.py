@@ -9,7 +9,7 @@ import contextlib
 import sqlite3
 import threading
 import time
-from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
@@ -24,7 +24,7 @@ from crawldedup.stores.sqlite.database import (
     transaction,
 )
 from crawldedup.stores.sqlite.heads import CLEARED, begin_index, check_profile, clear_index, find_index
-from crawldedup.stores.sqlite.leases import has_others, join_crawl, leave_crawl, renew_lease
+from crawldedup.stores.sqlite.leases import has_others, is_at_work, join_crawl, leave_crawl, renew_lease
 from crawldedup.stores.sqlite.statements import BYTES_PER_KEY
 from crawldedup.stores.sqlite.turns import decide, evict, free_expired
 
@@ -86,7 +86,7 @@ class SqliteStore:
         with self._lock, errors_of(self._path):
             self._disconnect_if_absent()
             with transaction(self._connect()) as db:
-                index, joined = self._join(db, session or replace(self._session, first=0))
+                index, joined = self._join(db, session or self._session)
                 index.load_head()
             self._index, self._session = index, joined
             return index.pages
@@ -109,7 +109,7 @@ class SqliteStore:
     def check_and_add(self, query: Query) -> Answer:
         """See `Store`."""
         with self._turn() as index:
-            return decide(index, query, self._session, self._now())
+            return self._decided(index, query)
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
         """See `Store`. Many pages share a transaction; their answers are handed out when it is over."""
@@ -119,12 +119,16 @@ class SqliteStore:
     def _decide(self, batch: Sequence[Query]) -> Iterable[Answer]:
         try:
             with self._turn(many=True) as index:
-                return [decide(index, query, self._session, self._now()) for query in batch]
+                return [self._decided(index, query) for query in batch]
         except StoreUnavailableError:
             raise
         except StoreError:
             # One of the pages is to blame, and its error shall come in its place.
             return map(self.check_and_add, batch)
+
+    def _decided(self, index: SqliteIndex, query: Query) -> Answer:
+        now = self._now()
+        return decide(index, query, self._session, partial(is_at_work, self._connect(), index.number, now=now), now)
 
     def find(self, query: Query) -> list[Record]:
         """See `Store`."""
@@ -195,7 +199,7 @@ class SqliteStore:
             with transaction(self._connect()) as db:
                 clear_index(db, self._layout.namespace)
                 if session.number:
-                    index, session = self._join(db, replace(session, first=0))
+                    index, session = self._join(db, session)
             self._index, self._session = index, session
 
     def info(self) -> StoreInfo:

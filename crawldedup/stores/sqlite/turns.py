@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 from crawldedup.stores.base import MAX_EVICTED, MAX_FREED, MAX_SWEPT, Answer, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from crawldedup.stores.base import CrawlSession, Query, Retention
     from crawldedup.stores.sqlite.index import Page, SqliteIndex
 
 
-def decide(index: SqliteIndex, query: Query, session: CrawlSession, now: int) -> Answer:
-    """Decide about a page and remember it, by the rules in `base`."""
+def decide(
+    index: SqliteIndex, query: Query, session: CrawlSession, is_at_work: Callable[[int], bool], now: int
+) -> Answer:
+    """Decide about a page and remember it, by the rules in `base`. `is_at_work` tells it of a crawler by number."""
     entry, retention = query.entry, query.retention
     own = index.page_with(entry.url_key)
     own_is_live = own is not None and own.is_live(retention, now)
-    if own is not None and own_is_live and not session.is_concurrent(own.crawler):
+    if own is not None and own_is_live and (own.crawler == session.number or not is_at_work(own.crawler)):
         record, changed = index.revisit(own, entry, now, session.number)
         return Answer(Status.REVISIT, record, changed, index.pages, 0)
     accepted, compared, expired = index.search(query, now)

@@ -97,7 +97,7 @@ class FakeWorker:
                 self.tell({"error": "PageError", "reason": "too_deep", "message": "The page is nested too deeply."})
                 return
             case "session":
-                self.tell({"session": [7, 5, "host:1:"]})
+                self.tell({"session": [7, "host:1:"]})
         self.tell(verdict(f"{os.getpid()}" if page == "pid" else page))
 
 

@@ -41,7 +41,7 @@ def test_answers_arrive_as_they_were_meant() -> None:
     assert crossed({"verdict": VERDICT.as_dict()}) == VERDICT
     certain = replace(VERDICT, kind=Kind.EXACT_DUPLICATE, similarity=1, original=None)
     assert crossed({"verdict": certain.as_dict()}) == certain
-    assert crossed({"session": [3, 2, "host:17:99"]}) == CrawlSession(3, 2, "host:17:99")
+    assert crossed({"session": [3, "host:17:99"]}) == CrawlSession(3, "host:17:99")
     assert crossed({"ready": None}) == Ready()
     assert crossed({"done": True}) == Done()
     unusable = crossed({"ready": plain_error(errors.ConfigurationError("No such extractor."))})
@@ -137,8 +137,8 @@ def broken(**changes: object) -> dict[str, Any]:
         broken(similarity="0.97"),
         broken(copies="3"),
         broken(copies=None),
-        {"session": [1, 2]},
-        {"session": ["1", 2, "host"]},
+        {"session": [1]},
+        {"session": ["1", "host"]},
         {"session": {"number": 1}},
         {"error": 5},
         {"error": None, "message": "x"},

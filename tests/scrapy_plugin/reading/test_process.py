@@ -328,7 +328,7 @@ def test_without_descriptors_pages_fail_and_get_no_others_answers(monkeypatch: p
 def test_the_session_that_it_joined_is_passed_on() -> None:
     async def work(asked: Asked) -> None:
         assert await url(asked.page("session")) == "session"
-        assert asked.sessions == [CrawlSession(7, 5, "host:1:")]
+        assert asked.sessions == [CrawlSession(7, "host:1:")]
 
     run(work)
 

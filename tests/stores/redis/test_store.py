@@ -172,6 +172,7 @@ class TestServerTrouble:
         # The crawl goes on: everyone in it still knows whose pages are whose.
         assert check(second, 0) is Status.EXACT
         later.open()
+        second.heartbeat()
         assert check(second, 1) is Status.NEW
         assert check(later, 2) is Status.NEW
         for store, delivered in ((first, 0), (second, 1), (later, 2)):

@@ -1,7 +1,7 @@
--- parts: layout, records, writing, retention, search
+-- parts: layout, leases, records, writing, retention, search
 -- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, ARGV[8]: limit of pages (0: none), own
--- number, number of the crawl's first crawler, 1 if the answer to the same question was lost, and for a question in a batch
--- its place there and the name of the batch.
+-- number, 1 if the answer to the same question was lost, and for a question in a batch its place there and the name of the
+-- batch.
 -- Returns {status, changed, pages, compared, record or false}, {'profile', the index's profile}, or {'lost'} without an
 -- index.
 
@@ -9,8 +9,8 @@ if not meta.profile then return {'lost'} end
 if meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
 
 local question = read_question()
-local max_pages, crawler, first_crawler, again, place = struct.unpack('>I4I4I4BI4', ARGV[8])
-local batch = sub(ARGV[8], 18)
+local max_pages, crawler, again, place = struct.unpack('>I4I4BI4', ARGV[8])
+local batch = sub(ARGV[8], 14)
 local keys, now, url_key = question.keys, question.now, question.url_key
 
 -- Writes start here. A full server refuses the first one that matters, so nothing is left half done.
@@ -21,7 +21,7 @@ if crawler > meta.crawlers then
 end
 
 local own_page, own = page_with_url(url_key)
-local concurrent = own and crawler_of(own) ~= crawler and crawler_of(own) >= first_crawler
+local concurrent = own and crawler_of(own) ~= crawler and is_at_work(crawler_of(own), now)
 
 if own and age_mark(own, question.refresh) >= question.oldest and not concurrent then
   local changed = digest_of(own) ~= question.digest

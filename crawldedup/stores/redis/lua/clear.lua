@@ -11,7 +11,7 @@ if type(answer) == 'table' then
   if not string.find(answer.err, 'OOM') then return answer end
   call('HDEL', META, 'epoch')
 end
-local kept = {epoch = true, crawlers = true, first = true}
+local kept = {epoch = true, crawlers = true}
 local fields = call('HGETALL', META)
 for i = 1, #fields, 2 do
   if not kept[fields[i]] then call('HDEL', META, fields[i]) end

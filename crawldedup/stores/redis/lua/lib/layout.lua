@@ -1,6 +1,6 @@
 -- The keys of one index, all with one prefix (KEYS[1] .. suffix) and in one hash slot:
 --
---   m               hash: profile, order, epoch, pages, next, depth, split, crawlers, first, oldest, sweep; partitions
+--   m               hash: profile, order, epoch, pages, next, depth, split, crawlers, oldest, sweep; partitions
 --   c               sorted set: crawlers at work; score = end of the lease
 --   w               hash: the process that holds each crawler's lease
 --   b:<batch>       string, for some seconds: the place of the last question of a batch that was counted as a copy
@@ -32,8 +32,8 @@ local call, min, max, format = redis.call, math.min, math.max, string.format
 
 local meta
 do
-  local found = call('HMGET', META, 'profile', 'pages', 'next', 'depth', 'split', 'crawlers', 'first', 'oldest',
-    'sweep', 'epoch')
+  local found = call('HMGET', META, 'profile', 'pages', 'next', 'depth', 'split', 'crawlers', 'oldest', 'sweep',
+    'epoch')
   meta = {
     profile = found[1],
     pages = tonumber(found[2]) or 0,
@@ -41,10 +41,9 @@ do
     depth = tonumber(found[4]) or 0,
     split = tonumber(found[5]) or 0,
     crawlers = tonumber(found[6]) or 0,
-    first = tonumber(found[7]) or 0,
-    oldest = tonumber(found[8]) or 0, -- no page before this one is left
-    sweep = tonumber(found[9]) or 0,  -- the page at which the search for expired ones goes on
-    epoch = tonumber(found[10]),
+    oldest = tonumber(found[7]) or 0, -- no page before this one is left
+    sweep = tonumber(found[8]) or 0,  -- the page at which the search for expired ones goes on
+    epoch = tonumber(found[9]),
   }
 end
 if not meta.profile then
