@@ -282,7 +282,7 @@ def main(given: Sequence[str]) -> int:
     if arguments.json:
         print(json.dumps({"cores": os.cpu_count(), "rows": [asdict(row) for row in rows]}))
     else:
-        show(rows, Console(soft_wrap=True))
+        show(rows, Console(width=max(160, Console().width)))
     return 0
 
 

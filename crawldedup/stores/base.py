@@ -14,7 +14,6 @@ Each page that is added beyond the limit of pages evicts the oldest ones.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self
@@ -82,8 +81,8 @@ class Query:
 
     `exact_only` asks for an equal digest, too (thin pages). `prefilter` rejects chance matches by their keys; None
     accepts every key. `shard_key` is equal for all pages that may be compared with each other, and None if those are
-    all of the index: a store on several servers keeps pages of one shard key together. For the others, `route` returns
-    which of so many partitions to ask, the page's own first.
+    all of the index: a store on several servers keeps pages of one shard key together. Of the others, `route` tells
+    which of so many partitions to ask, their own first.
     """
 
     entry: Entry
@@ -228,7 +227,7 @@ class Store(Protocol):
 
     @property
     def partitions(self) -> int:
-        """In how many parts of about one size the pages are kept; a page is looked for in a few of them."""
+        """In how many parts of about one size the pages are kept; each is looked for in a few."""
 
     @property
     def session(self) -> CrawlSession | None:
@@ -282,8 +281,7 @@ class Store(Protocol):
     def load(self, records: Sequence[Record]) -> int:
         """Add records as they are, but for known URL keys; return how many were added.
 
-        For some thousand records at a time. A store on several servers raises StoreError for UNKNOWN_SHARD, and for
-        records with neither shard key nor home.
+        For some thousand records at a time. A store on several servers raises StoreError for those of an unknown place.
         """
 
     def info(self) -> StoreInfo:
@@ -294,12 +292,3 @@ class Store(Protocol):
 
     def close(self, *, leave: bool = True) -> None:
         """End the session's lease, unless `leave` is False, and disconnect; harmless when repeated."""
-
-
-def shown_url(url: str) -> str:
-    """Return a store URL without its password, for messages."""
-    scheme, separator, rest = re.sub(r"(?i)([?&]\w*password=)[^&]*", r"\1***", url).partition("://")
-    # A password may hold an @ or a / that should have been escaped. What begins with / is a path.
-    credentials, at, place = ("", "", rest) if rest.startswith("/") else rest.rpartition("@")
-    user, colon, _ = credentials.partition(":")
-    return f"{scheme}{separator}{user if colon else ''}{colon}{'***@' if at else ''}{place}"

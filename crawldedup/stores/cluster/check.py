@@ -13,20 +13,22 @@ A URL that was kept at another home takes more rounds: if this is a revisit, its
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.search.routing import partition_of
-from crawldedup.stores.base import Answer, Status
+from crawldedup.stores.base import Answer, Retention, Status
 from crawldedup.stores.cluster.nodes import script_call
 from crawldedup.stores.redis.protocol import body_of, bytes8, crawl, packed_record, question, unpacked
+from crawldedup.stores.redis.replies import LostPartError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from crawldedup.stores.base import CrawlSession, Layout, Query, Retention
+    from crawldedup.stores.base import CrawlSession, Layout, Query
     from crawldedup.stores.cluster.nodes import Call
 
     Run = Callable[..., list[Any]]
@@ -76,10 +78,11 @@ class GlobalCheck:
     def answer(self) -> Answer:
         """Decide, and return the answer; its `pages` are those of one partition."""
         former, found = self._look()
-        kept_at = partition_of(former[0], len(self._prefixes)) if former else self._home
+        kept_at = self._kept_at(former, found)
         is_elsewhere = kept_at != self._home
         own, is_revisit = b"", 0
-        if former and (is_elsewhere or found):
+        # Where pages are forgotten, so are entries of directories: then a page may be at home that none tells of.
+        if is_elsewhere or (found and (former or self._query.retention != Retention())):
             _, own, is_revisit = self._ask(kept_at, "own", self._url_key, self._visit())
         if is_revisit and is_elsewhere:
             return self._move(kept_at, own)
@@ -92,11 +95,17 @@ class GlobalCheck:
         answer = self._check_at_home()
         if answer.status is Status.NEW and is_elsewhere:
             # What the URL held before has expired, or another crawler of this crawl delivered it with other text.
-            stale = [self._call(kept_at, "forget", self._url_key, is_checked=False)] if own else []
-            self._run(*stale, self._noting())
+            self._leave(kept_at, is_there=bool(own))
         elif answer.status in (Status.NEAR, Status.EXACT) and not former:
             self._release(former, own)
         return answer
+
+    def _kept_at(self, former: bytes, found: list[tuple[int, int, bytes]]) -> int:
+        """Return the partition where an earlier page of the URL was met, or where it may be."""
+        for _, partition, record in found:
+            if unpacked(record, self._layout).url_key == self._query.entry.url_key:
+                return partition
+        return partition_of(former[0], len(self._prefixes)) if former else self._home
 
     def _look(self) -> tuple[bytes, list[tuple[int, int, bytes]]]:
         """Return the home that was noted for the URL, and (cost, partition, record) of pages found, nearest first."""
@@ -141,7 +150,7 @@ class GlobalCheck:
         moved = own[:_TIMES] + body_of(changed)
         tables = len(self._layout.tables)
         loaded = self._ask(self._home, "load", tables, packed_record(moved, changed.keys))
-        self._run(self._call(kept_at, "forget", self._url_key, is_checked=False), self._noting())
+        self._leave(kept_at)
         if not loaded[1]:
             return self._check_at_home()
         return self._answer(Status.REVISIT, moved, 0, changed=earlier.digest != changed.digest)
@@ -152,10 +161,13 @@ class GlobalCheck:
             noted = entry(self._query.entry.url_key, former[0] if former else self._home_byte)
             self._released[self._directory] = self._released.get(self._directory, b"") + noted
 
-    def _noting(self) -> Call:
-        entry = self._query.entry
-        packed = claim(entry.url_key, self._home_byte, self._query.retention, self._now, forced=True)
-        return self._call(self._directory, "claim", packed)
+    def _leave(self, kept_at: int, *, is_there: bool = True) -> None:
+        """Forget what was kept of the URL at another home, and note the new one. What is decided stays decided."""
+        retention, url_key = self._query.retention, self._query.entry.url_key
+        packed = claim(url_key, self._home_byte, retention, self._now, forced=True)
+        forgetting = [script_call("forget", self._prefixes[kept_at], self._url_key)] if is_there else []
+        with contextlib.suppress(LostPartError):
+            self._run(*forgetting, self._call(self._directory, "claim", packed))
 
     def _visit(self) -> bytes:
         retention = self._query.retention
@@ -167,8 +179,6 @@ class GlobalCheck:
     def _ask(self, partition: int, script: str, *arguments: Any, last_again: Any = None) -> Any:
         return self._run(self._call(partition, script, *arguments, last_again=last_again))[0]
 
-    def _call(
-        self, partition: int, script: str, *arguments: Any, last_again: Any = None, is_checked: bool = True
-    ) -> Call:
-        profile = (self._layout.profile,) if is_checked else ()
-        return script_call(script, self._prefixes[partition], *profile, *arguments, last_again=last_again)
+    def _call(self, partition: int, script: str, *arguments: Any, last_again: Any = None) -> Call:
+        profile = self._layout.profile
+        return script_call(script, self._prefixes[partition], profile, *arguments, last_again=last_again)

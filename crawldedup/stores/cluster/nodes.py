@@ -42,10 +42,6 @@ class Call:
     script: str = ""
     last_again: Argument | None = None
 
-    def repeated(self) -> Call:
-        """Return the call to make after an answer was lost."""
-        return self if self.last_again is None else replace(self, command=(*self.command[:-1], self.last_again))
-
 
 def script_call(script: str, prefix: str, *arguments: Argument, last_again: Argument | None = None) -> Call:
     """Make a call of one of our scripts for the partition behind `prefix`.
@@ -97,8 +93,9 @@ class Nodes:
             self._round(calls, waiting, answers)
             waiting[:] = [place for place in waiting if isinstance(answers[place], Exception)]
             for place in waiting:
-                if isinstance(answers[place], _CUT_OFF):
-                    calls[place] = calls[place].repeated()
+                call = calls[place]
+                if isinstance(answers[place], _CUT_OFF) and call.last_again is not None:
+                    calls[place] = replace(call, command=(*call.command[:-1], call.last_again))
             if waiting:
                 error: Exception = answers[waiting[0]]
                 # A slot that is on its way is still where it was. (That it has moved is a kind of AskError, too.)

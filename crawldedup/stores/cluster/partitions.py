@@ -12,7 +12,7 @@ from redis.crc import key_slot
 if TYPE_CHECKING:
     from crawldedup.stores.base import Retention
 
-DEFAULT_PARTITIONS: Final = 16
+_OLD_PARTITIONS: Final = 16
 MOST_PARTITIONS: Final = 256
 _SLOTS: Final = 16384
 
@@ -37,7 +37,7 @@ def prefixes(namespace: str, partitions: int) -> tuple[str, ...]:
 def old_head(namespace: str) -> str:
     """Return the head of an index as the first clusters had it: spread by keys, without homes."""
     names = (f"crawldedup:{{{namespace}.0{attempt or ''}}}:m" for attempt in count())
-    return next(name for name in names if key_slot(name.encode()) * DEFAULT_PARTITIONS < _SLOTS)
+    return next(name for name in names if key_slot(name.encode()) * _OLD_PARTITIONS < _SLOTS)
 
 
 def share(retention: Retention, partitions: int) -> Retention:

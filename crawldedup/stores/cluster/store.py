@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from crawldedup.errors import StoreError
 from crawldedup.search.routing import partition_of
-from crawldedup.stores.base import LEASE_SECONDS, UNKNOWN_SHARD, Record, Retention, shown_url
+from crawldedup.stores.base import LEASE_SECONDS, UNKNOWN_SHARD, Record, Retention
 from crawldedup.stores.cluster.check import GlobalCheck, claim
 from crawldedup.stores.cluster.nodes import Call, Nodes, script_call
 from crawldedup.stores.cluster.partitions import old_head, prefixes, share
@@ -31,6 +31,7 @@ from crawldedup.stores.redis.replies import validate_reply
 from crawldedup.stores.redis.shared import SharedStore
 from crawldedup.stores.redis.upkeep import expire_dead_sessions, heads_on, namespaces_among
 from crawldedup.stores.redis.url import CLUSTER, parse_url
+from crawldedup.stores.shown import shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -8,7 +8,8 @@ from crawldedup.stores.base import Status
 from crawldedup.stores.redis.errors import UnexpectedReplyError
 
 _STATUSES: Final = frozenset(status.encode() for status in Status)
-_ASKED_WITH_A_PROFILE: Final = frozenset(("check", "find", "join", "load", "look", "scout", "claim", "count", "own"))
+_NEEDING_AN_INDEX: Final = frozenset(("check", "load", "scout", "claim", "count", "own"))
+_ASKED_WITH_A_PROFILE: Final = _NEEDING_AN_INDEX | {"find", "join", "look"}
 
 
 class LostPartError(Exception):
@@ -40,7 +41,7 @@ def _is_valid(script: str, answer: Any) -> bool:
         case _, [b"profile", bytes()]:
             return script in _ASKED_WITH_A_PROFILE
         case _, [b"lost"]:
-            return script in _ASKED_WITH_A_PROFILE
+            return script in _NEEDING_AN_INDEX
         case "check", [status, int(), int(), int(), bytes() | None]:
             return status in _STATUSES
         case "find", [b"found", *records]:

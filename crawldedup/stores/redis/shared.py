@@ -12,13 +12,14 @@ import redis
 from redis.exceptions import RedisClusterException
 
 from crawldedup.errors import ProfileMismatchError, StoreUnavailableError
-from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Status, StoreInfo, shown_url
+from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Status, StoreInfo
 from crawldedup.stores.process import own_process
 from crawldedup.stores.redis.errors import store_errors
 from crawldedup.stores.redis.health import layout_warnings
 from crawldedup.stores.redis.protocol import bytes8, loaded, packed_order, question, unpacked
 from crawldedup.stores.redis.replies import ForeignPartError, LostPartError, validate_reply
 from crawldedup.stores.redis.upkeep import end_leases, expire_dead_sessions, measure, prune, records, remove_epochs
+from crawldedup.stores.shown import shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from redis.exceptions import NoScriptError
 
-from crawldedup.stores.base import shown_url
 from crawldedup.stores.redis.client import connect, retry_once
 from crawldedup.stores.redis.errors import replies_read, store_errors
 from crawldedup.stores.redis.protocol import crawl, question
@@ -21,6 +20,7 @@ from crawldedup.stores.redis.scripts import script_text
 from crawldedup.stores.redis.shared import SharedStore
 from crawldedup.stores.redis.upkeep import heads_on, namespaces_among
 from crawldedup.stores.redis.url import SINGLE_SERVER, parse_url
+from crawldedup.stores.shown import shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -16,7 +16,7 @@ from redis.connection import parse_url as parse_server_url
 from redis.retry import Retry
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.stores.base import shown_url
+from crawldedup.stores.shown import shown_url
 
 TIMEOUT_SECONDS: Final = 2.0
 """Limit for connecting and for an answer. Longer, and pages pass unchecked instead."""

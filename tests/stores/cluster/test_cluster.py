@@ -209,6 +209,18 @@ class TestUrls:
         assert [store.check_and_add(asked).status for asked in (one, strict)] == [Status.NEW] * 2
         assert store.check_and_add(other).status is Status.REVISIT
 
+    def test_no_page_is_its_own_duplicate_where_directories_have_forgotten_it(
+        self, cluster: ClusterSetup, store: ClusterStore
+    ) -> None:
+        one, other = pages_of_two_homes()
+        changed = replace(other, entry=replace(other.entry, url=one.entry.url, url_key=one.entry.url_key))
+        store.check_and_add(one)
+        for master in cluster.masters:
+            for key in master.client.scan_iter("*:d*"):
+                master.client.delete(key)
+        answer = store.check_and_add(changed)
+        assert (answer.status, answer.changed, store.info().pages) == (Status.REVISIT, True, 1)
+
     def test_urls_of_copies_are_not_kept(self, cluster: ClusterSetup, store: ClusterStore) -> None:
         for number in range(20):
             store.check_and_add(ask(number))

@@ -15,8 +15,9 @@ import pytest
 from crawldedup import Deduplicator
 from crawldedup.errors import StoreError
 from crawldedup.stores.cluster.partitions import prefixes
+from crawldedup.stores.redis.url import DEFAULT_PARTITIONS
 from crawldedup.verdict import Kind, Verdict
-from tests.servers import ClusterSetup
+from tests.servers import ClusterSetup, wait_until
 from tests.stores.backends import on_the_oldest_server
 from tests.stores.racing import (
     Call,
@@ -35,6 +36,8 @@ from tests.stores.test_racing import assert_index_holds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from tests.servers import RedisServer
 
 PASSED_BY: Final = -1
 """Stands for the copies of a page that passed because the store failed."""
@@ -114,10 +117,10 @@ def test_of_racing_pages_none_is_lost_and_of_exact_copies_one_is_admitted(
 @on_the_oldest_server
 def test_a_race_goes_on_while_slots_move(cluster: ClusterSetup, racers: Racers) -> None:
     contents = edited_contents(100, random.Random(4))
-    moved = []
+    moved: list[str] = []
 
     def move(over: threading.Event) -> None:
-        keys = random.Random(5).sample(prefixes("default", 16), 16)
+        keys = random.Random(5).sample(prefixes("default", DEFAULT_PARTITIONS), DEFAULT_PARTITIONS)
         for key in keys:
             if over.is_set():
                 return
@@ -143,12 +146,16 @@ def test_a_race_goes_on_while_slots_move(cluster: ClusterSetup, racers: Racers) 
 @on_the_oldest_server
 def test_a_race_goes_on_while_a_master_is_killed(cluster: ClusterSetup, racers: Racers) -> None:
     contents = edited_contents(160, random.Random(7))
-    killed = []
+    killed: list[RedisServer] = []
+
+    masters = cluster.masters
 
     def kill(over: threading.Event) -> None:
-        if not over.wait(0.4):
-            killed.append(time.monotonic_ns())
-            cluster.masters[0].stop()
+        # Everybody is at work by then.
+        wait_until(lambda: sum(len(master.client.keys("*:r:*")) for master in masters) == DEFAULT_PARTITIONS)
+        if not over.is_set():
+            killed.append(masters[0])
+            masters[0].stop()
 
     with meanwhile(kill):
         calls = racers.race(cluster.url, offers_of(contents, 10), random.Random(8), ask_or_pass)
