@@ -8,6 +8,9 @@ threshold to the records found there, and decides by three rules:
 2. The threshold accepts a record in the ranges: `exact` if its digest is the page's, else `near`.
 3. Otherwise the page is `new` and is added.
 
+A page may be remembered before it is delivered. If its crawler dies meanwhile, the page is abandoned: it holds nobody
+back, and the next page that resembles it takes its place.
+
 Records older than the time to live count as absent. Each page that is added frees a few of them; `prune` frees all.
 Each page that is added beyond the limit of pages evicts the oldest ones.
 """
@@ -83,6 +86,9 @@ class Query:
     accepts every key. `shard_key` is equal for all pages that may be compared with each other, and None if those are
     all of the index: a store on several servers keeps pages of one shard key together. Of the others, `route` tells
     which of so many partitions to ask, their own first.
+
+    A page `on_its_way` counts as delivered once its URL key is among those `delivered` of a later query of its crawler,
+    or given to `Store.deliver`.
     """
 
     entry: Entry
@@ -95,6 +101,8 @@ class Query:
     prefilter: Prefilter | None = None
     shard_key: int | None = None
     route: Callable[[int], tuple[int, ...]] | None = None
+    on_its_way: bool = False
+    delivered: tuple[int, ...] = ()
 
     @property
     def max_keys_per_side(self) -> int:
@@ -135,7 +143,8 @@ class Answer:
     """The answer to a query.
 
     `record` is the earlier page, with this one counted in; None for a new page. `changed` is True for a revisited page
-    with new text. `pages` is the number of pages in the index, `candidates` the number of records compared.
+    with new text, `abandoned` for one whose earlier visit was never delivered. `pages` is the number of pages in the
+    index, `candidates` the number of records compared.
     """
 
     status: Status
@@ -143,6 +152,7 @@ class Answer:
     changed: bool
     pages: int
     candidates: int
+    abandoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +266,9 @@ class Store(Protocol):
         Each page is one atomic step, the batch is not. An error is raised in place of the answer that it prevented; the
         iteration can go on behind any but StoreUnavailableError.
         """
+
+    def deliver(self, url_keys: Sequence[int]) -> None:
+        """Note that the pages with these URL keys, which this crawler had on their way, were delivered."""
 
     def find(self, query: Query) -> list[Record]:
         """Return the records that the query accepts, nearest first. Changes nothing."""

@@ -138,10 +138,11 @@ class GlobalCheck:
         return self._answer(Status.EXACT if is_exact else Status.NEAR, reply[2], self._compared)
 
     def _check_at_home(self) -> Answer:
-        own, again = (crawl(self._query.retention, self._session, again=again) for again in (False, True))
-        reply = self._ask(self._home, "check", *self._asked, own, last_again=again)
-        status, changed, _, compared, record = reply
-        return self._answer(Status(status.decode()), record, self._compared + compared, changed=bool(changed))
+        own, again = (crawl(self._query, self._session, again=again) for again in (False, True))
+        reply = self._ask(self._home, "check", *self._asked, b"", own, last_again=again)
+        status, changed, _, compared, record, abandoned = reply
+        answer = self._answer(Status(status.decode()), record, self._compared + compared, changed=bool(changed))
+        return replace(answer, abandoned=bool(abandoned))
 
     def _move(self, kept_at: int, own: bytes) -> Answer:
         """Give the URL's page its new text at its new home, and remove it from the old one."""

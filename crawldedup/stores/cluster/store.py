@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from crawldedup.stores.base import Answer, CrawlSession, Layout, Pruned, Query, StoreInfo
     from crawldedup.stores.redis.shared import Argument
 
+_DELIVERED_AT_ONCE: Final = 200
 _Asked = TypeVar("_Asked")
 _TELLS_PAGES: Final = {"check": 2, "scout": 1, "claim": 1, "count": 1, "look": 1, "join": 2}
 """By script, the place of the number of pages in its answer."""
@@ -57,6 +58,7 @@ class ClusterStore(SharedStore):
         self._wanted = parse_url(url, CLUSTER).partitions
         self._released: dict[int, bytes] = {}
         self._pages_at: dict[str, int] = {}
+        self._delivered: list[int] = []
         super().__init__(url, layout, prefixes(layout.namespace, self._wanted), clock)
 
     @classmethod
@@ -115,11 +117,24 @@ class ClusterStore(SharedStore):
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
         """See `Store`. Pages in a row that have places take one round trip, others are checked one by one."""
+        self._delivered += [url_key for query in queries for url_key in query.delivered]
+        if len(self._delivered) >= _DELIVERED_AT_ONCE:
+            self._deliver_collected()
         groups = groupby(queries, lambda query: query.shard_key is not None)
         return chain.from_iterable(
             self._check_placed(list(group)) if is_placed else map(self._check_global, list(group))
             for is_placed, group in groups
         )
+
+    def heartbeat(self) -> None:
+        """See `Store`."""
+        super().heartbeat()
+        self._deliver_collected()
+
+    def _deliver_collected(self) -> None:
+        """Tell all partitions what was delivered: nobody notes which of them has a page."""
+        collected, self._delivered = self._delivered, []
+        self.deliver(collected)
 
     def _check_placed(self, queries: Sequence[Query]) -> Iterator[Answer]:
         with self._errors():
@@ -136,9 +151,9 @@ class ClusterStore(SharedStore):
 
     def _placed_check(self, query: Query) -> Call:
         asked = question(query, self._layout, self._now())
-        retention = self._share(query.retention)
-        own, again = (crawl(retention, self._session, again=again) for again in (False, True))
-        return script_call("check", self._place(query), self._layout.profile, *asked, own, last_again=again)
+        shared = replace(query, retention=self._share(query.retention))
+        own, again = (crawl(shared, self._session, again=again) for again in (False, True))
+        return script_call("check", self._place(query), self._layout.profile, *asked, b"", own, last_again=again)
 
     def _check_global(self, query: Query) -> Answer:
         asked = replace(query, retention=self._share(query.retention))

@@ -34,7 +34,7 @@ _HEAD: Final = struct.Struct(">IIII8s4s8s")
 _SEARCH_PLACE: Final = 16
 _SIGNATURE_PLACE: Final = _HEAD.size
 _QUESTION: Final = struct.Struct(">IIBBIIIIH")
-_CRAWL: Final = struct.Struct(">IIBI")
+_CRAWL: Final = struct.Struct(">IIBBI")
 _MOST_COPIES: Final = 0xFF_FFFF
 _LOADED: Final = struct.Struct(">I")
 _MOST: Final = 0xFFFF_FFFF
@@ -87,14 +87,19 @@ def question(query: Query, layout: Layout, now: int) -> tuple[bytes, ...]:
     )
 
 
-def crawl(
-    retention: Retention, session: CrawlSession, *, again: bool = False, place: int = 0, batch: bytes = b""
-) -> bytes:
-    """Return what a check needs beside the question.
+def crawl(query: Query, session: CrawlSession, *, again: bool = False, place: int = 0, batch: bytes = b"") -> bytes:
+    """Return what a check needs beside the question, but for the pages delivered.
 
     `again` if the answer to the same one was lost; `place` is the question's in the batch of this name.
     """
-    return _CRAWL.pack(min(retention.max_pages or 0, _MOST), session.number, again, place) + batch
+    return (
+        _CRAWL.pack(min(query.retention.max_pages or 0, _MOST), session.number, again, query.on_its_way, place) + batch
+    )
+
+
+def url_keys_of(pages: Sequence[int]) -> bytes:
+    """Return the URL keys of pages, eight bytes each."""
+    return b"".join(map(bytes8, pages))
 
 
 def body_of(entry: Entry | Record) -> bytes:

@@ -42,7 +42,7 @@ def _is_valid(script: str, answer: Any) -> bool:
             return script in _ASKED_WITH_A_PROFILE
         case _, [b"lost"]:
             return script in _NEEDING_AN_INDEX
-        case "check", [status, int(), int(), int(), bytes() | None]:
+        case "check", [status, int(), int(), int(), bytes() | None, int()]:
             return status in _STATUSES
         case "find", [b"found", *records]:
             return all(isinstance(record, bytes) for record in records)
@@ -50,7 +50,7 @@ def _is_valid(script: str, answer: Any) -> bool:
             return True
         case ("look", [b"pages", int()]) | ("load", [b"loaded", int()]):
             return True
-        case ("prune", [int(), int(), int(), int()]) | (("clear" | "forget" | "heartbeat"), int()):
+        case ("prune", [int(), int(), int(), int()]) | (("clear" | "forget" | "heartbeat" | "deliver"), int()):
             return True
         case "scout", [b"scouted", int(), bytes(), int(), int(), bytes() | None]:
             return True

@@ -16,7 +16,7 @@ from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSessi
 from crawldedup.stores.process import own_process
 from crawldedup.stores.redis.errors import store_errors
 from crawldedup.stores.redis.health import layout_warnings
-from crawldedup.stores.redis.protocol import bytes8, loaded, packed_order, question, unpacked
+from crawldedup.stores.redis.protocol import bytes8, loaded, packed_order, question, unpacked, url_keys_of
 from crawldedup.stores.redis.replies import ForeignPartError, LostPartError, validate_reply
 from crawldedup.stores.redis.upkeep import end_leases, expire_dead_sessions, measure, prune, records, remove_epochs
 from crawldedup.stores.shown import shown_url
@@ -135,11 +135,12 @@ class SharedStore:
             if isinstance(reply, Exception):
                 raise reply
             try:
-                status, changed, pages, candidates, record = validate_reply("check", reply)
+                reply = validate_reply("check", reply)
             except LostPartError:
-                status, changed, pages, candidates, record = self._begun_again(lambda: self._check_one(query))
+                reply = self._begun_again(lambda: self._check_one(query))
+            status, changed, pages, candidates, record, abandoned = reply
             found = unpacked(record, self._layout) if record else None
-            answer = Answer(Status(status.decode()), found, bool(changed), pages, candidates)
+            answer = Answer(Status(status.decode()), found, bool(changed), pages, candidates, bool(abandoned))
             if self._is_copy_of_itself(query, answer) and expire_dead_sessions(self._send, self._prefixes):
                 return self._answer(query, self._check_one(query))
             return answer
@@ -168,6 +169,12 @@ class SharedStore:
         asked = question(query, self._layout, self._now())
         _, *found = self._ask(prefix, "find", self._layout.profile, *asked)
         return [unpacked(record, self._layout) for record in found]
+
+    def deliver(self, url_keys: Sequence[int]) -> None:
+        """See `Store`."""
+        if url_keys:
+            with self._errors():
+                self._ask_each(self._prefixes, "deliver", url_keys_of(url_keys))
 
     def forget(self, url_key: int) -> bool:
         """See `Store`."""

@@ -14,7 +14,7 @@ from redis.exceptions import NoScriptError
 
 from crawldedup.stores.redis.client import connect, retry_once
 from crawldedup.stores.redis.errors import replies_read, store_errors
-from crawldedup.stores.redis.protocol import crawl, question
+from crawldedup.stores.redis.protocol import crawl, question, url_keys_of
 from crawldedup.stores.redis.replies import validate_reply
 from crawldedup.stores.redis.scripts import script_text
 from crawldedup.stores.redis.shared import SharedStore
@@ -94,8 +94,8 @@ class RedisStore(SharedStore):
         return pipeline.execute(raise_on_error=False)
 
     def _arguments(self, query: Query, **repetition: Any) -> tuple[bytes | str, ...]:
-        own = crawl(query.retention, self._session, **repetition)
-        return (self._layout.profile, *question(query, self._layout, self._now()), own)
+        own = (url_keys_of(query.delivered), crawl(query, self._session, **repetition))
+        return (self._layout.profile, *question(query, self._layout, self._now()), *own)
 
     def find(self, query: Query) -> list[Record]:
         """See `Store`."""

@@ -25,12 +25,21 @@ _LOG_PAGES: Final = 8192  # 32 MiB
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
 _VERSION: Final = 2
 """The version of the layout. A new one changes `_SCHEMA` and adds a step to `_UPGRADES`."""
+_ON_THEIR_WAY: Final = (
+    "CREATE TABLE on_their_way (idx INTEGER NOT NULL, url_key INTEGER NOT NULL, crawler INTEGER NOT NULL, "
+    "PRIMARY KEY (idx, url_key)) WITHOUT ROWID"
+)
 _UPGRADES: Final[dict[int, tuple[str, ...]]] = {
-    1: ("ALTER TABLE pages_{number} ADD COLUMN home INTEGER", "ALTER TABLE indexes DROP COLUMN first_crawler")
+    1: (
+        "ALTER TABLE pages_{number} ADD COLUMN home INTEGER",
+        "ALTER TABLE indexes DROP COLUMN first_crawler",
+        _ON_THEIR_WAY,
+    )
 }
 """By version, the statements that make its layout that of the next version, {number} being that of each index."""
 
 _SCHEMA: Final = (
+    _ON_THEIR_WAY,
     """
     CREATE TABLE indexes (
         number INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, profile TEXT NOT NULL, tables INTEGER NOT NULL,

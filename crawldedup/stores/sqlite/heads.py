@@ -49,6 +49,7 @@ def clear_index(db: sqlite3.Connection, namespace: str) -> None:
     number, _, tables = row
     _drop_tables(db, number, tables)
     _create_tables(db, number, tables)
+    db.execute("DELETE FROM on_their_way WHERE idx = ?", (number,))
     db.execute(
         "UPDATE indexes SET profile = ?, freed = 0, newest_freed = 0, swept = 0 WHERE number = ?", (CLEARED, number)
     )

@@ -9,7 +9,6 @@ import contextlib
 import sqlite3
 import threading
 import time
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
@@ -23,8 +22,9 @@ from crawldedup.stores.sqlite.database import (
     path_of,
     transaction,
 )
+from crawldedup.stores.sqlite.deliveries import Crew
 from crawldedup.stores.sqlite.heads import CLEARED, begin_index, check_profile, clear_index, find_index
-from crawldedup.stores.sqlite.leases import has_others, is_at_work, join_crawl, leave_crawl, renew_lease
+from crawldedup.stores.sqlite.leases import has_others, join_crawl, leave_crawl, renew_lease
 from crawldedup.stores.sqlite.statements import BYTES_PER_KEY
 from crawldedup.stores.sqlite.turns import decide, evict, free_expired
 
@@ -128,7 +128,13 @@ class SqliteStore:
 
     def _decided(self, index: SqliteIndex, query: Query) -> Answer:
         now = self._now()
-        return decide(index, query, self._session, partial(is_at_work, self._connect(), index.number, now=now), now)
+        return decide(index, query, self._session, Crew(self._connect(), index.number, now), now)
+
+    def deliver(self, url_keys: Sequence[int]) -> None:
+        """See `Store`."""
+        if url_keys:
+            with self._turn() as index:
+                Crew(self._connect(), index.number, self._now()).deliver(url_keys)
 
     def find(self, query: Query) -> list[Record]:
         """See `Store`."""

@@ -7,23 +7,31 @@ from typing import TYPE_CHECKING
 from crawldedup.stores.base import MAX_EVICTED, MAX_FREED, MAX_SWEPT, Answer, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from crawldedup.stores.base import CrawlSession, Query, Retention
+    from crawldedup.stores.sqlite.deliveries import Crew
     from crawldedup.stores.sqlite.index import Page, SqliteIndex
 
 
-def decide(
-    index: SqliteIndex, query: Query, session: CrawlSession, is_at_work: Callable[[int], bool], now: int
-) -> Answer:
-    """Decide about a page and remember it, by the rules in `base`. `is_at_work` tells it of a crawler by number."""
+def decide(index: SqliteIndex, query: Query, session: CrawlSession, crew: Crew, now: int) -> Answer:
+    """Decide about a page and remember it, by the rules in `base`."""
     entry, retention = query.entry, query.retention
+    crew.deliver(query.delivered)
     own = index.page_with(entry.url_key)
     own_is_live = own is not None and own.is_live(retention, now)
-    if own is not None and own_is_live and (own.crawler == session.number or not is_at_work(own.crawler)):
+    if own is not None and own_is_live and (own.crawler == session.number or not crew.is_at_work(own.crawler)):
+        abandoned = own.crawler != session.number and crew.is_abandoned(own)
+        if query.on_its_way:
+            crew.set_out(entry.url_key, session.number)
+        elif abandoned:
+            crew.deliver((entry.url_key,))
         record, changed = index.revisit(own, entry, now, session.number)
-        return Answer(Status.REVISIT, record, changed, index.pages, 0)
+        return Answer(Status.REVISIT, record, changed, index.pages, 0, abandoned)
     accepted, compared, expired = index.search(query, now)
+    while accepted and crew.is_abandoned(found := index.page(accepted[0])):
+        del accepted[0]
+        expired = [found, *expired]
     if own is not None and not (own_is_live and accepted):
         expired = [own, *(page for page in expired if page != own)]
     index.remove(expired[:MAX_FREED])
@@ -31,6 +39,8 @@ def decide(
         record = index.count_copy(index.page(accepted[0]), now)
         status = Status.EXACT if record.digest == entry.digest else Status.NEAR
         return Answer(status, record, False, index.pages, compared)
+    if query.on_its_way:
+        crew.set_out(entry.url_key, session.number)
     index.add(entry, entry.keys, added_at=now, seen_at=now, copies=0, crawler=session.number)
     if retention.ttl_seconds is not None:
         free_expired(index, index.next_to_sweep(MAX_SWEPT), retention, now)

@@ -1,16 +1,17 @@
--- parts: layout, leases, records, writing, retention, search
--- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, ARGV[8]: limit of pages (0: none), own
--- number, 1 if the answer to the same question was lost, and for a question in a batch its place there and the name of the
--- batch.
--- Returns {status, changed, pages, compared, record or false}, {'profile', the index's profile}, or {'lost'} without an
--- index.
+-- parts: layout, leases, records, deliveries, writing, retention, search
+-- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, ARGV[8]: URL keys of own pages that were
+-- delivered, ARGV[9]: limit of pages (0: none), own
+-- number, 1 if the answer to the same question was lost, 1 if the page is on its way, and for a question in a batch its place
+-- there and the name of the batch.
+-- Returns {status, changed, pages, compared, record or false, abandoned}, {'profile', the index's profile}, or {'lost'}
+-- without an index.
 
 if not meta.profile then return {'lost'} end
 if meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
 
 local question = read_question()
-local max_pages, crawler, again, place = struct.unpack('>I4I4BI4', ARGV[8])
-local batch = sub(ARGV[8], 14)
+local max_pages, crawler, again, on_its_way, place = struct.unpack('>I4I4BBI4', ARGV[9])
+local batch = sub(ARGV[9], 15)
 local keys, now, url_key = question.keys, question.now, question.url_key
 
 -- Writes start here. A full server refuses the first one that matters, so nothing is left half done.
@@ -20,11 +21,12 @@ if crawler > meta.crawlers then
   redis.pcall('HSET', META, 'crawlers', crawler)
 end
 
+deliver(ARGV[8])
 local own_page, own = page_with_url(url_key)
 local concurrent = own and crawler_of(own) ~= crawler and is_at_work(crawler_of(own), now)
 
 if own and age_mark(own, question.refresh) >= question.oldest and not concurrent then
-  local changed = digest_of(own) ~= question.digest
+  local changed, abandoned = digest_of(own) ~= question.digest, is_abandoned(own, now)
   local updated = visited(own, now, crawler)
   if changed then
     updated = with_body(updated, question.body, #question.signature)
@@ -34,16 +36,23 @@ if own and age_mark(own, question.refresh) >= question.oldest and not concurrent
   else
     note_record(own_page, updated)
   end
+  if on_its_way == 1 then set_out(url_key, crawler) elseif abandoned then deliver(url_key) end
   if again == 1 and not changed and crawler_of(own) == crawler and now - added_at(own) <= 10 and seen_at(own) == added_at(own) then
     -- The same question added the page, and only the answer was lost.
-    return {'new', 0, meta.pages, 0, false}
+    return {'new', 0, meta.pages, 0, false, 0}
   end
-  return {'revisit', changed and 1 or 0, meta.pages, 0, updated}
+  return {'revisit', changed and 1 or 0, meta.pages, 0, updated, abandoned and 1 or 0}
 end
 
 local matches, compared, expired = search(question)
-if #matches > 0 then
-  local _, page, record = unpack(matches[1])
+local nearest = 1
+while matches[nearest] and is_abandoned(matches[nearest][3], now) do
+  expired[#expired + 1] = {matches[nearest][2], matches[nearest][3]}
+  nearest = nearest + 1
+end
+local match = matches[nearest]
+if match then
+  local _, page, record = unpack(match)
   local is_known = again == 1 and is_last_counted(record, url_key)
   if batch ~= '' then
     -- Several questions of a batch may be copies of one page. They are answered in their order.
@@ -53,11 +62,12 @@ if #matches > 0 then
   end
   local updated = counted(record, now, url_key, is_known)
   note_record(page, updated)
-  return {digest_of(record) == question.digest and 'exact' or 'near', 0, meta.pages, compared, updated}
+  return {digest_of(record) == question.digest and 'exact' or 'near', 0, meta.pages, compared, updated, 0}
 end
 
 local page = add(keys, head_of(now, now, 0, 0, crawler) .. question.body)
 call('HSET', META, 'pages', meta.pages, 'next', meta.next)
+if on_its_way == 1 then set_out(url_key, crawler) end
 if own then remove_page(own_page, own) end
 for i = 1, #expired do
   if expired[i][1] ~= own_page then remove_page(expired[i][1], expired[i][2]) end
@@ -65,4 +75,4 @@ end
 grow(#keys / 8, 2)
 if question.oldest > 0 and page % 16 == 0 then sweep(64, question.oldest, question.refresh, 32) end
 if max_pages > 0 then evict(max_pages, 2) end
-return {'new', 0, meta.pages, compared, false}
+return {'new', 0, meta.pages, compared, false, 0}
