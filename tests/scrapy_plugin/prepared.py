@@ -20,7 +20,14 @@ PATIENCE_SECONDS: Final = 60.0
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
 # None of them installs a reactor or starts a thread.
 _CONTEXT.set_forkserver_preload(
-    ["scrapy.cmdline", "scrapy.crawler", "crawldedup.scrapy_plugin.middleware", "trafilatura", "redis.cluster"]
+    [
+        "scrapy.cmdline",
+        "scrapy.crawler",
+        "crawldedup.scrapy_plugin.middleware",
+        "crawldedup.scrapy_plugin.reading.worker",
+        "trafilatura",
+        "redis.cluster",
+    ]
 )
 
 
@@ -44,6 +51,8 @@ def run_prepared(program: str, *arguments: str, folder: Path, stdin: str = "") -
 
 
 def _run(program: str, arguments: tuple[str, ...], folder: str, stdin: str, stdout: str, stderr: str) -> None:
+    import tests.scrapy_plugin.forked_workers  # noqa: F401
+
     os.chdir(folder)
     for stream, (path, flags) in enumerate(
         [(stdin, os.O_RDONLY), (stdout, os.O_WRONLY | os.O_CREAT), (stderr, os.O_WRONLY | os.O_CREAT)]
