@@ -26,7 +26,7 @@ from crawldedup.stores.cluster.store import ClusterStore
 from crawldedup.stores.registry import make_store
 from crawldedup.verdict import Kind
 from tests.servers import ClusterSetup, wait_until
-from tests.stores.backends import Clock, on_the_oldest_server
+from tests.stores.backends import Clock
 from tests.stores.pages import LAYOUT, Page, near_page, query, random_digest, random_page, url_key_of
 from tests.stores.racing import (
     Content,
@@ -99,7 +99,6 @@ class TestPartitions:
         )
         assert not set(prefixes(namespace)) & set(prefixes(f"{namespace}.0"))
 
-    @on_the_oldest_server
     def test_masters_share_the_pages(self, cluster: ClusterSetup, store: ClusterStore) -> None:
         for number in range(300):
             store.check_and_add(ask(number))
@@ -112,7 +111,6 @@ class TestPartitions:
             assert sum(shares) == (300 if ":r:" in kind else 600)
             assert min(shares) > sum(shares) / 6
 
-    @on_the_oldest_server
     def test_pages_with_places_and_pages_without_know_nothing_of_each_other(self, store: ClusterStore) -> None:
         places = (None, 0, 5, 21 + 16 * 10**15)
         for place in places[:3]:
@@ -122,7 +120,6 @@ class TestPartitions:
         assert store.forget(ask(1).entry.url_key)
         assert store.info().pages == 0
 
-    @on_the_oldest_server
     def test_a_check_takes_few_calls(self, store: ClusterStore) -> None:
         def cost(questions: list[Query]) -> tuple[float, float]:
             """Calls and rounds a check."""
@@ -148,7 +145,6 @@ class TestPartitions:
         assert calls < 15
         assert rounds < 7
 
-    @on_the_oldest_server
     def test_a_batch_with_places_takes_one_round(self, store: ClusterStore) -> None:
         questions = [ask(number, place=number % 40) for number in range(80)]
         before = store.fanout.rounds
@@ -218,7 +214,6 @@ class TestRacing:
         for number, own in by_content(calls).items():
             assert explains(own, partial(resemblance.finds, number)), f"no order gives the answers of content {number}"
 
-    @on_the_oldest_server
     @pytest.mark.parametrize("held", [0, 1])
     @pytest.mark.parametrize("script", ["home_admit", "spread_add", "spread_since", "home_confirm"])
     def test_one_of_two_stays_wherever_the_other_is_held_up(
@@ -252,7 +247,6 @@ class TestRacing:
         assert (copy.status, copy.record.url) == (Status.NEAR, questions[stays].entry.url)
         assert (store.info().pages, copy.record.copies) == (1, 1)
 
-    @on_the_oldest_server
     @pytest.mark.parametrize("homes", list(permutations((2, 7, 13))))
     def test_not_all_of_a_circle_of_one_way_finds_stay(
         self, store: ClusterStore, monkeypatch: pytest.MonkeyPatch, homes: tuple[int, ...]
@@ -293,7 +287,6 @@ class TestRacing:
         assert record is not None
         assert record.url == questions[lowest].entry.url
 
-    @on_the_oldest_server
     @pytest.mark.parametrize("dies", [False, True])
     def test_a_page_that_another_went_ahead_of_waits_for_that_one(
         self, store: ClusterStore, monkeypatch: pytest.MonkeyPatch, dies: bool
@@ -331,7 +324,6 @@ class TestRacing:
         assert (answer.status, answer.record.url) == (Status.NEAR, first.entry.url)
         assert store.info().pages == 1
 
-    @on_the_oldest_server
     def test_a_page_that_another_was_dropped_for_stays(
         self, store: ClusterStore, cluster: ClusterSetup, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -496,7 +488,6 @@ class TestTrouble:
         assert not any(master.client.keys("*:p") for master in cluster.masters)
         other.close()
 
-    @on_the_oldest_server
     def test_a_page_that_nobody_confirms_is_waited_for_and_then_taken_for_decided(
         self, store: ClusterStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -560,7 +551,6 @@ def interrupted(*args: object, **options: object) -> None:
     raise KeyboardInterrupt
 
 
-@on_the_oldest_server
 class TestRetention:
     def test_each_partition_has_its_share_of_the_limit(self, store: ClusterStore, cluster: ClusterSetup) -> None:
         limit = Retention(max_pages=64)
