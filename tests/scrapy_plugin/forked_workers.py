@@ -12,6 +12,7 @@ import signal
 import subprocess
 import time
 import traceback
+from pathlib import Path
 from types import SimpleNamespace
 from typing import NoReturn
 
@@ -56,11 +57,9 @@ def _become(program: str, stdin: int, pass_fds: list[int]) -> NoReturn:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         os.dup2(stdin, 0)
-        kept = {0, 1, 2, *pass_fds}
-        for name in os.listdir("/dev/fd"):
-            if int(name) not in kept:
-                with contextlib.suppress(OSError):  # the one that the list was read from
-                    os.close(int(name))
+        for opened in {int(path.name) for path in Path("/dev/fd").iterdir()} - {0, 1, 2, *pass_fds}:
+            with contextlib.suppress(OSError):  # the one that the list was read from
+                os.close(opened)
         exec(program, {"__name__": "__main__"})
     except BaseException:
         traceback.print_exc()
