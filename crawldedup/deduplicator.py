@@ -214,7 +214,8 @@ class Deduplicator(Index):
         return lower if self._queries.url_key(original) in {record.url_key for record in records} else wanted
 
     def _question(self, ref: PageRef, page: Fingerprint, similarity: float | None) -> Question:
-        return self._queries.question(ref, page, pages=self._pages, similarity=similarity)
+        figures = {"pages": self._pages, "partitions": self._store.partitions}
+        return self._queries.question(ref, page, **figures, similarity=similarity)
 
     def _verdict(self, question: Question, answer: Answer) -> Verdict:
         self._pages = answer.pages

@@ -10,8 +10,9 @@ from crawldedup.errors import ClosedError, ConfigurationError, ProfileMismatchEr
 from crawldedup.options import Options, OptionValues
 from crawldedup.page import PageReader
 from crawldedup.queries import QueryBuilder
-from crawldedup.stores.base import Layout, shown_url
+from crawldedup.stores.base import Layout
 from crawldedup.stores.registry import make_store
+from crawldedup.stores.shown import shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable

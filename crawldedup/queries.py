@@ -11,6 +11,7 @@ from crawldedup.search.decision import identity_rule
 from crawldedup.search.hot_prefixes import HotPrefixes
 from crawldedup.search.method import Search, SearchContext
 from crawldedup.search.plan import single_plan
+from crawldedup.search.routing import home_of, partitions_to_ask
 from crawldedup.stores.base import DIGEST_MASK, UNKNOWN_SHARD, Answer, Entry, Query, Retention, Status
 from crawldedup.verdict import Kind, Match, Verdict
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 CANONICAL_MARGIN: Final = 0.1
 """A page that names another one as its original is its duplicate from this much below the wanted similarity on."""
+
+ROUTED_PAST: Final = 0.01
+"""So many of the pages at the wanted similarity may be in partitions that are not asked; far fewer of nearer ones."""
 
 _KINDS: Final = {
     Status.NEW: Kind.NEW,
@@ -96,9 +100,15 @@ class QueryBuilder:
         self._hot_prefixes = HotPrefixes()
 
     def question(
-        self, ref: PageRef, fingerprint: Fingerprint, *, pages: int, similarity: float | None = None
+        self,
+        ref: PageRef,
+        fingerprint: Fingerprint,
+        *,
+        pages: int,
+        partitions: int = 1,
+        similarity: float | None = None,
     ) -> Question:
-        """Return the question about a page for an index of about `pages` pages."""
+        """Return the question about a page for an index of about `pages` pages, in so many partitions."""
         size = self._method.signature_bytes
         scope = self.scope_key_of(ref)
         salt = salt_of(scope, size)
@@ -107,7 +117,9 @@ class QueryBuilder:
         signature = xored(xored(fingerprint.verify, salt.signature), facts.signature)
         page = replace(fingerprint, search=search, verify=signature)
         keys = tuple(table.key_of(search, signature) for table in self._method.tables)
-        found = self._search(page, keys, self.similarity(similarity), pages)
+        found = self._search(page, keys, self.similarity(similarity), pages, partitions)
+        is_global = not scope and self._options.scope == "global"
+        wanted = {"similarity": self.similarity(similarity), "recall": self._options.recall - ROUTED_PAST}
         query = Query(
             entry=Entry(
                 url=ref.url if self._options.store_urls else "",
@@ -116,6 +128,7 @@ class QueryBuilder:
                 signature=signature,
                 digest=(page.digest ^ salt.number ^ facts.number) & DIGEST_MASK,
                 keys=keys,
+                home=home_of(page) if is_global else None,
             ),
             plan=found.plan,
             rule=found.rule,
@@ -124,7 +137,8 @@ class QueryBuilder:
             max_candidates=self._method.max_candidates,
             max_keys=self._method.max_keys,
             prefilter=found.prefilter,
-            shard_key=salt.number if scope or self._options.scope != "global" else None,
+            shard_key=None if is_global else salt.number,
+            route=(lambda partitions: partitions_to_ask(page, partitions, **wanted)) if is_global else None,
         )
         return Question(ref.url, page, query, self._method)
 
@@ -161,8 +175,10 @@ class QueryBuilder:
         """Return the similarity that suffices for a page that names its original."""
         return max(similarity - CANONICAL_MARGIN, min(similarity, LOWEST_SIMILARITY + 0.01))
 
-    def _search(self, page: Fingerprint, keys: tuple[int, ...], similarity: float, pages: int) -> Search:
+    def _search(
+        self, page: Fingerprint, keys: tuple[int, ...], similarity: float, pages: int, partitions: int
+    ) -> Search:
         if page.thin:
             return Search(single_plan(keys[0]), identity_rule(8 * self._method.signature_bytes))
-        size = max(pages, self._options.expected_pages, 1) << self._hot_prefixes.extra_bits(keys)
+        size = max(pages, self._options.expected_pages, partitions) // partitions << self._hot_prefixes.extra_bits(keys)
         return self._method.search(page, SearchContext(similarity, self._options.recall, size))

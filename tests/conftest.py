@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 # The longest first: while the last of a run is under way, the other workers have nothing to do.
 LONG = (
     "stores/test_racing.py",
-    "stores/test_cluster.py",
+    "stores/cluster/test_cluster_racing.py",
+    "stores/cluster/test_cluster.py",
     "test_faults.py",
     "scrapy_plugin/test_crawl_workers.py",
     "stores/test_same_answers.py",
     "stores/test_redis_setups.py",
     "stores/test_retention.py",
     "demo/test_run.py",
-    "stores/test_cluster_contract.py",
+    "stores/cluster/test_cluster_contract.py",
     "text/test_extract.py",
     "test_end_to_end.py",
     "test_hard_pages.py",

@@ -286,16 +286,18 @@ def _is_valid(state: dict[str, Any]) -> bool:
 
 
 class ClusterSetup:
-    """A cluster of three masters with a replica each."""
+    """A cluster of three masters, or more, with a replica each, or without."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, masters: int = 3, has_replicas: bool = True) -> None:
+        self._first_masters = masters
         options = (
             *("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-replica-validity-factor", "0"),
             # A replica that has never heard anything from its master is not shown to clients.
             *("--repl-ping-replica-period", "1"),
         )
-        self.nodes = [RedisServer(*options, port=free_cluster_port()) for _ in range(6)]
-        self.url = "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:3])
+        count = (1 + has_replicas) * masters
+        self.nodes = [RedisServer(*options, port=free_cluster_port()) for _ in range(count)]
+        self.url = "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:masters])
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -311,7 +313,7 @@ class ClusterSetup:
         self._stack.close()
 
     def _make(self) -> None:
-        masters, replicas = self.nodes[:3], self.nodes[3:]
+        masters, replicas = self.nodes[: self._first_masters], self.nodes[self._first_masters :]
         bounds = [round(share * _SLOTS / len(masters)) for share in range(len(masters) + 1)]
         for number, node in enumerate(self.nodes):
             node.client.execute_command("CLUSTER SET-CONFIG-EPOCH", number + 1)
@@ -321,7 +323,7 @@ class ClusterSetup:
         for number, node in enumerate(masters):
             node.client.execute_command("CLUSTER ADDSLOTS", *range(bounds[number], bounds[number + 1]))
         wait_until(lambda: all(len(_known_nodes(node)) == len(self.nodes) for node in self.nodes))
-        for master, replica in zip(masters, replicas, strict=True):
+        for master, replica in zip(masters, replicas, strict=False):
             replica.client.execute_command("CLUSTER REPLICATE", _own_id(master))
 
     def settle(self) -> None:
@@ -333,6 +335,7 @@ class ClusterSetup:
 
     def _is_settled(self) -> bool:
         roles = []
+        replicas = len(self.nodes) // self._first_masters - 1
         for node in self.nodes:
             info = node.client.execute_command("CLUSTER INFO")
             if info["cluster_state"] != "ok" or info["cluster_slots_ok"] != str(_SLOTS):
@@ -340,15 +343,15 @@ class ClusterSetup:
             if any("fail" in other["flags"] for other in _known_nodes(node).values()):
                 return False
             # Each range of slots, as clients are told: first, last, master, replicas.
-            if any(len(slots) != 4 for slots in node.client.execute_command("CLUSTER SLOTS")):
+            if any(len(slots) != 3 + replicas for slots in node.client.execute_command("CLUSTER SLOTS")):
                 return False
             replication = node.client.info("replication")
             roles.append(replication["role"])
             if replication.get("master_link_status", "up") != "up":
                 return False
-            if replication["role"] == "master" and replication["connected_slaves"] < 1:
+            if replication["role"] == "master" and replication["connected_slaves"] < replicas:
                 return False
-        return sorted(roles) == ["master"] * 3 + ["slave"] * 3
+        return sorted(roles) == ["master"] * self._first_masters + ["slave"] * replicas * self._first_masters
 
     @property
     def masters(self) -> list[RedisServer]:

@@ -9,7 +9,7 @@ from crawldedup.commands.pages import in_words
 from crawldedup.page import PageReader
 from crawldedup.printable import pluralize, printable
 from crawldedup.scope import site_of
-from crawldedup.stores.base import shown_url
+from crawldedup.stores.shown import shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,7 +14,6 @@ Each page that is added beyond the limit of pages evicts the oldest ones.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self
 from crawldedup.search.limits import MAX_CANDIDATES, MAX_KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from crawldedup.search.decision import Prefilter, WeightedThreshold
     from crawldedup.search.plan import ProbePlan
@@ -47,6 +46,7 @@ class Entry:
 
     `url_key` and `search` are 64-bit integers, `keys` are the page's keys in the layout's tables. `digest` has 32 bits,
     because it decides only between pages with accepted signatures. `url` may be empty: `url_key` identifies the page.
+    `home` tells the partition of a page of the global scope in a store of several (see `search.routing`).
     """
 
     url: str
@@ -55,6 +55,7 @@ class Entry:
     signature: bytes
     digest: int
     keys: tuple[int, ...]
+    home: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,8 @@ class Query:
 
     `exact_only` asks for an equal digest, too (thin pages). `prefilter` rejects chance matches by their keys; None
     accepts every key. `shard_key` is equal for all pages that may be compared with each other, and None if those are
-    all of the index: a store on several servers keeps pages of one shard key together.
+    all of the index: a store on several servers keeps pages of one shard key together. Of the others, `route` tells
+    which of so many partitions to ask, their own first.
     """
 
     entry: Entry
@@ -92,6 +94,7 @@ class Query:
     max_keys: int = MAX_KEYS
     prefilter: Prefilter | None = None
     shard_key: int | None = None
+    route: Callable[[int], tuple[int, ...]] | None = None
 
     @property
     def max_keys_per_side(self) -> int:
@@ -114,6 +117,7 @@ class Record:
     added_at: int
     seen_at: int
     copies: int
+    home: int | None = None
     shard_key: int | None = None
 
 
@@ -227,6 +231,10 @@ class Store(Protocol):
         """
 
     @property
+    def partitions(self) -> int:
+        """In how many parts of about one size the pages are kept; each is looked for in a few."""
+
+    @property
     def session(self) -> CrawlSession | None:
         """The crawler that this store works as; None unless `open` has joined a crawl."""
 
@@ -278,7 +286,7 @@ class Store(Protocol):
     def load(self, records: Sequence[Record]) -> int:
         """Add records as they are, but for known URL keys; return how many were added.
 
-        For some thousand records at a time. A store on several servers raises StoreError for UNKNOWN_SHARD.
+        For some thousand records at a time. A store on several servers raises StoreError for those of an unknown place.
         """
 
     def info(self) -> StoreInfo:
@@ -289,12 +297,3 @@ class Store(Protocol):
 
     def close(self, *, leave: bool = True) -> None:
         """End the session's lease, unless `leave` is False, and disconnect; harmless when repeated."""
-
-
-def shown_url(url: str) -> str:
-    """Return a store URL without its password, for messages."""
-    scheme, separator, rest = re.sub(r"(?i)([?&]\w*password=)[^&]*", r"\1***", url).partition("://")
-    # A password may hold an @ or a / that should have been escaped. What begins with / is a path.
-    credentials, at, place = ("", "", rest) if rest.startswith("/") else rest.rpartition("@")
-    user, colon, _ = credentials.partition(":")
-    return f"{scheme}{separator}{user if colon else ''}{colon}{'***@' if at else ''}{place}"

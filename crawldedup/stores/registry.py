@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError
-from crawldedup.stores.base import shown_url
+from crawldedup.stores.shown import shown_url
 
 if TYPE_CHECKING:
     from crawldedup.stores.base import Layout, Store

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import mmh3
 import numpy as np
 
-from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_fingerprint
+from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint, thin_fingerprint
 from crawldedup.search.decision import identity_rule, likelihood_prefilter, likelihood_rule
 from crawldedup.search.limits import MAX_CANDIDATES
 from crawldedup.search.model import cosine, search_similarity
 from crawldedup.search.plan import page_plan, single_plan
+from crawldedup.search.routing import home_of, partitions_to_ask
 from crawldedup.search.two_stage import KEPT, TABLES
 from crawldedup.stores.base import DIGEST_MASK, Entry, Layout, Query, Retention
 
@@ -43,6 +44,11 @@ class Page:
         if self.thin:
             return thin_fingerprint(self.digest, 0).verify
         return np.packbits(self.verify_weights >= 0).tobytes()
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        weights = self.search_weights, self.verify_weights
+        return Fingerprint(self.search, weights[0], self.signature, weights[1], self.digest, 100, self.thin)
 
 
 def random_page(rng: np.random.Generator) -> Page:
@@ -119,6 +125,7 @@ def query(
         )
         rule = likelihood_rule(page.verify_weights, similarity - 0.03)
         keys = likelihood_prefilter(page.search_weights, search_similarity(similarity), KEPT)
+    fingerprint = page.fingerprint
     return Query(
         entry=Entry(
             url=url,
@@ -127,6 +134,7 @@ def query(
             signature=page.signature,
             digest=page.digest & DIGEST_MASK,
             keys=LAYOUT.keys(page.search, page.signature),
+            home=home_of(fingerprint),
         ),
         plan=plan,
         rule=rule,
@@ -134,4 +142,5 @@ def query(
         exact_only=page.thin,
         max_candidates=max_candidates,
         prefilter=keys,
+        route=lambda partitions: partitions_to_ask(fingerprint, partitions, similarity=similarity, recall=0.97),
     )

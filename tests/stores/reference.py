@@ -53,6 +53,8 @@ class ReferenceStore:
     def _now(self) -> int:
         return int(self._clock())
 
+    partitions = 1
+
     @property
     def session(self) -> CrawlSession | None:
         return self._me if self._me.number else None
@@ -85,7 +87,7 @@ class ReferenceStore:
             old = pages[own][0]
             new = replace(old, seen_at=self._now)
             if old.digest != entry.digest:
-                new = replace(new, search=entry.search, signature=entry.signature, digest=entry.digest)
+                new = replace(new, search=entry.search, signature=entry.signature, digest=entry.digest, home=entry.home)
             pages[own] = (new, self._me.number)
             return Answer(Status.REVISIT, new, old.digest != entry.digest, len(pages), 0)
         places = self._candidates(query)
@@ -99,7 +101,15 @@ class ReferenceStore:
         if own is not None:
             del pages[own]
         added = Record(
-            entry.url, entry.url_key, entry.search, entry.signature, entry.digest, self._now, self._now, copies=0
+            entry.url,
+            entry.url_key,
+            entry.search,
+            entry.signature,
+            entry.digest,
+            self._now,
+            self._now,
+            copies=0,
+            home=entry.home,
         )
         pages.append((added, self._me.number))
         self._free_oldest(query.retention, MAX_EVICTED)

@@ -83,6 +83,7 @@ def test_a_copy_names_its_original_and_is_not_added(
         added_at=int(clock.now) - 60,
         seen_at=int(clock.now),
         copies=1,
+        home=query(page, A).entry.home,
     )
 
 

@@ -28,6 +28,7 @@ def record(page: Page, url: str, *, added_at: int = 900_000, seen_at: int = 950_
         added_at=added_at,
         seen_at=seen_at,
         copies=copies,
+        home=query(page, url).entry.home,
     )
 
 
@@ -93,7 +94,7 @@ def test_pages_that_are_known_are_left_out(store: Store, page: Page, other: Page
     more = record(random_page(rng), C)
     assert store.load([record(other, A), record(other, B), more, replace(more, copies=9)]) == 2
     assert answer.pages + 2 == store.info().pages
-    assert [(told.url, told.copies) for told in everything(store)] == [(A, 0), (B, 3), (C, 3)]
+    assert sorted((told.url, told.copies) for told in everything(store)) == [(A, 0), (B, 3), (C, 3)]
     assert store.load(everything(store)) == store.load([]) == 0
 
 
@@ -146,3 +147,18 @@ def test_pages_may_come_and_go_while_they_are_told(store: Store, rng: np.random.
         store.check_and_add(query(random_page(rng), f"{A}/{len(told)}"))
     staying = [page.url for page in some if page.url not in gone]
     assert [page.url for page in told if page.url in set(staying)] == staying
+
+
+@pytest.mark.parametrize("home", [None, 0, 255])
+@pytest.mark.parametrize("url", ["", A, "\N{SNOWMAN}"])
+def test_the_home_of_a_page_is_kept_and_may_be_unknown(
+    store: Store, page: Page, other: Page, url: str, home: int | None
+) -> None:
+    loaded = replace(record(page, url), home=home)
+    store.load([loaded])
+    assert everything(store) == [loaded]
+    # A visit with other text tells it anew; the URL stays.
+    visited = query(other, url)
+    answer = store.check_and_add(visited)
+    assert answer.record is not None
+    assert (answer.record.url, answer.record.home) == (url, visited.entry.home)

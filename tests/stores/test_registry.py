@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.stores.base import shown_url
 from crawldedup.stores.memory import MemoryStore
 from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.registry import check_store_url, is_persistent, make_store
+from crawldedup.stores.shown import shown_url
 from crawldedup.stores.sqlite.store import SqliteStore
 from tests.stores.pages import LAYOUT
 

@@ -157,7 +157,15 @@ class Play:
         age = 0 if self._retention.max_pages else step.seconds
         now = int(self._clock())
         return Record(
-            entry.url, entry.url_key, entry.search, entry.signature, entry.digest, now - age, now - age // 2, copies=7
+            entry.url,
+            entry.url_key,
+            entry.search,
+            entry.signature,
+            entry.digest,
+            now - age,
+            now - age // 2,
+            copies=7,
+            home=entry.home,
         )
 
     def _prune(self, store: Store) -> None:

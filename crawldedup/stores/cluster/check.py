@@ -1,230 +1,184 @@
-"""A check of a page that is compared with those of all partitions of a cluster.
+"""Check a page of the global scope: look in several partitions, then count it in one of them or add it at its home.
 
-It is several script calls, each atomic within one partition; `docs/explanation/promises.md` tells the steps and what is
-promised. A new page is undecided until it is filed everywhere and its check has looked once more. There it waits for
-undecided pages of lower numbers that it finds, and goes ahead of those of higher numbers: the home of such a page notes
-it, in one step with seeing that the page is undecided yet, and does not confirm that page before its check has waited
-and looked again. So pages wait for lower numbers only, never in a circle.
+1. One round looks in the partitions where near duplicates may be, but for the page's home, and asks the partition that
+   its URL belongs to where that URL was kept before. Where it was nowhere, the home is noted there.
+2. If a page was found, the copy is counted where it is; else the home checks and adds, in one atomic step.
 
-The answers are those that the pages would get one after the other, a new page where it last began to look, a copy where
-it was counted. For let A and B be new, and A find B. B was not filed when A first looked, nor confirmed when A met it
-in the end, or A were a copy. If A met it undecided, A went ahead, and B looked again after A was confirmed. If A never
-met it, B was filed after A last began to look, and looked later still. So A always comes before B.
+Nothing is added before it is sure to stay, and a page is only a copy of one that is there when the copy is counted. So
+of racing pages at least one is admitted, and exactly one of exact copies, for they have one home. Near duplicates of
+different homes that look before the other was added are both admitted.
+
+A URL that was kept at another home takes more rounds: if this is a revisit, its page moves from there to its new home.
 """
 
 from __future__ import annotations
 
-import time
-from itertools import islice
+import contextlib
+import struct
+from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from crawldedup.errors import StoreFullError, StoreUnavailableError
-from crawldedup.stores.base import MAX_FREED, Answer, Status
-from crawldedup.stores.cluster.protocol import (
-    best_pages,
-    finds,
-    found_pages,
-    home_of,
-    number_of,
-    packed_id,
-    page_id,
-    unpacked_ids,
-)
-from crawldedup.stores.cluster.spread import FULL
-from crawldedup.stores.redis.protocol import unpacked
+from crawldedup.search.routing import partition_of
+from crawldedup.stores.base import Answer, Retention, Status
+from crawldedup.stores.cluster.nodes import script_call
+from crawldedup.stores.redis.protocol import body_of, bytes8, crawl, packed_record, question, unpacked
+from crawldedup.stores.redis.replies import LostPartError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Sequence
 
-    from crawldedup.stores.base import Query
+    from crawldedup.stores.base import CrawlSession, Layout, Query
     from crawldedup.stores.cluster.nodes import Call
-    from crawldedup.stores.cluster.protocol import SplitQuestion
-    from crawldedup.stores.cluster.spread import Spread
 
-_PAUSE_SECONDS: Final = 0.001
-_PATIENCE_SECONDS: Final = 10.0
+    Run = Callable[..., list[Any]]
+
+_CLAIM: Final = struct.Struct(">IIIB")
+_VISIT: Final = struct.Struct(">IIBII")
+_TIMES: Final = 16
 
 
-class Check:
-    """One page that is checked. `token` is its alone: `run` may be called again after an error, and goes on."""
+def claim(url_key: int, home: int, retention: Retention, now: int, *, forced: bool = False) -> bytes:
+    """Return what a directory needs to tell the home of a URL, and to note this one (see `lua/directory.lua`)."""
+    limits = (retention.ttl_seconds or 0, min(retention.max_pages or 0, 0xFFFF_FFFF))
+    return _CLAIM.pack(now, *limits, forced) + entry(url_key, home)
 
-    def __init__(self, spread: Spread, query: Query, question: SplitQuestion, crawl: bytes, token: bytes) -> None:
-        self._spread = spread
-        self._query = query
-        self._question = question
-        self._to_home = (*question.to_home(), crawl, token)
-        self._token = token
-        self._home = spread.home_of_url(query.entry.url_key)
-        self._deadline = time.monotonic() + _PATIENCE_SECONDS
-        self._filings: dict[int, int] = {}
-        self._page: int | None = None
-        self._gone: set[int] = set()
-        self._expired: list[int] = []
+
+def entry(url_key: int, home: int) -> bytes:
+    """Return a directory's entry."""
+    return bytes8(url_key) + bytes((home,))
+
+
+class GlobalCheck:
+    """One check. `query` has the retention of one partition; `run` returns the validated answers of calls.
+
+    `released` collects the entries of directories, by partition, that were noted in vain.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        query: Query,
+        layout: Layout,
+        session: CrawlSession,
+        prefixes: Sequence[str],
+        released: dict[int, bytes],
+        now: int,
+    ) -> None:
+        self._run = run
+        self._query, self._layout, self._session, self._now = query, layout, session, now
+        self._prefixes, self._released = prefixes, released
+        self._asked = question(query, layout, now)
+        self._url_key = bytes8(query.entry.url_key)
+        self._home_byte = query.entry.home or 0
+        self._home = partition_of(self._home_byte, len(prefixes))
+        self._directory = query.entry.url_key % len(prefixes)
         self._compared = 0
 
-    def run(self) -> Answer:
-        """Decide about the page and remember it."""
-        while True:
-            visit, found = self._visit_and_look()
-            if visit[0] == b"revisit":
-                return self._revisit(visit)
-            if visit[0] != b"undecided":
-                self._compared = 0
-                answer = self._count_best(best_pages(self._query, found, self._question))
-                self._heal(found)
-                answer = answer or self._admit()
-                if answer is not None:
-                    return answer
-            self._wait()
+    def answer(self) -> Answer:
+        """Decide, and return the answer; its `pages` are those of one partition."""
+        former, found = self._look()
+        kept_at = self._kept_at(former, found)
+        is_elsewhere = kept_at != self._home
+        own, is_revisit = b"", 0
+        # Where pages are forgotten, so are entries of directories: then a page may be at home that none tells of.
+        if is_elsewhere or (found and (former or self._query.retention != Retention())):
+            _, own, is_revisit = self._ask(kept_at, "own", self._url_key, self._visit())
+        if is_revisit and is_elsewhere:
+            return self._move(kept_at, own)
+        if not is_revisit:
+            for _, partition, record in found:
+                copy = self._count(partition, record)
+                if copy is not None:
+                    self._release(former, own)
+                    return copy
+        answer = self._check_at_home()
+        if answer.status is Status.NEW and is_elsewhere:
+            # What the URL held before has expired, or another crawler of this crawl delivered it with other text.
+            self._leave(kept_at, is_there=bool(own))
+        elif answer.status in (Status.NEAR, Status.EXACT) and not former:
+            self._release(former, own)
+        return answer
 
-    def _visit_and_look(self) -> tuple[Any, dict[int, bytes]]:
-        spread, question = self._spread, self._question
-        partitions = list(question.parts)
-        visit, *looks = spread.run(
-            spread.to_home(self._home, "home_visit", *self._to_home),
-            *(spread.to_tables(partition, "spread_look", *question.to_tables(partition)) for partition in partitions),
-        )
-        found = {}
-        for partition, (_, filings, pages) in zip(partitions, looks, strict=True):
-            self._filings[partition] = filings
-            if pages:
-                found[partition] = pages
-        return visit, found
+    def _kept_at(self, former: bytes, found: list[tuple[int, int, bytes]]) -> int:
+        """Return the partition where an earlier page of the URL was met, or where it may be."""
+        for _, partition, record in found:
+            if unpacked(record, self._layout).url_key == self._query.entry.url_key:
+                return partition
+        return partition_of(former[0], len(self._prefixes)) if former else self._home
 
-    def _revisit(self, visit: Any) -> Answer:
-        if len(visit) > 3:
-            layout = self._spread.layout
-            page, old = page_id(self._home, visit[3]), unpacked(visit[4], layout)
-            self._spread.unfile([(page, layout.keys(old.search, old.signature))])
-            self._spread.file([(page, self._query.entry.keys)])
-            self._spread.confirm([page], self._token)
-        return self._answer(Status.REVISIT, visit[2], changed=len(visit) > 3)
-
-    def _count_best(self, pages: list[int]) -> Answer | None:
-        """Count the page as a copy of the nearest of these that the rule accepts, if there is one."""
-        # A check that goes on after an error has filed its page before.
-        compared = self._spread.compare(self._question, [page for page in pages if page != self._page])
-        self._compared += compared.count
-        self._gone.update(compared.gone)
-        self._expired += compared.expired
-        for _, _, page in compared.accepted:
-            # It counts as soon as that page is decided.
-            while (counted := self._spread.run(self._counting(page))[0])[0] == b"undecided":
-                self._wait()
-            if counted[0] == b"counted":
-                return self._copy(counted)
-        return None
-
-    def _counting(self, page: int) -> Call:
-        asked = (*self._question.to_home(), number_of(page))
-        return self._spread.to_home(home_of(page), "home_count", *asked, 0, last_again=1)
-
-    def _heal(self, found: dict[int, bytes]) -> None:
-        """Take out of the tables what leads to no page: a crawler died before it was done."""
-        if self._gone:
-            self._spread.heal(
-                self._question,
-                {partition: self._gone.intersection(found_pages(found[partition])) for partition in found},
-            )
-            self._gone.clear()
-
-    def _admit(self) -> Answer | None:
-        """Remember a page without a match; None if its URL came to be known meanwhile."""
-        spread = self._spread
-        (admitted,) = spread.run(spread.to_home(self._home, "home_admit", *self._to_home))
-        if admitted[0] == b"counted":
-            return self._copy(admitted)
-        if admitted[0] == b"full":
-            raise StoreFullError(FULL)
-        if admitted[0] != b"admitted":
-            return None
-        page = self._page = page_id(self._home, admitted[2])
-        keys = self._query.entry.keys
-        spread.file([(page, keys)])
-        answer = self._decide(page)
-        if answer is not None:
-            spread.unfile([(page, keys)])
-            return answer
-        spread.unfile_removed({self._home: admitted[3:]})
-        spread.free(self._question, self._expired[:MAX_FREED])
-        return self._answer(Status.NEW)
-
-    def _decide(self, page: int) -> Answer | None:
-        """None if the page stays, confirmed; an answer if another came first, and it was taken back."""
-        ahead = b""
-        while True:
-            answer = self._come_to_terms(page, self._others_since(page))
-            if answer is not None:
-                retract = self._spread.to_home(self._home, "home_retract", number_of(page), self._token)
-                return answer if self._spread.run(retract)[0][0] == b"retracted" else None
-            confirmed = self._confirm(page, ahead)
-            if confirmed[0] != b"behind":
-                return None
-            ahead = confirmed[2]
-            while self._spread.undecided(unpacked_ids(ahead)):
-                self._wait()
-
-    def _others_since(self, page: int) -> list[int]:
-        """The pages that were filed where the ranges are since it was last looked there."""
-        spread, question = self._spread, self._question
-        looks = spread.run(
-            *(
-                spread.to_tables(partition, "spread_since", *question.to_tables(partition), self._filings[partition])
-                for partition in question.parts
-            )
-        )
-        self._filings = {partition: look[1] for partition, look in zip(question.parts, looks, strict=True)}
-        others = dict.fromkeys(other for look in looks for other in found_pages(look[2]))
-        return [other for other in others if other != page]
-
-    def _accepted_of(self, pages: Iterable[int]) -> list[int]:
-        """Those of some new pages that are accepted and that the ranges would have found, nearest first."""
-        chosen = list(islice(pages, self._query.max_candidates))
-        compared = self._spread.compare(self._question, chosen, with_records=True)
-        self._compared += compared.count
-        layout = self._spread.layout
-        records = {page: unpacked(record, layout) for page, record in compared.records.items()}
-        return [
-            page
-            for _, _, page in compared.accepted
-            if finds(self._query, layout, layout.keys(records[page].search, records[page].signature))
+    def _look(self) -> tuple[bytes, list[tuple[int, int, bytes]]]:
+        """Return the home that was noted for the URL, and (cost, partition, record) of pages found, nearest first."""
+        route = self._query.route
+        others = [] if route is None else [part for part in route(len(self._prefixes)) if part != self._home]
+        retention, released = self._query.retention, self._released.pop(self._directory, b"")
+        claiming = claim(self._query.entry.url_key, self._home_byte, retention, self._now) + released
+        calls = [
+            self._call(part, "scout", *self._asked, claiming if part == self._directory else b"") for part in others
         ]
+        if self._directory not in others:
+            calls.append(self._call(self._directory, "claim", claiming))
+        replies = self._run(*calls)
+        former = b"".join(reply[2] for reply in replies)
+        found = []
+        for part, (_, _, _, compared, cost, record) in zip(others, replies, strict=False):
+            self._compared += compared
+            if record is not None:
+                found.append((cost, part, record))
+        return former, sorted(found, key=itemgetter(0))
 
-    def _come_to_terms(self, page: int, others: Iterable[int]) -> Answer | None:
-        """An answer if one of the others stays in place of the own page, which is undecided, like some of them."""
-        spread = self._spread
-        for other in self._accepted_of(others):
-            calls = [self._counting(other)]
-            if page < other:
-                calls.append(spread.to_home(home_of(other), "home_meet", packed_id(page), number_of(other)))
-            while True:
-                counted, *met = spread.run(*calls)
-                if counted[0] == b"counted":
-                    return self._copy(counted)
-                if counted[0] == b"gone" or (met and met[0][0] == b"ahead"):
-                    break
-                self._wait()
-        return None
+    def _count(self, partition: int, record: bytes) -> Answer | None:
+        """Count the page as a copy of one that was found, and return the answer; None if that has gone meanwhile."""
+        original = unpacked(record, self._layout)
+        named = (bytes8(original.url_key), original.digest.to_bytes(4, "big"), self._url_key, self._now)
+        reply = self._ask(partition, "count", *named, 0, last_again=1)
+        if reply[0] == b"gone":
+            return None
+        is_exact = original.digest == self._query.entry.digest
+        return self._answer(Status.EXACT if is_exact else Status.NEAR, reply[2], self._compared)
 
-    def _confirm(self, page: int, ahead: bytes) -> Any:
-        confirm = self._spread.to_home(self._home, "home_confirm", number_of(page), self._token, ahead)
-        return self._spread.run(confirm)[0]
+    def _check_at_home(self) -> Answer:
+        own, again = (crawl(self._query.retention, self._session, again=again) for again in (False, True))
+        reply = self._ask(self._home, "check", *self._asked, own, last_again=again)
+        status, changed, _, compared, record = reply
+        return self._answer(Status(status.decode()), record, self._compared + compared, changed=bool(changed))
 
-    def _copy(self, counted: Any) -> Answer:
-        record = unpacked(counted[2], self._spread.layout)
-        is_exact = record.digest == self._query.entry.digest
-        return self._answer(Status.EXACT if is_exact else Status.NEAR, counted[2])
+    def _move(self, kept_at: int, own: bytes) -> Answer:
+        """Give the URL's page its new text at its new home, and remove it from the old one."""
+        earlier = unpacked(own, self._layout)
+        changed = replace(self._query.entry, url=earlier.url)
+        moved = own[:_TIMES] + body_of(changed)
+        tables = len(self._layout.tables)
+        loaded = self._ask(self._home, "load", tables, packed_record(moved, changed.keys))
+        self._leave(kept_at)
+        if not loaded[1]:
+            return self._check_at_home()
+        return self._answer(Status.REVISIT, moved, 0, changed=earlier.digest != changed.digest)
 
-    def _answer(self, status: Status, record: bytes = b"", *, changed: bool = False) -> Answer:
-        return Answer(
-            status=status,
-            record=unpacked(record, self._spread.layout) if record else None,
-            changed=changed,
-            pages=self._spread.pages(),
-            candidates=self._compared if status is not Status.REVISIT else 0,
-        )
+    def _release(self, former: bytes, own: bytes) -> None:
+        """Note for the next call that nothing of this URL is kept where the directory says."""
+        if not own:
+            noted = entry(self._query.entry.url_key, former[0] if former else self._home_byte)
+            self._released[self._directory] = self._released.get(self._directory, b"") + noted
 
-    def _wait(self) -> None:
-        if time.monotonic() > self._deadline:
-            raise StoreUnavailableError("pages that are on their way into the cluster do not arrive")
-        time.sleep(_PAUSE_SECONDS)
+    def _leave(self, kept_at: int, *, is_there: bool = True) -> None:
+        """Forget what was kept of the URL at another home, and note the new one. What is decided stays decided."""
+        retention, url_key = self._query.retention, self._query.entry.url_key
+        packed = claim(url_key, self._home_byte, retention, self._now, forced=True)
+        forgetting = [script_call("forget", self._prefixes[kept_at], self._url_key)] if is_there else []
+        with contextlib.suppress(LostPartError):
+            self._run(*forgetting, self._call(self._directory, "claim", packed))
+
+    def _visit(self) -> bytes:
+        retention, session = self._query.retention, self._session
+        return _VISIT.pack(self._now, retention.ttl_seconds or 0, retention.refresh, session.number, session.first)
+
+    def _answer(self, status: Status, record: bytes | None, compared: int, *, changed: bool = False) -> Answer:
+        return Answer(status, unpacked(record, self._layout) if record else None, changed, 0, compared)
+
+    def _ask(self, partition: int, script: str, *arguments: Any, last_again: Any = None) -> Any:
+        return self._run(self._call(partition, script, *arguments, last_again=last_again))[0]
+
+    def _call(self, partition: int, script: str, *arguments: Any, last_again: Any = None) -> Call:
+        profile = self._layout.profile
+        return script_call(script, self._prefixes[partition], profile, *arguments, last_again=last_again)

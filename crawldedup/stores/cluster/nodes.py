@@ -1,4 +1,4 @@
-"""Commands to the nodes of a cluster: to all nodes at once, through failovers, and while slots move.
+"""Send commands to all nodes of a cluster at once, through failovers, and while slots move.
 
 The client's own pipelines take no scripts. And the client follows a slot that is just being moved to the node that
 has a part of its keys so far, where a script would find half an index: here such a slot is waited for.
@@ -20,11 +20,11 @@ from crawldedup.stores.redis.client import check_cluster_url, connect_cluster, r
 from crawldedup.stores.redis.scripts import script_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from redis.cluster import RedisCluster
 
-    Argument = bytes | str | int | float
+    from crawldedup.stores.redis.shared import Argument
 
 _CUT_OFF: Final = (redis.ConnectionError, redis.TimeoutError, OSError)
 _ANY_ERROR: Final = (redis.RedisError, RedisClusterException, OSError)
@@ -42,24 +42,9 @@ class Call:
     script: str = ""
     last_again: Argument | None = None
 
-    def repeated(self) -> Call:
-        """The call to make after an answer was lost."""
-        return self if self.last_again is None else replace(self, command=(*self.command[:-1], self.last_again))
-
-
-@dataclass(slots=True)
-class Fanout:
-    """What was asked of the cluster: commands, and rounds, in each of which nodes are asked at the same time.
-
-    Counted without a lock: several threads may miss some.
-    """
-
-    calls: int = 0
-    rounds: int = 0
-
 
 def script_call(script: str, prefix: str, *arguments: Argument, last_again: Argument | None = None) -> Call:
-    """A call of one of our scripts for the index behind `prefix`.
+    """Make a call of one of our scripts for the partition behind `prefix`.
 
     No key has the bare prefix as its name, so a node that is giving the slot away refuses the call before anything
     of it has run.
@@ -75,7 +60,8 @@ def _sha(script: str) -> str:
 class Nodes:
     """The nodes of the cluster that a URL names. Connects when first used; safe to use from several threads.
 
-    Raises ConfigurationError for the URL, and the client's errors from the other methods.
+    `calls` and `rounds` count what was asked, without a lock. Raises ConfigurationError for the URL, and the client's
+    errors from the other methods.
     """
 
     def __init__(self, url: str) -> None:
@@ -83,10 +69,10 @@ class Nodes:
         self._url = url
         self._client: RedisCluster | None = None
         self._connecting = threading.Lock()
-        self.fanout = Fanout()
+        self.calls = self.rounds = 0
 
-    def run(self, calls: Sequence[Call]) -> list[Any]:
-        """The answers, in order.
+    def run(self, calls: Iterable[Call]) -> list[Any]:
+        """Return the answers, in order.
 
         Every call must be safe to repeat, for it is repeated: while a replica takes the place of a dead master,
         while a slot moves, and where an answer was lost. Calls to one node run in their order.
@@ -97,8 +83,8 @@ class Nodes:
                 raise answer
         return answers
 
-    def try_to_run(self, calls: Sequence[Call]) -> list[Any]:
-        """The same, with an error in the place of the answer that it prevented."""
+    def try_to_run(self, calls: Iterable[Call]) -> list[Any]:
+        """Return the same, with an error in the place of the answer that it prevented."""
         calls = list(calls)
         answers: list[Any] = [None] * len(calls)
         waiting = list(range(len(calls)))
@@ -107,13 +93,15 @@ class Nodes:
             self._round(calls, waiting, answers)
             waiting[:] = [place for place in waiting if isinstance(answers[place], Exception)]
             for place in waiting:
-                if isinstance(answers[place], _CUT_OFF):
-                    calls[place] = calls[place].repeated()
+                call = calls[place]
+                if isinstance(answers[place], _CUT_OFF) and call.last_again is not None:
+                    calls[place] = replace(call, command=(*call.command[:-1], call.last_again))
             if waiting:
                 error: Exception = answers[waiting[0]]
                 # A slot that is on its way is still where it was. (That it has moved is a kind of AskError, too.)
                 if isinstance(error, MovedError) or not isinstance(error, (AskError, TryAgainError)):
-                    self._look_around()
+                    with contextlib.suppress(*_ANY_ERROR):
+                        self._cluster().nodes_manager.initialize()
                 raise error
 
         if calls:
@@ -122,7 +110,7 @@ class Nodes:
         return answers
 
     def masters(self) -> Iterator[redis.Redis]:
-        """A client of every master."""
+        """Return a client of every master."""
         client = self._cluster()
         for node in client.get_primaries():  # type: ignore[no-untyped-call]
             yield client.get_redis_connection(node)
@@ -141,46 +129,34 @@ class Nodes:
                 client = self._client = self._client or connect_cluster(self._url)
         return client
 
-    def _look_around(self) -> None:
-        """Ask who serves what by now."""
-        with contextlib.suppress(*_ANY_ERROR):
-            self._cluster().nodes_manager.initialize()
-
     def _round(self, calls: Sequence[Call], waiting: Sequence[int], answers: list[Any]) -> None:
         """Put the answers to the waiting calls in their places, or errors."""
+        places_by_node: dict[redis.Redis, list[int]] = {}
         try:
-            places_by_node = self._by_node(calls, waiting)
+            client = self._cluster()
+            for place in waiting:
+                node = client.get_node_from_key(calls[place].key)  # type: ignore[no-untyped-call]
+                places_by_node.setdefault(client.get_redis_connection(node), []).append(place)
         except _ANY_ERROR as error:
             for place in waiting:
                 answers[place] = error
             return
         self._ask(calls, places_by_node, answers)
         # Each node has a cache of scripts of its own.
-        unknown = {
-            node: [place for place in places if isinstance(answers[place], NoScriptError)]
-            for node, places in places_by_node.items()
-        }
-        unknown = {node: places for node, places in unknown.items() if places}
-        if unknown:
-            for node, places in unknown.items():
+        unknown: dict[redis.Redis, list[int]] = {}
+        for node, places in places_by_node.items():
+            if mine := [place for place in places if isinstance(answers[place], NoScriptError)]:
+                unknown[node] = mine
                 with contextlib.suppress(*_ANY_ERROR):
-                    for script in {calls[place].script for place in places}:
+                    for script in {calls[place].script for place in mine}:
                         node.script_load(script_text(script))
+        if unknown:
             self._ask(calls, unknown, answers)
-
-    def _by_node(self, calls: Sequence[Call], waiting: Sequence[int]) -> dict[redis.Redis, list[int]]:
-        """Which calls go to which node; its client stands for the node."""
-        client = self._cluster()
-        places: dict[redis.Redis, list[int]] = {}
-        for place in waiting:
-            node = client.get_node_from_key(calls[place].key)  # type: ignore[no-untyped-call]
-            places.setdefault(client.get_redis_connection(node), []).append(place)
-        return places
 
     def _ask(self, calls: Sequence[Call], places_by_node: dict[redis.Redis, list[int]], answers: list[Any]) -> None:
         """Send all that every node is asked, then read what they say: they work at the same time."""
-        self.fanout.rounds += 1
-        self.fanout.calls += sum(map(len, places_by_node.values()))
+        self.rounds += 1
+        self.calls += sum(map(len, places_by_node.values()))
         with contextlib.ExitStack() as stack:
             asked = []
             for node, places in places_by_node.items():
@@ -205,7 +181,7 @@ class Nodes:
 
 
 def _read(connection: Any, places: Sequence[int], answers: list[Any]) -> bool:
-    """Read a connection's answers into their places; False if it was cut off before the last of them."""
+    """Read a connection's answers into their places; return False if it was cut off before the last of them."""
     for number, place in enumerate(places):
         try:
             answers[place] = connection.read_response()

@@ -1,61 +1,63 @@
 """The shared store on a Redis Cluster: one index over all masters.
 
-It is cut into 16 partitions, each within one hash slot. A page that is compared with the pages of one place only (its
-site, its spider) belongs to one partition, where a check is one script call, as on a single server, with the same
-promise. Pages that are compared with all others are spread over all partitions: see `check` for how, and for
-what is promised.
+It is cut into partitions, each within one hash slot, and each a whole index of the one-server kind. A page that is
+compared with the pages of one place only (its site, its spider) belongs to one partition, where a check is one script
+call, as on a single server, with the same promise. Pages that are compared with all others belong where their text
+says: see `crawldedup.search.routing`, and `check` for what is promised.
 
-Where the number of pages is limited, each partition may have its sixteenth, of either kind. While a slot moves to
-another node, the partition in it is waited for, for some seconds; then the store is unavailable until it has arrived.
-A page that a master has taken in may be lost with that master, if it dies before its replica has heard of the page.
+Where the number of pages is limited, each partition may have its share. While a slot moves to another node, the
+partition in it is waited for, for some seconds; then the store is unavailable until it has arrived. A page that a
+master has taken in may be lost with that master, if it dies before its replica has heard of the page.
 """
 
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import replace
-from functools import partial
 from itertools import chain, groupby
-from secrets import token_bytes
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from crawldedup.errors import StoreError
-from crawldedup.stores.base import UNKNOWN_SHARD, shown_url
-from crawldedup.stores.cluster.check import Check
+from crawldedup.search.routing import partition_of
+from crawldedup.stores.base import UNKNOWN_SHARD, Record, Retention
+from crawldedup.stores.cluster.check import GlobalCheck, claim
 from crawldedup.stores.cluster.nodes import Call, Nodes, script_call
-from crawldedup.stores.cluster.protocol import PARTITIONS, prefixes, split
-from crawldedup.stores.cluster.spread import Spread, sound
+from crawldedup.stores.cluster.partitions import old_head, prefixes, share
 from crawldedup.stores.redis.client import check_cluster_url
-from crawldedup.stores.redis.errors import replies_read, store_errors
-from crawldedup.stores.redis.protocol import crawl, question
-from crawldedup.stores.redis.replies import LostPartError, validate_reply
+from crawldedup.stores.redis.errors import is_transient, replies_read, store_errors
+from crawldedup.stores.redis.protocol import bytes8, crawl, question, unpacked
+from crawldedup.stores.redis.replies import validate_reply
 from crawldedup.stores.redis.shared import SharedStore
-from crawldedup.stores.redis.upkeep import Part, heads_on, namespaces_among
+from crawldedup.stores.redis.upkeep import heads_on, namespaces_among
+from crawldedup.stores.redis.url import CLUSTER, parse_url
+from crawldedup.stores.shown import shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     import redis
 
-    from crawldedup.stores.base import Answer, Layout, Pruned, Query, Record, Retention
-    from crawldedup.stores.cluster.nodes import Argument, Fanout
-    from crawldedup.stores.redis.upkeep import PruneStep
+    from crawldedup.stores.base import Answer, CrawlSession, Layout, Pruned, Query, StoreInfo
+    from crawldedup.stores.redis.shared import Argument
 
-_LOADED_AT_ONCE: Final = 1000
+_Asked = TypeVar("_Asked")
+_TELLS_PAGES: Final = {"check": 2, "scout": 1, "claim": 1, "count": 1, "look": 1, "join": 3}
+"""By script, the place of the number of pages in its answer."""
 
 
 class ClusterStore(SharedStore):
-    """One namespace of a Redis Cluster. Safe to use from several threads, processes and machines."""
+    """One namespace of a Redis Cluster. Safe to use from several threads, processes and machines.
+
+    `nodes` counts what was asked.
+    """
 
     def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
-        placed = prefixes(layout.namespace)
-        self._placed_pages = [0] * PARTITIONS
-        self._nodes = Nodes(url)
-        self._spread = Spread(self._nodes, layout)
-        parts = [Part(prefix) for prefix in placed]
-        parts += [Part(prefix, has_tables=False) for prefix in self._spread.homes]
-        parts += [Part(prefix, has_records=False) for prefix in self._spread.tables]
-        super().__init__(url, layout, placed, parts, clock)
+        self.nodes = Nodes(url)
+        self._wanted = parse_url(url, CLUSTER).partitions
+        self._released: dict[int, bytes] = {}
+        self._pages_at: dict[str, int] = {}
+        super().__init__(url, layout, prefixes(layout.namespace, self._wanted), clock)
 
     @classmethod
     def check_url(cls, url: str) -> None:
@@ -67,100 +69,114 @@ class ClusterStore(SharedStore):
         """See `Store`."""
         errors = store_errors(shown_url(url), lambda: False, wanted)
         with contextlib.closing(Nodes(url)) as nodes, errors, replies_read():
-            heads = [f"{prefix}m" for prefix in prefixes(wanted)]
-            if any(nodes.run([Call(head, ("EXISTS", head)) for head in heads])):
+            head = f"{prefixes(wanted, 1)[0]}m"
+            if nodes.run([Call(head, ("EXISTS", head))])[0]:
                 return [wanted]
             return namespaces_among((head for node in nodes.masters() for head in heads_on(node)), partitioned=True)
 
-    @property
-    def fanout(self) -> Fanout:
-        """What this store has asked of the cluster so far."""
-        return self._nodes.fanout
+    def open(self, session: CrawlSession | None = None) -> int:
+        """See `Store`."""
+        self._learn_partitions()
+        return super().open(session)
 
-    def _begin(self, pages: int) -> int:  # noqa: ARG002
-        profile, now, number = self._layout.profile, self._now() or "", self._session.number
-        orders = [self._order] * PARTITIONS + [b""] * (len(self._parts) - PARTITIONS)
-        begun = self._nodes.run(
-            [
-                script_call("spread_begin", part.prefix, profile, order, now, number)
-                for part, order in zip(self._parts, orders, strict=True)
-            ]
-        )
-        self._note_pages([sound(answer) for answer in begun])
-        self._spread.finish()
+    def _wanted_partitions(self) -> tuple[int, ...]:
+        return (len(self._prefixes),)
+
+    def _begin(self, pages: int, partitions: int) -> int:  # noqa: ARG002
+        self._prefixes = prefixes(self._layout.namespace, partitions)
+        own = (self._now() or "", 0, self._session.number, 0, partitions)
+        self._ask_each(self._prefixes[1:], "join", self._layout.profile, self._order, *own)
         return self._pages()
 
     def open_read_only(self) -> int:
-        """See `Store`."""
+        """See `Store`. The pages of partitions that do not answer are not counted."""
+        self._learn_partitions()
         with self._errors():
-            self._note_pages(self._ask_each([part.prefix for part in self._parts], "look", self._layout.profile))
+            looks = [script_call("look", prefix, self._layout.profile) for prefix in self._prefixes]
+            for call, answer in _sound(looks, self.nodes.try_to_run(looks)):
+                self._note_pages(call, validate_reply("look", answer))
             return self._pages()
 
-    def _note_pages(self, answers: Sequence[Any]) -> None:
-        """What the parts say of themselves: first those of placed pages, then the homes of the others."""
-        for partition in range(PARTITIONS):
-            self._placed_pages[partition] = answers[partition][1]
-            self._spread.note_pages(partition, answers[PARTITIONS + partition][1])
+    def _learn_partitions(self) -> None:
+        """Read the number of partitions from the index. Raises StoreError for an index of an older version."""
+        # Whatever their number, an index has these two; where one was lost with its master, the other may be left.
+        heads = [f"{prefix}m" for prefix in prefixes(self._layout.namespace, 2)]
+        old = old_head(self._layout.namespace)
+        asked = [*(Call(head, ("HGET", head, "partitions")) for head in heads), Call(old, ("EXISTS", old))]
+        with self._errors():
+            told = _sound(range(3), self.nodes.try_to_run(asked))
+        number = next((int(answer) for place, answer in told if place < 2 and answer), self._wanted)
+        self._prefixes = prefixes(self._layout.namespace, number)
+        if (2, 1) in told:
+            raise StoreError(
+                f"the index {self._layout.namespace!r} in {self._url} was made by an earlier version, which spread "
+                f"pages in another way: clear it (crawldedup clear), or take another namespace"
+            )
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
         """See `Store`. Pages in a row that have places take one round trip, others are checked one by one."""
         groups = groupby(queries, lambda query: query.shard_key is not None)
         return chain.from_iterable(
-            self._check_placed(list(group)) if is_placed else map(self._check_spread, list(group))
+            self._check_placed(list(group)) if is_placed else map(self._check_global, list(group))
             for is_placed, group in groups
         )
 
     def _check_placed(self, queries: Sequence[Query]) -> Iterator[Answer]:
         with self._errors():
-            answers = self._nodes.try_to_run([self._placed_check(query) for query in queries])
-        return map(self._placed_answer, queries, answers)
+            replies = self.nodes.try_to_run([self._placed_check(query) for query in queries])
+        return map(self._placed_answer, queries, replies)
 
     def _placed_answer(self, query: Query, reply: Any) -> Answer:
         answer = self._answer(query, reply)
-        self._placed_pages[_place(query)] = answer.pages
+        self._pages_at[self._place(query)] = answer.pages
         return replace(answer, pages=self._pages())
 
     def _check_one(self, query: Query) -> Any:
-        return validate_reply("check", self._nodes.run([self._placed_check(query)])[0])
+        return validate_reply("check", self.nodes.run([self._placed_check(query)])[0])
 
     def _placed_check(self, query: Query) -> Call:
         asked = question(query, self._layout, self._now())
-        own, again = (crawl(_share(query.retention), self._session, again=again) for again in (False, True))
-        prefix = self._prefixes[_place(query)]
-        return script_call("check", prefix, self._layout.profile, *asked, own, last_again=again)
+        retention = self._share(query.retention)
+        own, again = (crawl(retention, self._session, again=again) for again in (False, True))
+        return script_call("check", self._place(query), self._layout.profile, *asked, own, last_again=again)
 
-    def _check_spread(self, query: Query) -> Answer:
+    def _check_global(self, query: Query) -> Answer:
+        asked = replace(query, retention=self._share(query.retention))
+
+        def check() -> Answer:
+            own = (self._layout, self._session, self._prefixes, self._released, self._now())
+            return GlobalCheck(self._run, asked, *own).answer()
+
         with self._errors():
-            asked = split(query, self._layout, self._now())
-            own = crawl(_share(query.retention), self._session)
-            answer = self._begun_again(Check(self._spread, query, asked, own, token_bytes(8)).run)
-            return replace(answer, pages=self._pages())
-
-    def _pages(self) -> int:
-        return sum(self._placed_pages) + self._spread.pages()
+            return replace(self._begun_again(check), pages=self._pages())
 
     def find(self, query: Query) -> list[Record]:
         """See `Store`."""
-        with self._errors(), contextlib.suppress(LostPartError):
-            if query.shard_key is None:
-                return self._spread.find(query, split(query, self._layout, self._now()))
-            return self._find(self._prefixes[_place(query)], query)
-        return []
-
-    def forget(self, url_key: int) -> bool:
-        """See `Store`."""
-        placed = super().forget(url_key)
-        with self._errors(), contextlib.suppress(LostPartError):
-            return self._spread.forget(url_key) or placed
-        return placed
+        asked = question(query, self._layout, self._now())
+        number = len(self._prefixes)
+        parts = range(number) if query.route is None else query.route(number)
+        places = [self._place(query)] if query.shard_key is not None else [self._prefixes[part] for part in parts]
+        with self._errors():
+            answers = self._ask_each(places, "find", self._layout.profile, *asked)
+        found = [unpacked(record, self._layout) for answer in answers for record in answer[1:]]
+        signature = query.entry.signature
+        return sorted(found, key=lambda record: query.rule.cost(signature, record.signature))
 
     def prune(self, retention: Retention) -> Iterator[Pruned]:
         """See `Store`. One partition after the other."""
-        yield from super().prune(_share(retention))
+        yield from super().prune(self._share(retention))
 
-    def _prune_steps(self) -> list[PruneStep]:
-        self._spread.finish()
-        return [*super()._prune_steps(), *(partial(self._spread.prune, home) for home in range(PARTITIONS))]
+    def clear(self) -> None:
+        """See `Store`. Removes an index of an older version, too."""
+        with contextlib.suppress(StoreError):
+            self._learn_partitions()
+        with self._errors():
+            old = re.compile(rf"crawldedup:\{{{re.escape(self._layout.namespace)}\.[0-9a-f][0-9]*\}}:".encode())
+            for master in self.nodes.masters():
+                keys = master.scan_iter(f"crawldedup:{{{self._layout.namespace}.*", count=1000)
+                for key in filter(old.match, keys):
+                    master.unlink(key)
+        super().clear()
 
     def load(self, records: Sequence[Record]) -> int:
         """See `Store`."""
@@ -169,47 +185,105 @@ class ClusterStore(SharedStore):
                 "a cluster keeps pages by their sites or spiders, and these do not tell theirs: load them into one "
                 "server, or with the scope site and URLs"
             )
-        spread = [record for record in records if record.shard_key is None]
-        placed: dict[int, list[Record]] = {}
-        for record in records:
-            if record.shard_key is not None:
-                placed.setdefault(record.shard_key % PARTITIONS, []).append(record)
+        if any(record.shard_key is None and record.home is None for record in records):
+            raise StoreError(
+                "a cluster keeps pages by their texts, and some of these were remembered by an earlier version, which "
+                "did not note where they belong: load them into one server, or crawl anew"
+            )
         with self._errors():
-            chunks = range(0, len(spread), _LOADED_AT_ONCE)
-            added = sum(self._spread.load(spread[first : first + _LOADED_AT_ONCE]) for first in chunks)
-            return added + sum(self._load_part(self._prefixes[place], mine) for place, mine in placed.items())
+            placed: dict[str, list[Record]] = {}
+            for record in self._not_elsewhere(records):
+                placed.setdefault(self._place(record), []).append(record)
+            return sum(self._load_part(prefix, mine) for prefix, mine in placed.items())
 
-    def heartbeat(self) -> None:
-        """See `Store`. Files what others have left unfiled, too."""
-        super().heartbeat()
-        with self._errors(), contextlib.suppress(LostPartError):
-            self._spread.finish()
+    def _not_elsewhere(self, records: Sequence[Record]) -> list[Record]:
+        """Note the homes of records of the global scope; return all but those whose URL is kept at another home."""
+        first = {record.url_key: record for record in reversed(records)}
+        noted = [record for record in first.values() if record.shard_key is None]
+        formers = self._run(*(self._noting(record, forced=False) for record in noted))
+        told = [
+            (record, self._prefix_of(reply[2][0])) for record, reply in zip(noted, formers, strict=True) if reply[2]
+        ]
+        elsewhere = [(record, prefix) for record, prefix in told if prefix != self._place(record)]
+        kept = self._run(*(self._own(record, prefix) for record, prefix in elsewhere))
+        known = {record.url_key for (record, _), reply in zip(elsewhere, kept, strict=True) if reply[1]}
+        self._run(*(self._noting(record, forced=True) for record, _ in elsewhere if record.url_key not in known))
+        return [record for record in reversed(first.values()) if record.url_key not in known]
+
+    def _own(self, record: Record, prefix: str) -> Call:
+        return script_call("own", prefix, self._layout.profile, bytes8(record.url_key), bytes(17))
+
+    def _noting(self, record: Record, *, forced: bool) -> Call:
+        packed = claim(record.url_key, record.home or 0, Retention(), self._now(), forced=forced)
+        prefix = self._prefixes[record.url_key % len(self._prefixes)]
+        return script_call("claim", prefix, self._layout.profile, packed)
+
+    def info(self) -> StoreInfo:
+        """See `Store`. Of the partitions that answer; a warning names the others."""
+        with self._errors():
+            every = self._prefixes
+            heads = self.nodes.try_to_run(Call(prefix, ("EXISTS", f"{prefix}m")) for prefix in every)
+            answering = [prefix for prefix, _ in _sound(every, heads)]
+        silent = [str(number) for number, prefix in enumerate(every) if prefix not in answering]
+        names = ", ".join(silent)
+        warning = f"of {len(every)} partitions, these do not answer, and their pages are not counted: {names}"
+        return self._info_of(answering, warning if silent else None)
 
     def _ask_each(self, prefixes: Sequence[str], script: str, *arguments: Argument) -> list[Any]:
-        answers = self._nodes.run([script_call(script, prefix, *arguments) for prefix in prefixes])
-        return [validate_reply(script, answer) for answer in answers]
+        return self._run(*(script_call(script, prefix, *arguments) for prefix in prefixes))
+
+    def _run(self, *calls: Call) -> list[Any]:
+        """Return the validated answers of scripts that are called at once."""
+        replies = [validate_reply(call.script, reply) for call, reply in zip(calls, self.nodes.run(calls), strict=True)]
+        for call, reply in zip(calls, replies, strict=True):
+            self._note_pages(call, reply)
+        return replies
+
+    def _note_pages(self, call: Call, reply: Any) -> None:
+        place = _TELLS_PAGES.get(call.script, 0)
+        if place and len(reply) > place:
+            self._pages_at[call.key] = reply[place]
+        elif call.script == "forget":
+            self._pages_at[call.key] = max(0, self._pages_at.get(call.key, 0) - reply)
+        elif call.script == "load":
+            self._pages_at[call.key] = self._pages_at.get(call.key, 0) + reply[1]
+
+    def _pages(self) -> int:
+        """Return about how many pages there are: as many as each partition had when it was last asked."""
+        return sum(self._pages_at.get(prefix, 0) for prefix in self._prefixes)
 
     def _send(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        return self._nodes.run([Call(command[1], command) for command in commands])
+        return self.nodes.run(Call(command[1], command) for command in commands)
 
     def _servers(self) -> Iterator[redis.Redis]:
-        return self._nodes.masters()
+        return self.nodes.masters()
 
     def _disconnect(self) -> None:
-        self._nodes.close()
+        self.nodes.close()
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         with super()._errors(), replies_read():
             yield
 
+    def _share(self, retention: Retention) -> Retention:
+        return share(retention, len(self._prefixes))
 
-def _place(query: Query) -> int:
-    """The partition of a query with a place."""
-    return (query.shard_key or 0) % PARTITIONS
+    def _place(self, page: Query | Record) -> str:
+        """Return the prefix of the partition that a page belongs to."""
+        if page.shard_key is not None:
+            return self._prefixes[page.shard_key % len(self._prefixes)]
+        entry = page if isinstance(page, Record) else page.entry
+        return self._prefix_of(entry.home or 0)
+
+    def _prefix_of(self, home: int) -> str:
+        return self._prefixes[partition_of(home, len(self._prefixes))]
 
 
-def _share(retention: Retention) -> Retention:
-    """What of a limit is one partition's."""
-    most = retention.max_pages
-    return retention if most is None else replace(retention, max_pages=-(-most // PARTITIONS))
+def _sound(asked: Sequence[_Asked], answers: Sequence[Any]) -> list[tuple[_Asked, Any]]:
+    """Return what answered, and how. Raises the error of what did not, unless it is transient and others answered."""
+    sound = [(item, answer) for item, answer in zip(asked, answers, strict=True) if not isinstance(answer, Exception)]
+    for answer in answers:
+        if isinstance(answer, Exception) and not (sound and is_transient(answer)):
+            raise answer
+    return sound

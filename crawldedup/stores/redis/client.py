@@ -43,7 +43,7 @@ ACL_RULES: Final = (
 With `+config|get` as well, the store warns of a configuration that spoils the index.
 """
 
-CLUSTER_ACL_RULES: Final = ("+cluster|slots", "+command", "+ltrim")
+CLUSTER_ACL_RULES: Final = ("+cluster|slots", "+command", "+expire")
 """The further rights that a store's user needs on a cluster."""
 
 SENTINEL_ACL_RULES: Final = ("+sentinel|masters",)
@@ -84,7 +84,7 @@ def connect_cluster(url: str) -> RedisCluster:
     Raises ConfigurationError as `connect` does, and the client's own errors.
     """
     target = parse_url(url, CLUSTER)
-    return RedisCluster(
+    return _Cluster(
         startup_nodes=[ClusterNode(host, port) for host, port in target.hosts],  # type: ignore[no-untyped-call]
         # The client ignores the pauses of a retry, so it would use up any number before a replica takes over.
         retry=Retry(NoBackoff(), 0),
@@ -122,6 +122,17 @@ def retry_on_failover(call: Callable[[], _Result]) -> _Result:
                 raise
         time.sleep(pause)
         pause = 0.1
+
+
+class _Cluster(RedisCluster):
+    """A cluster's client that connects while a master is gone, from which it would learn where commands have keys."""
+
+    def command(self, **kwargs: Any) -> dict[str, dict[str, Any]]:
+        """Return what the server says of its commands, or nothing: the stores tell the keys of theirs."""
+        try:
+            return super().command(**kwargs)
+        except (redis.ConnectionError, redis.TimeoutError):
+            return {}
 
 
 class _Sentinels(Sentinel):

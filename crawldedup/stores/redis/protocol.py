@@ -38,6 +38,8 @@ _CRAWL: Final = struct.Struct(">IIIBI")
 _MOST_COPIES: Final = 0xFF_FFFF
 _LOADED: Final = struct.Struct(">I")
 _MOST: Final = 0xFFFF_FFFF
+_HOME: Final = 0xFF
+"""Stands before the home of a page. No URL begins with this byte, so pages of earlier versions have none."""
 _PARTS: Final = 8
 _NIBBLES: Final = 9
 _NOT_KEPT: Final = np.uint64(KEY_BITS - 8 * KEY_BYTES)
@@ -98,7 +100,8 @@ def crawl(
 def body_of(entry: Entry | Record) -> bytes:
     """Return a record without its times and counters, which the script puts in front."""
     numbers = struct.pack(">QIQ", entry.search, entry.digest, entry.url_key)
-    return numbers + entry.signature + entry.url.encode("utf-8", "replace")
+    home = b"" if entry.home is None else bytes((_HOME, entry.home))
+    return numbers + entry.signature + home + entry.url.encode("utf-8", "replace")
 
 
 def _packed_search(query: Query, layout: Layout) -> tuple[bytes, bytes, bytes]:
@@ -153,16 +156,20 @@ def _bits(width: int) -> NDArray[np.float32]:
     return np.unpackbits(np.arange(1 << width, dtype=np.uint8)[:, None], axis=1)[:, -width:].astype(np.float32)
 
 
-def loaded(records: Sequence[Record], layout: Layout | None = None) -> bytes:
-    """Return records for a script that loads them, with their keys if a layout is given."""
+def loaded(records: Sequence[Record], layout: Layout) -> bytes:
+    """Return records for the script that loads them."""
     packed = bytearray()
     for record in records:
         copies = min(record.copies, _MOST_COPIES) << 8
         # No crawler has the number 0, so the page is an earlier crawl's.
         body = struct.pack(">IIII", record.added_at, record.seen_at, copies, 0) + body_of(record)
-        keys = packed_keys(layout.keys(record.search, record.signature)) if layout else b""
-        packed += _LOADED.pack(len(body)) + keys + body
+        packed += packed_record(body, layout.keys(record.search, record.signature))
     return bytes(packed)
+
+
+def packed_record(record: bytes, keys: Sequence[int]) -> bytes:
+    """Return a record of a page with these keys for the script that loads it."""
+    return _LOADED.pack(len(record)) + packed_keys(keys) + record
 
 
 def unpacked(record: bytes, layout: Layout) -> Record:
@@ -171,8 +178,9 @@ def unpacked(record: bytes, layout: Layout) -> Record:
         raise UnexpectedReplyError("a reply holds something else than a record of a page")
     added_at, seen_at, copies, _, search, digest, url_key = _HEAD.unpack_from(record)
     end = _HEAD.size + layout.signature_bytes
+    has_home = record[end : end + 1] == bytes((_HOME,)) and len(record) > end + 1
     return Record(
-        url=record[end:].decode("utf-8", "replace"),
+        url=record[end + 2 * has_home :].decode("utf-8", "replace"),
         url_key=int.from_bytes(url_key, "big"),
         search=int.from_bytes(search, "big"),
         signature=record[_HEAD.size : end],
@@ -180,4 +188,5 @@ def unpacked(record: bytes, layout: Layout) -> Record:
         added_at=added_at,
         seen_at=seen_at,
         copies=copies >> 8,
+        home=record[end + 1] if has_home else None,
     )

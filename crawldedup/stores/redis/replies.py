@@ -8,6 +8,8 @@ from crawldedup.stores.base import Status
 from crawldedup.stores.redis.errors import UnexpectedReplyError
 
 _STATUSES: Final = frozenset(status.encode() for status in Status)
+_NEEDING_AN_INDEX: Final = frozenset(("check", "load", "scout", "claim", "count", "own"))
+_ASKED_WITH_A_PROFILE: Final = _NEEDING_AN_INDEX | {"find", "join", "look"}
 
 
 class LostPartError(Exception):
@@ -36,16 +38,24 @@ def validate_reply(script: str, answer: Any) -> Any:
 
 def _is_valid(script: str, answer: Any) -> bool:
     match script, answer:
-        case (("check" | "find" | "join" | "load" | "look"), [b"profile", bytes()]):
-            return True
-        case (("check" | "load"), [b"lost"]):
-            return True
+        case _, [b"profile", bytes()]:
+            return script in _ASKED_WITH_A_PROFILE
+        case _, [b"lost"]:
+            return script in _NEEDING_AN_INDEX
         case "check", [status, int(), int(), int(), bytes() | None]:
             return status in _STATUSES
         case "find", [b"found", *records]:
             return all(isinstance(record, bytes) for record in records)
-        case ("join", [b"joined", int(), int(), int()]) | ("look", [b"pages", int()]) | ("load", [b"loaded", int()]):
+        case "join", [b"joined", int(), int(), int(), int()]:
+            return True
+        case ("look", [b"pages", int()]) | ("load", [b"loaded", int()]):
             return True
         case ("prune", [int(), int(), int(), int()]) | (("clear" | "forget" | "heartbeat"), int()):
+            return True
+        case "scout", [b"scouted", int(), bytes(), int(), int(), bytes() | None]:
+            return True
+        case ("claim", [b"claimed", int(), bytes()]) | ("own", [b"own", bytes(), int()]):
+            return True
+        case "count", [b"gone"] | [b"counted", int(), bytes()]:
             return True
     return False

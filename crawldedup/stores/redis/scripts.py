@@ -1,7 +1,7 @@
 """Load the Lua scripts of the Redis stores.
 
 An entry script names the parts it is made of in its first line, in the order in which they build on each other:
-`-- parts: layout, records`. Scripts `home_*` and `spread_*` are those of a cluster.
+`-- parts: layout, records`. Those that only clusters need stand apart.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 _STORES: Final = resources.files("crawldedup.stores")
-_FOLDERS: Final = {"home": "cluster/lua/home", "spread": "cluster/lua/spread"}
+_FOLDERS: Final = ("redis/lua", "redis/lua/lib", "cluster/lua")
 _HEAD: Final = "-- parts: "
 
 
@@ -25,7 +25,7 @@ def script_text(name: str) -> str:
     All but the first part stand in a function of their own: Lua looks up what a function takes from around it in a
     list of all such names of one level, and a script makes some fifty functions each time it runs.
     """
-    first, *others = (_file(part, is_part=True).read_text("utf-8") for part in parts_of(name))
+    first, *others = (_file(part).read_text("utf-8") for part in parts_of(name))
     return "\n".join((first, "return (function()", *others, _file(name).read_text("utf-8"), "end)()"))
 
 
@@ -37,8 +37,6 @@ def parts_of(name: str) -> list[str]:
     return head.removeprefix(_HEAD).split(", ")
 
 
-def _file(name: str, *, is_part: bool = False) -> Traversable:
-    group, _, rest = name.partition("_")
-    if group in _FOLDERS:
-        return _STORES.joinpath(f"{_FOLDERS[group]}/{rest}.lua")
-    return _STORES.joinpath(f"redis/lua/lib/{name}.lua" if is_part else f"redis/lua/{name}.lua")
+def _file(name: str) -> Traversable:
+    places = (_STORES.joinpath(f"{folder}/{name}.lua") for folder in _FOLDERS)
+    return next((place for place in places if place.is_file()), _STORES.joinpath(f"{_FOLDERS[0]}/{name}.lua"))

@@ -13,19 +13,20 @@ import redis
 from redis.exceptions import RedisClusterException
 
 from crawldedup.errors import ProfileMismatchError, StoreUnavailableError
-from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Status, StoreInfo, shown_url
+from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Status, StoreInfo
 from crawldedup.stores.process import own_process
 from crawldedup.stores.redis.errors import store_errors
 from crawldedup.stores.redis.health import layout_warnings
 from crawldedup.stores.redis.protocol import bytes8, loaded, packed_order, question, unpacked
 from crawldedup.stores.redis.replies import ForeignPartError, LostPartError, validate_reply
 from crawldedup.stores.redis.upkeep import end_leases, expire_dead_sessions, measure, prune, records, remove_epochs
+from crawldedup.stores.shown import shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from crawldedup.stores.base import Layout, Pruned, Query, Record, Retention
-    from crawldedup.stores.redis.upkeep import Part, PruneStep
+    from crawldedup.stores.redis.upkeep import PruneStep
 
     Argument = bytes | str | int | float
 
@@ -38,8 +39,8 @@ _log = logging.getLogger(__name__)
 class SharedStore:
     """The methods of `Store` that are made of calls of scripts and of single commands.
 
-    `prefixes` are those of the parts that serve pages by the scripts of a single server; the first has the leases.
-    `parts` are all. Without a `clock` the server's clock counts, which the machines of a fleet share.
+    `prefixes` are those of the parts of the index, each behind its own; the first has the leases. Without a `clock`
+    the server's clock counts, which the machines of a fleet share.
     """
 
     is_persistent: ClassVar = True
@@ -49,12 +50,10 @@ class SharedStore:
         url: str,
         layout: Layout,
         prefixes: Sequence[str],
-        parts: Sequence[Part],
         clock: Callable[[], float] | None,
     ) -> None:
         self._layout = layout
         self._prefixes = prefixes
-        self._parts = parts
         self._clock = clock
         self._order = packed_order(layout.tables)
         self._session = NO_SESSION
@@ -74,7 +73,11 @@ class SharedStore:
         """Return a client of each server that is written to."""
         raise NotImplementedError
 
-    def _begin(self, pages: int) -> int:
+    def _wanted_partitions(self) -> tuple[int, ...]:
+        """Return in how many partitions an index is to be begun, if in partitions."""
+        return ()
+
+    def _begin(self, pages: int, partitions: int) -> int:  # noqa: ARG002
         """Begin what there is beside the part that was joined; return the number of pages in the index."""
         return pages
 
@@ -85,6 +88,11 @@ class SharedStore:
     def from_url(cls, url: str, layout: Layout) -> Self:
         """See `Store`."""
         return cls(url, layout)  # type: ignore[call-arg]
+
+    @property
+    def partitions(self) -> int:
+        """See `Store`."""
+        return len(self._prefixes)
 
     @property
     def session(self) -> CrawlSession | None:
@@ -98,9 +106,10 @@ class SharedStore:
             expire_dead_sessions(self._send, leading)
             given = session or replace(self._session, first=0)
             own = (self._now() or "", LEASE_SECONDS, given.number, given.first)
-            _, number, first, pages = self._ask(leading, "join", self._layout.profile, self._order, *own)
+            asked = (self._layout.profile, self._order, *own, *self._wanted_partitions())
+            _, number, first, pages, partitions = self._ask(leading, "join", *asked)
             self._session = CrawlSession(number, first, given.process or own_process())
-            pages = self._begin(pages)
+            pages = self._begin(pages, partitions)
             with contextlib.suppress(redis.OutOfMemoryError):
                 self._send([("HSET", f"{leading}w", number, self._session.process)])
             if not self._has_warned:
@@ -157,9 +166,8 @@ class SharedStore:
     def clear(self) -> None:
         """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
         with self._errors():
-            heads = [part.prefix for part in self._parts]
-            over = dict(zip(heads, self._ask_each(heads, "clear"), strict=True))
-            remove_epochs(self._send, self._servers(), f"crawldedup:{{{self._layout.namespace}[.}}]*", over)
+            over = dict(zip(self._prefixes, self._ask_each(self._prefixes, "clear"), strict=True))
+            remove_epochs(self._send, self._servers(), f"crawldedup:{{{self._layout.namespace}[/}}]*", over)
         if self._session.number:
             self.open()
 
@@ -174,7 +182,7 @@ class SharedStore:
     def records(self) -> Iterator[list[Record]]:
         """See `Store`. In the order of adding within each part."""
         with self._errors():
-            yield from records(self._send, self._layout, self._parts)
+            yield from records(self._send, self._layout, self._prefixes)
 
     def _load_part(self, prefix: str, pages: Sequence[Record]) -> int:
         """Add pages to a part, some hundred a script call, so that a crawl can go on meanwhile."""
@@ -186,9 +194,13 @@ class SharedStore:
 
     def info(self) -> StoreInfo:
         """See `Store`. Sizes are projected from a sample of the index's keys."""
+        return self._info_of(self._prefixes)
+
+    def _info_of(self, prefixes: Sequence[str], warning: str | None = None) -> StoreInfo:
+        """Return figures of parts, with a warning if the others do not answer."""
         tables = len(self._layout.tables)
         with self._errors():
-            pages, size, table_bytes = measure(self._send, self._parts, tables)
+            pages, size, table_bytes = measure(self._send, prefixes, tables)
             return StoreInfo(
                 pages=pages,
                 bytes=size,
@@ -197,7 +209,7 @@ class SharedStore:
                 profile=self._layout.profile,
                 namespace=self._layout.namespace,
                 store=self._url,
-                warnings=layout_warnings(self._servers()),
+                warnings=(warning,) if warning else layout_warnings(self._servers()),
             )
 
     def heartbeat(self) -> None:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from redis.exceptions import NoScriptError
 
-from crawldedup.stores.base import shown_url
 from crawldedup.stores.redis.client import connect, retry_once
 from crawldedup.stores.redis.errors import replies_read, store_errors
 from crawldedup.stores.redis.protocol import crawl, question
 from crawldedup.stores.redis.replies import validate_reply
 from crawldedup.stores.redis.scripts import script_text
 from crawldedup.stores.redis.shared import SharedStore
-from crawldedup.stores.redis.upkeep import Part, heads_on, namespaces_among
+from crawldedup.stores.redis.upkeep import heads_on, namespaces_among
 from crawldedup.stores.redis.url import SINGLE_SERVER, parse_url
+from crawldedup.stores.shown import shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +37,7 @@ class RedisStore(SharedStore):
 
     def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
         self._prefix = f"crawldedup:{{{layout.namespace}}}:"
-        super().__init__(url, layout, (self._prefix,), (Part(self._prefix),), clock)
+        super().__init__(url, layout, (self._prefix,), clock)
         self._client = connect(url)
         self._script: Callable[[str], Script] = cache(lambda name: self._client.register_script(script_text(name)))
 

@@ -6,7 +6,7 @@ import random
 import re
 import time
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.stores.base import Pruned
 from crawldedup.stores.process import has_exited
@@ -27,23 +27,15 @@ if TYPE_CHECKING:
 
 _PRUNED_AT_ONCE: Final = 256
 _UNLINKED_AT_ONCE: Final = 1000
-_OF_AN_EPOCH: Final = re.compile(r"(crawldedup:\{[^}]*\}:(?:[hs]:)?)([0-9]+):")
+_OF_AN_EPOCH: Final = re.compile(r"(crawldedup:\{[^}]*\}:)([0-9]+):")
 SCAN_SECONDS: Final = 2.0
 """Limit for a search of namespaces, however many keys a server has."""
 _KEYS_PER_SCAN: Final = 10_000
-# On a cluster, the number of a partition follows the namespace.
+# On a cluster, a number follows the namespace.
 _HEAD: Final = re.compile(r"crawldedup:\{([\w.:-]+)\}:m", re.ASCII)
-_HEAD_OF_PART: Final = re.compile(r"crawldedup:\{([\w.:-]+)\.[0-9a-f][0-9]*\}:(?:[hs]:)?m", re.ASCII)
+_HEAD_OF_PART: Final = re.compile(r"crawldedup:\{([\w.:-]+)/[0-9]+\}:m", re.ASCII)
 SAMPLE: Final = 64
 """About so many keys of a kind are measured to project the size of all."""
-
-
-class Part(NamedTuple):
-    """One hash slot of an index: the prefix of its keys, and what it has beside its head."""
-
-    prefix: str
-    has_tables: bool = True
-    has_records: bool = True
 
 
 @replies_read()
@@ -101,12 +93,12 @@ def prune(steps: Iterable[PruneStep], retention: Retention, now: int) -> Iterato
             yield Pruned(examined, freed)
 
 
-def records(send: Send, layout: Layout, parts: Sequence[Part]) -> Iterator[list[Record]]:
+def records(send: Send, layout: Layout, prefixes: Sequence[str]) -> Iterator[list[Record]]:
     """Yield the records of parts, one list after the other."""
-    for part in parts:
-        number, more = 0, part.has_records
+    for prefix in prefixes:
+        number, more = 0, True
         while more:
-            batch, more = _list_of_records(send, layout, part.prefix, number)
+            batch, more = _list_of_records(send, layout, prefix, number)
             if batch:
                 yield batch
             number += 1
@@ -122,26 +114,31 @@ def _list_of_records(send: Send, layout: Layout, prefix: str, number: int) -> tu
 
 
 @replies_read()
-def measure(send: Send, parts: Sequence[Part], tables: int) -> tuple[int, int, int]:
+def measure(send: Send, prefixes: Sequence[str], tables: int) -> tuple[int, int, int]:
     """Return the pages of an index, its bytes and those of its tables, projected from a sample of its keys."""
     pages = 0
     in_tables: list[tuple[str, range]] = []
     others: list[tuple[str, range]] = []
-    fields = ("pages", "next", "depth", "split", "oldest", "epoch")
-    heads = send([("HMGET", f"{part.prefix}m", *fields) for part in parts])
-    for (prefix, has_tables, has_records), head in zip(parts, heads, strict=True):
-        count, following, depth, split, oldest, epoch = (int(value or 0) for value in head)
+    fields = ("pages", "next", "depth", "split", "oldest", "epoch", "turn", "entries", "entries_before")
+    heads = send([("HMGET", f"{prefix}m", *fields) for prefix in prefixes])
+    for prefix, head in zip(prefixes, heads, strict=True):
+        count, following, depth, split, oldest, epoch, turn, *entries = (int(value or 0) for value in head)
         buckets, data = bucket_numbers(depth, split), f"{prefix}{epoch}:"
-        if has_tables:
-            in_tables += [(f"{data}t{table}:", buckets) for table in range(tables)]
-            in_tables += [(f"{data}f{table}:", range(depth, depth + 2)) for table in range(tables)]
-        if has_records:
-            pages += count
-            lists = range(oldest // RECORDS_PER_LIST, -(-following // RECORDS_PER_LIST))
-            others += [(f"{data}u:", buckets), (f"{data}r:", lists)]
-    most = -(-SAMPLE // len(parts))
+        in_tables += [(f"{data}t{table}:", buckets) for table in range(tables)]
+        in_tables += [(f"{data}f{table}:", range(depth, depth + 2)) for table in range(tables)]
+        pages += count
+        lists = range(oldest // RECORDS_PER_LIST, -(-following // RECORDS_PER_LIST))
+        others += [(f"{data}u:", buckets), (f"{data}r:", lists)]
+        # A cluster's, see `cluster/lua/directory.lua`.
+        of_turns = [(f"{data}d{turn - age}:", most) for age, most in enumerate(entries) if most]
+        others += [(stem, range(8**level, 2 * 8**level)) for stem, most in of_turns for level in _levels(most)]
+    most = -(-SAMPLE // len(prefixes))
     table_bytes = _projected_bytes(send, in_tables, most)
     return pages, table_bytes + _projected_bytes(send, others, most), table_bytes
+
+
+def _levels(entries: int) -> range:
+    return range(next(level for level in range(64) if entries <= 64 * 8**level) + 1)
 
 
 def bucket_numbers(depth: int, split: int) -> range:

@@ -16,10 +16,13 @@ from redis.connection import parse_url as parse_server_url
 from redis.retry import Retry
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.stores.base import shown_url
+from crawldedup.stores.shown import shown_url
 
 TIMEOUT_SECONDS: Final = 2.0
 """Limit for connecting and for an answer. Longer, and pages pass unchecked instead."""
+
+DEFAULT_PARTITIONS: Final = 16
+"""Of a new index on a cluster."""
 
 _FORMS: Final = {
     "redis": "redis://user:password@host:port/db",
@@ -57,7 +60,7 @@ _OPTIONS: Final = {
     "rediss": {**_ONE, **_TLS},
     "unix": _ONE,
     "redis+sentinel": {**_MANY, "db": _NUMBER, "sentinel_username": _ANY, "sentinel_password": _ANY},
-    "redis+cluster": _MANY,
+    "redis+cluster": {**_MANY, "partitions": ("1|2|4|8|16|32|64|128|256", "a power of two up to 256")},
 }
 
 
@@ -81,6 +84,7 @@ class Target:
     service: str
     options: dict[str, Any]
     tls: bool
+    partitions: int
     sentinel_login: dict[str, str]
 
     def client(self, address: tuple[str, int] | None) -> redis.Redis:
@@ -149,6 +153,7 @@ def _read(scheme: str, rest: str) -> Target:
         hosts=tuple(hosts),
         service=unquote(service),
         tls=tls,
+        partitions=int(options.pop("partitions", DEFAULT_PARTITIONS)),
         sentinel_login={name: value for name, value in logins.items() if value is not None},
         options=options,
     )

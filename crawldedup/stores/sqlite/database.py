@@ -23,10 +23,10 @@ _MAP_BYTES: Final = 1 << 30
 _CACHED_STATEMENTS: Final = 512
 _LOG_PAGES: Final = 8192  # 32 MiB
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
-_VERSION: Final = 1
+_VERSION: Final = 2
 """The version of the layout. A new one changes `_SCHEMA` and adds a step to `_UPGRADES`."""
-_UPGRADES: Final[dict[int, tuple[str, ...]]] = {}
-"""By version, the statements that make its layout that of the next version."""
+_UPGRADES: Final[dict[int, tuple[str, ...]]] = {1: ("ALTER TABLE pages_{number} ADD COLUMN home INTEGER",)}
+"""By version, the statements that make its layout that of the next version, {number} being that of each index."""
 
 _SCHEMA: Final = (
     """
@@ -108,7 +108,9 @@ def _upgrade(db: sqlite3.Connection, path: str) -> None:
         )
     for older in range(version, _VERSION):
         for statement in _UPGRADES[older]:
-            db.execute(statement)
+            numbers = db.execute("SELECT number FROM indexes").fetchall() if "{number}" in statement else [(0,)]
+            for (number,) in numbers:
+                db.execute(statement.replace("{number}", str(number)))
         db.execute(f"PRAGMA user_version = {older + 1}")
 
 

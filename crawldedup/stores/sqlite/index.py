@@ -47,10 +47,11 @@ class Page(NamedTuple):
     seen_at: int
     copies: int
     crawler: int
+    home: int | None
 
     def record(self) -> Record:
         """Return what the page's record says."""
-        return Record(self.url, unsigned(self.url_key), unsigned(self.search), *self[4:9])
+        return Record(self.url, unsigned(self.url_key), unsigned(self.search), *self[4:9], self.home)
 
     def is_live(self, retention: Retention, now: int) -> bool:
         """Return True for a page that has not expired."""
@@ -158,7 +159,7 @@ class SqliteIndex:
             )
         url = page.url.encode("utf-8", "replace").decode()
         numbers = (signed(page.url_key), signed(page.search))
-        row = Page(number, url, *numbers, page.signature, page.digest, added_at, seen_at, copies, crawler)
+        row = Page(number, url, *numbers, page.signature, page.digest, added_at, seen_at, copies, crawler, page.home)
         self._db.execute(self._insert_sql, row)
         self._db.execute(f"INSERT INTO {self._urls} VALUES (?)", (signed(pack_key(page.url_key, number)),))
         self._file(number, keys)
@@ -169,7 +170,9 @@ class SqliteIndex:
         newer = page._replace(seen_at=now, crawler=crawler)
         changed = page.digest != entry.digest
         if changed:
-            newer = newer._replace(search=signed(entry.search), signature=entry.signature, digest=entry.digest)
+            newer = newer._replace(
+                search=signed(entry.search), signature=entry.signature, digest=entry.digest, home=entry.home
+            )
             self._unfile([page])
             self._file(page.number, entry.keys)
         return self._update(newer), changed
@@ -180,9 +183,9 @@ class SqliteIndex:
 
     def _update(self, page: Page) -> Record:
         self._db.execute(
-            f"UPDATE {self._pages} SET search = ?, signature = ?, digest = ?, seen_at = ?, copies = ?, crawler = ? "
-            "WHERE number = ?",
-            (page.search, page.signature, page.digest, page.seen_at, page.copies, page.crawler, page.number),
+            f"UPDATE {self._pages} SET search = ?, signature = ?, digest = ?, seen_at = ?, copies = ?, crawler = ?, "
+            "home = ? WHERE number = ?",
+            (page.search, page.signature, page.digest, page.seen_at, page.copies, page.crawler, page.home, page.number),
         )
         return page.record()
 

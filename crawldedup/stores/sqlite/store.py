@@ -43,6 +43,7 @@ class SqliteStore:
     """One namespace of a SQLite file. Safe to use from several threads and several processes."""
 
     is_persistent: ClassVar = True
+    partitions: ClassVar = 1
 
     def __init__(self, path: str, layout: Layout, *, clock: Callable[[], float] = time.time) -> None:
         self._layout = layout

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import random
 import threading
 import time
 from dataclasses import replace
-from functools import partial
-from itertools import count, permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,42 +13,30 @@ import pytest
 from redis.crc import key_slot
 
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import StoreError, StoreFullError, StoreUnavailableError
+from crawldedup.errors import ProfileMismatchError, StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.stores.base import Answer, Retention, Status
-from crawldedup.stores.cluster import spread as cluster_spread
-from crawldedup.stores.cluster.check import Check
-from crawldedup.stores.cluster.protocol import PARTITIONS, partition_of_key, prefixes
-from crawldedup.stores.cluster.spread import Spread
+from crawldedup.stores.cluster.nodes import Nodes
+from crawldedup.stores.cluster.partitions import old_head, prefixes
 from crawldedup.stores.cluster.store import ClusterStore
 from crawldedup.stores.registry import make_store
 from crawldedup.verdict import Kind
 from tests.servers import ClusterSetup, wait_until
 from tests.stores.backends import Clock
-from tests.stores.pages import LAYOUT, Page, near_page, query, random_digest, random_page, url_key_of
-from tests.stores.racing import (
-    Content,
-    Racers,
-    Resemblance,
-    by_content,
-    chained_contents,
-    edited_contents,
-    explains,
-    offers_of,
-    parts_of,
-)
-from tests.stores.test_racing import assert_index_holds
+from tests.stores.pages import LAYOUT, OTHER_PROFILE, query, random_page, similar_page, url_key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from crawldedup.stores.base import Query
     from crawldedup.stores.cluster.nodes import Call
+    from tests.stores.pages import Page
 
 # A busy machine may take its time to find a master dead.
 PATIENCE_SECONDS = 30.0
+PARTITIONS = 16
 
 
-def page_number(number: int) -> Any:
+def page_number(number: int) -> Page:
     return random_page(np.random.default_rng(number))
 
 
@@ -63,6 +48,29 @@ def ask(number: int, name: object = None, *, place: int | None = None, **options
     return replace(query(page_number(number), url(number if name is None else name), **options), shard_key=place)
 
 
+def home(question: Query) -> int:
+    assert question.route is not None
+    return question.route(PARTITIONS)[0]
+
+
+def pages_of_two_homes() -> tuple[Query, Query]:
+    """A page, and a near duplicate of it that belongs to another partition; each asks for the other."""
+    for seed in range(10_000):
+        rng = np.random.default_rng(seed)
+        page = random_page(rng)
+        one, other = query(page, url("one")), query(similar_page(page, 0.97, rng), url("other"))
+        assert one.route is not None
+        assert other.route is not None
+        if (
+            home(one) != home(other)
+            and home(one) in other.route(PARTITIONS)
+            and one.rule.cost(one.entry.signature, other.entry.signature) < one.rule.limit
+            and other.rule.cost(other.entry.signature, one.entry.signature) < other.rule.limit
+        ):
+            return one, other
+    raise LookupError
+
+
 @pytest.fixture
 def store(cluster: ClusterSetup) -> Iterator[ClusterStore]:
     made = make_store(cluster.url, LAYOUT)
@@ -72,13 +80,25 @@ def store(cluster: ClusterSetup) -> Iterator[ClusterStore]:
     made.close()
 
 
+def values(cluster: ClusterSetup, pattern: str) -> dict[bytes, Any]:
+    """What the hashes, lists and sorted sets with such keys hold."""
+    readers = {b"hash": "hgetall", b"list": "lrange", b"zset": "zrange"}
+    found = {}
+    for master in cluster.masters:
+        for key in master.client.scan_iter(f"crawldedup:{{test/*}}:{pattern}"):
+            kind = master.client.type(key)
+            found[key] = getattr(master.client, readers[kind])(key, *(() if kind == b"hash" else (0, -1)))
+    return found
+
+
 def members(cluster: ClusterSetup) -> int:
     """Of all permuted tables."""
-    return sum(
-        master.client.zcard(key)
-        for master in cluster.masters
-        for key in master.client.scan_iter("crawldedup:{test.*}:s:*:t*")
-    )
+    return sum(map(len, values(cluster, "*:t*").values()))
+
+
+def entries(cluster: ClusterSetup) -> int:
+    """Of all directories."""
+    return sum(map(len, values(cluster, "*:d*").values()))
 
 
 def assert_known(store: ClusterStore, numbers: Sequence[int]) -> None:
@@ -90,273 +110,242 @@ def assert_known(store: ClusterStore, numbers: Sequence[int]) -> None:
 
 
 class TestPartitions:
+    @pytest.mark.parametrize("number", [1, 16, 256])
     @pytest.mark.parametrize("namespace", ["test", "a", "x.y:z-1", "n" * 100])
-    def test_slots_are_spread_evenly_and_no_two_namespaces_share_a_key(self, namespace: str) -> None:
-        slots = [key_slot(prefix.encode()) for prefix in prefixes(namespace)]
-        assert [slot * PARTITIONS // 16384 for slot in slots] == list(range(PARTITIONS))
-        assert all(
-            slot == key_slot(f"{prefix}h:m".encode()) for slot, prefix in zip(slots, prefixes(namespace), strict=True)
-        )
-        assert not set(prefixes(namespace)) & set(prefixes(f"{namespace}.0"))
+    def test_slots_are_spread_evenly_and_no_two_namespaces_share_a_key(self, namespace: str, number: int) -> None:
+        names = prefixes(namespace, number)
+        assert [key_slot(name.encode()) * number // 16384 for name in names] == list(range(number))
+        assert all(key_slot(name.encode()) == key_slot(f"{name}m".encode()) for name in names)
+        assert not set(names) & set(prefixes(f"{namespace}.0", number))
+        assert names[0] == prefixes(namespace, 16)[0]
 
     def test_masters_share_the_pages(self, cluster: ClusterSetup, store: ClusterStore) -> None:
         for number in range(300):
             store.check_and_add(ask(number))
-        for kind in ("h:*:r:", "s:*:t"):
-            shares = []
-            for master in cluster.masters:
-                keys = master.client.scan_iter(f"crawldedup:{{test.*}}:{kind}*")
-                sizes = [master.client.llen(key) if ":r:" in kind else master.client.zcard(key) for key in keys]
-                shares.append(sum(sizes))
-            assert sum(shares) == (300 if ":r:" in kind else 600)
-            assert min(shares) > sum(shares) / 6
+        lists = values(cluster, "*:r:*")
+        shares = [
+            sum(len(records) for key, records in lists.items() if cluster.master_of(key.decode()) is master)
+            for master in cluster.masters
+        ]
+        assert sum(shares) == 300
+        assert min(shares) > 50
+        assert entries(cluster) == 300
 
-    def test_pages_with_places_and_pages_without_know_nothing_of_each_other(self, store: ClusterStore) -> None:
-        places = (None, 0, 5, 21 + 16 * 10**15)
-        for place in places[:3]:
-            assert store.check_and_add(ask(1, place=place)).status is Status.NEW
-        assert store.check_and_add(ask(1, "copy", place=places[3])).status is Status.EXACT
-        assert store.info().pages == 3
-        assert store.forget(ask(1).entry.url_key)
-        assert store.info().pages == 0
+    def test_the_index_tells_in_how_many_partitions_it_is(self, cluster: ClusterSetup) -> None:
+        first = ClusterStore(f"{cluster.url}?partitions=64", LAYOUT)
+        first.open()
+        assert first.partitions == 64
+        for number in range(100):
+            first.check_and_add(ask(number))
+        for setting in ("", "?partitions=4"):
+            other = ClusterStore(cluster.url + setting, LAYOUT)
+            assert other.open_read_only() == other.open() == 100
+            assert other.partitions == 64
+            assert_known(other, range(100))
+            other.close()
+        first.clear()
+        assert first.partitions == 64
+        first.close()
 
     def test_a_check_takes_few_calls(self, store: ClusterStore) -> None:
         def cost(questions: list[Query]) -> tuple[float, float]:
             """Calls and rounds a check."""
-            calls, rounds = store.fanout.calls, store.fanout.rounds
+            calls, rounds = store.nodes.calls, store.nodes.rounds
             for question in questions:
                 store.check_and_add(question)
-            return (store.fanout.calls - calls) / len(questions), (store.fanout.rounds - rounds) / len(questions)
+            return (store.nodes.calls - calls) / len(questions), (store.nodes.rounds - rounds) / len(questions)
 
-        strangers = [ask(number, pages=10**6) for number in range(300)]
+        strangers = [ask(number) for number in range(400)]
         # The nodes learn the scripts, which takes rounds of its own.
         for place in (None, *range(PARTITIONS)):
-            cost([replace(question, shard_key=place) for question in strangers[:50]])
-        copies = [ask(number, f"copy/{number}", pages=10**6) for number in range(50)]
-        cost(copies[:30])
+            cost([replace(question, shard_key=place) for question in strangers[:100]])
+        copies = [ask(number, f"copy/{number}") for number in range(400)]
+        cost(copies[:20])
         assert cost([replace(question, shard_key=1) for question in strangers[:50]]) == (1, 1)
-        calls, rounds = cost(strangers[:50])
-        assert calls < 6
-        assert rounds == 1
-        calls, rounds = cost(copies[30:])
-        assert calls < 8
-        assert rounds == 3
-        calls, rounds = cost(strangers[50:])
-        assert calls < 15
-        assert rounds < 7
+        for questions in (strangers[100:], copies[100:]):
+            calls, rounds = cost(questions)
+            assert calls < 3.2
+            assert rounds == 2
 
     def test_a_batch_with_places_takes_one_round(self, store: ClusterStore) -> None:
         questions = [ask(number, place=number % 40) for number in range(80)]
-        before = store.fanout.rounds
+        before = store.nodes.rounds
         # A script that a node does not know yet takes another.
         assert [answer.status for answer in store.check_many(questions)] == [Status.NEW] * 80
-        assert store.fanout.rounds - before <= 2
+        assert store.nodes.rounds - before <= 2
 
 
-@pytest.fixture(scope="module")
-def racers() -> Iterator[Racers]:
-    with Racers() as racers:
-        yield racers
+class TestUrls:
+    def test_a_url_with_other_text_moves_to_its_new_home(self, cluster: ClusterSetup, store: ClusterStore) -> None:
+        for number in range(40):
+            store.check_and_add(ask(number))
+        for number in range(40):
+            answer = store.check_and_add(ask(number + 100, number))
+            assert (answer.status, answer.changed, answer.pages) == (Status.REVISIT, True, 40)
+            assert store.check_and_add(ask(number + 100, number)).status is Status.REVISIT
+        assert (store.info().pages, entries(cluster), members(cluster)) == (40, 40, 80)
+        for number in range(40):
+            assert store.check_and_add(ask(number, f"again/{number}")).status is Status.NEW
+            assert store.forget(url_key_of(url(number)))
+        assert store.info().pages == 40
 
-
-def name_at(home: int) -> int:
-    """What `ask` names a page that this partition keeps."""
-    return next(name for name in count() if url_key_of(url(name)) % PARTITIONS == home)
-
-
-def one_way_circle(rng: np.random.Generator) -> list[Page]:
-    """Three pages of which each finds the next, but not the one before.
-
-    There are bits in which only one of them is odd. Of a page's own, and of the next one's, it is not at all sure; of
-    those of the one before it is.
-    """
-    search, verify = random_page(rng).search_weights, random_page(rng).verify_weights
-    pages = []
-    for number in range(3):
-        weights = verify.copy()
-        for odd in range(3):
-            weights[4 * odd : 4 * odd + 4] = 2.5 if odd == (number - 1) % 3 else -0.01 if odd == number else 0.01
-        pages.append(Page(search, weights, random_digest(rng)))
-    return pages
-
-
-def held_before(script: str, at: threading.Event, until: threading.Event) -> Callable[..., list[Any]]:
-    """A `Spread.run` that tells when the thread "held" is about to call a script, and holds it there for a while."""
-    run = Spread.run
-
-    def held(spread: Spread, *calls: Call) -> list[Any]:
-        is_held = threading.current_thread().name == "held"
-        if is_held and not at.is_set() and any(call.script == script for call in calls):
-            at.set()
-            until.wait(PATIENCE_SECONDS)
-        return run(spread, *calls)
-
-    return held
-
-
-class TestRacing:
-    @pytest.mark.parametrize(
-        ("contents", "pages"),
-        [(edited_contents(60, random.Random(1)), 10), (chained_contents(30, random.Random(2)), 16)],
-        ids=["edited", "chained"],
-    )
-    def test_eight_processes_get_the_answers_of_one(
-        self, cluster: ClusterSetup, racers: Racers, contents: list[Content], pages: int
-    ) -> None:
-        resemblance = Resemblance(contents)
-        calls = racers.race(cluster.url, offers_of(contents, pages), random.Random(3))
-        admitted = [call.url for call in calls if call.kind is Kind.NEW]
-        # One of each text at the most, and nothing is dropped for what was dropped.
-        texts = [parts_of(admitted_url)[:2] for admitted_url in admitted]
-        assert len(set(texts)) == len(texts)
-        assert {call.original for call in calls if call.is_duplicate} <= set(admitted)
-        assert_index_holds(cluster.url, calls, contents)
-        for number, own in by_content(calls).items():
-            assert explains(own, partial(resemblance.finds, number)), f"no order gives the answers of content {number}"
-
-    @pytest.mark.parametrize("held", [0, 1])
-    @pytest.mark.parametrize("script", ["home_admit", "spread_add", "spread_since", "home_confirm"])
-    def test_one_of_two_stays_wherever_the_other_is_held_up(
-        self, store: ClusterStore, monkeypatch: pytest.MonkeyPatch, script: str, held: int
-    ) -> None:
-        page = page_number(1)
-        # In whichever order they are numbered.
-        questions = [query(page, url(name_at(3))), query(near_page(page), url(name_at(12)))]
-        answers: dict[int, Answer] = {}
-
-        def check(number: int) -> None:
-            answers[number] = store.check_and_add(questions[number])
-
-        at, until = threading.Event(), threading.Event()
-        monkeypatch.setattr(Spread, "run", held_before(script, at, until))
-        threads = [
-            threading.Thread(target=check, args=(held,), name="held"),
-            threading.Thread(target=check, args=(1 - held,)),
-        ]
-        threads[0].start()
-        assert at.wait(PATIENCE_SECONDS)
-        threads[1].start()
-        # It is done, or waits for the one that is held.
-        threads[1].join(0.3)
-        until.set()
-        for thread in threads:
-            thread.join()
-        (stays,) = (number for number, answer in answers.items() if answer.status is Status.NEW)
-        copy = answers[1 - stays]
-        assert copy.record is not None
-        assert (copy.status, copy.record.url) == (Status.NEAR, questions[stays].entry.url)
-        assert (store.info().pages, copy.record.copies) == (1, 1)
-
-    @pytest.mark.parametrize("homes", list(permutations((2, 7, 13))))
-    def test_not_all_of_a_circle_of_one_way_finds_stay(
-        self, store: ClusterStore, monkeypatch: pytest.MonkeyPatch, homes: tuple[int, ...]
-    ) -> None:
-        pages = one_way_circle(np.random.default_rng(homes))
-        questions = [query(page, url(name_at(home))) for page, home in zip(pages, homes, strict=True)]
-        together = threading.Barrier(3, timeout=PATIENCE_SECONDS)
-        file, run = Spread.file, Spread.run
-
-        def file_together(spread: Spread, filed: Any) -> None:
-            together.wait()
-            file(spread, filed)
-            together.wait()
-
-        def confirm_late(spread: Spread, *calls: Call) -> list[Any]:
-            # Until then each has met the others.
-            if calls and calls[0].script == "home_confirm":
-                time.sleep(0.1)
-            return run(spread, *calls)
-
-        monkeypatch.setattr(Spread, "file", file_together)
-        monkeypatch.setattr(Spread, "run", confirm_late)
-        answers: dict[int, Answer] = {}
-
-        def check(number: int) -> None:
-            answers[number] = store.check_and_add(questions[number])
-
-        threads = [threading.Thread(target=check, args=(number,)) for number in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        # The lowest page goes ahead of those that it finds. The one that finds it is its copy, and so the third stays.
-        lowest = homes.index(min(homes))
-        copy = (lowest - 1) % 3
-        assert {number for number, answer in answers.items() if answer.status is Status.NEW} == {0, 1, 2} - {copy}
-        record = answers[copy].record
-        assert record is not None
-        assert record.url == questions[lowest].entry.url
-
-    @pytest.mark.parametrize("dies", [False, True])
-    def test_a_page_that_another_went_ahead_of_waits_for_that_one(
-        self, store: ClusterStore, monkeypatch: pytest.MonkeyPatch, dies: bool
-    ) -> None:
-        page = page_number(1)
-        first, second = query(page, url(name_at(3))), query(near_page(page), url(name_at(12)))
-        has_looked, may_go_on = threading.Event(), threading.Event()
-        run = held_before("home_admit", has_looked, may_go_on)
-        confirmed: list[str] = []
-        answers = []
-
-        def go_ahead() -> None:
-            with contextlib.suppress(KeyboardInterrupt):
-                answers.append(store.check_and_add(first))
-
-        ahead = threading.Thread(target=go_ahead, name="held")
-
-        def confirm_after_the_first(spread: Spread, *calls: Call) -> list[Any]:
-            if calls and calls[0].script == "home_confirm":
-                name = threading.current_thread().name
-                if name == "held" and dies:
-                    raise KeyboardInterrupt
-                if name != "held" and not confirmed:
-                    may_go_on.set()
-                    ahead.join()
-                confirmed.append(name)
-            return run(spread, *calls)
-
-        monkeypatch.setattr(Spread, "run", confirm_after_the_first)
-        ahead.start()
-        assert has_looked.wait(PATIENCE_SECONDS)
-        answer = store.check_and_add(second)
-        assert [other.status for other in answers] == ([] if dies else [Status.NEW])
+    def test_a_near_duplicate_of_another_home_is_counted_where_its_original_is(self, store: ClusterStore) -> None:
+        one, other = pages_of_two_homes()
+        store.check_and_add(one)
+        answer = store.check_and_add(other)
         assert answer.record is not None
-        assert (answer.status, answer.record.url) == (Status.NEAR, first.entry.url)
+        assert (answer.status, answer.record.url, answer.record.copies) == (Status.NEAR, url("one"), 1)
+        assert [record.url for record in store.find(other)] == [url("one")]
         assert store.info().pages == 1
 
-    def test_a_page_that_another_was_dropped_for_stays(
-        self, store: ClusterStore, cluster: ClusterSetup, monkeypatch: pytest.MonkeyPatch
+    def test_a_revisit_is_none_of_a_page_found_elsewhere(self, store: ClusterStore) -> None:
+        one, other = pages_of_two_homes()
+        strict = replace(other, rule=replace(other.rule, limit=0))
+        assert [store.check_and_add(asked).status for asked in (one, strict)] == [Status.NEW] * 2
+        assert store.check_and_add(other).status is Status.REVISIT
+
+    def test_no_page_is_its_own_duplicate_where_directories_have_forgotten_it(
+        self, cluster: ClusterSetup, store: ClusterStore
     ) -> None:
-        page = page_number(1)
-        first, second = query(page, url(name_at(3))), query(near_page(page), url(name_at(12)))
-        has_looked, may_go_on = threading.Event(), threading.Event()
-        run = held_before("home_admit", has_looked, may_go_on)
-        third = query(near_page(page), url("copy"))
-        ahead = threading.Thread(target=store.check_and_add, args=(first,), name="held")
-        copies = []
+        one, other = pages_of_two_homes()
+        changed = replace(other, entry=replace(other.entry, url=one.entry.url, url_key=one.entry.url_key))
+        store.check_and_add(one)
+        for master in cluster.masters:
+            for key in master.client.scan_iter("*:d*"):
+                master.client.delete(key)
+        answer = store.check_and_add(changed)
+        assert (answer.status, answer.changed, store.info().pages) == (Status.REVISIT, True, 1)
 
-        def copy_before_it_is_taken_back(spread: Spread, *calls: Call) -> list[Any]:
-            script = calls[0].script if calls else ""
-            if script == "spread_since" and threading.current_thread().name != "held" and ahead.is_alive():
-                may_go_on.set()
-                ahead.join()
-            elif script == "home_retract":
-                # As if it had been held up for long.
-                (pending,) = (key for master in cluster.masters for key in master.client.scan_iter("*:p"))
-                client: Any = cluster.master_of(pending.decode()).client
-                ((number, value),) = client.hgetall(pending).items()
-                client.hset(pending, number, value[:1] + bytes(8) + value[9:])
-                # Of the two it finds this one only.
-                copies.append(store.check_and_add(replace(second, entry=third.entry, exact_only=True)))
-            return run(spread, *calls)
+    def test_urls_of_copies_are_not_kept(self, cluster: ClusterSetup, store: ClusterStore) -> None:
+        for number in range(20):
+            store.check_and_add(ask(number))
+        for number in range(400):
+            assert store.check_and_add(ask(number % 20, f"copy/{number}")).status is Status.EXACT
+        # The last of each partition goes with its next call.
+        assert entries(cluster) <= 20 + PARTITIONS
 
-        monkeypatch.setattr(Spread, "run", copy_before_it_is_taken_back)
-        ahead.start()
-        assert has_looked.wait(PATIENCE_SECONDS)
-        answer = store.check_and_add(second)
-        assert [(copy.status, copy.record.url) for copy in copies if copy.record] == [(Status.EXACT, second.entry.url)]
-        assert (answer.status, store.info().pages) == (Status.NEW, 2)
-        assert not any(master.client.keys("*:p") for master in cluster.masters)
+    def test_urls_of_pages_that_are_gone_are_forgotten(self, cluster: ClusterSetup) -> None:
+        store = ClusterStore(f"{cluster.url}?partitions=1", LAYOUT)
+        store.open()
+        limit = Retention(max_pages=100)
+        for number in range(1200):
+            store.check_and_add(ask(number, retention=limit))
+        assert store.info().pages == 100
+        assert 100 <= entries(cluster) <= 200
+        # Of those that are kept, other text is a revisit.
+        answer = store.check_and_add(ask(5000, 1150, retention=limit))
+        assert (answer.status, answer.changed) == (Status.REVISIT, True)
+        store.close()
+
+    def test_a_directory_keeps_what_is_seen_again(self, cluster: ClusterSetup) -> None:
+        clock = Clock()
+        store = ClusterStore(cluster.url, LAYOUT, clock=clock)
+        store.open()
+        ttl = Retention(ttl_seconds=100)
+        for _ in range(6):
+            store.check_and_add(ask(1, retention=ttl))
+            clock.wait(70)
+        answer = store.check_and_add(ask(2, 1, retention=ttl))
+        assert (answer.status, answer.changed, store.info().pages) == (Status.REVISIT, True, 1)
+        store.close()
+
+
+def before_script(script: str, act: Callable[[], object]) -> Callable[..., list[Any]]:
+    """A `Nodes.try_to_run` that acts once before it calls a script."""
+    run, acted = Nodes.try_to_run, []
+
+    def acting(nodes: Nodes, calls: Any) -> list[Any]:
+        calls = list(calls)
+        if not acted and any(call.script == script for call in calls):
+            acted.append(script)
+            act()
+        return run(nodes, calls)
+
+    return acting
+
+
+class TestBetweenTheRounds:
+    def test_a_page_whose_original_is_gone_is_checked_at_home(
+        self, cluster: ClusterSetup, store: ClusterStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        one, other = pages_of_two_homes()
+        store.check_and_add(one)
+        keeper = ClusterStore(cluster.url, LAYOUT)
+        keeper.open_read_only()
+        monkeypatch.setattr(Nodes, "try_to_run", before_script("count", lambda: keeper.forget(one.entry.url_key)))
+        assert store.check_and_add(other).status is Status.NEW
+        assert store.info().pages == 1
+        keeper.close()
+
+    def test_a_page_whose_original_has_other_text_by_now_is_checked_at_home(
+        self, cluster: ClusterSetup, store: ClusterStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        one, other = pages_of_two_homes()
+        store.check_and_add(one)
+        changed = replace(query(page_number(1), url("one")), shard_key=home(one))
+        keeper = ClusterStore(cluster.url, LAYOUT)
+        keeper.open(store.session)
+        monkeypatch.setattr(Nodes, "try_to_run", before_script("count", lambda: keeper.check_and_add(changed)))
+        assert store.check_and_add(other).status is Status.NEW
+        keeper.close(leave=False)
+
+    def test_near_duplicates_that_race_may_both_pass_but_are_never_both_dropped(
+        self, cluster: ClusterSetup, store: ClusterStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        one, other = pages_of_two_homes()
+        racer = ClusterStore(cluster.url, LAYOUT)
+        racer.open()
+        answers: list[Answer] = []
+        racing = before_script("check", lambda: answers.append(racer.check_and_add(other)))
+        monkeypatch.setattr(Nodes, "try_to_run", racing)
+        assert [store.check_and_add(one).status, answers[0].status] == [Status.NEW] * 2
+        assert store.info().pages == 2
+        racer.close()
+
+    @pytest.mark.parametrize("script", ["claim", "scout", "check", "count"])
+    def test_a_call_whose_answer_is_lost_counts_once(
+        self, cluster: ClusterSetup, store: ClusterStore, monkeypatch: pytest.MonkeyPatch, script: str
+    ) -> None:
+        one, other = pages_of_two_homes()
+        lose = losing_answers(script)
+        monkeypatch.setattr(Nodes, "_ask", lose)
+        assert store.check_and_add(one).status is Status.NEW
+        answer = store.check_and_add(other)
+        assert answer.record is not None
+        assert (answer.status, answer.record.copies) == (Status.NEAR, 1)
+        assert store.info().pages == 1
+
+    def test_a_slot_that_moves_between_the_rounds_is_followed(
+        self, cluster: ClusterSetup, store: ClusterStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        one, other = pages_of_two_homes()
+        store.check_and_add(one)
+        key = prefixes("test", PARTITIONS)[home(one)]
+
+        def move() -> None:
+            target = next(master for master in cluster.masters if master is not cluster.master_of(key))
+            with cluster.moving(key, target):
+                pass
+
+        monkeypatch.setattr(Nodes, "try_to_run", before_script("count", move))
+        answer = store.check_and_add(other)
+        assert answer.record is not None
+        assert (answer.status, answer.record.copies) == (Status.NEAR, 1)
+
+
+def losing_answers(script: str) -> Callable[..., None]:
+    """A `Nodes._ask` that loses every first answer to the calls of a script."""
+    ask_nodes, lost = Nodes._ask, set()
+
+    def losing(nodes: Nodes, calls: Sequence[Call], places_by_node: Any, answers: list[Any]) -> None:
+        ask_nodes(nodes, calls, places_by_node, answers)
+        for place in [place for places in places_by_node.values() for place in places]:
+            call = calls[place].key, calls[place].command[-2]
+            if calls[place].script == script and call not in lost and not isinstance(answers[place], Exception):
+                lost.add(call)
+                answers[place] = ConnectionError("the answer is lost")
+
+    return losing
 
 
 class TestTrouble:
@@ -384,6 +373,33 @@ class TestTrouble:
         # What the replica has not heard of in time is lost.
         assert_known(store, [number for number, (at, _) in enumerate(answered) if not -0.5 < at - killed < 0])
 
+    def test_a_master_that_is_gone_is_told_and_its_pages_pass(
+        self, cluster: ClusterSetup, store: ClusterStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("crawldedup.stores.redis.client.FAILOVER_SECONDS", 3.0)
+        for number in range(60):
+            store.check_and_add(ask(number))
+        names = prefixes("test", PARTITIONS)
+        gone = cluster.master_of(names[0])
+        lost = [number for number in range(PARTITIONS) if cluster.master_of(names[number]) is gone]
+        for node in cluster.masters:
+            node.client.config_set("cluster-require-full-coverage", "no")
+        for node in (*(node for node in cluster.nodes if node not in cluster.masters), gone):
+            node.stop()
+        survivor = cluster.masters[0].client
+        wait_until(lambda: survivor.execute_command("CLUSTER INFO")["cluster_slots_fail"] != "0")
+        late = ClusterStore(f"{cluster.url}?partitions=4", LAYOUT)
+        assert 0 < late.open_read_only() < 60
+        (warning,) = late.info().warnings
+        assert warning.endswith(f"not counted: {', '.join(map(str, lost))}")
+        assert 0 < late.info().pages < 60
+        late.close()
+        left = next(number for number in range(PARTITIONS) if number not in lost)
+        assert store.check_and_add(ask(1, place=left)).status is Status.NEW
+        concerned = next(ask(number) for number in range(100, 200) if home(ask(number)) in lost)
+        with pytest.raises(StoreUnavailableError):
+            store.check_and_add(concerned)
+
     @pytest.mark.parametrize("place", [None, 7])
     def test_a_slot_that_moves_is_waited_for(
         self, cluster: ClusterSetup, store: ClusterStore, monkeypatch: pytest.MonkeyPatch, place: int | None
@@ -393,7 +409,7 @@ class TestTrouble:
         after = [ask(number, f"copy/{number}", place=place) for number in range(50)]
         for question in before:
             store.check_and_add(question)
-        key = prefixes("test")[7]
+        key = prefixes("test", PARTITIONS)[7]
         source = cluster.master_of(key)
         target = next(master for master in cluster.masters if master is not source)
         answers: list[Answer] = []
@@ -414,7 +430,7 @@ class TestTrouble:
         self, cluster: ClusterSetup, store: ClusterStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("crawldedup.stores.redis.client.FAILOVER_SECONDS", 2.2)
-        key = prefixes("test")[7]
+        key = prefixes("test", PARTITIONS)[7]
         target = next(master for master in cluster.masters if master is not cluster.master_of(key))
         with cluster.moving(key, target), pytest.raises(StoreUnavailableError):
             store.check_and_add(ask(1, place=7))
@@ -429,108 +445,51 @@ class TestTrouble:
                 master.client.script_flush()
                 assert store.check_and_add(ask(1, place=place)).status is Status.REVISIT
             assert store.find(ask(1, place=place))
+            store.forget(ask(1).entry.url_key)
 
     def test_killed_connections_are_replaced(self, cluster: ClusterSetup, store: ClusterStore) -> None:
         for number in range(20):
             cluster.masters[number % 3].client.client_kill_filter(_type="normal", skipme=True)
             assert store.check_and_add(ask(number)).status is Status.NEW
-            assert store.check_and_add(ask(number, place=number)).status is Status.NEW
         assert_known(store, range(20))
 
-    @pytest.mark.parametrize("lost", ["h:m", "s:m", "m"])
-    def test_parts_that_were_lost_begin_anew(self, cluster: ClusterSetup, store: ClusterStore, lost: str) -> None:
-        for number in range(20):
+    @pytest.mark.parametrize("lost", [[0], [3, 8], range(PARTITIONS)], ids=["first", "two", "all"])
+    def test_partitions_that_were_lost_begin_anew(
+        self, cluster: ClusterSetup, store: ClusterStore, lost: Sequence[int]
+    ) -> None:
+        names = prefixes("test", PARTITIONS)
+        for number in range(40):
             store.check_and_add(ask(number))
-        for prefix in prefixes("test"):
-            cluster.master_of(prefix).client.delete(prefix + lost)
-        for number in range(100, 120):
+        for partition in lost:
+            client = cluster.master_of(names[partition]).client
+            client.delete(*client.keys(f"{names[partition]}*"))
+        late = ClusterStore(f"{cluster.url}?partitions=32", LAYOUT)
+        late.open()
+        assert late.partitions == (32 if len(lost) == PARTITIONS else PARTITIONS)
+        late.close()
+        if len(lost) == PARTITIONS:
+            for master in cluster.masters:
+                master.client.flushall()
+        for number in range(100, 140):
             assert store.check_and_add(ask(number)).status is Status.NEW
-            assert store.check_and_add(ask(number, place=number)).status is Status.NEW
-        assert_known(store, range(100, 120))
+        assert_known(store, range(100, 140))
+        assert_known(store, [number for number in range(40) if home(ask(number)) not in lost])
 
-    def test_a_page_whose_check_goes_on_after_a_loss_is_no_copy_of_itself(
-        self, store: ClusterStore, cluster: ClusterSetup, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        question = ask(1)
-        lost, _ = {partition_of_key(key) for key in question.entry.keys}
-        file = Spread.file
-        filings: list[int] = []
-
-        def lose_after_filing(spread: Spread, pages: Any) -> None:
-            file(spread, pages)
-            filings.append(len(filings))
-            if len(filings) == 1:
-                head = f"{spread.tables[lost]}m"
-                cluster.master_of(head).client.delete(head)
-
-        monkeypatch.setattr(Spread, "file", lose_after_filing)
-        answer = store.check_and_add(question)
-        assert len(filings) == 2
-        assert (answer.status, store.info().pages) == (Status.NEW, 1)
-        assert_known(store, [1])
-
-    def test_what_a_crawler_that_died_has_not_filed_is_filed_by_the_next(
-        self, store: ClusterStore, cluster: ClusterSetup, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        with monkeypatch.context() as patch:
-            patch.setattr(Spread, "file", interrupted)
-            for number in range(10):
-                with pytest.raises(KeyboardInterrupt):
-                    store.check_and_add(ask(number))
-        assert members(cluster) == 0
-        other = ClusterStore(cluster.url, LAYOUT)
-        other.open()
-        assert members(cluster) == 0
-        monkeypatch.setattr(cluster_spread, "LEFT_SECONDS", 0)
-        other.heartbeat()
-        assert members(cluster) == 20
-        assert_known(other, range(10))
-        assert not any(master.client.keys("*:p") for master in cluster.masters)
-        other.close()
-
-    def test_a_page_that_nobody_confirms_is_waited_for_and_then_taken_for_decided(
-        self, store: ClusterStore, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        with monkeypatch.context() as patch:
-            patch.setattr(Check, "_confirm", interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                store.check_and_add(ask(1))
-        began = time.monotonic()
-        assert_known(store, [1])
-        assert time.monotonic() - began > 1
-        assert store.check_and_add(ask(1)).status is Status.REVISIT
-
-    def test_members_whose_record_is_gone_are_taken_out_when_they_are_met(
+    def test_a_full_master_lets_pages_pass_and_tells_what_it_knows(
         self, store: ClusterStore, cluster: ClusterSetup
-    ) -> None:
-        for number in range(20):
-            store.check_and_add(ask(number))
-        for master in cluster.masters:
-            for key in master.client.scan_iter("*:h:*:r:*"):
-                master.client.delete(key)
-        assert members(cluster) == 40
-        for number in range(20):
-            assert store.check_and_add(ask(number, f"again/{number}")).status is Status.NEW
-        # Where no range of a page leads, nothing is met.
-        assert members(cluster) < 45
-
-    def test_a_full_node_leaves_pages_that_are_finished_later(
-        self, store: ClusterStore, cluster: ClusterSetup, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         refused = []
         with cluster.masters[0].configured(maxmemory=1):
             for number in range(40):
                 try:
-                    store.check_and_add(ask(number))
+                    assert store.check_and_add(ask(number)).status is Status.NEW
                 except StoreFullError:
                     refused.append(number)
-        assert 0 < len(refused) < 40
-        monkeypatch.setattr(cluster_spread, "LEFT_SECONDS", 0)
-        store.heartbeat()
-        for number in range(40):
-            store.check_and_add(ask(number))
+            assert 0 < len(refused) < 40
+            assert_known(store, [number for number in range(40) if number not in refused])
+        for number in refused:
+            assert store.check_and_add(ask(number)).status is Status.NEW
         assert store.info().pages == 40
-        assert members(cluster) == 80
 
     def test_a_full_cluster_is_joined_and_tells_what_it_knows(self, store: ClusterStore, cluster: ClusterSetup) -> None:
         for number in range(20):
@@ -547,8 +506,29 @@ class TestTrouble:
         late.close()
 
 
-def interrupted(*args: object, **options: object) -> None:
-    raise KeyboardInterrupt
+class TestOtherIndexes:
+    def test_an_index_of_the_first_layout_is_refused_until_it_is_cleared(self, cluster: ClusterSetup) -> None:
+        head = old_head("test")
+        client: Any = cluster.master_of(head).client
+        client.hset(head, mapping={"profile": LAYOUT.profile, "epoch": 5})
+        client.rpush(f"{head.removesuffix('m')}5:r:0", "record")
+        store = ClusterStore(cluster.url, LAYOUT)
+        for begin in (store.open, store.open_read_only):
+            with pytest.raises(StoreError, match=r"earlier version.*clear it .*another namespace"):
+                begin()
+        store.clear()
+        assert client.keys() == []
+        assert store.open() == 0
+        store.close()
+
+    def test_a_partition_of_another_profile_is_refused(self, cluster: ClusterSetup, store: ClusterStore) -> None:
+        part = prefixes("test", PARTITIONS)[5]
+        cluster.master_of(part).client.hset(f"{part}m", "profile", OTHER_PROFILE.profile)
+        other = ClusterStore(cluster.url, LAYOUT)
+        for begin in (other.open, other.open_read_only):
+            with pytest.raises(ProfileMismatchError, match="profile-2"):
+                begin()
+        other.close()
 
 
 class TestRetention:
@@ -574,36 +554,49 @@ class TestRetention:
         assert (last.freed, store.info().pages, members(cluster)) == (99, 1, 2)
         store.close()
 
-    def test_an_index_that_pages_come_to_all_the_time_stays_small(self, cluster: ClusterSetup) -> None:
-        clock = Clock()
-        store = ClusterStore(cluster.url, LAYOUT, clock=clock)
-        store.open()
-        pages = []
-        for number in range(800):
-            clock.wait(1)
-            pages.append(store.check_and_add(ask(number, retention=Retention(ttl_seconds=100))).pages)
-        assert max(pages) < 600
-        assert members(cluster) == 2 * pages[-1]
-        store.close()
 
-
-def test_pages_of_sites_are_copied_to_where_they_are_looked_for(cluster: ClusterSetup) -> None:
-    texts = {f"https://{site}.example/{name}": f"{site} {name} " * 20 for site in "abcdefgh" for name in ("one", "two")}
-    with Deduplicator(scope="site") as memory:
-        for address, text in texts.items():
-            memory.check(address, text=text)
-        with Deduplicator(cluster.url, scope="site") as dedup:
-            assert memory.copy_to(dedup).added == len(texts)
-            assert memory.copy_to(dedup).added == 0
+class TestCopies:
+    def test_pages_of_sites_are_copied_to_where_they_are_looked_for(self, cluster: ClusterSetup) -> None:
+        texts = {f"https://{site}.example/{name}": f"{site} {name} " * 20 for site in "abcd" for name in ("one", "two")}
+        with Deduplicator(scope="site") as memory:
             for address, text in texts.items():
-                verdict = dedup.check(f"{address}?copy", text=text)
-                assert (verdict.kind, verdict.original) == (Kind.EXACT_DUPLICATE, address)
-            assert dedup.copy_to(Deduplicator(scope="site")).added == len(texts)
-        with (
-            Deduplicator(cluster.url, scope="spider", namespace="spiders") as dedup,
-            pytest.raises(StoreError, match="do not tell"),
-        ):
-            memory.copy_to(dedup)
+                memory.check(address, text=text)
+            with Deduplicator(cluster.url, scope="site") as dedup:
+                assert memory.copy_to(dedup).added == len(texts)
+                assert memory.copy_to(dedup).added == 0
+                for address, text in texts.items():
+                    verdict = dedup.check(f"{address}?copy", text=text)
+                    assert (verdict.kind, verdict.original) == (Kind.EXACT_DUPLICATE, address)
+                assert dedup.copy_to(Deduplicator(scope="site")).added == len(texts)
+            with (
+                Deduplicator(cluster.url, scope="spider", namespace="spiders") as dedup,
+                pytest.raises(StoreError, match="do not tell"),
+            ):
+                memory.copy_to(dedup)
+            with (
+                Deduplicator(cluster.url, namespace="all") as dedup,
+                pytest.raises(StoreError, match="did not note where they belong"),
+            ):
+                memory.copy_to(dedup)
+
+    def test_pages_of_all_sites_are_copied_to_their_homes_in_any_number_of_partitions(
+        self, cluster: ClusterSetup
+    ) -> None:
+        texts = {url(number): " ".join(f"word{number * step}" for step in range(60)) for number in range(40)}
+        with Deduplicator() as memory:
+            for address, text in texts.items():
+                memory.check(address, text=text)
+            for partitions in (4, 64):
+                place = f"{cluster.url}?partitions={partitions}"
+                with Deduplicator(place, namespace=f"in-{partitions}") as dedup:
+                    assert memory.copy_to(dedup).added == len(texts)
+                    assert memory.copy_to(dedup).added == 0
+                    for address, text in texts.items():
+                        verdict = dedup.check(f"{address}?copy", text=text)
+                        assert (verdict.kind, verdict.original) == (Kind.EXACT_DUPLICATE, address)
+                        changed = dedup.check(address, text=f"{text} and more of it " + "again " * 40 * len(text))
+                        assert (changed.kind, changed.changed) == (Kind.REVISIT, True)
+                    assert dedup.info().pages == len(texts)
 
 
 def test_a_cluster_is_asked_in_either_version_of_the_protocol(cluster: ClusterSetup) -> None:

@@ -29,7 +29,6 @@ from redis.exceptions import (
 from redis.sentinel import MasterNotFoundError, SlaveNotFoundError
 
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
-from crawldedup.stores.base import shown_url
 from crawldedup.stores.redis.client import (
     check_cluster_url,
     connect,
@@ -37,6 +36,7 @@ from crawldedup.stores.redis.client import (
     retry_on_failover,
 )
 from crawldedup.stores.redis.errors import store_errors
+from crawldedup.stores.shown import shown_url
 from tests.servers import Certificates, free_port
 
 

@@ -16,14 +16,9 @@ if TYPE_CHECKING:
     from tests.servers import RedisServer
 
 STORES = Path(str(resources.files("crawldedup.stores")))
-FILES = {
-    **{path.stem: path for path in (STORES / "redis" / "lua").rglob("*.lua")},
-    **{f"{path.parent.name}_{path.stem}": path for path in (STORES / "cluster" / "lua").rglob("*.lua")},
-}
+FILES = {path.stem: path for store in ("redis", "cluster") for path in (STORES / store / "lua").rglob("*.lua")}
 SOURCES = {name: path.read_text("utf-8") for name, path in FILES.items()}
 SCRIPTS = sorted(name for name, source in SOURCES.items() if source.startswith("-- parts: "))
-# It stands in front of what works on an index, and gives it nothing.
-GUARD = "spread_guard"
 
 
 def code(name: str) -> str:
@@ -62,7 +57,7 @@ def test_every_part_in_a_head_is_needed_and_none_is_missing(name: str) -> None:
     parts = parts_of(name)
     for place, part in enumerate(parts):
         behind = set().union(*(used(each) for each in (*parts[place + 1 :], name)))
-        assert part == GUARD or PARTS[part] & (behind | used(name)), f"{part} is not needed"
+        assert PARTS[part] & (behind | used(name)), f"{part} is not needed"
     for place, each in enumerate((*parts, name)):
         given = set().union(*(PARTS[part] for part in parts[:place]))
         missing = {name for part in PARTS for name in PARTS[part] & used(each)} - given

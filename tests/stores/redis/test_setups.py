@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from crawldedup.errors import ConfigurationError, StoreUnavailableError
-from crawldedup.stores.base import Retention, Status, shown_url
+from crawldedup.stores.base import Retention, Status
 from crawldedup.stores.redis.client import (
     ACL_RULES,
     CLUSTER_ACL_RULES,
@@ -22,6 +22,7 @@ from crawldedup.stores.redis.client import (
 )
 from crawldedup.stores.redis.errors import store_errors
 from crawldedup.stores.redis.store import RedisStore
+from crawldedup.stores.shown import shown_url
 from tests.servers import Certificates, ClusterSetup, RedisServer, SentinelSetup, wait_until
 from tests.stores.pages import LAYOUT, query, random_page
 from tests.stores.test_contract import exited_process

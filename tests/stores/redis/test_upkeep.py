@@ -4,7 +4,7 @@ from typing import Any
 
 import fakeredis
 
-from crawldedup.stores.redis.upkeep import SAMPLE, Part, bucket_numbers, measure, remove_epochs
+from crawldedup.stores.redis.upkeep import SAMPLE, bucket_numbers, measure, remove_epochs
 from tests.stores.pages import LAYOUT
 
 
@@ -23,13 +23,13 @@ def test_a_sample_of_the_keys_stands_for_all() -> None:
 
     def send(commands: Any) -> list[Any]:
         if commands[0][0] == "HMGET":
-            return [[b"%d" % 10**9, b"%d" % 10**9, b"24", b"0", b"0", b"1"]]
+            return [[b"%d" % 10**9, b"%d" % 10**9, b"24", b"0", b"0", b"1", None, None, None]]
         names = [command[1] for command in commands]
         asked.extend(names)
         # A bucket has 1,000 bytes, a filter 500,000, a list 50,000.
         return [{"t": 1000, "u": 1000, "f": 500_000, "r": 50_000}[name.split(":")[1][0]] for name in names]
 
-    pages, size, table_bytes = measure(send, [Part("crawldedup{x}", has_tables=True)], 2)
+    pages, size, table_bytes = measure(send, ["crawldedup{x}"], 2)
     assert pages == 10**9
     lists = -(-(10**9) // 512)
     assert table_bytes == 2 * (2**24 * 1000 + 2 * 500_000)
@@ -39,7 +39,7 @@ def test_a_sample_of_the_keys_stands_for_all() -> None:
 
 
 def test_a_part_that_is_empty_has_no_size() -> None:
-    assert measure(lambda commands: [[None] * 6 if c[0] == "HMGET" else None for c in commands], [Part("x")], 2) == (
+    assert measure(lambda commands: [[None] * 9 if c[0] == "HMGET" else None for c in commands], ["x"], 2) == (
         0,
         0,
         0,

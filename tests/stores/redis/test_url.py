@@ -24,6 +24,7 @@ ALLOWED_WITH = {
     "with TLS": TLS,
     "sentinel": TLS[1:2],
     "sentinel, cluster": TLS[1:],
+    "cluster": TLS[2:],
     "`redis`, `rediss`": ("redis", "rediss"),
 }
 """By the words of the documentation."""

@@ -27,8 +27,7 @@ if own and age_mark(own, question.refresh) >= question.oldest and not concurrent
   local changed = digest_of(own) ~= question.digest
   local updated = visited(own, now, crawler)
   if changed then
-    local without_url = 20 + #question.signature
-    updated = sub(updated, 1, 16) .. sub(question.body, 1, without_url) .. sub(own, 17 + without_url)
+    updated = with_body(updated, question.body, #question.signature)
     write_record(own_page, updated)
     unfile(own_page, own)
     file_all(keys, own_page)

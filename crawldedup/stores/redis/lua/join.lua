@@ -1,7 +1,7 @@
 -- parts: layout
 -- Check the profile and join the crawl. KEYS: prefix. ARGV: profile, order, now, lease, own number or 0, number of the
--- own crawl's first crawler or 0.
--- Returns {'joined', number, first, pages} or {'profile', the index's profile}.
+-- own crawl's first crawler or 0, and for a partition of a cluster, how many there are to be. A lease of 0 is none.
+-- Returns {'joined', number, first, pages, partitions or 0} or {'profile', the index's profile}.
 --
 -- A full server is joined without a lease: it still answers, and pages can be removed from it.
 
@@ -23,6 +23,13 @@ local refusal = write('HSET', META, 'profile', profile, 'order', order, 'crawler
 if refusal then return refusal end
 -- Keys may be left of an index that lost its head. By the clock, this epoch is another one.
 if not meta.epoch then call('HSET', META, 'epoch', now) end
+local partitions = ARGV[7] and call('HGET', META, 'partitions')
+if ARGV[7] and not partitions then
+  partitions = ARGV[7]
+  refusal = write('HSET', META, 'partitions', partitions)
+  if refusal then return refusal end
+end
+if lease == 0 then return {'joined', number, number, meta.pages, tonumber(partitions) or 0} end
 local expired = call('ZRANGE', PREFIX .. 'c', '-inf', now, 'BYSCORE')
 for i = 1, #expired do
   call('ZREM', PREFIX .. 'c', expired[i])
@@ -32,4 +39,4 @@ call('ZREM', PREFIX .. 'c', number)
 local has_others, first = call('ZCARD', PREFIX .. 'c') > 0, tonumber(ARGV[6])
 if first == 0 then first = has_others and meta.first or number end
 refusal = write('HSET', META, 'first', has_others and meta.first or first) or write('ZADD', PREFIX .. 'c', now + lease, number)
-return refusal or {'joined', number, first, meta.pages}
+return refusal or {'joined', number, first, meta.pages, tonumber(partitions) or 0}

@@ -1,8 +1,9 @@
 -- Records, and the URL table that leads to them.
 --
--- A record has these bytes: added 4, seen 4, copies 3, tag 1, crawler 4, search 8, digest 4, URL key 8, signature, URL. The
--- tag is the last byte of the URL key of the copy counted last: if its question is repeated because the answer was lost, it
--- is not counted again.
+-- A record has these bytes: added 4, seen 4, copies 3, tag 1, crawler 4, search 8, digest 4, URL key 8, signature, home 2, URL.
+-- A home is 255, which no URL begins with, and the byte that tells it; pages that have none lack both. The tag is the last
+-- byte of the URL key of the copy counted last: if its question is repeated because the answer was lost, it is not counted
+-- again.
 
 local function list_of(page)
   return format('%sr:%d', DATA, floor(page / RECORDS_A_LIST))
@@ -27,6 +28,14 @@ local function crawler_of(record) return number_at(record, 13) end
 local function search_of(record) return sub(record, 17, 24) end
 local function digest_of(record) return sub(record, 25, 28) end
 local function url_key_of(record) return sub(record, 29, 36) end
+
+-- Return a record's head with the body of a question, whose signature has so many bytes, and the record's own URL.
+local function with_body(record, body, signature_bytes)
+  local first = 21 + signature_bytes
+  local last = byte(body, first) == 255 and first + 1 or first - 1
+  local url = byte(record, first + 16) == 255 and first + 18 or first + 16
+  return sub(record, 1, 16) .. sub(body, 1, last) .. sub(record, url)
+end
 
 local function head_of(added, seen, copies, tag, crawler)
   return struct.pack('>I4I4I4I4', added, seen, min(copies, 16777215) * 256 + tag, crawler)

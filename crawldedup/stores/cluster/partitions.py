@@ -1,0 +1,46 @@
+"""Name the partitions of an index: each is one hash slot, and they are spread evenly over the slots."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+from redis.crc import key_slot
+
+if TYPE_CHECKING:
+    from crawldedup.stores.base import Retention
+
+_OLD_PARTITIONS: Final = 16
+MOST_PARTITIONS: Final = 256
+_SLOTS: Final = 16384
+
+
+@cache
+def _cells(namespace: str) -> tuple[str, ...]:
+    """Return a prefix in each 256th of the slots. The braces hold what Redis derives the slot from."""
+    found: dict[int, str] = {}
+    numbers = count()
+    while len(found) < MOST_PARTITIONS:
+        prefix = f"crawldedup:{{{namespace}/{next(numbers)}}}:"
+        found.setdefault(key_slot(prefix.encode()) * MOST_PARTITIONS // _SLOTS, prefix)
+    return tuple(prefix for _, prefix in sorted(found.items()))
+
+
+def prefixes(namespace: str, partitions: int) -> tuple[str, ...]:
+    """Return what the keys of each partition begin with. The first is the same for any number of partitions."""
+    return _cells(namespace)[:: MOST_PARTITIONS // partitions]
+
+
+@cache
+def old_head(namespace: str) -> str:
+    """Return the head of an index as the first clusters had it: spread by keys, without homes."""
+    names = (f"crawldedup:{{{namespace}.0{attempt or ''}}}:m" for attempt in count())
+    return next(name for name in names if key_slot(name.encode()) * _OLD_PARTITIONS < _SLOTS)
+
+
+def share(retention: Retention, partitions: int) -> Retention:
+    """Return what of a limit of pages is one partition's."""
+    most = retention.max_pages
+    return retention if most is None else replace(retention, max_pages=-(-most // partitions))
