@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS: Final = 60.0
 
-_CONTEXT: Final = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["tests.scrapy_plugin.warm"])
+CONTEXT: Final = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["tests.scrapy_plugin.warm"])
 
 
 def run_prepared(program: str, *arguments: str, folder: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -37,7 +37,7 @@ def run_prepared(program: str, *arguments: str, folder: Path, stdin: str = "") -
     with tempfile.TemporaryDirectory() as name:
         streams = [Path(name) / stream for stream in ("stdin", "stdout", "stderr")]
         streams[0].write_text(stdin)
-        process = _CONTEXT.Process(target=_run, args=(program, arguments, str(folder), *map(str, streams)))
+        process = CONTEXT.Process(target=_run, args=(program, arguments, str(folder), *map(str, streams)))
         process.start()
         process.join(PATIENCE_SECONDS)
         if process.exitcode is None:
@@ -53,7 +53,7 @@ class PreparedServant:
 
     def __init__(self, program: str, *arguments: str, folder: Path) -> None:
         self._channel, channel = socket.socketpair()
-        self._process = _CONTEXT.Process(target=_serve, args=(program, arguments, str(folder), channel))
+        self._process = CONTEXT.Process(target=_serve, args=(program, arguments, str(folder), channel))
         self._process.start()
         channel.close()
         self._lines = self._channel.makefile("rw", encoding="utf-8")
@@ -113,9 +113,9 @@ def prepared_demo_crawls() -> Iterator[None]:
     """Let `crawldedup.demo.crawl.run_crawl`, which has Python start its processes, have such as these for a while."""
 
     def process(target: Callable[..., None], args: tuple[Any, ...]) -> ForkServerProcess:
-        return _CONTEXT.Process(target=_call, args=(target, args))
+        return CONTEXT.Process(target=_call, args=(target, args))
 
-    context = SimpleNamespace(Pipe=_CONTEXT.Pipe, Process=process)
+    context = SimpleNamespace(Pipe=CONTEXT.Pipe, Process=process)
     with mock.patch("crawldedup.demo.crawl.multiprocessing", SimpleNamespace(get_context=lambda _: context)):
         yield
 

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from tests.stores.backends import Backend
 
 # What a race takes: contents of ten pages each. A file takes fewer, because one writes while the others wait.
-CONTENTS = {"redis": 400, "sqlite": 100}
-CONTENTS_OF_CARELESS = 100
-CHAINS = 40
+CONTENTS = {"redis": 160, "sqlite": 60}
+CONTENTS_OF_CARELESS = 60
+CHAINS = 24
 PAGES_A_CONTENT = 10
 PAGES_A_CHAIN = 16
 
