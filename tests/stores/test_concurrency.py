@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.synchronize import Barrier
@@ -13,6 +12,7 @@ import pytest
 
 from crawldedup.stores.base import Status
 from crawldedup.stores.sqlite.store import SqliteStore
+from tests.scrapy_plugin.prepared import CONTEXT
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import LAYOUT, near_page, query, random_page
 
@@ -28,10 +28,9 @@ _together: Barrier
 @pytest.fixture(scope="module")
 def processes() -> Iterator[ProcessPoolExecutor]:
     """One process a crawler. Each task waits for all the others, so that no process takes two."""
-    context = multiprocessing.get_context("spawn")
     # The time limit is for the others when one of them fails.
-    barrier = context.Barrier(CRAWLERS, timeout=20)
-    with ProcessPoolExecutor(CRAWLERS, context, initializer=_start_together, initargs=(barrier,)) as pool:
+    barrier = CONTEXT.Barrier(CRAWLERS, timeout=20)
+    with ProcessPoolExecutor(CRAWLERS, CONTEXT, initializer=_start_together, initargs=(barrier,)) as pool:
         yield pool
 
 

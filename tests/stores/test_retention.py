@@ -116,7 +116,7 @@ class TestTimeToLive:
         """One page of ten is seen again and again."""
         regulars = [random_page(rng) for _ in range(10)]
         pages = []
-        for number in range(3000):
+        for number in range(1000):
             clock.wait(1)
             answer = store.check_and_add(without_probes(query(random_page(rng), url(number), retention=TTL)))
             pages.append(answer.pages)
@@ -171,15 +171,15 @@ class TestMaxPages:
 
     def test_an_index_at_its_limit_grows_no_more(self, store: Store, rng: np.random.Generator) -> None:
         """Pages come to eight times the limit, and every third of them has other text when it is seen again."""
-        limit = Retention(max_pages=500)
+        limit = Retention(max_pages=200)
         sizes = []
-        for number in range(8 * 500):
+        for number in range(8 * 200):
             store.check_and_add(without_probes(query(random_page(rng), url(number), retention=limit)))
             if number % 3 == 0:
                 store.check_and_add(without_probes(query(random_page(rng), url(number), retention=limit)))
-            if number % 500 == 499:
+            if number % 200 == 199:
                 sizes.append(store.info().bytes)
-        assert store.info().pages == 500
+        assert store.info().pages == 200
         assert max(sizes[4:]) < 1.2 * max(sizes[:4])
 
 
@@ -230,7 +230,7 @@ class TestPrune:
         assert pruned(store, Retention(ttl_seconds=1, max_pages=1)).freed == 0
 
     def test_a_crawl_goes_on_beside_it(self, store: Store, clock: Clock, rng: np.random.Generator) -> None:
-        fill(store, rng, 1500)
+        fill(store, rng, 700)
         clock.wait(101)
         added = 0
         for _ in store.prune(TTL):
@@ -249,10 +249,10 @@ class TestPrune:
         assert store.check_and_add(query(random_page(rng), A)).status is Status.NEW
 
     def test_memory_is_given_back(self, store: Store, rng: np.random.Generator, backend: Backend) -> None:
-        fill(store, rng, 2500)
+        fill(store, rng, 1200)
         before = store.info().bytes
         pruned(store, Retention(max_pages=100))
-        fill(store, rng, 2000, first=2500)
+        fill(store, rng, 1000, first=1200)
         assert store.info().bytes < 1.1 * before
 
 

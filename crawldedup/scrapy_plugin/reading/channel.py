@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING
 
 from crawldedup.scrapy_plugin.reading.messages import ANSWER, LARGEST_ANSWER
@@ -25,12 +26,14 @@ class Channel(asyncio.Protocol):
         self._on_answer = on_answer
         self._on_end = on_end
         self._transport: asyncio.Transport | None = None
+        self._socket: socket.socket | None = None
         self._unsent: list[bytes] = []
         self._received = bytearray()
         self._is_closed = False
 
     def connect(self, own_end: socket.socket) -> None:
         """Begin to use a connected socket, in the next turn of the running event loop."""
+        self._socket = own_end
         self._connecting = asyncio.get_running_loop().create_task(self._connect(own_end))
 
     async def _connect(self, own_end: socket.socket) -> None:
@@ -74,6 +77,10 @@ class Channel(asyncio.Protocol):
 
     def connection_lost(self, _: Exception | None) -> None:
         """See `asyncio.Protocol`."""
+        # A request that cannot be written ends the transport before it has read what was answered.
+        with contextlib.suppress(OSError):
+            while not self._is_closed and self._socket is not None and (data := self._socket.recv(1 << 16)):
+                self.data_received(data)
         self._end(None)
 
     def _next_body(self) -> bytes | None:

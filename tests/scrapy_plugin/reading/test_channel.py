@@ -68,6 +68,20 @@ def test_what_is_sent_before_it_is_connected_comes_first() -> None:
     asyncio.run(work())
 
 
+def test_what_was_answered_before_the_other_end_died_is_taken_though_a_write_finds_out_first() -> None:
+    async def work() -> None:
+        ends = Ends()
+        await asyncio.sleep(0.01)
+        ends.other.sendall(framed(b"one") + framed(b"two"))
+        ends.other.close()
+        ends.channel.send(b"three")
+        await asyncio.wait_for(ends.has_ended.wait(), 10)
+        assert ends.messages == [b"one", b"two"]
+        assert ends.ended == [None]
+
+    asyncio.run(work())
+
+
 @pytest.mark.parametrize("nonsense", [framed(b"nonsense"), ANSWER.pack(LARGEST_ANSWER + 1), b"\xff" * 9])
 def test_nonsense_is_the_end_and_nothing_behind_it_is_taken(nonsense: bytes) -> None:
     async def work() -> None:

@@ -21,7 +21,7 @@ from crawldedup.stores.cluster.store import ClusterStore
 from crawldedup.stores.registry import make_store
 from crawldedup.verdict import Kind
 from tests.servers import ClusterSetup, wait_until
-from tests.stores.backends import Clock, on_the_oldest_server
+from tests.stores.backends import Clock
 from tests.stores.pages import LAYOUT, OTHER_PROFILE, query, random_page, similar_page, url_key_of
 
 if TYPE_CHECKING:
@@ -119,7 +119,6 @@ class TestPartitions:
         assert not set(names) & set(prefixes(f"{namespace}.0", number))
         assert names[0] == prefixes(namespace, 16)[0]
 
-    @on_the_oldest_server
     def test_masters_share_the_pages(self, cluster: ClusterSetup, store: ClusterStore) -> None:
         for number in range(300):
             store.check_and_add(ask(number))
@@ -132,7 +131,6 @@ class TestPartitions:
         assert min(shares) > 50
         assert entries(cluster) == 300
 
-    @on_the_oldest_server
     def test_the_index_tells_in_how_many_partitions_it_is(self, cluster: ClusterSetup) -> None:
         first = ClusterStore(f"{cluster.url}?partitions=64", LAYOUT)
         first.open()
@@ -149,7 +147,6 @@ class TestPartitions:
         assert first.partitions == 64
         first.close()
 
-    @on_the_oldest_server
     def test_a_check_takes_few_calls(self, store: ClusterStore) -> None:
         def cost(questions: list[Query]) -> tuple[float, float]:
             """Calls and rounds a check."""
@@ -170,7 +167,6 @@ class TestPartitions:
             assert calls < 3.2
             assert rounds == 2
 
-    @on_the_oldest_server
     def test_a_batch_with_places_takes_one_round(self, store: ClusterStore) -> None:
         questions = [ask(number, place=number % 40) for number in range(80)]
         before = store.nodes.rounds
@@ -179,7 +175,6 @@ class TestPartitions:
         assert store.nodes.rounds - before <= 2
 
 
-@on_the_oldest_server
 class TestUrls:
     def test_a_url_with_other_text_moves_to_its_new_home(self, cluster: ClusterSetup, store: ClusterStore) -> None:
         for number in range(40):
@@ -269,7 +264,6 @@ def before_script(script: str, act: Callable[[], object]) -> Callable[..., list[
     return acting
 
 
-@on_the_oldest_server
 class TestBetweenTheRounds:
     def test_a_page_whose_original_is_gone_is_checked_at_home(
         self, cluster: ClusterSetup, store: ClusterStore, monkeypatch: pytest.MonkeyPatch
@@ -379,7 +373,6 @@ class TestTrouble:
         # What the replica has not heard of in time is lost.
         assert_known(store, [number for number, (at, _) in enumerate(answered) if not -0.5 < at - killed < 0])
 
-    @on_the_oldest_server
     def test_a_master_that_is_gone_is_told_and_its_pages_pass(
         self, cluster: ClusterSetup, store: ClusterStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -433,7 +426,6 @@ class TestTrouble:
         assert [answer.record.url for answer in answers if answer.record] == [question.entry.url for question in before]
         assert store.info().pages == 50
 
-    @on_the_oldest_server
     def test_a_slot_that_moves_for_too_long_is_unavailable(
         self, cluster: ClusterSetup, store: ClusterStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -444,7 +436,6 @@ class TestTrouble:
             store.check_and_add(ask(1, place=7))
         assert store.check_and_add(ask(1, place=7)).status is Status.NEW
 
-    @on_the_oldest_server
     def test_a_node_that_forgot_its_scripts_is_told_them_again(
         self, cluster: ClusterSetup, store: ClusterStore
     ) -> None:
@@ -456,14 +447,12 @@ class TestTrouble:
             assert store.find(ask(1, place=place))
             store.forget(ask(1).entry.url_key)
 
-    @on_the_oldest_server
     def test_killed_connections_are_replaced(self, cluster: ClusterSetup, store: ClusterStore) -> None:
         for number in range(20):
             cluster.masters[number % 3].client.client_kill_filter(_type="normal", skipme=True)
             assert store.check_and_add(ask(number)).status is Status.NEW
         assert_known(store, range(20))
 
-    @on_the_oldest_server
     @pytest.mark.parametrize("lost", [[0], [3, 8], range(PARTITIONS)], ids=["first", "two", "all"])
     def test_partitions_that_were_lost_begin_anew(
         self, cluster: ClusterSetup, store: ClusterStore, lost: Sequence[int]
@@ -486,7 +475,6 @@ class TestTrouble:
         assert_known(store, range(100, 140))
         assert_known(store, [number for number in range(40) if home(ask(number)) not in lost])
 
-    @on_the_oldest_server
     def test_a_full_master_lets_pages_pass_and_tells_what_it_knows(
         self, store: ClusterStore, cluster: ClusterSetup
     ) -> None:
@@ -503,7 +491,6 @@ class TestTrouble:
             assert store.check_and_add(ask(number)).status is Status.NEW
         assert store.info().pages == 40
 
-    @on_the_oldest_server
     def test_a_full_cluster_is_joined_and_tells_what_it_knows(self, store: ClusterStore, cluster: ClusterSetup) -> None:
         for number in range(20):
             store.check_and_add(ask(number))
@@ -519,7 +506,6 @@ class TestTrouble:
         late.close()
 
 
-@on_the_oldest_server
 class TestOtherIndexes:
     def test_an_index_of_the_first_layout_is_refused_until_it_is_cleared(self, cluster: ClusterSetup) -> None:
         head = old_head("test")
@@ -545,7 +531,6 @@ class TestOtherIndexes:
         other.close()
 
 
-@on_the_oldest_server
 class TestRetention:
     def test_each_partition_has_its_share_of_the_limit(self, store: ClusterStore, cluster: ClusterSetup) -> None:
         limit = Retention(max_pages=64)

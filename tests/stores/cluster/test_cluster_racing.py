@@ -18,7 +18,6 @@ from crawldedup.stores.cluster.partitions import prefixes
 from crawldedup.stores.redis.url import DEFAULT_PARTITIONS
 from crawldedup.verdict import Kind, Verdict
 from tests.servers import ClusterSetup, wait_until
-from tests.stores.backends import on_the_oldest_server
 from tests.stores.racing import (
     Call,
     Content,
@@ -101,7 +100,6 @@ def meanwhile(disturb: Callable[[threading.Event], None]) -> Iterator[None]:
     [(edited_contents(100, random.Random(1)), 10, 20), (chained_contents(24, random.Random(2)), 16, 20)],
     ids=["edited", "chained"],
 )
-@on_the_oldest_server
 def test_of_racing_pages_none_is_lost_and_of_exact_copies_one_is_admitted(
     cluster: ClusterSetup, racers: Racers, contents: list[Content], copies: int, most_twice: int
 ) -> None:
@@ -114,7 +112,6 @@ def test_of_racing_pages_none_is_lost_and_of_exact_copies_one_is_admitted(
     assert twice["near"] <= most_twice
 
 
-@on_the_oldest_server
 def test_a_race_goes_on_while_slots_move(cluster: ClusterSetup, racers: Racers) -> None:
     contents = edited_contents(100, random.Random(4))
     moved: list[str] = []
@@ -143,7 +140,6 @@ def test_a_race_goes_on_while_slots_move(cluster: ClusterSetup, racers: Racers) 
     assert twice["near"] <= 20
 
 
-@on_the_oldest_server
 def test_a_race_goes_on_while_a_master_is_killed(cluster: ClusterSetup, racers: Racers) -> None:
     contents = edited_contents(160, random.Random(7))
     killed: list[RedisServer] = []

@@ -24,7 +24,6 @@ from crawldedup.stores.redis.errors import store_errors
 from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.shown import shown_url
 from tests.servers import Certificates, ClusterSetup, RedisServer, SentinelSetup, wait_until
-from tests.stores.backends import on_the_oldest_server
 from tests.stores.pages import LAYOUT, query, random_page
 from tests.stores.test_contract import exited_process
 
@@ -210,7 +209,6 @@ class TestCluster:
         with connect_cluster(cluster.url) as client:
             yield client
 
-    @on_the_oldest_server
     def test_a_client_goes_on_with_the_replica_of_a_master_that_is_killed(
         self, cluster: ClusterSetup, client: redis.RedisCluster, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -228,7 +226,6 @@ class TestCluster:
             assert retry_on_failover(lambda key=key: script([key], [6])) == b"6"
         assert cluster.master_of(keys[0]) is not dead
 
-    @on_the_oldest_server
     def test_an_error_of_a_cluster_without_a_failover_is_ours(
         self, cluster: ClusterSetup, client: redis.RedisCluster, monkeypatch: pytest.MonkeyPatch
     ) -> None:

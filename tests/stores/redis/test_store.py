@@ -54,7 +54,7 @@ def store(redis_server: RedisServer) -> Iterator[RedisStore]:
 @pytest.fixture
 def own_server(redis_server: RedisServer) -> Iterator[RedisServer]:
     """A server of the same version that a test may stop, with every write on disk."""
-    with RedisServer("--appendonly", "yes", "--appendfsync", "always", binary=redis_server.binary) as server:
+    with RedisServer("--appendonly", "yes", "--appendfsync", "always") as server:
         yield server
 
 
@@ -109,7 +109,7 @@ def test_times_are_the_servers(redis_server: RedisServer, store: RedisStore) -> 
 
 def test_a_unix_socket_serves_as_well(redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> None:
     socket = tmp_path_factory.mktemp("s") / "redis.sock"
-    with RedisServer("--unixsocket", str(socket), binary=redis_server.binary):
+    with RedisServer("--unixsocket", str(socket)):
         store = RedisStore(f"unix://{socket}?db=2", LAYOUT)
         store.open()
         assert check(store, 0) is Status.NEW
@@ -348,7 +348,7 @@ class TestMaxMemory:
     def test_a_server_that_fills_up_keeps_what_it_took(self, redis_server: RedisServer, store: RedisStore) -> None:
         check(store, 0)
         kept = 1
-        room = redis_server.client.info("memory")["used_memory"] + 200_000
+        room = redis_server.client.info("memory")["used_memory"] + 100_000
         with redis_server.configured(maxmemory=room), contextlib.suppress(StoreFullError):
             while True:
                 check(store, kept)
