@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from crawldedup.search.limits import STORED_BITS
@@ -33,6 +34,7 @@ class ReferenceIndex:
 
     pages: list[tuple[Record, int]] = field(default_factory=list)
     leases: dict[int, int] = field(default_factory=dict)
+    on_their_way: dict[int, int] = field(default_factory=dict)
     crawlers: int = 0
 
 
@@ -76,25 +78,37 @@ class ReferenceStore:
 
     def check_and_add(self, query: Query) -> Answer:
         self._free_expired(query.retention)
-        entry, pages = query.entry, self._index.pages
+        entry, pages, on_their_way = query.entry, self._index.pages, self._index.on_their_way
+        self.deliver(query.delivered)
         own = next((place for place, (page, _) in enumerate(pages) if page.url_key == entry.url_key), None)
         if own is not None and (pages[own][1] == self._me.number or not self._is_at_work(pages[own][1])):
             old = pages[own][0]
             new = replace(old, seen_at=self._now)
             if old.digest != entry.digest:
                 new = replace(new, search=entry.search, signature=entry.signature, digest=entry.digest, home=entry.home)
+            is_abandoned = self._is_abandoned(own)
+            if query.on_its_way:
+                on_their_way[entry.url_key] = self._me.number
+            elif is_abandoned:
+                del on_their_way[entry.url_key]
             pages[own] = (new, self._me.number)
-            return Answer(Status.REVISIT, new, old.digest != entry.digest, len(pages), 0)
+            return Answer(Status.REVISIT, new, old.digest != entry.digest, len(pages), 0, is_abandoned)
         places = self._candidates(query)
         accepted = self._accepted(query, places)
+        abandoned = list(takewhile(self._is_abandoned, accepted))
+        accepted = accepted[len(abandoned) :]
         if accepted:
             page, crawler = pages[accepted[0]]
             counted = replace(page, seen_at=self._now, copies=page.copies + 1)
             pages[accepted[0]] = (counted, crawler)
             status = Status.EXACT if page.digest == entry.digest else Status.NEAR
             return Answer(status, counted, False, len(pages), len(places))
-        if own is not None:
-            del pages[own]
+        for place in abandoned:
+            del on_their_way[pages[place][0].url_key]
+        if query.on_its_way:
+            on_their_way[entry.url_key] = self._me.number
+        for place in sorted({*abandoned, *([] if own is None else [own])}, reverse=True):
+            del pages[place]
         added = Record(
             entry.url,
             entry.url_key,
@@ -110,6 +124,10 @@ class ReferenceStore:
         self._free_oldest(query.retention, MAX_EVICTED)
         return Answer(Status.NEW, None, False, len(pages), len(places))
 
+    def deliver(self, url_keys: Sequence[int]) -> None:
+        for url_key in url_keys:
+            self._index.on_their_way.pop(url_key, None)
+
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
         return map(self.check_and_add, queries)
 
@@ -123,6 +141,7 @@ class ReferenceStore:
 
     def clear(self) -> None:
         self._index.pages.clear()
+        self._index.on_their_way.clear()
         self.open()
 
     def prune(self, retention: Retention) -> Iterator[Pruned]:
@@ -155,6 +174,11 @@ class ReferenceStore:
 
     def _is_at_work(self, crawler: int) -> bool:
         return 0 < self._index.leases.get(crawler, 0) - self._now <= LEASE_SECONDS
+
+    def _is_abandoned(self, place: int) -> bool:
+        page, crawler = self._index.pages[place]
+        is_on_its_way = self._index.on_their_way.get(page.url_key) == crawler
+        return is_on_its_way and crawler != self._me.number and not self._is_at_work(crawler)
 
     def _is_live(self, page: Record, retention: Retention) -> bool:
         since = page.seen_at if retention.refresh else page.added_at

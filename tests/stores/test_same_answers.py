@@ -54,6 +54,7 @@ class Step(NamedTuple):
     text: int
     url: int
     seconds: int
+    on_its_way: bool
 
 
 steps = st.lists(
@@ -62,15 +63,16 @@ steps = st.lists(
         what=st.sampled_from(
             [
                 *["check"] * 20,
-                *["find", "forget", "many"] * 2,
+                *["find", "forget", "many", "deliver", "close", "die"] * 2,
                 *["wait"] * 3,
-                *["open", "close", "die", "heartbeat", "clear", "prune", "records", "load"],
+                *["open", "heartbeat", "clear", "prune", "records", "load"],
             ]
         ),
         crawler=st.integers(0, CRAWLERS - 1),
         text=st.integers(0, len(TEXTS) - 1),
         url=st.integers(0, len(URLS) - 1),
         seconds=st.sampled_from([1, 50, 51, LEASE_SECONDS - 1, LEASE_SECONDS]),
+        on_its_way=st.booleans(),
     ),
     min_size=40,
     max_size=80,
@@ -134,6 +136,8 @@ class Play:
             case "forget":
                 was_there = store.forget(self._query(step).entry.url_key)
                 return was_there if self._retention.ttl_seconds is None else None
+            case "deliver":
+                return store.deliver([self._query(step).entry.url_key])
             case "open":
                 pages = store.open()
                 return pages if self._retention.ttl_seconds is None else None
@@ -149,7 +153,8 @@ class Play:
                 return getattr(store, step.what)()
 
     def _query(self, step: Step) -> Query:
-        return query(TEXTS[step.text], URLS[step.url], retention=self._retention)
+        asked = query(TEXTS[step.text], URLS[step.url], retention=self._retention)
+        return replace(asked, on_its_way=step.on_its_way)
 
     def _record(self, step: Step) -> Record:
         entry = self._query(step).entry

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from crawldedup.search.tables import Order
-    from crawldedup.stores.base import CrawlSession, Entry, Layout, Query, Retention
+    from crawldedup.stores.base import CrawlSession, Entry, Layout, Query
 
 RECORDS_PER_LIST: Final = 512
 EVERY_PART: Final = 255

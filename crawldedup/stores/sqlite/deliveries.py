@@ -1,4 +1,4 @@
-"""Pages of a SQLite file that were remembered and are not delivered yet. Each step is part of its caller's transaction."""
+"""Pages of a SQLite file that are not delivered yet. Each step is part of its caller's transaction."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ if TYPE_CHECKING:
 
 
 class Crew:
-    """What an index knows of its crawlers now: who is at work, and which pages they have on their way."""
+    """What an index knows now, for a crawler, of the others: who is at work, and which pages are on their way."""
 
-    def __init__(self, db: sqlite3.Connection, index: int, now: int) -> None:
+    def __init__(self, db: sqlite3.Connection, index: int, crawler: int, now: int) -> None:
         self._db = db
         self._index = index
+        self._crawler = crawler
         self._now = now
 
     def is_at_work(self, crawler: int) -> bool:
-        """Return True if a crawler has a lease, and has not died on this machine."""
-        return is_at_work(self._db, self._index, crawler, self._now)
+        """Return True for another crawler that has a lease, and has not died on this machine."""
+        return crawler != self._crawler and is_at_work(self._db, self._index, crawler, self._now)
 
-    def set_out(self, url_key: int, crawler: int) -> None:
-        """Note that a crawler has a page on its way."""
-        row = (self._index, signed(url_key), crawler)
+    def set_out(self, url_key: int) -> None:
+        """Note that the crawler has a page on its way."""
+        row = (self._index, signed(url_key), self._crawler)
         self._db.execute("INSERT OR REPLACE INTO on_their_way (idx, url_key, crawler) VALUES (?, ?, ?)", row)
 
     def deliver(self, url_keys: Sequence[int]) -> None:
@@ -37,7 +38,7 @@ class Crew:
         self._db.executemany("DELETE FROM on_their_way WHERE idx = ? AND url_key = ?", rows)
 
     def is_abandoned(self, page: Page) -> bool:
-        """Return True if a page was never delivered, and its crawler is at work no more."""
+        """Return True if a page of another crawler was never delivered, and that one is at work no more."""
         query = "SELECT crawler FROM on_their_way WHERE idx = ? AND url_key = ?"
         row = self._db.execute(query, (self._index, page.url_key)).fetchone()
-        return row is not None and row[0] == page.crawler and not self.is_at_work(page.crawler)
+        return row == (page.crawler,) and page.crawler != self._crawler and not self.is_at_work(page.crawler)

@@ -128,13 +128,13 @@ class SqliteStore:
 
     def _decided(self, index: SqliteIndex, query: Query) -> Answer:
         now = self._now()
-        return decide(index, query, self._session, Crew(self._connect(), index.number, now), now)
+        return decide(index, query, self._session, Crew(self._connect(), index.number, self._session.number, now), now)
 
     def deliver(self, url_keys: Sequence[int]) -> None:
         """See `Store`."""
         if url_keys:
             with self._turn() as index:
-                Crew(self._connect(), index.number, self._now()).deliver(url_keys)
+                Crew(self._connect(), index.number, self._session.number, self._now()).deliver(url_keys)
 
     def find(self, query: Query) -> list[Record]:
         """See `Store`."""

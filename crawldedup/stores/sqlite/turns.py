@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawldedup.stores.base import MAX_EVICTED, MAX_FREED, MAX_SWEPT, Answer, Status
+from crawldedup.stores.sqlite.statements import unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,18 +21,19 @@ def decide(index: SqliteIndex, query: Query, session: CrawlSession, crew: Crew, 
     crew.deliver(query.delivered)
     own = index.page_with(entry.url_key)
     own_is_live = own is not None and own.is_live(retention, now)
-    if own is not None and own_is_live and (own.crawler == session.number or not crew.is_at_work(own.crawler)):
-        abandoned = own.crawler != session.number and crew.is_abandoned(own)
+    if own is not None and own_is_live and not crew.is_at_work(own.crawler):
+        abandoned = crew.is_abandoned(own)
         if query.on_its_way:
-            crew.set_out(entry.url_key, session.number)
+            crew.set_out(entry.url_key)
         elif abandoned:
             crew.deliver((entry.url_key,))
         record, changed = index.revisit(own, entry, now, session.number)
         return Answer(Status.REVISIT, record, changed, index.pages, 0, abandoned)
     accepted, compared, expired = index.search(query, now)
+    abandoned_pages = []
     while accepted and crew.is_abandoned(found := index.page(accepted[0])):
+        abandoned_pages.append(found)
         del accepted[0]
-        expired = [found, *expired]
     if own is not None and not (own_is_live and accepted):
         expired = [own, *(page for page in expired if page != own)]
     index.remove(expired[:MAX_FREED])
@@ -39,8 +41,10 @@ def decide(index: SqliteIndex, query: Query, session: CrawlSession, crew: Crew, 
         record = index.count_copy(index.page(accepted[0]), now)
         status = Status.EXACT if record.digest == entry.digest else Status.NEAR
         return Answer(status, record, False, index.pages, compared)
+    index.remove(abandoned_pages)
+    crew.deliver([unsigned(page.url_key) for page in abandoned_pages])
     if query.on_its_way:
-        crew.set_out(entry.url_key, session.number)
+        crew.set_out(entry.url_key)
     index.add(entry, entry.keys, added_at=now, seen_at=now, copies=0, crawler=session.number)
     if retention.ttl_seconds is not None:
         free_expired(index, index.next_to_sweep(MAX_SWEPT), retention, now)

@@ -9,6 +9,6 @@ if claimed.err then return claimed end
 local question = read_question()
 local matches, compared = search(question)
 local place = 1
-while matches[place] and is_abandoned(matches[place][3], question.now) do place = place + 1 end
+while matches[place] and is_abandoned(matches[place][3], 0, question.now) do place = place + 1 end
 local nearest = matches[place] or {0, 0, false}
 return {'scouted', meta.pages, claimed[3], compared, nearest[1], nearest[3]}

@@ -1,8 +1,7 @@
 -- parts: layout, leases, records, deliveries, writing, retention, search
 -- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, ARGV[8]: URL keys of own pages that were
--- delivered, ARGV[9]: limit of pages (0: none), own
--- number, 1 if the answer to the same question was lost, 1 if the page is on its way, and for a question in a batch its place
--- there and the name of the batch.
+-- delivered, ARGV[9]: limit of pages (0: none), own number, 1 if the answer to the same question was lost, 1 if the page is
+-- on its way, and for a question in a batch its place there and the name of the batch.
 -- Returns {status, changed, pages, compared, record or false, abandoned}, {'profile', the index's profile}, or {'lost'}
 -- without an index.
 
@@ -26,7 +25,7 @@ local own_page, own = page_with_url(url_key)
 local concurrent = own and crawler_of(own) ~= crawler and is_at_work(crawler_of(own), now)
 
 if own and age_mark(own, question.refresh) >= question.oldest and not concurrent then
-  local changed, abandoned = digest_of(own) ~= question.digest, is_abandoned(own, now)
+  local changed, abandoned = digest_of(own) ~= question.digest, is_abandoned(own, crawler, now)
   local updated = visited(own, now, crawler)
   if changed then
     updated = with_body(updated, question.body, #question.signature)
@@ -46,10 +45,7 @@ end
 
 local matches, compared, expired = search(question)
 local nearest = 1
-while matches[nearest] and is_abandoned(matches[nearest][3], now) do
-  expired[#expired + 1] = {matches[nearest][2], matches[nearest][3]}
-  nearest = nearest + 1
-end
+while matches[nearest] and is_abandoned(matches[nearest][3], crawler, now) do nearest = nearest + 1 end
 local match = matches[nearest]
 if match then
   local _, page, record = unpack(match)
@@ -67,6 +63,10 @@ end
 
 local page = add(keys, head_of(now, now, 0, 0, crawler) .. question.body)
 call('HSET', META, 'pages', meta.pages, 'next', meta.next)
+for i = 1, nearest - 1 do
+  remove_page(matches[i][2], matches[i][3])
+  deliver(url_key_of(matches[i][3]))
+end
 if on_its_way == 1 then set_out(url_key, crawler) end
 if own then remove_page(own_page, own) end
 for i = 1, #expired do

@@ -11,8 +11,8 @@ local function set_out(url_key, crawler)
   redis.pcall('HSET', ON_THEIR_WAY, url_key, crawler)
 end
 
--- Return true if a page was never delivered, and its crawler is at work no more.
-local function is_abandoned(record, now)
+-- Return true if a page was never delivered, and its crawler is at work no more. `asking` is a crawler that is.
+local function is_abandoned(record, asking, now)
   local crawler = tonumber(call('HGET', ON_THEIR_WAY, url_key_of(record)))
-  return crawler == crawler_of(record) and not is_at_work(crawler, now)
+  return crawler == crawler_of(record) and crawler ~= asking and not is_at_work(crawler, now)
 end
