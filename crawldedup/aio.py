@@ -96,6 +96,7 @@ class AsyncDeduplicator:
     fingerprint = _in_thread(Deduplicator.fingerprint, reads=True)
     find = _in_thread(Deduplicator.find)
     explain = _in_thread(Deduplicator.explain)
+    deliver = _in_thread(Deduplicator.deliver)
     forget = _in_thread(Deduplicator.forget)
     clear = _in_thread(Deduplicator.clear)
     prune = _in_thread(Deduplicator.prune)
@@ -114,11 +115,12 @@ class AsyncDeduplicator:
         encoding: str | None = None,
         identity: str | None = None,
         scope_key: str | None = None,
+        delivered: bool = True,
     ) -> Verdict:
         """See `Deduplicator.check`."""
         PageRef(url, identity, scope_key)
         page = await self.fingerprint(html=html, text=text, encoding=encoding)
-        return await self.check_fingerprint(url, page, identity=identity, scope_key=scope_key)
+        return await self.check_fingerprint(url, page, identity=identity, scope_key=scope_key, delivered=delivered)
 
     def check_many(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crawldedup import checks
@@ -43,16 +44,18 @@ class Deduplicator(Index):
         encoding: str | None = None,
         identity: str | None = None,
         scope_key: str | None = None,
+        delivered: bool = True,
     ) -> Verdict:
         """Decide about a page and remember it. Give `html` (with its declared `encoding`) or `text`.
 
-        `identity` names the page; the default is its canonical URL. A page of the same name is a revisit, never a
-        duplicate. `scope_key` replaces what the scope says of the URL. Raises PageError for a page that cannot be
-        read, and StoreError.
+        `identity` names the page; the default is its canonical URL. A page of the same name is a revisit, and a
+        duplicate only while another process at work has it. `scope_key` replaces what the scope says of the URL. With
+        `delivered` False, the page is yours for good only once `deliver` is called: if the process dies before, the
+        page holds back no other. Raises PageError for a page that cannot be read, and StoreError.
         """
         PageRef(url, identity, scope_key)
         page = self.fingerprint(html=html, text=text, encoding=encoding)
-        return self.check_fingerprint(url, page, identity=identity, scope_key=scope_key)
+        return self.check_fingerprint(url, page, identity=identity, scope_key=scope_key, delivered=delivered)
 
     def check_fingerprint(
         self,
@@ -64,13 +67,14 @@ class Deduplicator(Index):
         similarity: float | None = None,
         canonical: str | None = None,
         remember: bool = True,
+        delivered: bool = True,
     ) -> Verdict:
         """Decide about a page whose fingerprint was made elsewhere: one atomic question to the store.
 
         `similarity` overrides the option. `canonical` is the URL that the page names as its original: if that page is
         remembered and resembles this one from 0.1 below the similarity on, this lower similarity is used. With
         `remember` False nothing is changed, and a page is known as a revisit only while its text resembles the
-        remembered one. Raises StoreError.
+        remembered one. `delivered` is as in `check`. Raises StoreError.
         """
         ref = PageRef(url, identity, scope_key)
         if not isinstance(page, Fingerprint):
@@ -82,7 +86,11 @@ class Deduplicator(Index):
         question = self._question(ref, page, self._similarity(ref, page, similarity, canonical))
         if not remember:
             return question.preview(self._store.find(question.query))
-        return self._verdict(question, self._store.check_and_add(question.query))
+        collected = tuple(self._delivered)
+        query = replace(question.query, on_its_way=not delivered, delivered=collected)
+        verdict = self._verdict(question, self._store.check_and_add(query))
+        self._has_told(collected)
+        return verdict
 
     def check_many(
         self, pages: Iterable[PageInput], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
@@ -186,12 +194,19 @@ class Deduplicator(Index):
             (page, read) if isinstance(read, PageError) else self._question(page.ref, read, page.similarity)
             for page, read in batch.pages
         ]
-        queries = [item.query for item in asked if not isinstance(item, tuple)]
+        queries = [
+            replace(item.query, on_its_way=not page.delivered)
+            for item, (page, _) in zip(asked, batch.pages, strict=True)
+            if not isinstance(item, tuple)
+        ]
+        collected = tuple(self._delivered)
+        queries[:1] = [replace(query, delivered=collected) for query in queries[:1]]
         answers = self._store.check_many(queries) if queries else iter(())
         for item in asked:
             result: Verdict | StoreError | Unreadable
             try:
                 result = item if isinstance(item, tuple) else self._verdict(item, next(answers))
+                self._has_told(collected)
             except StoreUnavailableError:
                 raise
             except StoreError as error:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self, Unpack
 
-from crawldedup.errors import ClosedError, ConfigurationError, ProfileMismatchError
+from crawldedup.errors import ClosedError, ConfigurationError, ProfileMismatchError, StoreError
 from crawldedup.options import Options, OptionValues
 from crawldedup.page import PageReader
+from crawldedup.page_input import PageRef
 from crawldedup.queries import QueryBuilder
 from crawldedup.stores.base import Layout
 from crawldedup.stores.registry import make_store
@@ -49,6 +51,7 @@ class Index:
         self._is_open = self._is_closed = False
         self._next_heartbeat = self._next_look = 0.0
         self._wanted_session: CrawlSession | None = None
+        self._delivered: dict[int, None] = {}
 
     @classmethod
     def from_options(cls, options: Options, method: Method | None = None) -> Self:
@@ -94,9 +97,25 @@ class Index:
 
     def close(self, *, leave: bool = True) -> None:
         """Leave the crawl (it goes on for other processes if `leave` is False) and disconnect. Can be repeated."""
+        if self._is_open:
+            with suppress(StoreError):
+                self._tell_delivered()
         self._store.close(leave=leave)
         self._is_open, self._is_closed = False, True
         self._next_look = 0.0
+
+    def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
+        """Note that a page checked with `delivered=False` was delivered. The next check, or `close`, tells it."""
+        self._delivered[self._queries.url_key(PageRef(url, identity, scope_key))] = None
+
+    def _tell_delivered(self) -> None:
+        collected = tuple(self._delivered)
+        self._store.deliver(collected)
+        self._has_told(collected)
+
+    def _has_told(self, collected: tuple[int, ...]) -> None:
+        for url_key in collected:
+            self._delivered.pop(url_key, None)
 
     def clear(self) -> None:
         """Remove every page of this namespace, whatever options it was made with."""
@@ -153,6 +172,7 @@ class Index:
         self._require_not_closed()
         if self._is_open:
             self._store.heartbeat()
+            self._tell_delivered()
             self._next_heartbeat = time.monotonic() + HEARTBEAT_SECONDS
 
     @property

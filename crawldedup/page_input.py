@@ -43,6 +43,7 @@ class PageInput:
     identity: str | None = None
     scope_key: str | None = None
     similarity: float | None = None
+    delivered: bool = True
 
     def __post_init__(self) -> None:
         PageRef(self.url, self.identity, self.scope_key)

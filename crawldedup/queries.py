@@ -73,6 +73,7 @@ class Question:
             words=self.page.words,
             copies=record.copies if record else 0,
             changed=answer.changed,
+            abandoned=answer.abandoned,
             probes=len(self.query.plan),
             candidates=answer.candidates,
         )

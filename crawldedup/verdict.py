@@ -26,8 +26,9 @@ class Verdict:
     `original` is the URL of the earlier page, `similarity` the estimated Jaccard similarity (0 to 1) of the two pages'
     word 3-shingles, `hamming` the number of differing search bits. All three are None for a page that is `new` or
     `thin`; `original` is None, too, if the index holds no URLs. `copies` counts the duplicates of the earlier page so
-    far, with this page. `changed` is True for a `revisit` with other text than at the last visit. `probes` and
-    `candidates` count the work: ranges planned, and remembered pages compared.
+    far, with this page. `changed` is True for a `revisit` with other text than at the last visit, `abandoned` for one
+    that was never delivered, because its crawler died. `probes` and `candidates` count the work: ranges planned, and
+    remembered pages compared.
     """
 
     kind: Kind
@@ -38,6 +39,7 @@ class Verdict:
     words: int = 0
     copies: int = 0
     changed: bool = False
+    abandoned: bool = False
     probes: int = 0
     candidates: int = 0
 

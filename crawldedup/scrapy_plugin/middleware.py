@@ -30,6 +30,7 @@ from crawldedup.scrapy_plugin.policy import (
 )
 from crawldedup.scrapy_plugin.reading.pool import WorkerPool
 from crawldedup.scrapy_plugin.runtime.browser import close_browser_page
+from crawldedup.scrapy_plugin.runtime.deliveries import Deliveries
 from crawldedup.scrapy_plugin.runtime.failures import Failures, refuse
 from crawldedup.scrapy_plugin.runtime.garbage import StartupObjects
 from crawldedup.scrapy_plugin.runtime.seen import FILE_NAME, SeenPages
@@ -75,6 +76,7 @@ class DedupMiddleware:
         self._is_interactive = is_interactive
         self._usual = PagePolicy.of_crawl(options)
         self._startup_objects = StartupObjects()
+        self._deliveries = Deliveries(crawler)
         self._forgetting: set[asyncio.Task[None]] = set()
         self._stats = CrawlStats(crawler.stats)
         self._failures = Failures(
@@ -127,7 +129,7 @@ class DedupMiddleware:
         """Close everything and log the summary."""
         for forgetting in list(self._forgetting):
             await forgetting
-        await self._pool.close()
+        await self._pool.close(self._deliveries.take_delivered())
         self._startup_objects.unfreeze()
         try:
             self._seen.close(finished=reason == "finished")
@@ -146,8 +148,15 @@ class DedupMiddleware:
                 self._stats.skipped(skipped)
                 return response
             policy = self._policy_for(request)
+            delivered = self._deliveries.take_delivered()
             job = job_of(request, response, policy, self._spider().name)
-            checked = await self._pool.check(job)
+            try:
+                checked = await self._pool.check(replace(job, delivered=self._is_interactive, names=delivered))
+            except Exception:
+                self._deliveries.put_back(delivered)
+                raise
+            if policy.remember and not checked.verdict.is_duplicate:
+                self._deliveries.set_out(request, (job.url, job.identity, job.scope_key))
             unchanged = self._is_unchanged(job, checked, policy)
         except PageError as error:
             self._stats.skipped(error.reason)
@@ -183,8 +192,9 @@ class DedupMiddleware:
             return False
         key = page_key(job.scope_key or "", job.url, job.identity)
         is_same = verdict.kind is Kind.REVISIT and not verdict.changed
-        # What a worker remembered before it died was not delivered.
-        if policy.revisit == "drop" and is_same and not checked.is_repeated and key not in self._seen:
+        # What a worker, or a crawler, remembered before it died was not delivered.
+        is_lost = checked.is_repeated or verdict.abandoned
+        if policy.revisit == "drop" and is_same and not is_lost and key not in self._seen:
             return True
         if policy.remember:
             self._seen.add(key)

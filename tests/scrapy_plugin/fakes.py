@@ -15,7 +15,11 @@ from crawldedup.scrapy_plugin.reading.pool import Checked
 from crawldedup.verdict import Kind, Verdict
 
 if TYPE_CHECKING:
-    from crawldedup.scrapy_plugin.reading.messages import Job
+    from collections.abc import Sequence
+
+    from scrapy import Request
+
+    from crawldedup.scrapy_plugin.reading.messages import Job, Name
 
 
 TRACE = "ZeroDivisionError: bad \x1b[31m page"
@@ -37,10 +41,18 @@ class Stats(StatsCollector):
         self._stats = {}
 
 
+class Slot:
+    """The requests that Scrapy's engine is not done with."""
+
+    def __init__(self) -> None:
+        self.inprogress: set[Request] = set()
+
+
 class FakeEngine:
     def __init__(self, spider: Spider) -> None:
         self.spider: Spider | None = spider
         self.closed: list[str] = []
+        self._slot = Slot()
 
     async def close_spider_async(self, *, reason: str) -> None:
         self.closed.append(reason)
@@ -91,7 +103,7 @@ class FakePool:
         self._call(f"forget {url} {identity} {scope_key}")
         self._raise()
 
-    async def close(self) -> None:
+    async def close(self, delivered: Sequence[Name] = ()) -> None:
         self._call("close")
 
     def _call(self, name: str) -> None:

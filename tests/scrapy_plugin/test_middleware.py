@@ -188,7 +188,7 @@ def test_overrides_reach_the_store_and_the_decision() -> None:
         assert response.flags == ["crawldedup:near_duplicate"]
 
     first, second = Crawl().run(work).pool.jobs
-    expected = Job("https://e.com/a", b"text", "utf-8", scope_key="news", similarity=0.8)
+    expected = Job("https://e.com/a", b"text", "utf-8", scope_key="news", similarity=0.8, delivered=False)
     assert first == expected
     assert str(second.identity).startswith("POST https://e.com/b ")
     assert (second.scope_key, second.similarity) == ("", None)

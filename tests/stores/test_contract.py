@@ -401,6 +401,42 @@ class TestOneIndexForMany:
         assert third.check_and_add(query(page, A)).status is Status.REVISIT
         third.close()
 
+    def test_an_abandoned_page_holds_nobody_back(
+        self, shared_backend: Backend, clock: Clock, page: Page, other: Page
+    ) -> None:
+        dead, second, third = (shared_backend.store(LAYOUT, clock) for _ in range(3))
+        dead.open(CrawlSession(0, "elsewhere:1:1"))
+        dead.check_and_add(replace(query(page, A), on_its_way=True))
+        dead.check_and_add(replace(query(other, C), on_its_way=True))
+        second.open()
+        # It may be at work for all that anybody knows.
+        assert second.check_and_add(query(near_page(page), B)).status is Status.NEAR
+        clock.wait(LEASE_SECONDS)
+        answer = second.check_and_add(query(near_page(page), B))
+        assert (answer.status, answer.pages) == (Status.NEW, 2)
+        revisit = second.check_and_add(query(other, C))
+        assert (revisit.status, revisit.changed, revisit.abandoned) == (Status.REVISIT, False, True)
+        assert not second.check_and_add(query(other, C)).abandoned
+        third.open()
+        assert third.check_and_add(query(other, "https://example.com/copy")).status is Status.EXACT
+
+    @pytest.mark.parametrize("by_query", [True, False])
+    def test_a_page_that_was_delivered_is_kept_when_its_crawler_dies(
+        self, shared_backend: Backend, clock: Clock, page: Page, other: Page, by_query: bool
+    ) -> None:
+        dead, second = (shared_backend.store(LAYOUT, clock) for _ in range(2))
+        dead.open(CrawlSession(0, "elsewhere:1:1"))
+        asked = query(page, A)
+        dead.check_and_add(replace(asked, on_its_way=True))
+        if by_query:
+            dead.check_and_add(replace(query(other, C), delivered=(asked.entry.url_key,)))
+        else:
+            dead.deliver([asked.entry.url_key])
+        clock.wait(LEASE_SECONDS)
+        second.open()
+        assert second.check_and_add(query(page, B)).status is Status.EXACT
+        assert not second.check_and_add(query(page, A)).abandoned
+
     def test_a_lease_from_before_the_clock_went_back_counts_for_nothing(
         self, shared_backend: Backend, clock: Clock, page: Page
     ) -> None:

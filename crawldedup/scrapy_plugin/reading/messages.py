@@ -19,6 +19,8 @@ from crawldedup.stores.base import CrawlSession
 from crawldedup.text.canonical import canonical_claim
 from crawldedup.verdict import Kind, Verdict
 
+Name = tuple[str, str | None, str | None]
+
 REQUEST: Final = struct.Struct("!II")
 """In front of a request: the lengths of its JSON and of its body."""
 
@@ -57,6 +59,8 @@ class Job:
     `form` is "html", "text", or "fields" for the texts of an item's fields. `encoding` is what the server declared.
     `links` are the Link headers where the page's canonical URL counts, else None. The rest is as in
     `Deduplicator.check_fingerprint`.
+
+    `names` are url, identity and scope key of earlier pages that were delivered since.
     """
 
     url: str
@@ -68,6 +72,8 @@ class Job:
     similarity: float | None = None
     links: tuple[str, ...] | None = None
     remember: bool = True
+    delivered: bool = True
+    names: tuple[Name, ...] = ()
 
     def html(self) -> bytes | None:
         """Return the body of a page of HTML."""
@@ -89,7 +95,7 @@ class Job:
         return request({"do": "check", **header}, self.body)
 
 
-_HEADER: Final = ("url", "encoding", "form", "identity", "scope_key", "similarity", "links", "remember")
+_HEADER: Final = tuple(each.name for each in fields(Job) if each.name != "body")
 
 
 def request(header: dict[str, Any], body: bytes = b"") -> bytes:

@@ -20,8 +20,10 @@ from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crawldedup.options import Options
-    from crawldedup.scrapy_plugin.reading.messages import Job
+    from crawldedup.scrapy_plugin.reading.messages import Job, Name
 
 logger = logging.getLogger(__name__)
 
@@ -96,13 +98,16 @@ class WorkerPool:
         header = {"do": "forget", "url": url, "identity": identity, "scope_key": scope_key}
         await self._ask(self._least_busy(), header)
 
-    async def close(self) -> None:
-        """Answer what is queued, leave the crawl, and end the workers. Logs what does not end in time."""
+    async def close(self, delivered: Sequence[Name] = ()) -> None:
+        """Answer what is queued, leave the crawl, and end the workers. Logs what does not end in time.
+
+        Other pages that were checked as not delivered yet are abandoned.
+        """
         if self._watching is None:
             return
         try:
             async with asyncio.timeout(_CLOSE_SECONDS):
-                await self._leave()
+                await self._leave(delivered)
         except TimeoutError as error:
             logger.warning("crawldedup: closing failed: %r", error)
         self._is_closed = True
@@ -112,7 +117,7 @@ class WorkerPool:
         if self._private is not None:
             self._private.cleanup()
 
-    async def _leave(self) -> None:
+    async def _leave(self, delivered: Sequence[Name]) -> None:
         running = [worker for worker in self._workers if worker.is_running()]
         if not running and self._session.number and self._private is None:
             # The lease would last for minutes, and a crawl that begins meanwhile would join this one.
@@ -120,7 +125,7 @@ class WorkerPool:
         for worker in running:
             try:
                 # The last one ends the crawl's lease.
-                await self._ask(worker, {"do": "close", "leave": worker is running[-1]})
+                await self._ask(worker, {"do": "close", "leave": worker is running[-1], "names": delivered})
             except Exception as error:
                 logger.warning("crawldedup: closing failed: %r", error)
         for worker in running:

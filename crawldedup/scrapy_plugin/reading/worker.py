@@ -37,9 +37,10 @@ from crawldedup.scrapy_plugin.reading.messages import Job, answer, plain_error
 from crawldedup.stores.base import CrawlSession
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from crawldedup.fingerprinting.fingerprint import Fingerprint
+    from crawldedup.scrapy_plugin.reading.messages import Name
 
 _BATCH_PAGES: Final = 16
 # A batch that took so long to read is not held back any longer.
@@ -100,6 +101,7 @@ class Worker:
 
     def _read(self, request: Request) -> Read:
         job = Job(body=request.body, **{name: value for name, value in request.header.items() if name != "do"})
+        self._deliver(job.names)
         key = (mmh3.hash_bytes(job.body), len(job.body), job.encoding, job.form)
         if (known := self._lately_read.get(key)) is not None:
             self._lately_read.move_to_end(key)
@@ -113,6 +115,10 @@ class Worker:
         if len(self._lately_read) > _CACHED_PAGES:
             self._lately_read.popitem(last=False)
         return Read(job, read)
+
+    def _deliver(self, names: Iterable[Name]) -> None:
+        for url, identity, scope_key in names:
+            self._dedup.deliver(url, identity=identity, scope_key=scope_key)
 
     def _fingerprint(self, job: Job) -> Fingerprint:
         if job.form == "fields":
@@ -164,6 +170,7 @@ class Worker:
                     similarity=job.similarity,
                     canonical=job.canonical(),
                     remember=job.remember,
+                    delivered=job.delivered,
                 )
                 return {"verdict": verdict.as_dict()}
         except BaseException as error:
@@ -175,6 +182,7 @@ class Worker:
             if header["do"] == "join":
                 self._session = CrawlSession(*header["session"])
             elif header["do"] == "close":
+                self._deliver(header["names"])
                 self._close(leave=header["leave"])
             else:
                 with self._store():
@@ -287,5 +295,10 @@ def _end_with_parent(connected: socket.socket, setup: dict[str, Any]) -> None:
 def _input_of(job: Job, read: Fingerprint | BaseException) -> PageInput:
     assert not isinstance(read, BaseException)
     return PageInput(
-        job.url, fingerprint=read, identity=job.identity, scope_key=job.scope_key, similarity=job.similarity
+        job.url,
+        fingerprint=read,
+        identity=job.identity,
+        scope_key=job.scope_key,
+        similarity=job.similarity,
+        delivered=job.delivered,
     )

@@ -63,6 +63,8 @@ def test_a_request_is_its_rules_and_its_bytes() -> None:
         "identity": "POST x",
         "links": ["</a>; rel=canonical"],
         "remember": True,
+        "delivered": True,
+        "names": [],
     }
 
 

@@ -371,9 +371,9 @@ def test_the_last_to_close_ends_the_lease_even_if_it_was_never_asked(tmp_path: P
     (session,) = [told for told in first.told if isinstance(told, CrawlSession)]
     idle = Served(tmp_path, session=[session.number, session.process])
     assert leases() == 1
-    assert first.serve([do("close", leave=False), page("never")]) == [Done()]
+    assert first.serve([do("close", leave=False, names=[]), page("never")]) == [Done()]
     assert leases() == 1
-    assert idle.serve([do("close", leave=True)]) == [Done()]
+    assert idle.serve([do("close", leave=True, names=[])]) == [Done()]
     assert leases() == 0
 
 
