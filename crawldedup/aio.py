@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Un
 from crawldedup import checks
 from crawldedup.batches import BATCH, Batch, check_batch, checked
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import StoreError
+from crawldedup.errors import KeyMismatchError, StoreError
 from crawldedup.page_input import PageInput, PageRef
 from crawldedup.verdict import Verdict
 
@@ -117,6 +117,9 @@ class AsyncDeduplicator:
     ) -> Verdict:
         """See `Deduplicator.check`."""
         PageRef(url, identity, scope_key)
+        with suppress(KeyMismatchError):
+            page = await self.fingerprint(html=html, text=text, encoding=encoding)
+            return await self.check_fingerprint(url, page, identity=identity, scope_key=scope_key)
         page = await self.fingerprint(html=html, text=text, encoding=encoding)
         return await self.check_fingerprint(url, page, identity=identity, scope_key=scope_key)
 

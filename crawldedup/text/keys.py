@@ -13,9 +13,7 @@ from typing import Final, Self
 
 import mmh3
 
-KEY_BYTES: Final = 16
-"""The size of a key that is made at random."""
-LONGEST_KEY: Final = 64
+from crawldedup.checks import KEY_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,4 +15,6 @@ def canonical_url(url: str) -> str:
 
 def are_same(url: str, other: str) -> bool:
     """Return True for URLs of one page, and where one of them is not known."""
-    return not url or not other or url == other or canonical_url(url) == canonical_url(other)
+    # Stores cannot keep lone surrogates.
+    one, two = (each.encode("utf-8", "replace").decode() for each in (url, other))
+    return not one or not two or one == two or canonical_url(one) == canonical_url(two)

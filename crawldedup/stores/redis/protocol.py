@@ -88,13 +88,21 @@ def question(query: Query, layout: Layout, now: int) -> tuple[bytes, ...]:
 
 
 def crawl(
-    retention: Retention, session: CrawlSession, *, again: bool = False, place: int = 0, batch: bytes = b""
+    retention: Retention,
+    session: CrawlSession,
+    *,
+    again: bool = False,
+    place: int = 0,
+    batch: bytes = b"",
+    is_own: bool | None = True,
 ) -> bytes:
     """Return what a check needs beside the question.
 
-    `again` if the answer to the same one was lost; `place` is the question's in the batch of this name.
+    `again` if the answer to the same one was lost; `place` is the question's in the batch of this name. `is_own` tells
+    whether a page of the same URL key and another URL is the page's own; None asks back.
     """
-    return _CRAWL.pack(min(retention.max_pages or 0, _MOST), session.number, session.first, again, place) + batch
+    flags = again + {True: 0, None: 2, False: 4}[is_own]
+    return _CRAWL.pack(min(retention.max_pages or 0, _MOST), session.number, session.first, flags, place) + batch
 
 
 def body_of(entry: Entry | Record) -> bytes:

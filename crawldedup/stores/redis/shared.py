@@ -12,21 +12,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 import redis
 from redis.exceptions import RedisClusterException
 
-from crawldedup.errors import ProfileMismatchError, StoreUnavailableError
+from crawldedup.errors import StoreUnavailableError
 from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Status, StoreInfo
+from crawldedup.stores.layout import key_changed
 from crawldedup.stores.process import own_process
-from crawldedup.stores.redis.errors import store_errors
+from crawldedup.stores.redis.errors import replies_read, store_errors
 from crawldedup.stores.redis.health import layout_warnings
 from crawldedup.stores.redis.protocol import bytes8, loaded, packed_order, question, unpacked
 from crawldedup.stores.redis.replies import ForeignPartError, LostPartError, validate_reply
 from crawldedup.stores.redis.upkeep import end_leases, expire_dead_sessions, measure, prune, records, remove_epochs
 from crawldedup.stores.shown import shown_url
+from crawldedup.text.urls import are_same
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from crawldedup.stores.base import Layout, Pruned, Query, Record, Retention
     from crawldedup.stores.redis.upkeep import PruneStep
+    from crawldedup.text.keys import Key
 
     Argument = bytes | str | int | float
 
@@ -95,6 +98,15 @@ class SharedStore:
         return len(self._prefixes)
 
     @property
+    def layout(self) -> Layout:
+        """See `Store`."""
+        return self._layout
+
+    def use_key(self, key: Key) -> None:
+        """See `Store`."""
+        self._layout = self._layout.with_key(key)
+
+    @property
     def session(self) -> CrawlSession | None:
         """See `Store`."""
         return self._session if self._session.number else None
@@ -106,8 +118,11 @@ class SharedStore:
             expire_dead_sessions(self._send, leading)
             given = session or replace(self._session, first=0)
             own = (self._now() or "", LEASE_SECONDS, given.number, given.first)
-            asked = (self._layout.profile, self._order, *own, *self._wanted_partitions())
-            _, number, first, pages, partitions = self._ask(leading, "join", *asked)
+            try:
+                _, number, first, pages, partitions = self._join(*own)
+            except ForeignPartError:
+                # Somebody else has begun the index in between, with another key.
+                _, number, first, pages, partitions = self._join(*own)
             self._session = CrawlSession(number, first, given.process or own_process())
             pages = self._begin(pages, partitions)
             with contextlib.suppress(redis.OutOfMemoryError):
@@ -117,6 +132,22 @@ class SharedStore:
                 for warning in layout_warnings(self._servers()):
                     _log.warning("%s: %s", self._url, warning)
             return pages
+
+    def _join(self, *own: Argument) -> Any:
+        self._learn_key()
+        layout = self._layout
+        asked = (layout.profile, self._order, *own, layout.key.secret, *self._wanted_partitions())
+        return self._ask(self._prefixes[0], "join", *asked)
+
+    def _learn_key(self) -> None:
+        """Take the key that the index has, if it is there. Raises ProfileMismatchError."""
+        with replies_read():
+            ((profile, secret),) = self._send([("HMGET", f"{self._prefixes[0]}m", "profile", "key")])
+            self._fit(profile, secret)
+
+    def _fit(self, profile: bytes | None, secret: bytes | None) -> None:
+        if profile:
+            self._layout = self._layout.fitted(profile.decode("utf-8", "replace"), secret or b"", self._url)
 
     def check_and_add(self, query: Query) -> Answer:
         """See `Store`."""
@@ -140,6 +171,9 @@ class SharedStore:
             except LostPartError:
                 status, changed, pages, candidates, record = self._begun_again(lambda: self._check_one(query))
             found = unpacked(record, self._layout) if record else None
+            if status == b"other":
+                same = are_same(query.entry.url, found.url if found else "")
+                return self._answer(replace(query, is_own=same), self._check_one(replace(query, is_own=same)))
             return Answer(Status(status.decode()), found, bool(changed), pages, candidates)
 
     def _begun_again(self, call: Callable[[], _Result]) -> _Result:
@@ -155,7 +189,7 @@ class SharedStore:
 
     def _find(self, prefix: str, query: Query) -> list[Record]:
         asked = question(query, self._layout, self._now())
-        _, *found = self._ask(prefix, "find", self._layout.profile, *asked)
+        _, *found = self._ask(prefix, "find", self._layout.profile_of(query), *asked)
         return [unpacked(record, self._layout) for record in found]
 
     def forget(self, url_key: int) -> bool:
@@ -237,12 +271,9 @@ class SharedStore:
                 yield
             except LostPartError:
                 raise StoreUnavailableError(f"the index in {self._url} was lost") from None
-            except ForeignPartError as error:
-                raise ProfileMismatchError(
-                    f"the namespace {self._layout.namespace!r} of {self._url}",
-                    index_profile=error.profile,
-                    own_profile=self._layout.profile,
-                ) from None
+            except ForeignPartError:
+                self._learn_key()
+                raise key_changed(self._url) from None
 
     def _now(self) -> int:
         """Return seconds since 1970; 0 for the servers' clocks."""

@@ -23,9 +23,12 @@ _MAP_BYTES: Final = 1 << 30
 _CACHED_STATEMENTS: Final = 512
 _LOG_PAGES: Final = 8192  # 32 MiB
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
-_VERSION: Final = 2
+_VERSION: Final = 3
 """The version of the layout. A new one changes `_SCHEMA` and adds a step to `_UPGRADES`."""
-_UPGRADES: Final[dict[int, tuple[str, ...]]] = {1: ("ALTER TABLE pages_{number} ADD COLUMN home INTEGER",)}
+_UPGRADES: Final[dict[int, tuple[str, ...]]] = {
+    1: ("ALTER TABLE pages_{number} ADD COLUMN home INTEGER",),
+    2: ("ALTER TABLE indexes ADD COLUMN key BLOB NOT NULL DEFAULT x''",),
+}
 """By version, the statements that make its layout that of the next version, {number} being that of each index."""
 
 _SCHEMA: Final = (
@@ -33,7 +36,8 @@ _SCHEMA: Final = (
     CREATE TABLE indexes (
         number INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, profile TEXT NOT NULL, tables INTEGER NOT NULL,
         freed INTEGER NOT NULL DEFAULT 0, newest_freed INTEGER NOT NULL DEFAULT 0, swept INTEGER NOT NULL DEFAULT 0,
-        crawlers INTEGER NOT NULL DEFAULT 0, first_crawler INTEGER NOT NULL DEFAULT 0
+        crawlers INTEGER NOT NULL DEFAULT 0, first_crawler INTEGER NOT NULL DEFAULT 0,
+        key BLOB NOT NULL DEFAULT x''
     )
     """,
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def decide(index: SqliteIndex, query: Query, session: CrawlSession, now: int) -> Answer:
     """Decide about a page and remember it, by the rules in `base`."""
     entry, retention = query.entry, query.retention
-    own = index.page_with(entry.url_key)
+    own = index.page_with(entry.url_key, "" if query.is_own else entry.url)
     own_is_live = own is not None and own.is_live(retention, now)
     if own is not None and own_is_live and not session.is_concurrent(own.crawler):
         record, changed = index.revisit(own, entry, now, session.number)

@@ -1,17 +1,21 @@
 -- parts: layout, records, writing, retention, search
 -- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, ARGV[8]: limit of pages (0: none), own
--- number, number of the crawl's first crawler, 1 if the answer to the same question was lost, and for a question in a batch
--- its place there and the name of the batch.
--- Returns {status, changed, pages, compared, record or false}, {'profile', the index's profile}, or {'lost'} without an
+-- number, number of the crawl's first crawler, flags, and for a question in a batch its place there and the name of the batch.
+-- Flags: 1 if the answer to the same question was lost; 2 to ask back whether a page of the same URL key and another URL is
+-- the page's own, 4 if it is not. Asking back changes nothing and returns {'other', 0, pages, 0, record}, else it
+-- returns {status, changed, pages, compared, record or false}, {'profile', the index's profile}, or {'lost'} without an
 -- index.
 
 if not meta.profile then return {'lost'} end
 if meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
 
 local question = read_question()
-local max_pages, crawler, first_crawler, again, place = struct.unpack('>I4I4I4BI4', ARGV[8])
+local max_pages, crawler, first_crawler, flags, place = struct.unpack('>I4I4I4BI4', ARGV[8])
 local batch = sub(ARGV[8], 18)
 local keys, now, url_key = question.keys, question.now, question.url_key
+local again = flags % 2
+local own_page, own, other = page_with_url(url_key, flags > 1 and question)
+if other and flags < 4 then return {'other', 0, meta.pages, 0, other} end
 
 -- Writes start here. A full server refuses the first one that matters, so nothing is left half done.
 if crawler > meta.crawlers then
@@ -20,7 +24,6 @@ if crawler > meta.crawlers then
   redis.pcall('HSET', META, 'crawlers', crawler)
 end
 
-local own_page, own = page_with_url(url_key)
 local concurrent = own and crawler_of(own) ~= crawler and crawler_of(own) >= first_crawler
 
 if own and age_mark(own, question.refresh) >= question.oldest and not concurrent then

@@ -1,6 +1,6 @@
 -- The keys of one index, all with one prefix (KEYS[1] .. suffix) and in one hash slot:
 --
---   m               hash: profile, order, epoch, pages, next, depth, split, crawlers, first, oldest, sweep; partitions
+--   m               hash: profile, key, order, epoch, pages, next, depth, split, crawlers, first, oldest, sweep; partitions
 --   c               sorted set: crawlers at work; score = end of the lease
 --   w               hash: the process that holds each crawler's lease
 --   b:<batch>       string, for some seconds: the place of the last question of a batch that was counted as a copy
