@@ -71,9 +71,13 @@ class Index:
     @property
     def key(self) -> Key:
         """The secret of the index, made when it began; looked up once. Raises StoreError if that is not possible."""
+        self.look_up_key()
+        return self._store.layout.key
+
+    def look_up_key(self) -> None:
+        """Ask the store for the key, unless it is known. Raises StoreError."""
         if not self.knows_key:
             self._look()
-        return self._store.layout.key
 
     @property
     def knows_key(self) -> bool:

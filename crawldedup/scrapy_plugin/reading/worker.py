@@ -102,9 +102,11 @@ class Worker:
     def _read(self, request: Request) -> Read:
         job = Job(body=request.body, **{name: value for name, value in request.header.items() if name != "do"})
         try:
-            if (job.remember and self._dedup.session is None) or not self._dedup.knows_key:
+            if not self._dedup.knows_key:
                 with self._store():
-                    self._join() if job.remember else self._dedup.info()
+                    if job.remember and self._stays:
+                        self._join()  # a look would not keep others from beginning the index with another key
+                    self._dedup.look_up_key()
             body = hashlib.blake2b(job.body, key=self._secret).digest()
             key = (body, job.encoding, job.form, self._dedup.key.id)
             if (known := self._lately_read.get(key)) is not None:
