@@ -17,6 +17,7 @@ from crawldedup.text.keys import NO_KEY, Key
 from tests.stores.pages import LAYOUT, query, random_page
 
 if TYPE_CHECKING:
+    from tests.servers import RedisServer
     from tests.stores.backends import Backend, Clock
 
 pytestmark = pytest.mark.usefixtures("random_keys")
@@ -147,6 +148,20 @@ class TestBegunAgain:
             except KeyMismatchError:
                 kinds.append(None)
         assert kinds == [None, None, Kind.EXACT_DUPLICATE, Kind.EXACT_DUPLICATE]
+        crawler.close()
+
+
+def test_an_index_lost_with_its_server_is_begun_again_with_the_key_of_the_crawl(session_redis: RedisServer) -> None:
+    crawlers = [Deduplicator(session_redis.url, namespace="lost") for _ in range(2)]
+    crawlers[0].check(A, text=TEXT)
+    assert crawlers[0].key == crawlers[1].key
+    session_redis.client.flushall()
+    pages = [crawler.fingerprint(text=TEXT) for crawler in crawlers]
+    kinds = [
+        crawler.check_fingerprint(url, page).kind for crawler, url, page in zip(crawlers, (B, C), pages, strict=True)
+    ]
+    assert kinds == [Kind.NEW, Kind.EXACT_DUPLICATE]
+    for crawler in crawlers:
         crawler.close()
 
 
