@@ -135,7 +135,7 @@ def _scores(page: Fingerprint, key: Key) -> Doubles:
 
 
 @lru_cache(maxsize=8)
-def _projections(key: Key) -> Doubles:
+def _projections(key: Key = NO_KEY) -> Doubles:
     """Return the projections from weights to scores, shape (64, 24), as whole numbers.
 
     Up to rounding, they are orthogonal to each other and to the directions of frequent words, and of equal norm.
@@ -151,7 +151,7 @@ def _projections(key: Key) -> Doubles:
     return projections
 
 
-def _directions(key: Key) -> Doubles:
+def _directions(key: Key = NO_KEY) -> Doubles:
     """Return the direction in which each language's frequent words push weights, shape (64, languages)."""
     hashes = [word_hashes(words, key).astype(">u8") for words in _FREQUENT_WORDS]
     bits = [np.unpackbits(words.view(np.uint8)).reshape(-1, SEARCH_BITS) for words in hashes]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from crawldedup.checks import LONGEST_KEY
-from crawldedup.errors import KeyMismatchError, ProfileMismatchError
+from crawldedup.errors import CrawlDedupError, KeyMismatchError, ProfileMismatchError
 from crawldedup.text.keys import NO_KEY, Key
 
 if TYPE_CHECKING:
@@ -46,9 +46,18 @@ class Layout:
         """Return the layout for an index of this profile and key. Raises ProfileMismatchError if there is none."""
         layout = self.with_key(Key(secret[:LONGEST_KEY])) if self.takes_any_key else self
         if profile != layout.profile:
-            where = f"the namespace {self.namespace!r} of {place}"
-            raise ProfileMismatchError(where, index_profile=profile, own_profile=layout.profile)
+            raise layout.refusal(profile, place)
         return layout
+
+    def refusal(self, profile: str, place: str) -> ProfileMismatchError:
+        """Return the error for an index of another profile."""
+        where = f"the namespace {self.namespace!r} of {place}"
+        return ProfileMismatchError(where, index_profile=profile, own_profile=self.profile)
+
+    def mismatch(self, profile: str, place: str) -> CrawlDedupError:
+        """Return the error for an index, or a part of one, whose profile is not that of a question."""
+        is_kin = profile.partition("/key.")[0] == self.keyless_profile
+        return key_changed(place) if is_kin else self.refusal(profile, place)
 
     def keys(self, search: int, signature: bytes) -> tuple[int, ...]:
         """Return the key of a page in each table."""

@@ -14,7 +14,6 @@ from redis.exceptions import RedisClusterException
 
 from crawldedup.errors import StoreUnavailableError
 from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Status, StoreInfo
-from crawldedup.stores.layout import key_changed
 from crawldedup.stores.process import own_process
 from crawldedup.stores.redis.errors import replies_read, store_errors
 from crawldedup.stores.redis.health import layout_warnings
@@ -271,9 +270,9 @@ class SharedStore:
                 yield
             except LostPartError:
                 raise StoreUnavailableError(f"the index in {self._url} was lost") from None
-            except ForeignPartError:
+            except ForeignPartError as error:
                 self._learn_key()
-                raise key_changed(self._url) from None
+                raise self._layout.mismatch(error.profile, self._url) from None
 
     def _now(self) -> int:
         """Return seconds since 1970; 0 for the servers' clocks."""
