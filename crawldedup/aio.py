@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from crawldedup.options import Options, OptionValues
     from crawldedup.search.method import Method
     from crawldedup.stores.base import CrawlSession
+    from crawldedup.text.keys import Key
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -70,6 +71,11 @@ class AsyncDeduplicator:
     def from_options(cls, options: Options, method: Method | None = None) -> Self:
         """See `Deduplicator.from_options`."""
         return cls(options.store, method=method, **options.index_values())
+
+    @property
+    def key(self) -> Key:
+        """See `Deduplicator.key`. Waits for the store unless this is open."""
+        return self._dedup.key
 
     @property
     def options(self) -> Options:

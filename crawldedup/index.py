@@ -71,18 +71,9 @@ class Index:
     @property
     def key(self) -> Key:
         """The secret of the index, made when it began; looked up once. Raises StoreError if that is not possible."""
-        self.look_up_key()
-        return self._store.layout.key
-
-    def look_up_key(self) -> None:
-        """Ask the store for the key, unless it is known. Raises StoreError."""
-        if not self.knows_key:
+        if not (self._is_open or self._is_closed or self._next_look):
             self._look()
-
-    @property
-    def knows_key(self) -> bool:
-        """Return True if the store need not be asked for the key."""
-        return self._is_open or self._is_closed or self._next_look > 0
+        return self._store.layout.key
 
     def __repr__(self) -> str:
         state = "open" if self._is_open else "closed" if self._is_closed else "not opened"

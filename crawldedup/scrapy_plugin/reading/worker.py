@@ -73,6 +73,7 @@ class Worker:
         self._breaker = Breaker()
         self._lately_read: OrderedDict[tuple[object, ...], Fingerprint] = OrderedDict()
         self._secret = os.urandom(16)
+        self._knows_key = False
         with contextlib.suppress(BaseException):
             PageReader(self._options).read(_WARM_UP)
 
@@ -102,13 +103,12 @@ class Worker:
     def _read(self, request: Request) -> Read:
         job = Job(body=request.body, **{name: value for name, value in request.header.items() if name != "do"})
         try:
-            if not self._dedup.knows_key:
-                with self._store():
-                    if job.remember and self._stays:
-                        self._join()  # a look would not keep others from beginning the index with another key
-                    self._dedup.look_up_key()
-            body = hashlib.blake2b(job.body, key=self._secret).digest()
-            key = (body, job.encoding, job.form, self._dedup.key.id)
+            with contextlib.nullcontext() if self._knows_key else self._store():
+                if job.remember and self._stays and not self._knows_key:
+                    self._join()  # a look would not keep others from beginning the index with another key
+                key_id = self._dedup.key.id
+            self._knows_key = True
+            key = (hashlib.blake2b(job.body, key=self._secret).digest(), job.encoding, job.form, key_id)
             if (known := self._lately_read.get(key)) is not None:
                 self._lately_read.move_to_end(key)
                 return Read(job, known)
@@ -233,6 +233,7 @@ class Worker:
                 # A shell that is open all day would make one crawl of those that come and go meanwhile.
                 self._dedup.close()
                 self._dedup = Deduplicator.from_options(self._options)
+                self._knows_key = False
 
 
 def main(progress: int) -> None:
