@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Un
 from crawldedup import checks
 from crawldedup.batches import BATCH, Batch, check_batch, checked
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import StoreError
+from crawldedup.errors import KeyMismatchError, StoreError
 from crawldedup.page_input import PageInput, PageRef
 from crawldedup.verdict import Verdict
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from crawldedup.options import Options, OptionValues
     from crawldedup.search.method import Method
     from crawldedup.stores.base import CrawlSession
+    from crawldedup.text.keys import Key
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -72,6 +73,11 @@ class AsyncDeduplicator:
         return cls(options.store, method=method, **options.index_values())
 
     @property
+    def key(self) -> Key:
+        """See `Deduplicator.key`. Waits for the store unless this is open."""
+        return self._dedup.key
+
+    @property
     def options(self) -> Options:
         """See `Deduplicator.options`."""
         return self._dedup.options
@@ -119,6 +125,9 @@ class AsyncDeduplicator:
     ) -> Verdict:
         """See `Deduplicator.check`."""
         PageRef(url, identity, scope_key)
+        with suppress(KeyMismatchError):
+            page = await self.fingerprint(html=html, text=text, encoding=encoding)
+            return await self.check_fingerprint(url, page, identity=identity, scope_key=scope_key)
         page = await self.fingerprint(html=html, text=text, encoding=encoding)
         return await self.check_fingerprint(url, page, identity=identity, scope_key=scope_key, delivered=delivered)
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _TTL_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _LONGEST_TTL: Final = 100 * 365 * 86400
 _LONGEST_SHOWN: Final = 80
+KEY_BYTES: Final = 16
+"""The size of a key that is made at random."""
+LONGEST_KEY: Final = 64
 
 
 def refused(name: str, value: object, allowed: str) -> ConfigurationError:
@@ -106,6 +109,16 @@ def number(allowed: str, accept: Callable[[float], bool]) -> Check:
 def optional(check: Check) -> Check:
     """Make a check that lets None pass, too."""
     return lambda name, value: None if value is None else check(name, value)
+
+
+def secret(name: str, value: object) -> bytes | None:
+    """Check for a key, and return its bytes: none of them for 0."""
+    if value is None or (isinstance(value, bytes) and (not value or KEY_BYTES <= len(value) <= LONGEST_KEY)):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 8 * KEY_BYTES:
+        return value.to_bytes(KEY_BYTES, "big") if value else b""
+    # The value is a secret.
+    raise ConfigurationError(f"{name} must be None, 16 to 64 bytes, or a whole number from 0 to 2^128 - 1")
 
 
 def namespace(name: str, value: object) -> str:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from crawldedup import checks
 from crawldedup.batches import BATCH, Batch, check_batch
-from crawldedup.errors import ConfigurationError, PageError, StoreError, StoreUnavailableError
+from crawldedup.errors import ConfigurationError, KeyMismatchError, PageError, StoreError, StoreUnavailableError
 from crawldedup.explain import accepting_all, explained
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.index import Index
 from crawldedup.page_input import PageInput, PageRef
+from crawldedup.queries import Question
 from crawldedup.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from crawldedup.explain import Explanation
-    from crawldedup.queries import Question
     from crawldedup.stores.base import Answer
     from crawldedup.verdict import Match
 
@@ -54,6 +54,10 @@ class Deduplicator(Index):
         page holds back no other. Raises PageError for a page that cannot be read, and StoreError.
         """
         PageRef(url, identity, scope_key)
+        with suppress(KeyMismatchError):
+            page = self.fingerprint(html=html, text=text, encoding=encoding)
+            return self.check_fingerprint(url, page, identity=identity, scope_key=scope_key)
+        # By now the new key is known.
         page = self.fingerprint(html=html, text=text, encoding=encoding)
         return self.check_fingerprint(url, page, identity=identity, scope_key=scope_key, delivered=delivered)
 
@@ -87,7 +91,7 @@ class Deduplicator(Index):
         if not remember:
             return question.preview(self._store.find(question.query))
         collected = tuple(self._delivered)
-        query = replace(question.query, on_its_way=not delivered, delivered=collected)
+        query = replace(question.query, on_its_way=not delivered, delivered=self._url_keys(collected))
         verdict = self._verdict(question, self._store.check_and_add(query))
         self._has_told(collected)
         return verdict
@@ -108,8 +112,11 @@ class Deduplicator(Index):
     def fingerprint(
         self, *, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None
     ) -> Fingerprint:
-        """Return the fingerprint of a page, from `html` or `text`, for `check_fingerprint`. Raises PageError."""
-        return self._reader.read(html, text, encoding)
+        """Return the fingerprint of a page, from `html` or `text`, for `check_fingerprint`. Raises PageError.
+
+        It is made with the `key` of the index. Raises StoreError if that cannot be looked up.
+        """
+        return self._reader.read(html, text, encoding, self.key)
 
     def find(
         self,
@@ -190,22 +197,15 @@ class Deduplicator(Index):
     def _decide(self, batch: Batch) -> Iterator[Verdict | StoreError | Unreadable]:
         """Ask about a batch. Yield a verdict or error for each page that was read, and the others with their errors."""
         self._join()
-        asked = [
-            (page, read) if isinstance(read, PageError) else self._question(page.ref, read, page.similarity)
-            for page, read in batch.pages
-        ]
-        queries = [
-            replace(item.query, on_its_way=not page.delivered)
-            for item, (page, _) in zip(asked, batch.pages, strict=True)
-            if not isinstance(item, tuple)
-        ]
+        asked = [self._asked(page, read) for page, read in batch.pages]
+        queries = [item.query for item in asked if isinstance(item, Question)]
         collected = tuple(self._delivered)
-        queries[:1] = [replace(query, delivered=collected) for query in queries[:1]]
+        queries[:1] = [replace(query, delivered=self._url_keys(collected)) for query in queries[:1]]
         answers = self._store.check_many(queries) if queries else iter(())
         for item in asked:
             result: Verdict | StoreError | Unreadable
             try:
-                result = item if isinstance(item, tuple) else self._verdict(item, next(answers))
+                result = self._verdict(item, next(answers)) if isinstance(item, Question) else item
                 self._has_told(collected)
             except StoreUnavailableError:
                 raise
@@ -214,6 +214,15 @@ class Deduplicator(Index):
             yield result
         if batch.error is not None:
             raise batch.error
+
+    def _asked(self, page: PageInput, read: Fingerprint | PageError) -> Question | KeyMismatchError | Unreadable:
+        try:
+            if isinstance(read, PageError):
+                return page, read
+            question = self._question(page.ref, read, page.similarity)
+            return replace(question, query=replace(question.query, on_its_way=not page.delivered))
+        except KeyMismatchError as error:
+            return error
 
     def _read(self, page: PageInput) -> Fingerprint:
         return page.fingerprint or self.fingerprint(html=page.html, text=page.text, encoding=page.encoding)

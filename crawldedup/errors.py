@@ -40,7 +40,8 @@ class ProfileMismatchError(CrawlDedupError):
             f"{where} holds fingerprints of the profile {index_profile!r}, but this program makes "
             f"{own_profile!r}; the two can neither be compared nor converted, for texts are not stored. Use the "
             f"settings (or the version) it was written with, or crawl again: into another namespace, or into this one "
-            f"after `crawldedup clear`."
+            f"after `crawldedup clear`. What follows /key. names the index's secret key: where nothing else differs, "
+            f"leave `key` out, or give the index's own."
         )
 
 
@@ -72,6 +73,15 @@ class StoreError(CrawlDedupError):
     """Raised when the store cannot answer. The call can be repeated. `reason` is a short stable word for counters."""
 
     reason = counter = "store"
+
+
+class KeyMismatchError(StoreError):
+    """Raised for a fingerprint that was made with another key than the index has, as after it was begun again.
+
+    Make it again, with this Deduplicator: it knows the key by then.
+    """
+
+    reason = counter = "key"
 
 
 class ForeignStoreError(StoreError):

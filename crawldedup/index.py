@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self, Unpack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Self, Unpack, cast
 
 from crawldedup.errors import ClosedError, ConfigurationError, ProfileMismatchError, StoreError
 from crawldedup.options import Options, OptionValues
 from crawldedup.page import PageReader
 from crawldedup.page_input import PageRef
 from crawldedup.queries import QueryBuilder
+from crawldedup.search.two_stage import TwoStage
 from crawldedup.stores.base import Layout
 from crawldedup.stores.registry import make_store
 from crawldedup.stores.shown import shown_url
+from crawldedup.text.keys import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from crawldedup.search.method import Method
     from crawldedup.stores.base import CrawlSession, StoreInfo
@@ -44,14 +46,20 @@ class Index:
         self._options = Options.from_values({"store": store, **options})
         self._reader = PageReader(self._options, method)
         method = self._reader.method
-        self._queries = QueryBuilder(method, self._options)
-        self._layout = Layout(self._options.namespace, self._reader.profile, method.tables, method.signature_bytes)
-        self._store = make_store(store, self._layout)
+        secret = self._options.key
+        if not isinstance(method, TwoStage):
+            if secret:
+                raise ConfigurationError(f"the method {method.profile!r} hashes without a key: give none, or 0")
+            secret = b""
+        layout = Layout(self._options.namespace, self._reader.profile, method.tables, method.signature_bytes)
+        key = Key.random() if secret is None else Key(cast("bytes", secret))
+        self._store = make_store(store, replace(layout.with_key(key), takes_any_key=secret is None))
+        self._queries = QueryBuilder(method, self._options, lambda: self.key)
         self._pages = 0
         self._is_open = self._is_closed = False
         self._next_heartbeat = self._next_look = 0.0
         self._wanted_session: CrawlSession | None = None
-        self._delivered: dict[int, None] = {}
+        self._delivered: dict[PageRef, None] = {}
 
     @classmethod
     def from_options(cls, options: Options, method: Method | None = None) -> Self:
@@ -62,6 +70,13 @@ class Index:
     def options(self) -> Options:
         """The options, checked."""
         return self._options
+
+    @property
+    def key(self) -> Key:
+        """The secret of the index, made when it began; looked up once. Raises StoreError if that is not possible."""
+        if not (self._is_open or self._is_closed or self._next_look):
+            self._look()
+        return self._store.layout.key
 
     def __repr__(self) -> str:
         state = "open" if self._is_open else "closed" if self._is_closed else "not opened"
@@ -106,16 +121,19 @@ class Index:
 
     def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
         """Note that a page checked with `delivered=False` was delivered. The next check, or `close`, tells it."""
-        self._delivered[self._queries.url_key(PageRef(url, identity, scope_key))] = None
+        self._delivered[PageRef(url, identity, scope_key)] = None
 
     def _tell_delivered(self) -> None:
         collected = tuple(self._delivered)
-        self._store.deliver(collected)
+        self._store.deliver(self._url_keys(collected))
         self._has_told(collected)
 
-    def _has_told(self, collected: tuple[int, ...]) -> None:
-        for url_key in collected:
-            self._delivered.pop(url_key, None)
+    def _url_keys(self, pages: Sequence[PageRef]) -> tuple[int, ...]:
+        return tuple(map(self._queries.url_key, pages))
+
+    def _has_told(self, collected: Sequence[PageRef]) -> None:
+        for page in collected:
+            self._delivered.pop(page, None)
 
     def clear(self) -> None:
         """Remove every page of this namespace, whatever options it was made with."""
@@ -144,14 +162,15 @@ class Index:
     def copy_to(self, other: Index, *, progress: Progress | None = None) -> CopyResult:
         """Add the pages of this index to another, with their times and copies. Pages known there are left out.
 
-        Nothing is compared, so every page that was kept stays kept. `progress` is called with the pages copied and,
-        about, the pages there are. Raises ProfileMismatchError unless both were made with the same options.
+        Nothing is compared, so every page that was kept stays kept. An empty index takes over the key. `progress` is
+        called with the pages copied and, about, the pages there are. Raises ProfileMismatchError unless both have the
+        same options and the same key.
         """
-        own, others = self._layout.profile, other._layout.profile
-        if own != others:
-            raise ProfileMismatchError(self._place, index_profile=own, own_profile=others)
+        own, others = self._store.layout, other._store.layout
+        if own.keyless_profile != others.keyless_profile:
+            raise ProfileMismatchError(self._place, index_profile=own.profile, own_profile=others.profile)
         self._look()
-        other._join()
+        other._take_key(self.key)
         pages = added = 0
         for records in self._store.records():
             loaded = other._store.load([other._queries.with_shard_key(record) for record in records])
@@ -174,6 +193,20 @@ class Index:
             self._store.heartbeat()
             self._tell_delivered()
             self._next_heartbeat = time.monotonic() + HEARTBEAT_SECONDS
+
+    def _take_key(self, key: Key) -> None:
+        """Join an index of this key; an empty one is begun again with it. Raises ProfileMismatchError."""
+        if self._options.key is None and not self._is_open:
+            self._store.use_key(key)
+        self._join()
+        if self._options.key is None and key != self.key and not self._store.info().pages:
+            self._store.use_key(key)
+            self._store.clear()
+        if key != self.key:
+            wanted = self._store.layout.with_key(key)
+            raise ProfileMismatchError(
+                self._place, index_profile=self._store.layout.profile, own_profile=wanted.profile
+            )
 
     @property
     def _place(self) -> str:

@@ -59,9 +59,9 @@ class Option:
             return text
 
 
-def option(default: Any, check: Check, help: str, *, owner: str = "index", kind: type = str) -> Any:
+def option(default: Any, check: Check, help: str, *, owner: str = "index", kind: type = str, shown: bool = True) -> Any:
     """Declare an option as a field of `Options`."""
-    return field(default=default, metadata={"check": check, "help": help, "owner": owner, "kind": kind})
+    return field(default=default, repr=shown, metadata={"check": check, "help": help, "owner": owner, "kind": kind})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +138,15 @@ class Options:
         kind=int,
     )
 
+    key: int | bytes | None = option(
+        None,
+        checks.secret,
+        "The secret that keeps others from making pages that collide. None takes the index's own, made at random when "
+        "it begins; 0 is none, for fingerprints that are alike everywhere.",
+        owner="library",
+        shown=False,
+    )
+
     def __post_init__(self) -> None:
         """Check every value, and keep what the check returns."""
         for declared in options_of(type(self)):
@@ -178,6 +187,7 @@ class OptionValues(TypedDict, total=False):
     min_words: int
     distinguish: str
     expected_pages: int
+    key: int | bytes | None
 
 
 def options_of(cls: type[Options] = Options) -> tuple[Option, ...]:

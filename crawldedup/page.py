@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawldedup import checks
@@ -11,11 +12,13 @@ from crawldedup.search.two_stage import TwoStage
 from crawldedup.text.decode import tidy
 from crawldedup.text.extract import TEXT_PROFILE, extract_page
 from crawldedup.text.extractors import get_extractor
+from crawldedup.text.keys import NO_KEY
 
 if TYPE_CHECKING:
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.options import Options
     from crawldedup.search.method import Method
+    from crawldedup.text.keys import Key
 
 
 class PageContent(NamedTuple):
@@ -46,10 +49,14 @@ class PageReader:
         return f"{self._extractor.name}/{TEXT_PROFILE}.{self._options.distinguish}/{self.method.profile}"
 
     def read(
-        self, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None
+        self,
+        html: bytes | str | None = None,
+        text: str | None = None,
+        encoding: str | None = None,
+        key: Key = NO_KEY,
     ) -> Fingerprint:
         """Return the fingerprint of a page. Raises PageError."""
-        return self.fingerprint(self.content(html, text, encoding))
+        return self.fingerprint(self.content(html, text, encoding), key)
 
     def content(
         self, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None
@@ -65,7 +72,9 @@ class PageReader:
             raise PageError("empty", "the text is empty")
         return PageContent(tidied, text_facts(tidied, distinguish))
 
-    def fingerprint(self, content: PageContent) -> Fingerprint:
-        """Return the fingerprint of what was read."""
+    def fingerprint(self, content: PageContent, key: Key = NO_KEY) -> Fingerprint:
+        """Return the fingerprint of what was read. A method other than `TwoStage` takes no key."""
         text, facts, whole = content
-        return self.method.fingerprint(text, min_words=self._options.min_words, identity=whole, facts=facts)
+        method = self.method
+        make = partial(method.fingerprint, key=key) if isinstance(method, TwoStage) else method.fingerprint
+        return make(text, min_words=self._options.min_words, identity=whole, facts=facts)

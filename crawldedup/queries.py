@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from crawldedup.errors import KeyMismatchError
 from crawldedup.options import LOWEST_SIMILARITY, check_similarity
 from crawldedup.scope import page_key, salt_of, site_of, xored
 from crawldedup.search.decision import identity_rule
@@ -13,16 +14,18 @@ from crawldedup.search.method import Search, SearchContext
 from crawldedup.search.plan import single_plan
 from crawldedup.search.routing import home_of, partitions_to_ask
 from crawldedup.stores.base import DIGEST_MASK, UNKNOWN_SHARD, Answer, Entry, Query, Retention, Status
+from crawldedup.text.keys import NO_KEY
 from crawldedup.verdict import Kind, Match, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.options import Options
     from crawldedup.page_input import PageRef
     from crawldedup.search.method import Method
     from crawldedup.stores.base import Record
+    from crawldedup.text.keys import Key
 
 CANONICAL_MARGIN: Final = 0.1
 """A page that names another one as its original is its duplicate from this much below the wanted similarity on."""
@@ -94,9 +97,10 @@ class Question:
 class QueryBuilder:
     """Asks about pages as the options say. Learns from the answers where pages crowd, to search deeper there."""
 
-    def __init__(self, method: Method, options: Options) -> None:
+    def __init__(self, method: Method, options: Options, key: Callable[[], Key] = lambda: NO_KEY) -> None:
         self._method = method
         self._options = options
+        self._key = key
         self.retention = Retention(options.ttl_seconds, options.ttl_refresh, options.max_pages)
         self._hot_prefixes = HotPrefixes()
 
@@ -109,11 +113,20 @@ class QueryBuilder:
         partitions: int = 1,
         similarity: float | None = None,
     ) -> Question:
-        """Return the question about a page for an index of about `pages` pages, in so many partitions."""
+        """Return the question about a page for an index of about `pages` pages, in so many partitions.
+
+        Raises KeyMismatchError for a fingerprint that was made with another key.
+        """
+        key = self._key()
+        if fingerprint.key_id != key.id:
+            raise KeyMismatchError(
+                f"the fingerprint of {ref.url!r} was made with the key {fingerprint.key_id:016x} and the index has the "
+                f"key {key.id:016x} (0: none): make it again with this Deduplicator, or with its `key`"
+            )
         size = self._method.signature_bytes
         scope = self.scope_key_of(ref)
-        salt = salt_of(scope, size)
-        facts = salt_of(f"facts {fingerprint.facts}" if fingerprint.facts else "", size)
+        salt = salt_of(scope, size, key)
+        facts = salt_of(f"facts {fingerprint.facts}" if fingerprint.facts else "", size, key)
         search = fingerprint.search ^ salt.number ^ facts.number
         signature = xored(xored(fingerprint.verify, salt.signature), facts.signature)
         page = replace(fingerprint, search=search, verify=signature)
@@ -129,7 +142,7 @@ class QueryBuilder:
                 signature=signature,
                 digest=(page.digest ^ salt.number ^ facts.number) & DIGEST_MASK,
                 keys=keys,
-                home=home_of(page) if is_global else None,
+                home=home_of(page, key) if is_global else None,
             ),
             plan=found.plan,
             rule=found.rule,
@@ -139,7 +152,9 @@ class QueryBuilder:
             max_keys=self._method.max_keys,
             prefilter=found.prefilter,
             shard_key=None if is_global else salt.number,
-            route=(lambda partitions: partitions_to_ask(page, partitions, **wanted)) if is_global else None,
+            route=(lambda partitions: partitions_to_ask(page, partitions, **wanted, key=key)) if is_global else None,
+            key_id=key.id,
+            is_own=None if ref.identity is None else True,
         )
         return Question(ref.url, page, query, self._method)
 
@@ -151,7 +166,7 @@ class QueryBuilder:
 
     def url_key(self, ref: PageRef) -> int:
         """Return the 64 bits by which a page is recognised as itself within its scope."""
-        return page_key(self.scope_key_of(ref), ref.url, ref.identity)
+        return page_key(self.scope_key_of(ref), ref.url, ref.identity, self._key())
 
     def scope_key_of(self, ref: PageRef) -> str:
         """Return the key of the pages a page is compared with: as given, or what the scope says of the URL."""
@@ -164,7 +179,7 @@ class QueryBuilder:
         if self._options.scope == "global":
             return record
         site = site_of(record.url) if self._options.scope == "site" else ""
-        key = salt_of(site, self._method.signature_bytes).number if site else UNKNOWN_SHARD
+        key = salt_of(site, self._method.signature_bytes, self._key()).number if site else UNKNOWN_SHARD
         return replace(record, shard_key=key)
 
     def similarity(self, wanted: float | None) -> float:

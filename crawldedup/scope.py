@@ -6,13 +6,19 @@ and pages of one scope keep their distances. Stores need to know only which page
 
 from __future__ import annotations
 
+import hashlib
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 import mmh3
 import tldextract
-from w3lib.url import canonicalize_url
+
+from crawldedup.text.keys import NO_KEY
+from crawldedup.text.urls import canonical_url
+
+if TYPE_CHECKING:
+    from crawldedup.text.keys import Key
 
 # The public suffix list that comes with the package: a crawl must not depend on fetching another.
 _registered = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
@@ -26,13 +32,16 @@ class Salt(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def salt_of(key: str, signature_bytes: int) -> Salt:
+def salt_of(scope: str, signature_bytes: int, key: Key = NO_KEY) -> Salt:
     """Return the salt for a site, a spider's name, or "" for the global scope."""
-    if not key:
+    if not scope:
         return Salt(0, bytes(signature_bytes))
-    name = key.encode("utf-8", "replace")
-    blocks = [mmh3.hash_bytes(name, seed=seed) for seed in range(1, 2 + signature_bytes // 16)]
-    return Salt(mmh3.hash64(name, signed=False)[0], b"".join(blocks)[:signature_bytes])
+    name = scope.encode("utf-8", "replace")
+    if key.secret:
+        signature = hashlib.shake_256(key.secret + name).digest(signature_bytes)
+    else:
+        signature = b"".join(mmh3.hash_bytes(name, seed=seed) for seed in range(1, 2 + signature_bytes // 16))
+    return Salt(key.number(name, "scope"), signature[:signature_bytes])
 
 
 def xored(first: bytes, second: bytes) -> bytes:
@@ -54,15 +63,7 @@ def site_of(url: str) -> str:
     return _site_of_host(host)
 
 
-def canonical_url(url: str) -> str:
-    """Return the URL with its query sorted and without fragment. A broken URL is returned unchanged."""
-    try:
-        return str(canonicalize_url(url))
-    except ValueError:
-        return url
-
-
-def page_key(scope_key: str, url: str, identity: str | None) -> int:
+def page_key(scope_key: str, url: str, identity: str | None, key: Key = NO_KEY) -> int:
     """Return 64 bits for the identity of a page within its scope; the default identity is the canonical URL."""
     name = f"{scope_key}\n{canonical_url(url) if identity is None else identity}"
-    return int(mmh3.hash64(name.encode("utf-8", "replace"), signed=False)[0])
+    return key.number(name.encode("utf-8", "replace"), "url")

@@ -41,7 +41,7 @@ def add_options(parser: ArgumentParser, names: Iterable[str], defaults: Mapping[
         parser.add_argument(OPTION_FLAGS[name], default=default, help=help_text, **how)
 
 
-def make_deduplicator(given: Namespace, **changes: str) -> Deduplicator:
+def make_deduplicator(given: Namespace, **changes: Any) -> Deduplicator:
     """Make the Deduplicator of a command's options. Raises ConfigurationError, which names the option."""
     # Here, so that `--help` does not wait for numpy.
     from crawldedup.deduplicator import Deduplicator

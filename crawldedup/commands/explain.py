@@ -31,7 +31,7 @@ def explain(dedup: Deduplicator, pages: Iterable[Source], output: Output, *, sco
     for page in output.counted(pages):
         with output.skipping(page.url):
             content = reader.content(page.html, page.text, page.encoding)
-            fingerprint = reader.fingerprint(content)
+            fingerprint = reader.fingerprint(content, dedup.key)
             explanation = dedup.explain(
                 page.url, fingerprint=fingerprint, scope_key=scope_key, canonical=page.canonical
             )

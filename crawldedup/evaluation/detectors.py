@@ -59,6 +59,7 @@ class MethodDetector:
     ) -> None:
         self._dedup = Deduplicator(
             "memory://",
+            key=0,
             similarity=similarity,
             recall=recall,
             method=make_method(method, weighting),

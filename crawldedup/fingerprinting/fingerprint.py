@@ -23,12 +23,14 @@ import numpy as np
 
 from crawldedup.fingerprinting import MIN_WORDS as MIN_WORDS
 from crawldedup.fingerprinting.features import DEFAULT_FEATURES, first_of_runs, pair_hashes, shingle_hashes
+from crawldedup.text.keys import NO_KEY
 from crawldedup.text.tokenize import word_hashes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from crawldedup.fingerprinting.features import Floats, Hashes, SearchFeatures
+    from crawldedup.text.keys import Key
 
 SEARCH_BITS: Final = 64
 VERIFY_BITS: Final = 256
@@ -62,6 +64,7 @@ class Fingerprint:
     than the default give `verify` another length. `digest` is a 64-bit hash of the whole text. `facts` is a 64-bit
     hash of the product attributes, 0 for none: pages that differ in it are never near duplicates. A `thin` fingerprint
     has too few words: its weights are zero, its bits come from the digest, and it equals only its exact copies.
+    `key_id` names the key it was made with: those of different keys cannot be compared.
     """
 
     search: int
@@ -72,6 +75,7 @@ class Fingerprint:
     words: int
     thin: bool
     facts: int = 0
+    key_id: int = 0
 
 
 def fingerprint(
@@ -81,16 +85,18 @@ def fingerprint(
     identity: str | None = None,
     facts: str | None = None,
     features: SearchFeatures = DEFAULT_FEATURES,
+    key: Key = NO_KEY,
 ) -> Fingerprint:
     """Fingerprint a text.
 
     `identity` is the text that an exact copy of a thin page must share, white space aside; by default the text itself.
     Give the whole page here if `text` is only a part of it: two short pages may share a few words of main text.
-    `facts` are the product attributes of the page. `features` makes the search features.
+    `facts` are the product attributes of the page. `features` makes the search features. `key` is that of the
+    index, `Deduplicator.key`.
     """
-    hashes = word_hashes(text)
+    hashes = word_hashes(text, key)
     if len(hashes) < max(min_words, SHINGLE_WORDS):
-        return thin_fingerprint_of(text, len(hashes), identity)
+        return thin_fingerprint_of(text, len(hashes), identity, key=key)
     search_weights = bit_weights(*features(text, hashes))
     verify_weights = _verify_weights(shingle_hashes(hashes, pair_hashes(hashes)))
     return Fingerprint(
@@ -98,32 +104,33 @@ def fingerprint(
         search_weights=search_weights,
         verify=np.packbits(verify_weights >= 0).tobytes(),
         verify_weights=verify_weights,
-        digest=text_digest(text),
+        digest=text_digest(text, key),
         words=len(hashes),
         thin=False,
-        facts=facts_hash(facts),
+        facts=facts_hash(facts, key),
+        key_id=key.id,
     )
 
 
-def text_digest(text: str) -> int:
+def text_digest(text: str, key: Key = NO_KEY) -> int:
     """Return a 64-bit hash of a text, character for character."""
-    return int(mmh3.hash64(text.encode("utf-8", "replace"), signed=False)[0])
+    return key.number(text.encode("utf-8", "replace"), "text")
 
 
-def facts_hash(facts: str | None) -> int:
+def facts_hash(facts: str | None, key: Key = NO_KEY) -> int:
     """Return a 64-bit hash of a page's product attributes; 0 if there are none."""
-    return text_digest(facts) if facts else 0
+    return key.number(facts.encode("utf-8", "replace"), "facts") if facts else 0
 
 
 def thin_fingerprint_of(
-    text: str, words: int, identity: str | None, verify_bytes: int = VERIFY_BITS // 8
+    text: str, words: int, identity: str | None, verify_bytes: int = VERIFY_BITS // 8, key: Key = NO_KEY
 ) -> Fingerprint:
     """Return the fingerprint of a text with too few words; `identity` as in `fingerprint`."""
     whole = text if identity is None else identity
-    return thin_fingerprint(text_digest(" ".join(whole.split())), words, verify_bytes)
+    return thin_fingerprint(text_digest(" ".join(whole.split()), key), words, verify_bytes, key.id)
 
 
-def thin_fingerprint(digest: int, words: int, verify_bytes: int = VERIFY_BITS // 8) -> Fingerprint:
+def thin_fingerprint(digest: int, words: int, verify_bytes: int = VERIFY_BITS // 8, key_id: int = 0) -> Fingerprint:
     """Return the fingerprint of a page with too few words: bits that only an exact copy shares."""
     seed = digest.to_bytes(8, "big")
     verify = b"".join(mmh3.hash_bytes(seed, seed=part) for part in range(-(-verify_bytes // 16)))
@@ -135,6 +142,7 @@ def thin_fingerprint(digest: int, words: int, verify_bytes: int = VERIFY_BITS //
         digest=digest,
         words=words,
         thin=True,
+        key_id=key_id,
     )
 
 

@@ -14,7 +14,7 @@ Cross-polytope hashing (Andoni et al. 2015), the largest of eight absolute score
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -22,11 +22,13 @@ import numpy as np
 
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS
 from crawldedup.search.model import search_similarity, steepness
+from crawldedup.text.keys import NO_KEY
 from crawldedup.text.tokenize import word_hashes
 
 if TYPE_CHECKING:
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.search.model import Doubles
+    from crawldedup.text.keys import Key
 
 MAX_PARTITIONS: Final = 256
 
@@ -73,7 +75,7 @@ _NODE_ROWS: Final = ((_NODES - _NODES[0]) * _ROWS_A_UNIT).astype(np.intp)
 _TABLE_END: Final = 8
 
 
-def home_of(page: Fingerprint) -> int:
+def home_of(page: Fingerprint, key: Key = NO_KEY) -> int:
     """Return the home of a page, 0 to 255: the same for every exact copy, on every machine.
 
     Pages with different product attributes are never near duplicates, so these are mixed in: they spread the pages of
@@ -82,7 +84,7 @@ def home_of(page: Fingerprint) -> int:
     if page.thin:
         return page.digest % MAX_PARTITIONS
     home = 0
-    scores = _scores(page)
+    scores = _scores(page, key)
     for digit in _DIGITS:
         home = home * digit.size + int(scores[digit.part].argmax())
     return home ^ page.facts % MAX_PARTITIONS
@@ -93,15 +95,15 @@ def partition_of(home: int, partitions: int) -> int:
     return home * partitions // MAX_PARTITIONS
 
 
-def likely_partitions(page: Fingerprint, partitions: int, similarity: float) -> Doubles:
+def likely_partitions(page: Fingerprint, partitions: int, similarity: float, key: Key = NO_KEY) -> Doubles:
     """Return how likely each partition is the home of a page of Jaccard similarity `similarity`, shape (partitions,).
 
     The scores of such a page are those of this one and normal noise (`crawldedup.search.model`).
     """
     if page.thin:
-        alone: Doubles = np.eye(partitions)[partition_of(home_of(page), partitions)]
+        alone: Doubles = np.eye(partitions)[partition_of(home_of(page, key), partitions)]
         return alone
-    scores = _scores(page) * (steepness(search_similarity(similarity)) / (_WEIGHT_UNIT * _PROJECTION_UNIT))
+    scores = _scores(page, key) * (steepness(search_similarity(similarity)) / (_WEIGHT_UNIT * _PROJECTION_UNIT))
     likely = np.ones(1)
     for digit in _DIGITS:
         if len(likely) < partitions:
@@ -111,27 +113,29 @@ def likely_partitions(page: Fingerprint, partitions: int, similarity: float) -> 
     return by_partition
 
 
-def partitions_to_ask(page: Fingerprint, partitions: int, *, similarity: float, recall: float) -> tuple[int, ...]:
+def partitions_to_ask(
+    page: Fingerprint, partitions: int, *, similarity: float, recall: float, key: Key = NO_KEY
+) -> tuple[int, ...]:
     """Return the fewest partitions that hold a page of this similarity with probability `recall`, likeliest first.
 
     The page's own home comes first, whatever its probability.
     """
-    likely = likely_partitions(page, partitions, similarity)
+    likely = likely_partitions(page, partitions, similarity, key)
     rank = -likely
-    rank[partition_of(home_of(page), partitions)] = -np.inf
+    rank[partition_of(home_of(page, key), partitions)] = -np.inf
     order = rank.argsort(kind="stable")
     asked = 1 + int(np.searchsorted(likely.take(order[:-1]).cumsum(), recall))
     return tuple(order[:asked].tolist())
 
 
-def _scores(page: Fingerprint) -> Doubles:
+def _scores(page: Fingerprint, key: Key) -> Doubles:
     """Return the scores of all digits, shape (24,), as whole numbers."""
-    scores: Doubles = np.rint(page.search_weights * _WEIGHT_UNIT).astype(np.float64).dot(_projections())
+    scores: Doubles = np.rint(page.search_weights * _WEIGHT_UNIT).astype(np.float64).dot(_projections(key))
     return scores
 
 
-@cache
-def _projections() -> Doubles:
+@lru_cache(maxsize=8)
+def _projections(key: Key = NO_KEY) -> Doubles:
     """Return the projections from weights to scores, shape (64, 24), as whole numbers.
 
     Up to rounding, they are orthogonal to each other and to the directions of frequent words, and of equal norm.
@@ -140,16 +144,16 @@ def _projections() -> Doubles:
         np.kron(np.eye(digit.size), np.resize(digit.signs, SEARCH_BITS // digit.size)[:, None]) for digit in _DIGITS
     ]
     raw = np.concatenate([columns / np.linalg.norm(columns, axis=0) for columns in sums], axis=1)
-    basis, _ = np.linalg.qr(_directions())
+    basis, _ = np.linalg.qr(_directions(key))
     # The orthogonal columns that are nearest to what is left (Löwdin).
     left, _, right = np.linalg.svd(raw - basis @ (basis.T @ raw), full_matrices=False)
     projections: Doubles = np.rint(left @ right * _PROJECTION_UNIT)
     return projections
 
 
-def _directions() -> Doubles:
+def _directions(key: Key = NO_KEY) -> Doubles:
     """Return the direction in which each language's frequent words push weights, shape (64, languages)."""
-    hashes = [word_hashes(words).astype(">u8") for words in _FREQUENT_WORDS]
+    hashes = [word_hashes(words, key).astype(">u8") for words in _FREQUENT_WORDS]
     bits = [np.unpackbits(words.view(np.uint8)).reshape(-1, SEARCH_BITS) for words in hashes]
     return np.stack([np.arange(1, len(words) + 1) ** -_FALL @ (2.0 * words - 1) for words in bits], axis=1)
 

@@ -13,6 +13,7 @@ from crawldedup.search.method import Search
 from crawldedup.search.model import accept_threshold, search_similarity
 from crawldedup.search.plan import kept_bits, page_plan
 from crawldedup.search.tables import rotated_tables
+from crawldedup.text.keys import NO_KEY
 
 if TYPE_CHECKING:
     from crawldedup.fingerprinting.features import SearchFeatures
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from crawldedup.search.decision import WeightedThreshold
     from crawldedup.search.method import SearchContext
     from crawldedup.search.tables import Order
+    from crawldedup.text.keys import Key
 
 TABLES: Final = rotated_tables(2, SEARCH_BITS)
 KEPT: Final = kept_bits(TABLES)
@@ -41,9 +43,11 @@ class TwoStage:
         """See `Method`."""
         return f"{self.features.name}.{SEARCH_BITS}/{PROFILE}/{len(self.tables)}x{SEARCH_BITS}"
 
-    def fingerprint(self, text: str, *, min_words: int, identity: str | None, facts: str | None) -> Fingerprint:
+    def fingerprint(
+        self, text: str, *, min_words: int, identity: str | None, facts: str | None, key: Key = NO_KEY
+    ) -> Fingerprint:
         """See `Method`."""
-        return fingerprint(text, min_words=min_words, identity=identity, facts=facts, features=self.features)
+        return fingerprint(text, min_words=min_words, identity=identity, facts=facts, features=self.features, key=key)
 
     def search(self, page: Fingerprint, context: SearchContext, /) -> Search:
         """See `Method`."""

@@ -22,13 +22,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self
 
 from crawldedup.search.limits import MAX_CANDIDATES, MAX_KEYS
+from crawldedup.stores.layout import Layout as Layout  # noqa: TC001
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from crawldedup.search.decision import Prefilter, WeightedThreshold
     from crawldedup.search.plan import ProbePlan
-    from crawldedup.search.tables import Order
+    from crawldedup.text.keys import Key
 
 LEASE_SECONDS: Final = 120
 """A crawler without a heartbeat for this long is at work no more; see `CrawlSession`."""
@@ -85,7 +86,8 @@ class Query:
     `exact_only` asks for an equal digest, too (thin pages). `prefilter` rejects chance matches by their keys; None
     accepts every key. `shard_key` is equal for all pages that may be compared with each other, and None if those are
     all of the index: a store on several servers keeps pages of one shard key together. Of the others, `route` tells
-    which of so many partitions to ask, their own first.
+    which of so many partitions to ask, their own first. `key_id` names the key that the page was hashed with. `is_own`
+    tells whether a record of its URL key and another URL is its own: for None, where the URLs name one page.
 
     A page `on_its_way` counts as delivered once its URL key is among those `delivered` of a later query of its crawler,
     or given to `Store.deliver`.
@@ -101,6 +103,8 @@ class Query:
     prefilter: Prefilter | None = None
     shard_key: int | None = None
     route: Callable[[int], tuple[int, ...]] | None = None
+    key_id: int = 0
+    is_own: bool | None = True
     on_its_way: bool = False
     delivered: tuple[int, ...] = ()
 
@@ -184,20 +188,6 @@ NO_SESSION: Final = CrawlSession(0, "")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """What an index is made for: its name, its profile and its permuted tables."""
-
-    namespace: str
-    profile: str
-    tables: tuple[Order, ...]
-    signature_bytes: int
-
-    def keys(self, search: int, signature: bytes) -> tuple[int, ...]:
-        """Return the key of a page in each table."""
-        return tuple(table.key_of(search, signature) for table in self.tables)
-
-
-@dataclass(frozen=True, slots=True)
 class StoreInfo:
     """Figures of one index. `bytes` may be estimated; `table_bytes` is the share of the permuted tables.
 
@@ -238,6 +228,13 @@ class Store(Protocol):
     @property
     def partitions(self) -> int:
         """In how many parts of about one size the pages are kept; each is looked for in a few."""
+
+    @property
+    def layout(self) -> Layout:
+        """The layout, once opened with the key of the index: methods that find another there raise KeyMismatchError."""
+
+    def use_key(self, key: Key) -> None:
+        """Begin with this key what is absent, or empty after `clear`."""
 
     @property
     def session(self) -> CrawlSession | None:

@@ -12,7 +12,7 @@ from urllib.parse import urljoin, urlsplit
 
 from lxml import etree, html
 
-from crawldedup.scope import canonical_url
+from crawldedup.text.urls import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

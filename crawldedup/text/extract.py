@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, Self
 from crawldedup.errors import PageError
 from crawldedup.text import limits
 from crawldedup.text.decode import decode, tidy
-from crawldedup.text.tokenize import word_hashes
+from crawldedup.text.tokenize import count_words
 from crawldedup.text.visible import content_text, headline, identity_text, levels, parse, to_html, visible_text
 
 if TYPE_CHECKING:
@@ -105,11 +105,11 @@ def extract_page(
 def _page_text(page: HtmlPage, extractor: Extractor, min_words: int) -> PageText:
     is_asked = page.suits_extractors() or not extractor.is_heuristic
     main = tidy(extractor.extract(page.html)) if is_asked else ""
-    words = len(word_hashes(main))
+    words = count_words(main)
     used_fallback = False
     if extractor.is_heuristic and words < FALLBACK_WORDS:
         content = tidy(content_text(page.tree))
-        if (content_words := len(word_hashes(content))) > words:
+        if (content_words := count_words(content)) > words:
             main, words, used_fallback = content, content_words, True
     if words < min_words:
         whole = tidy(identity_text(page.tree))

@@ -5,7 +5,8 @@ of letters, digits and underscores with their marks; in scripts without spaces b
 Khmer, Myanmar) every letter with its marks is a word.
 
 The hash of a word with folded code points c_0, c_1, .. is mix(sum of mix(c_i + 1) * B^i mod 2^64): a sum over a slice
-of the text, so numpy computes all of them at once (Karp & Rabin 1987, with a mixed alphabet).
+of the text, so numpy computes all of them at once (Karp & Rabin 1987, with a mixed alphabet). With a key, the values of
+the letters and the base B are secret, and a secret is XORed into the sum.
 """
 
 from __future__ import annotations
@@ -14,14 +15,18 @@ import json
 import unicodedata
 from functools import cache, lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+
+from crawldedup.text.keys import NO_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+
+    from crawldedup.text.keys import Key
 
     Hashes = NDArray[np.uint64]
 
@@ -41,7 +46,6 @@ DATA_FILE: Final = "unicode14.json"
 # Odd, so that it has an inverse mod 2^64; 3 mod 8, so that B - 1 and B^2 - 1 keep few factors of two and
 # words that are permutations of each other differ in the high bits at least.
 _BASE: Final = 0x9E3779B97F4A7C13
-_INVERSE: Final = pow(_BASE, -1, 1 << 64)
 _BLOCK: Final = 1 << 16
 _PLANE: Final = 1 << 16
 _SHIFT: Final = np.uint64(32)
@@ -90,31 +94,49 @@ def split_words(text: str, *, fold_case: bool = True) -> list[str]:
     return [folded[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 
+class _Words(NamedTuple):
+    """A text to be hashed: its code points, where its words start, and its separators if it was normalised for that."""
+
+    codes: NDArray[np.unsignedinteger]
+    starts: NDArray[np.intp]
+    separators: NDArray[np.bool_] | None
+
+
+def count_words(text: str) -> int:
+    """Return the number of words of a text."""
+    return len(_words(text).starts)
+
+
+def word_hashes(text: str, key: Key = NO_KEY) -> Hashes:
+    """Return one 64-bit hash a word, shape (words,), in order; the same on every machine and Python."""
+    words, secrets = _words(text), _secrets(key)
+    if words.separators is None:
+        values = secrets.plane.take(words.codes)
+    else:
+        values = secrets.values_of(words.codes)
+        values[words.separators] = 0
+    return _hash_slices(values, words.starts, secrets)
+
+
 # A page's words are counted before they are fingerprinted.
 @lru_cache(maxsize=1)
-def word_hashes(text: str) -> Hashes:
-    """Return one 64-bit hash a word, shape (words,), in order, read-only; the same on every machine and Python."""
-    plane_classes, plane_values = _plane_tables()
-    codes = np.frombuffer(text.encode("utf-16-le", "replace"), "<u2").astype(np.intp)
+def _words(text: str) -> _Words:
+    plane_classes, _ = _plane_tables()
+    codes = np.frombuffer(text.encode("utf-16-le", "replace"), "<u2")
     classes = plane_classes.take(codes)
     if (classes == _ODD).any():
-        hashes = _hashes_in_context(text)
-    else:
-        starts = classes != SEPARATOR
-        in_word = classes == LETTER
-        np.greater(classes[1:], in_word[:-1], out=starts[1:])
-        hashes = _hash_slices(plane_values.take(codes), starts.nonzero()[0])
-    hashes.setflags(write=False)
-    return hashes
+        return _words_in_context(text)
+    starts = classes != SEPARATOR
+    in_word = classes == LETTER
+    np.greater(classes[1:], in_word[:-1], out=starts[1:])
+    return _Words(codes, starts.nonzero()[0], None)
 
 
-def _hashes_in_context(text: str) -> Hashes:
-    """Hash the words of any text, by normalising the whole of it: three times slower than looking it up."""
+def _words_in_context(text: str) -> _Words:
+    """Find the words of any text, by normalising the whole of it: three times slower than looking it up."""
     codes = _code_points(_normalise(text).casefold())
     classes = class_table().take(codes)
-    values = mix(codes.astype(np.uint64) + np.uint64(1))
-    values[classes == SEPARATOR] = 0
-    return _hash_slices(values, _word_starts(classes).nonzero()[0])
+    return _Words(codes, _word_starts(classes).nonzero()[0], classes == SEPARATOR)
 
 
 def _normalise(text: str) -> str:
@@ -143,16 +165,48 @@ def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.bool_]:
     return starts
 
 
-def _hash_slices(values: Hashes, starts: NDArray[np.intp]) -> Hashes:
+class _Secrets(NamedTuple):
+    """What a key makes of the hash; all of it is public without one."""
+
+    plane: Hashes
+    """The values of the basic multilingual plane; 0 for separators."""
+    powers: Hashes
+    inverse_powers: Hashes
+    of_letters: np.uint64
+    of_words: np.uint64
+
+    def values_of(self, codes: NDArray[np.unsignedinteger]) -> Hashes:
+        """Return the values of folded code points."""
+        return _keyed(mix(codes.astype(np.uint64) + np.uint64(1)), self.of_letters)
+
+
+# 1.5 MiB and a millisecond each.
+@lru_cache(maxsize=8)
+def _secrets(key: Key) -> _Secrets:
+    of_letters, of_words, base = (key.number(b"", name) if key.secret else 0 for name in ("letters", "words", "base"))
+    base = base >> 3 << 3 | 3 if key.secret else _BASE
+    _, codes = _plane_tables()
+    plane = _keyed(mix(codes + np.uint64(1)), np.uint64(of_letters))
+    plane[codes == 0] = 0
+    powers, inverse_powers = _powers(base), _powers(pow(base, -1, 1 << 64))
+    return _Secrets(plane, powers, inverse_powers, np.uint64(of_letters), np.uint64(of_words))
+
+
+def _keyed(values: Hashes, secret: np.uint64) -> Hashes:
+    return mix(values ^ secret) if secret else values
+
+
+def _hash_slices(values: Hashes, starts: NDArray[np.intp], secrets: _Secrets) -> Hashes:
     """Hash the slices values[starts[i]:starts[i + 1]]; separators have the value 0 and so do not count."""
     if len(starts) == 0:
         return np.empty(0, np.uint64)
     if len(values) <= _BLOCK:
-        values *= _powers(_BASE)[: len(values)]
+        values *= secrets.powers[: len(values)]
         sums = np.add.reduceat(values, starts)
-        sums *= _powers(_INVERSE).take(starts)
+        sums *= secrets.inverse_powers.take(starts)
+        sums ^= secrets.of_words
         return mix(sums)
-    return np.concatenate([_hash_slices(*block) for block in _blocks(values, starts)])
+    return np.concatenate([_hash_slices(*block, secrets) for block in _blocks(values, starts)])
 
 
 def _blocks(values: Hashes, starts: NDArray[np.intp]) -> Iterator[tuple[Hashes, NDArray[np.intp]]]:
@@ -171,10 +225,10 @@ def _blocks(values: Hashes, starts: NDArray[np.intp]) -> Iterator[tuple[Hashes, 
 
 @cache
 def _plane_tables() -> tuple[NDArray[np.uint8], Hashes]:
-    """Return classes and values of the basic multilingual plane, whose characters are normalised and folded.
+    """Return classes and code points of the basic multilingual plane, whose characters are normalised and folded.
 
-    A class is SEPARATOR, LETTER or SOLO if that holds beside any other character, else _ODD. A value is
-    mix(code point + 1), 0 for separators.
+    A class is SEPARATOR, LETTER or SOLO if that holds beside any other character, else _ODD. A code point is 0 for
+    separators.
     """
     all_classes = class_table()
     # Their neighbours matter, or they matter for their neighbours.
@@ -194,12 +248,10 @@ def _plane_tables() -> tuple[NDArray[np.uint8], Hashes]:
         elif all(all_classes[ord(part)] == SEPARATOR for part in folded):
             classes[code_point] = SEPARATOR
     classes[_SURROGATES] = _ODD
-    values = mix(codes + np.uint64(1))
-    values[classes == SEPARATOR] = 0
-    return classes, values
+    codes[classes == SEPARATOR] = 0
+    return classes, codes
 
 
-@cache
 def _powers(base: int) -> Hashes:
     factors = np.full(_BLOCK, base, np.uint64)
     factors[0] = 1

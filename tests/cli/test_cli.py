@@ -66,6 +66,7 @@ def test_check_remembers_across_calls(pages: Path, capsys: pytest.CaptureFixture
     assert (copy["kind"], copy["original"]) == ("exact_duplicate", (pages / "a.html").as_uri())
 
 
+@pytest.mark.usefixtures("random_keys")
 def test_find_remembers_nothing(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "check", str(pages / "a.html"))
     assert run_json(capsys, "find", str(pages / "c.html")) == [[]]
@@ -76,6 +77,7 @@ def test_find_remembers_nothing(pages: Path, capsys: pytest.CaptureFixture[str])
     assert info["pages"] == 1
 
 
+@pytest.mark.usefixtures("random_keys")
 def test_explain_says_why_and_remembers_nothing(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "check", str(pages / "a.html"), "--scope", "site", "--url", "https://www.example.com/a")
     names = [str(pages / "b.html"), "--scope", "site", "--url", "https://example.com/b"]
@@ -122,6 +124,12 @@ def test_a_thin_page_is_compared_by_its_text_alone(pages: Path, capsys: pytest.C
     (other,) = run_json(capsys, "compare", str(thin), str(pages / "a.html"))
     assert (other["similarity"], other["near_duplicate"]) == (None, False)
     assert "too thin" in run(capsys, "compare", str(thin), str(pages / "a.html"))[1]
+
+
+@pytest.mark.usefixtures("random_keys")
+def test_two_pages_are_compared_alike_everywhere(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reports = [run_json(capsys, "compare", str(pages / "a.html"), str(pages / "b.html")) for _ in range(2)]
+    assert reports[0] == reports[1]
 
 
 def test_scan_lists_clusters(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -331,6 +339,7 @@ def test_an_index_of_sites_is_copied_as_one(pages: Path, capsys: pytest.CaptureF
     assert run_json(capsys, "info", "--namespace", "other")[0]["pages"] == 2
 
 
+@pytest.mark.usefixtures("random_keys")
 @pytest.mark.parametrize("target", [["--to-store", "sqlite:///b.sqlite"], ["--to-namespace", "b"]])
 def test_copy(pages: Path, capsys: pytest.CaptureFixture[str], target: list[str]) -> None:
     run(capsys, "check", str(pages))

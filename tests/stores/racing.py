@@ -88,7 +88,7 @@ class Resemblance:
     def __init__(self, contents: Sequence[Content]) -> None:
         self._found: set[tuple[int, int, int]] = set()
         # Scopes keep the texts of a content from being duplicates of each other.
-        with Deduplicator(scope="spider", expected_pages=EXPECTED_PAGES) as dedup:
+        with Deduplicator(scope="spider", expected_pages=EXPECTED_PAGES, key=0) as dedup:
             for number, content in enumerate(contents):
                 for at, text in enumerate(content.texts):
                     verdict = dedup.check(url_of(number, at, 0), text=text, scope_key=str(at))
@@ -230,7 +230,7 @@ def ask_carelessly(dedup: Deduplicator, offer: Offer) -> Verdict:
 
 def offers_of(contents: Sequence[Content], copies: int) -> list[Offer]:
     """`copies` pages of each content, at URLs of their own, the texts taken in turn; contents stay together."""
-    reader = Deduplicator()
+    reader = Deduplicator(key=0)
     offers = []
     for number, content in enumerate(contents):
         pages = [reader.fingerprint(text=text) for text in content.texts]
@@ -284,7 +284,7 @@ def _wait_for_all_at(start: Barrier) -> None:
 
 def _offer_all(store: str, rounds: Sequence[Sequence[Offer]], ask: Ask) -> list[Call]:
     calls = []
-    with Deduplicator(store, expected_pages=EXPECTED_PAGES) as dedup:
+    with Deduplicator(store, expected_pages=EXPECTED_PAGES, key=0) as dedup:
         # No process takes two of the tasks, for each waits here for the others.
         for offers in rounds:
             _together.wait()

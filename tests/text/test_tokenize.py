@@ -176,10 +176,9 @@ def test_bits_of_word_hashes_are_balanced() -> None:
     assert np.abs(shares - 0.5).max() < 5 * 0.5 / count**0.5
 
 
-def test_hashes_asked_for_again_are_the_same_and_nobody_can_change_them() -> None:
+def test_hashes_asked_for_again_are_the_same_whatever_became_of_them() -> None:
     hashes = word_hashes("one two three")
-    with pytest.raises(ValueError, match="read-only"):
-        hashes.sort()
+    hashes.sort()
     again, other = word_hashes("one two three"), word_hashes("one two four")
     assert again.tolist() == hash_list("one two three")
     assert (again == other).tolist() == [True, True, False]

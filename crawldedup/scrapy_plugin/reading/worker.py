@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import hashlib
 import json
 import logging
 import os
@@ -23,12 +24,11 @@ from collections import OrderedDict
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import mmh3
-
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import CrawlDedupError, StoreError, StoreUnavailableError
 from crawldedup.index import HEARTBEAT_SECONDS
 from crawldedup.options import Options
+from crawldedup.page import PageReader
 from crawldedup.page_input import PageInput
 from crawldedup.scrapy_plugin.reading.breaker import Breaker
 from crawldedup.scrapy_plugin.reading.fields import fingerprint_fields
@@ -73,8 +73,10 @@ class Worker:
         self._dedup = Deduplicator.from_options(self._options)
         self._breaker = Breaker()
         self._lately_read: OrderedDict[tuple[object, ...], Fingerprint] = OrderedDict()
+        self._secret = os.urandom(16)
+        self._knows_key = False
         with contextlib.suppress(BaseException):
-            self._dedup.fingerprint(html=_WARM_UP)
+            PageReader(self._options).read(_WARM_UP)
 
     def serve(self, inbox: Inbox) -> None:
         """Answer requests until one says to close. Raises EOFError."""
@@ -102,11 +104,16 @@ class Worker:
     def _read(self, request: Request) -> Read:
         job = Job(body=request.body, **{name: value for name, value in request.header.items() if name != "do"})
         self._deliver(job.names)
-        key = (mmh3.hash_bytes(job.body), len(job.body), job.encoding, job.form)
-        if (known := self._lately_read.get(key)) is not None:
-            self._lately_read.move_to_end(key)
-            return Read(job, known)
         try:
+            with contextlib.nullcontext() if self._knows_key else self._store():
+                if job.remember and self._stays and not self._knows_key:
+                    self._join()  # a look would not keep others from beginning the index with another key
+                key_id = self._dedup.key.id
+            self._knows_key = True
+            key = (hashlib.blake2b(job.body, key=self._secret).digest(), job.encoding, job.form, key_id)
+            if (known := self._lately_read.get(key)) is not None:
+                self._lately_read.move_to_end(key)
+                return Read(job, known)
             read = self._fingerprint(job)
         # Whatever a library raises, even to end the program, or in Rust to panic, is one page's trouble.
         except BaseException as error:
@@ -234,6 +241,7 @@ class Worker:
                 # A shell that is open all day would make one crawl of those that come and go meanwhile.
                 self._dedup.close()
                 self._dedup = Deduplicator.from_options(self._options)
+                self._knows_key = False
 
 
 def main(progress: int) -> None:

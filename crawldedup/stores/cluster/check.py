@@ -181,5 +181,5 @@ class GlobalCheck:
         return self._run(self._call(partition, script, *arguments, last_again=last_again))[0]
 
     def _call(self, partition: int, script: str, *arguments: Any, last_again: Any = None) -> Call:
-        profile = self._layout.profile
+        profile = self._layout.profile_of(self._query)
         return script_call(script, self._prefixes[partition], profile, *arguments, last_again=last_again)

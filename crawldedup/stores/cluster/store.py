@@ -18,7 +18,7 @@ from dataclasses import replace
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from crawldedup.errors import StoreError
+from crawldedup.errors import ProfileMismatchError, StoreError
 from crawldedup.search.routing import partition_of
 from crawldedup.stores.base import LEASE_SECONDS, UNKNOWN_SHARD, Record, Retention
 from crawldedup.stores.cluster.check import GlobalCheck, claim
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     import redis
 
-    from crawldedup.stores.base import Answer, CrawlSession, Layout, Pruned, Query, StoreInfo
+    from crawldedup.stores.base import Answer, Layout, Pruned, Query, StoreInfo
     from crawldedup.stores.redis.shared import Argument
 
 _DELIVERED_AT_ONCE: Final = 200
@@ -76,17 +76,12 @@ class ClusterStore(SharedStore):
                 return [wanted]
             return namespaces_among((head for node in nodes.masters() for head in heads_on(node)), partitioned=True)
 
-    def open(self, session: CrawlSession | None = None) -> int:
-        """See `Store`."""
-        self._learn_partitions()
-        return super().open(session)
-
     def _wanted_partitions(self) -> tuple[int, ...]:
         return (len(self._prefixes),)
 
     def _begin(self, pages: int, partitions: int) -> int:  # noqa: ARG002
         self._prefixes = prefixes(self._layout.namespace, partitions)
-        own = (self._now() or "", LEASE_SECONDS, self._session.number, partitions)
+        own = (self._now() or "", LEASE_SECONDS, self._session.number, self._layout.key.secret, partitions)
         self._ask_each(self._prefixes[1:], "join", self._layout.profile, self._order, *own)
         return self._pages()
 
@@ -99,16 +94,24 @@ class ClusterStore(SharedStore):
                 self._note_pages(call, validate_reply("look", answer))
             return self._pages()
 
+    def _learn_key(self) -> None:
+        self._learn_partitions()
+
     def _learn_partitions(self) -> None:
-        """Read the number of partitions from the index. Raises StoreError for an index of an older version."""
+        """Read the number of partitions and the key from the index. Raises StoreError for one of an older version."""
         # Whatever their number, an index has these two; where one was lost with its master, the other may be left.
         heads = [f"{prefix}m" for prefix in prefixes(self._layout.namespace, 2)]
         old = old_head(self._layout.namespace)
-        asked = [*(Call(head, ("HGET", head, "partitions")) for head in heads), Call(old, ("EXISTS", old))]
+        asked = [
+            *(Call(head, ("HMGET", head, "partitions", "profile", "key")) for head in heads),
+            Call(old, ("EXISTS", old)),
+        ]
         with self._errors():
             told = _sound(range(3), self.nodes.try_to_run(asked))
-        number = next((int(answer) for place, answer in told if place < 2 and answer), self._wanted)
-        self._prefixes = prefixes(self._layout.namespace, number)
+            told_heads = [answer for place, answer in told if place < 2 and answer[0]]
+            number, profile, key = told_heads[0] if told_heads else (self._wanted, None, None)
+            self._prefixes = prefixes(self._layout.namespace, int(number))
+            self._fit(profile, key)
         if (2, 1) in told:
             raise StoreError(
                 f"the index {self._layout.namespace!r} in {self._url} was made by an earlier version, which spread "
@@ -153,7 +156,9 @@ class ClusterStore(SharedStore):
         asked = question(query, self._layout, self._now())
         shared = replace(query, retention=self._share(query.retention))
         own, again = (crawl(shared, self._session, again=again) for again in (False, True))
-        return script_call("check", self._place(query), self._layout.profile, *asked, b"", own, last_again=again)
+        return script_call(
+            "check", self._place(query), self._layout.profile_of(query), *asked, b"", own, last_again=again
+        )
 
     def _check_global(self, query: Query) -> Answer:
         asked = replace(query, retention=self._share(query.retention))
@@ -175,7 +180,7 @@ class ClusterStore(SharedStore):
         parts = range(number) if query.route is None else query.route(number)
         places = [self._place(query)] if query.shard_key is not None else [self._prefixes[part] for part in parts]
         with self._errors():
-            answers = self._ask_each(places, "find", self._layout.profile, *asked)
+            answers = self._ask_each(places, "find", self._layout.profile_of(query), *asked)
         found = [unpacked(record, self._layout) for answer in answers for record in answer[1:]]
         signature = query.entry.signature
         return sorted(found, key=lambda record: query.rule.cost(signature, record.signature))
@@ -186,7 +191,7 @@ class ClusterStore(SharedStore):
 
     def clear(self) -> None:
         """See `Store`. Removes an index of an older version, too."""
-        with contextlib.suppress(StoreError):
+        with contextlib.suppress(StoreError, ProfileMismatchError):
             self._learn_partitions()
         with self._errors():
             old = re.compile(rf"crawldedup:\{{{re.escape(self._layout.namespace)}\.[0-9a-f][0-9]*\}}:".encode())

@@ -34,7 +34,7 @@ _HEAD: Final = struct.Struct(">IIII8s4s8s")
 _SEARCH_PLACE: Final = 16
 _SIGNATURE_PLACE: Final = _HEAD.size
 _QUESTION: Final = struct.Struct(">IIBBIIIIH")
-_CRAWL: Final = struct.Struct(">IIBBI")
+_CRAWL: Final = struct.Struct(">IIBI")
 _MOST_COPIES: Final = 0xFF_FFFF
 _LOADED: Final = struct.Struct(">I")
 _MOST: Final = 0xFFFF_FFFF
@@ -92,9 +92,8 @@ def crawl(query: Query, session: CrawlSession, *, again: bool = False, place: in
 
     `again` if the answer to the same one was lost; `place` is the question's in the batch of this name.
     """
-    return (
-        _CRAWL.pack(min(query.retention.max_pages or 0, _MOST), session.number, again, query.on_its_way, place) + batch
-    )
+    flags = again + {True: 0, None: 2, False: 4}[query.is_own] + 8 * query.on_its_way
+    return _CRAWL.pack(min(query.retention.max_pages or 0, _MOST), session.number, flags, place) + batch
 
 
 def url_keys_of(pages: Sequence[int]) -> bytes:

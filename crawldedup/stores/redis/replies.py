@@ -43,7 +43,7 @@ def _is_valid(script: str, answer: Any) -> bool:
         case _, [b"lost"]:
             return script in _NEEDING_AN_INDEX
         case "check", [status, int(), int(), int(), bytes() | None, int()]:
-            return status in _STATUSES
+            return status in _STATUSES or status == b"other"
         case "find", [b"found", *records]:
             return all(isinstance(record, bytes) for record in records)
         case "join", [b"joined", int(), int(), int()]:

@@ -5,27 +5,30 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 import redis
 from redis.exceptions import RedisClusterException
 
-from crawldedup.errors import ProfileMismatchError, StoreUnavailableError
+from crawldedup.errors import StoreUnavailableError
 from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Status, StoreInfo
 from crawldedup.stores.process import own_process
-from crawldedup.stores.redis.errors import store_errors
+from crawldedup.stores.redis.errors import replies_read, store_errors
 from crawldedup.stores.redis.health import layout_warnings
 from crawldedup.stores.redis.protocol import bytes8, loaded, packed_order, question, unpacked, url_keys_of
 from crawldedup.stores.redis.replies import ForeignPartError, LostPartError, validate_reply
 from crawldedup.stores.redis.upkeep import end_leases, expire_dead_sessions, measure, prune, records, remove_epochs
 from crawldedup.stores.shown import shown_url
+from crawldedup.text.urls import are_same
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from crawldedup.stores.base import Layout, Pruned, Query, Record, Retention
     from crawldedup.stores.redis.upkeep import PruneStep
+    from crawldedup.text.keys import Key
 
     Argument = bytes | str | int | float
 
@@ -94,6 +97,15 @@ class SharedStore:
         return len(self._prefixes)
 
     @property
+    def layout(self) -> Layout:
+        """See `Store`."""
+        return self._layout
+
+    def use_key(self, key: Key) -> None:
+        """See `Store`."""
+        self._layout = self._layout.with_key(key)
+
+    @property
     def session(self) -> CrawlSession | None:
         """See `Store`."""
         return self._session if self._session.number else None
@@ -105,8 +117,11 @@ class SharedStore:
             expire_dead_sessions(self._send, self._prefixes)
             given = session or self._session
             own = (self._now() or "", LEASE_SECONDS, given.number)
-            asked = (self._layout.profile, self._order, *own, *self._wanted_partitions())
-            _, number, pages, partitions = self._ask(leading, "join", *asked)
+            try:
+                _, number, pages, partitions = self._join(*own)
+            except ForeignPartError:
+                # Somebody else has begun the index in between, with another key.
+                _, number, pages, partitions = self._join(*own)
             self._session = CrawlSession(number, given.process or own_process())
             pages = self._begin(pages, partitions)
             with contextlib.suppress(redis.OutOfMemoryError):
@@ -116,6 +131,22 @@ class SharedStore:
                 for warning in layout_warnings(self._servers()):
                     _log.warning("%s: %s", self._url, warning)
             return pages
+
+    def _join(self, *own: Argument) -> Any:
+        self._learn_key()
+        layout = self._layout
+        asked = (layout.profile, self._order, *own, layout.key.secret, *self._wanted_partitions())
+        return self._ask(self._prefixes[0], "join", *asked)
+
+    def _learn_key(self) -> None:
+        """Take the key that the index has, if it is there. Raises ProfileMismatchError."""
+        with replies_read():
+            ((profile, secret),) = self._send([("HMGET", f"{self._prefixes[0]}m", "profile", "key")])
+            self._fit(profile, secret)
+
+    def _fit(self, profile: bytes | None, secret: bytes | None) -> None:
+        if profile:
+            self._layout = self._layout.fitted(profile.decode("utf-8", "replace"), secret or b"", self._url)
 
     def check_and_add(self, query: Query) -> Answer:
         """See `Store`."""
@@ -140,6 +171,9 @@ class SharedStore:
                 reply = self._begun_again(lambda: self._check_one(query))
             status, changed, pages, candidates, record, abandoned = reply
             found = unpacked(record, self._layout) if record else None
+            if status == b"other":
+                same = are_same(query.entry.url, found.url if found else "")
+                return self._answer(replace(query, is_own=same), self._check_one(replace(query, is_own=same)))
             answer = Answer(Status(status.decode()), found, bool(changed), pages, candidates, bool(abandoned))
             if self._is_copy_of_itself(query, answer) and expire_dead_sessions(self._send, self._prefixes):
                 return self._answer(query, self._check_one(query))
@@ -167,7 +201,7 @@ class SharedStore:
 
     def _find(self, prefix: str, query: Query) -> list[Record]:
         asked = question(query, self._layout, self._now())
-        _, *found = self._ask(prefix, "find", self._layout.profile, *asked)
+        _, *found = self._ask(prefix, "find", self._layout.profile_of(query), *asked)
         return [unpacked(record, self._layout) for record in found]
 
     def deliver(self, url_keys: Sequence[int]) -> None:
@@ -256,11 +290,8 @@ class SharedStore:
             except LostPartError:
                 raise StoreUnavailableError(f"the index in {self._url} was lost") from None
             except ForeignPartError as error:
-                raise ProfileMismatchError(
-                    f"the namespace {self._layout.namespace!r} of {self._url}",
-                    index_profile=error.profile,
-                    own_profile=self._layout.profile,
-                ) from None
+                self._learn_key()
+                raise self._layout.mismatch(error.profile, self._url) from None
 
     def _now(self) -> int:
         """Return seconds since 1970; 0 for the servers' clocks."""

@@ -58,6 +58,7 @@ class RedisStore(SharedStore):
     def open_read_only(self) -> int:
         """See `Store`."""
         with self._errors():
+            self._learn_key()
             return int(self._ask(self._prefix, "look", self._layout.profile)[1])
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
@@ -95,7 +96,7 @@ class RedisStore(SharedStore):
 
     def _arguments(self, query: Query, **repetition: Any) -> tuple[bytes | str, ...]:
         own = (url_keys_of(query.delivered), crawl(query, self._session, **repetition))
-        return (self._layout.profile, *question(query, self._layout, self._now()), *own)
+        return (self._layout.profile_of(query), *question(query, self._layout, self._now()), *own)
 
     def find(self, query: Query) -> list[Record]:
         """See `Store`."""

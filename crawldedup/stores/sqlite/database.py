@@ -33,6 +33,7 @@ _UPGRADES: Final[dict[int, tuple[str, ...]]] = {
     1: (
         "ALTER TABLE pages_{number} ADD COLUMN home INTEGER",
         "ALTER TABLE indexes DROP COLUMN first_crawler",
+        "ALTER TABLE indexes ADD COLUMN key BLOB NOT NULL DEFAULT x''",
         _ON_THEIR_WAY,
     )
 }
@@ -44,7 +45,7 @@ _SCHEMA: Final = (
     CREATE TABLE indexes (
         number INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, profile TEXT NOT NULL, tables INTEGER NOT NULL,
         freed INTEGER NOT NULL DEFAULT 0, newest_freed INTEGER NOT NULL DEFAULT 0, swept INTEGER NOT NULL DEFAULT 0,
-        crawlers INTEGER NOT NULL DEFAULT 0
+        crawlers INTEGER NOT NULL DEFAULT 0, key BLOB NOT NULL DEFAULT x''
     )
     """,
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.errors import ProfileMismatchError
 from crawldedup.stores.sqlite.index import SqliteIndex
 from crawldedup.stores.sqlite.statements import table_names
 
@@ -25,16 +24,17 @@ def find_index(db: sqlite3.Connection, layout: Layout, path: str) -> SqliteIndex
 
 def begin_index(db: sqlite3.Connection, layout: Layout, path: str) -> SqliteIndex:
     """Return the index, which is created if it is absent or cleared. Raises ProfileMismatchError."""
-    number, profile, tables = _row_of(db, layout.namespace) or (None, CLEARED, 0)
+    number, profile, tables, key = _row_of(db, layout.namespace) or (None, CLEARED, 0, b"")
     if profile != CLEARED:
-        check_profile(layout, profile, path)
+        layout = layout.fitted(profile, key, path)
     else:
         if number is not None:
             _drop_tables(db, number, tables)
         cursor = db.execute(
-            "INSERT INTO indexes (number, namespace, profile, tables) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (number) DO UPDATE SET profile = excluded.profile, tables = excluded.tables",
-            (number, layout.namespace, layout.profile, len(layout.tables)),
+            "INSERT INTO indexes (number, namespace, profile, tables, key) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (number) DO UPDATE SET profile = excluded.profile, tables = excluded.tables, "
+            "key = excluded.key",
+            (number, layout.namespace, layout.profile, len(layout.tables), layout.key.secret),
         )
         number = number or cursor.lastrowid
         _create_tables(db, number or 0, len(layout.tables))
@@ -46,27 +46,20 @@ def clear_index(db: sqlite3.Connection, namespace: str) -> None:
     row = _row_of(db, namespace)
     if row is None:
         return
-    number, _, tables = row
+    number, _, tables, _ = row
     _drop_tables(db, number, tables)
     _create_tables(db, number, tables)
     db.execute("DELETE FROM on_their_way WHERE idx = ?", (number,))
     db.execute(
-        "UPDATE indexes SET profile = ?, freed = 0, newest_freed = 0, swept = 0 WHERE number = ?", (CLEARED, number)
+        "UPDATE indexes SET profile = ?, key = x'', freed = 0, newest_freed = 0, swept = 0 WHERE number = ?",
+        (CLEARED, number),
     )
 
 
-def check_profile(layout: Layout, profile: str, path: str) -> None:
-    """Raise ProfileMismatchError unless this profile is the layout's."""
-    if profile != layout.profile:
-        raise ProfileMismatchError(
-            f"the namespace {layout.namespace!r} of {path}", index_profile=profile, own_profile=layout.profile
-        )
-
-
-def _row_of(db: sqlite3.Connection, namespace: str) -> tuple[int, str, int] | None:
-    """Return number, profile and number of tables of an index, if it is there."""
-    found: tuple[int, str, int] | None = db.execute(
-        "SELECT number, profile, tables FROM indexes WHERE namespace = ?", (namespace,)
+def _row_of(db: sqlite3.Connection, namespace: str) -> tuple[int, str, int, bytes] | None:
+    """Return number, profile, number of tables and key of an index, if it is there."""
+    found: tuple[int, str, int, bytes] | None = db.execute(
+        "SELECT number, profile, tables, key FROM indexes WHERE namespace = ?", (namespace,)
     ).fetchone()
     return found
 

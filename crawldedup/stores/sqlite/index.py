@@ -20,6 +20,7 @@ from crawldedup.stores.sqlite.statements import (
     unsigned,
     unsigned_array,
 )
+from crawldedup.text.urls import are_same
 
 if TYPE_CHECKING:
     import sqlite3
@@ -68,8 +69,8 @@ class SqliteIndex:
 
     def __init__(self, db: sqlite3.Connection, number: int, layout: Layout, path: str) -> None:
         self.number = number
+        self.layout = layout
         self._db = db
-        self._layout = layout
         self._path = path
         self._newest = self._freed = self._swept = 0
         self._pages, self._urls, *self._keys = table_names(number, len(layout.tables))
@@ -82,7 +83,7 @@ class SqliteIndex:
         self._pages_sql = f"SELECT {page} FROM {self._pages} WHERE number > ? ORDER BY number LIMIT ?"
         self._url_sql = (
             f"SELECT {page} FROM {self._urls} CROSS JOIN {self._pages} "
-            f"ON number = (k & {MAX_PAGES - 1}) WHERE k BETWEEN ? AND ? AND url_key = ?"
+            f"ON number = (k & {MAX_PAGES - 1}) WHERE k BETWEEN ? AND ? AND url_key = ? ORDER BY k"
         )
         # Most candidates are read only to be refused, so their URLs stay where they are.
         self._candidates_sql = (
@@ -105,11 +106,11 @@ class SqliteIndex:
         """Return the page with a number that exists."""
         return Page._make(self._db.execute(self._page_sql, (number,)).fetchone())
 
-    def page_with(self, url_key: int) -> Page | None:
-        """Return the page with a URL key, if there is one."""
+    def page_with(self, url_key: int, url: str = "") -> Page | None:
+        """Return the page with a URL key, if there is one, and this URL, if that is given and kept."""
         low, high = (signed(pack_key(url_key, page)) for page in (0, MAX_PAGES - 1))
-        row = self._db.execute(self._url_sql, (low, high, signed(url_key))).fetchone()
-        return None if row is None else Page._make(row)
+        rows = self._db.execute(self._url_sql, (low, high, signed(url_key)))
+        return next((page for page in map(Page._make, rows) if are_same(page.url, url)), None)
 
     def search(self, query: Query, now: int) -> tuple[list[int], int, list[Page]]:
         """Compare the query with the pages in its ranges.
@@ -117,7 +118,7 @@ class SqliteIndex:
         Return the numbers of the accepted pages, nearest first; how many were compared; some expired pages.
         """
         tables, packed = self._keys_in_ranges(query)
-        numbers = json.dumps(choose_pages(query, self._layout, tables, packed))
+        numbers = json.dumps(choose_pages(query, self.layout, tables, packed))
         found = self._db.execute(self._candidates_sql, (numbers,)).fetchall()
         live = [row for row in found if query.retention.is_live(row[3], row[4], now)]
         matches = accepted(query, [row[1] for row in live], [row[2] for row in live])
@@ -219,7 +220,7 @@ class SqliteIndex:
             self._db.execute(f"INSERT INTO {name} VALUES (?)", (signed(pack_key(key, number)),))
 
     def _unfile(self, pages: Sequence[Page]) -> None:
-        keys = [self._layout.keys(unsigned(page.search), page.signature) for page in pages]
+        keys = [self.layout.keys(unsigned(page.search), page.signature) for page in pages]
         for name, column in zip(self._keys, zip(*keys, strict=True), strict=True):
             packed = [(signed(pack_key(key, page.number)),) for key, page in zip(column, pages, strict=True)]
             self._db.executemany(f"DELETE FROM {name} WHERE k = ?", packed)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from crawldedup.errors import StoreError, StoreUnavailableError
 from crawldedup.stores.base import NO_SESSION, CrawlSession, Pruned, StoreInfo
+from crawldedup.stores.layout import key_changed
 from crawldedup.stores.sqlite.database import (
     IN_MEMORY,
     connect,
@@ -23,7 +24,7 @@ from crawldedup.stores.sqlite.database import (
     transaction,
 )
 from crawldedup.stores.sqlite.deliveries import Crew
-from crawldedup.stores.sqlite.heads import CLEARED, begin_index, check_profile, clear_index, find_index
+from crawldedup.stores.sqlite.heads import CLEARED, begin_index, clear_index, find_index
 from crawldedup.stores.sqlite.leases import has_others, join_crawl, leave_crawl, renew_lease
 from crawldedup.stores.sqlite.statements import BYTES_PER_KEY
 from crawldedup.stores.sqlite.turns import decide, evict, free_expired
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from crawldedup.stores.base import Answer, Layout, Query, Record, Retention
     from crawldedup.stores.sqlite.index import SqliteIndex
+    from crawldedup.text.keys import Key
 
 _CHECKS_PER_TRANSACTION: Final = 100
 _BATCH: Final = 1000
@@ -46,7 +48,7 @@ class SqliteStore:
     partitions: ClassVar = 1
 
     def __init__(self, path: str, layout: Layout, *, clock: Callable[[], float] = time.time) -> None:
-        self._layout = layout
+        self.layout = layout
         self._clock = clock
         self._path = path
         self._shown = f"sqlite:///{path}"
@@ -76,6 +78,10 @@ class SqliteStore:
             with contextlib.closing(connect(path)) as db:
                 return [name for (name,) in db.execute("SELECT namespace FROM indexes ORDER BY namespace")]
 
+    def use_key(self, key: Key) -> None:
+        """See `Store`."""
+        self.layout = self.layout.with_key(key)
+
     @property
     def session(self) -> CrawlSession | None:
         """See `Store`."""
@@ -88,27 +94,28 @@ class SqliteStore:
             with transaction(self._connect()) as db:
                 index, joined = self._join(db, session or self._session)
                 index.load_head()
-            self._index, self._session = index, joined
+            self._session = joined
+            self._use(index)
             return index.pages
 
     def open_read_only(self) -> int:
         """See `Store`. An index in memory takes the place of an absent one."""
         with self._lock, errors_of(self._path):
             self._disconnect_if_absent()
-            if self._index is None and self._exists():
+            if self._exists():
                 with transaction(self._connect(), "DEFERRED") as db:
-                    self._index = find_index(db, self._layout, self._path)
+                    self._use(find_index(db, self.layout, self._path) or self._index)
             if self._index is None:
                 self._disconnect()
                 self._connection, self._is_absent = connect(IN_MEMORY), True
                 with transaction(self._connection) as db:
-                    self._index = begin_index(db, self._layout, self._path)
+                    self._index = begin_index(db, self.layout, self._path)
         with self._turn(writes=False) as index:
             return index.pages
 
     def check_and_add(self, query: Query) -> Answer:
         """See `Store`."""
-        with self._turn() as index:
+        with self._turn(queries=(query,)) as index:
             return self._decided(index, query)
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
@@ -118,7 +125,7 @@ class SqliteStore:
 
     def _decide(self, batch: Sequence[Query]) -> Iterable[Answer]:
         try:
-            with self._turn(many=True) as index:
+            with self._turn(many=True, queries=batch) as index:
                 return [self._decided(index, query) for query in batch]
         except StoreUnavailableError:
             raise
@@ -138,7 +145,7 @@ class SqliteStore:
 
     def find(self, query: Query) -> list[Record]:
         """See `Store`."""
-        with self._turn(writes=False) as index:
+        with self._turn(writes=False, queries=(query,)) as index:
             return [index.page(number).record() for number in index.search(query, self._now())[0]]
 
     def forget(self, url_key: int) -> bool:
@@ -188,7 +195,7 @@ class SqliteStore:
                 before = index.pages
                 for record in records[start : start + _BATCH]:
                     if index.page_with(record.url_key) is None:
-                        keys = self._layout.keys(record.search, record.signature)
+                        keys = self.layout.keys(record.search, record.signature)
                         times = {"added_at": record.added_at, "seen_at": record.seen_at, "copies": record.copies}
                         # No crawler has the number 0, so the page is an earlier crawl's.
                         index.add(record, keys, **times, crawler=0)
@@ -203,10 +210,11 @@ class SqliteStore:
                 return
             index, session = self._index, self._session
             with transaction(self._connect()) as db:
-                clear_index(db, self._layout.namespace)
+                clear_index(db, self.layout.namespace)
                 if session.number:
                     index, session = self._join(db, session)
-            self._index, self._session = index, session
+            self._session = session
+            self._use(index)
 
     def info(self) -> StoreInfo:
         """See `Store`. `bytes` is the size of the whole file; what tables take of it is estimated."""
@@ -216,10 +224,10 @@ class SqliteStore:
             return StoreInfo(
                 pages=index.pages,
                 bytes=int(size),
-                table_bytes=index.pages * len(self._layout.tables) * BYTES_PER_KEY,
-                tables=len(self._layout.tables),
-                profile=self._layout.profile,
-                namespace=self._layout.namespace,
+                table_bytes=index.pages * len(self.layout.tables) * BYTES_PER_KEY,
+                tables=len(self.layout.tables),
+                profile=self.layout.profile,
+                namespace=self.layout.namespace,
                 store=self._shown,
             )
 
@@ -238,7 +246,7 @@ class SqliteStore:
             self._disconnect()
 
     @contextlib.contextmanager
-    def _turn(self, *, writes: bool = True, many: bool = False) -> Iterator[SqliteIndex]:
+    def _turn(self, *, writes: bool = True, many: bool = False, queries: Sequence[Query] = ()) -> Iterator[SqliteIndex]:
         """Keep others from the index: from writing to it, or if `writes` is False only from changing what is read.
 
         Processes that wait for a locked file only look from time to time, and would hardly find it free between two
@@ -247,10 +255,13 @@ class SqliteStore:
         started = time.monotonic()
         with self._transaction("IMMEDIATE" if writes else "DEFERRED") as (db, index):
             profile = index.load_head()
-            if profile != CLEARED:
-                check_profile(self._layout, profile, self._path)
-            elif writes and self._session.number:
-                begin_index(db, self._layout, self._path)
+            if profile not in (CLEARED, self.layout.profile):
+                self._use(begin_index(db, self.layout, self._path))
+                raise key_changed(self._shown)
+            if any(query.key_id != self.layout.key.id for query in queries):
+                raise key_changed(self._shown)
+            if profile == CLEARED and writes and self._session.number:
+                begin_index(db, self.layout, self._path)
             yield index
             others = many and has_others(db, index.number, self._session.number, self._now())
         if others:
@@ -263,6 +274,11 @@ class SqliteStore:
                 raise StoreUnavailableError(f"the store {self._path} is not open")
             with transaction(self._connection, kind) as db:
                 yield db, self._index
+
+    def _use(self, index: SqliteIndex | None) -> None:
+        self._index = index
+        if index is not None:
+            self.layout = index.layout
 
     def _exists(self) -> bool:
         return holds_anything(self._path)
@@ -283,7 +299,7 @@ class SqliteStore:
         return self._connection
 
     def _join(self, db: sqlite3.Connection, session: CrawlSession) -> tuple[SqliteIndex, CrawlSession]:
-        index = begin_index(db, self._layout, self._path)
+        index = begin_index(db, self.layout, self._path)
         return index, join_crawl(db, index.number, session, self._now())
 
     def _now(self) -> int:

@@ -19,7 +19,7 @@ def decide(index: SqliteIndex, query: Query, session: CrawlSession, crew: Crew, 
     """Decide about a page and remember it, by the rules in `base`."""
     entry, retention = query.entry, query.retention
     crew.deliver(query.delivered)
-    own = index.page_with(entry.url_key)
+    own = index.page_with(entry.url_key, "" if query.is_own else entry.url)
     own_is_live = own is not None and own.is_live(retention, now)
     if own is not None and own_is_live and not crew.is_at_work(own.crawler):
         abandoned = crew.is_abandoned(own)

@@ -12,6 +12,7 @@ import pytest
 from crawldedup import Deduplicator
 from crawldedup.errors import (
     CrawlDedupError,
+    KeyMismatchError,
     PageError,
     ProfileMismatchError,
     StoreFullError,
@@ -34,6 +35,7 @@ from crawldedup.scrapy_plugin.reading.worker import Worker
 from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.process import own_process
 from crawldedup.verdict import Kind, Verdict
+from tests.attacks.forging import bytes_like
 from tests.scrapy_plugin.website import article
 
 if TYPE_CHECKING:
@@ -174,7 +176,7 @@ def test_pages_that_wait_behind_one_another_are_asked_about_in_one_round_trip(sp
     group = [page("a"), page("b"), page("c", TEXTS[1]), page("a")]
     assert served.kinds(group, [page("d")]) == ["new", "exact_duplicate", "new", "revisit", "exact_duplicate"]
     assert [call for call in spy.calls if "check" in call] == ["check_many 4", "check_many 1"]
-    assert served.progress.steps == ["rest", *["begin"] * 4, "ask", "rest", "begin", "ask", "rest"]
+    assert served.progress.steps == ["rest", "begin", "ask", *["begin"] * 3, "ask", "rest", "begin", "ask", "rest"]
 
 
 def test_a_batch_has_an_end(spy: Spy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,6 +269,26 @@ def test_the_same_bytes_are_read_once_and_what_failed_is_read_again(spy: Spy, tm
     deep = "<div>" * 300
     assert [type(told) for told in served.serve([page("f", deep)], [page("g", deep)])] == [PageError] * 2
     assert spy.count("fingerprint") == 5
+
+
+def test_a_page_with_the_public_hash_of_anothers_bytes_is_read_for_itself(served: Served) -> None:
+    spam, text = (f"<p>{text}</p>".encode() for text in TEXTS[:2])
+    victim = text + b" " * len(spam)
+    asked = [Job(f"https://e.com/{body[3:5]!r}", body) for body in (bytes_like(victim, spam), victim)]
+    assert served.kinds([request_of(job) for job in asked]) == ["new", "new"]
+
+
+@pytest.mark.usefixtures("random_keys")
+def test_pages_on_their_way_pass_when_the_index_is_begun_again_with_another_key(tmp_path: Path) -> None:
+    served = Served(tmp_path)
+    url = served.worker._options.store
+    assert served.kinds([page("a")]) == ["new"]
+    with contextlib.closing(Deduplicator(url, extractor="text")) as dedup:
+        dedup.clear()
+    with Deduplicator(url, extractor="text") as other:
+        other.check("https://e.com/z", text="something else")
+    assert [type(told) for told in served.serve([page("a"), page("b", TEXTS[1])])] == [KeyMismatchError] * 2
+    assert served.kinds([page("a"), page("b", TEXTS[1]), page("c")]) == ["new", "new", "exact_duplicate"]
 
 
 def test_the_pages_read_last_are_remembered(spy: Spy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

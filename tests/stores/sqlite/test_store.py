@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from crawldedup.errors import ForeignStoreError, StoreError, StoreFullError, Sto
 from crawldedup.stores.base import Status
 from crawldedup.stores.sqlite import database
 from crawldedup.stores.sqlite.store import SqliteStore
+from crawldedup.text.keys import Key
 from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, query, random_page
 
 if TYPE_CHECKING:
@@ -104,7 +106,7 @@ class TestForeignFiles:
         with contextlib.closing(sqlite3.connect(path)) as db:
             db.execute("PRAGMA user_version = 7")
         self.assert_refused_unmodified(
-            path, r"a newer version of crawldedup \(layout 7; this one knows up to 2\); upgrade crawldedup, or"
+            path, r"a newer version of crawldedup \(layout 7; this one knows up to 3\); upgrade crawldedup, or"
         )
 
     def test_a_marked_but_empty_database_of_another_program_is_refused(self, path: Path) -> None:
@@ -141,14 +143,27 @@ class TestUpgrade:
     def test_a_file_of_the_first_layout_is_read(self, old_file: Path) -> None:
         assert_whole(old_file, 2)
 
+    def test_its_indexes_go_on_without_a_key(self, old_file: Path) -> None:
+        layout = replace(LAYOUT.with_key(Key(bytes(16))), takes_any_key=True)
+        store = SqliteStore(str(old_file), layout)
+        store.open()
+        assert store.layout == replace(LAYOUT, takes_any_key=True)
+        store.clear()
+        store.close()
+        store = SqliteStore(str(old_file), layout)
+        store.clear()
+        store.open()
+        assert store.layout == layout
+        store.close()
+
     def test_an_older_layout_is_upgraded_step_by_step(self, old_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        steps = {2: ("ALTER TABLE indexes ADD COLUMN colour TEXT",), 3: ("UPDATE indexes SET colour = 'red'",)}
+        steps = {3: ("ALTER TABLE indexes ADD COLUMN colour TEXT",), 4: ("UPDATE indexes SET colour = 'red'",)}
         monkeypatch.setattr(database, "_UPGRADES", database._UPGRADES | steps)
-        monkeypatch.setattr(database, "_VERSION", 4)
+        monkeypatch.setattr(database, "_VERSION", 5)
         for _ in range(2):
             assert_whole(old_file, 2)
         with contextlib.closing(sqlite3.connect(old_file)) as db:
-            assert db.execute("PRAGMA user_version").fetchone() == (4,)
+            assert db.execute("PRAGMA user_version").fetchone() == (5,)
             assert db.execute("SELECT colour FROM indexes").fetchall() == [("red",)]
 
     def test_an_upgrade_that_fails_leaves_the_file_as_it_was(
@@ -156,9 +171,9 @@ class TestUpgrade:
     ) -> None:
         with contextlib.closing(sqlite3.connect(old_file)) as db:
             before = list(db.iterdump())
-        steps = {2: ("ALTER TABLE indexes ADD COLUMN colour TEXT",), 3: ("UPDATE missing SET colour = 'red'",)}
+        steps = {3: ("ALTER TABLE indexes ADD COLUMN colour TEXT",), 4: ("UPDATE missing SET colour = 'red'",)}
         monkeypatch.setattr(database, "_UPGRADES", database._UPGRADES | steps)
-        monkeypatch.setattr(database, "_VERSION", 4)
+        monkeypatch.setattr(database, "_VERSION", 5)
         with pytest.raises(StoreError, match="no such table"):
             SqliteStore(str(old_file), LAYOUT).open()
         with contextlib.closing(sqlite3.connect(old_file)) as db:

@@ -1,17 +1,22 @@
 -- parts: layout, leases, records, deliveries, writing, retention, search
 -- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, ARGV[8]: URL keys of own pages that were
--- delivered, ARGV[9]: limit of pages (0: none), own number, 1 if the answer to the same question was lost, 1 if the page is
--- on its way, and for a question in a batch its place there and the name of the batch.
--- Returns {status, changed, pages, compared, record or false, abandoned}, {'profile', the index's profile}, or {'lost'}
--- without an index.
+-- delivered, ARGV[9]: limit of pages (0: none), own number, flags, and for a question in a batch its place there and the name
+-- of the batch.
+-- Flags: 1 if the answer to the same question was lost; 2 to ask back whether a page of the same URL key and another URL is
+-- the page's own, 4 if it is not; 8 if the page is on its way. Asking back changes nothing and returns {'other', 0, pages, 0,
+-- record, 0}, else it returns {status, changed, pages, compared, record or false, abandoned}, {'profile', the index's
+-- profile}, or {'lost'} without an index.
 
 if not meta.profile then return {'lost'} end
 if meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
 
 local question = read_question()
-local max_pages, crawler, again, on_its_way, place = struct.unpack('>I4I4BBI4', ARGV[9])
-local batch = sub(ARGV[9], 15)
+local max_pages, crawler, flags, place = struct.unpack('>I4I4BI4', ARGV[9])
+local batch = sub(ARGV[9], 14)
 local keys, now, url_key = question.keys, question.now, question.url_key
+local again, asks_back, is_other, on_its_way = flags % 2, flags % 4 > 1, flags % 8 > 3, flags > 7
+local own_page, own, other = page_with_url(url_key, (asks_back or is_other) and question)
+if other and asks_back then return {'other', 0, meta.pages, 0, other, 0} end
 
 -- Writes start here. A full server refuses the first one that matters, so nothing is left half done.
 if crawler > meta.crawlers then
@@ -21,7 +26,6 @@ if crawler > meta.crawlers then
 end
 
 deliver(ARGV[8])
-local own_page, own = page_with_url(url_key)
 local concurrent = own and crawler_of(own) ~= crawler and is_at_work(crawler_of(own), now)
 
 if own and age_mark(own, question.refresh) >= question.oldest and not concurrent then
@@ -35,7 +39,7 @@ if own and age_mark(own, question.refresh) >= question.oldest and not concurrent
   else
     note_record(own_page, updated)
   end
-  if on_its_way == 1 then set_out(url_key, crawler) elseif abandoned then deliver(url_key) end
+  if on_its_way then set_out(url_key, crawler) elseif abandoned then deliver(url_key) end
   if again == 1 and not changed and crawler_of(own) == crawler and now - added_at(own) <= 10 and seen_at(own) == added_at(own) then
     -- The same question added the page, and only the answer was lost.
     return {'new', 0, meta.pages, 0, false, 0}
@@ -67,7 +71,7 @@ for i = 1, nearest - 1 do
   remove_page(matches[i][2], matches[i][3])
   deliver(url_key_of(matches[i][3]))
 end
-if on_its_way == 1 then set_out(url_key, crawler) end
+if on_its_way then set_out(url_key, crawler) end
 if own then remove_page(own_page, own) end
 for i = 1, #expired do
   if expired[i][1] ~= own_page then remove_page(expired[i][1], expired[i][2]) end

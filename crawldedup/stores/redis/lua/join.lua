@@ -1,6 +1,6 @@
 -- parts: layout
--- Check the profile and join the crawl. KEYS: prefix. ARGV: profile, order, now, lease, own number or 0, and for a
--- partition of a cluster, how many there are to be.
+-- Check the profile and join the crawl. KEYS: prefix. ARGV: profile, order, now, lease, own number or 0, key of an index that
+-- begins, and for a partition of a cluster, how many there are to be.
 -- Returns {'joined', number, pages, partitions or 0} or {'profile', the index's profile}.
 --
 -- A full server is joined without a lease: it still answers, and pages can be removed from it.
@@ -19,13 +19,13 @@ end
 local number = tonumber(ARGV[5])
 -- Numbers grow with the clock, so that none is given twice when the index and its counter are lost.
 if number == 0 then number = max(meta.crawlers + 1, now) end
-local refusal = write('HSET', META, 'profile', profile, 'order', order, 'crawlers', max(meta.crawlers, number))
+local refusal = write('HSET', META, 'profile', profile, 'key', ARGV[6], 'order', order, 'crawlers', max(meta.crawlers, number))
 if refusal then return refusal end
 -- Keys may be left of an index that lost its head. By the clock, this epoch is another one.
 if not meta.epoch then call('HSET', META, 'epoch', now) end
-local partitions = ARGV[6] and call('HGET', META, 'partitions')
-if ARGV[6] and not partitions then
-  partitions = ARGV[6]
+local partitions = ARGV[7] and call('HGET', META, 'partitions')
+if ARGV[7] and not partitions then
+  partitions = ARGV[7]
   refusal = write('HSET', META, 'partitions', partitions)
   if refusal then return refusal end
 end

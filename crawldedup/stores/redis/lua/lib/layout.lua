@@ -1,6 +1,6 @@
 -- The keys of one index, all with one prefix (KEYS[1] .. suffix) and in one hash slot:
 --
---   m               hash: profile, order, epoch, pages, next, depth, split, crawlers, oldest, sweep; partitions
+--   m               hash: profile, key, order, epoch, pages, next, depth, split, crawlers, oldest, sweep; partitions
 --   c               sorted set: crawlers at work; score = end of the lease
 --   w               hash: the process that holds each crawler's lease
 --   n               hash: pages that are not delivered yet; field = URL key, value = the crawler's number

@@ -66,12 +66,25 @@ end
 -- first of such a crowd are recognised, because each would cost a read of all.
 local URL_CROWD = '16'
 
-local function page_with_url(url_key)
+-- Return the URL in a record or a question's body, whose signature ends before `first`.
+local function url_from(bytes, first)
+  return sub(bytes, byte(bytes, first) == 255 and first + 2 or first)
+end
+
+-- Return the page with a URL key, and its record. With a question, the record of another URL comes third, alone.
+local function page_with_url(url_key, question)
   local head = sub(url_key, 1, 5)
   local members = members_between('u', head, head, URL_CROWD)
+  local first = question and #question.signature + 1
+  local url, other = question and url_from(question.body, 20 + first) or ''
   for i = 1, #members do
     local page = page_of(members[i])
     local record = read_record(page)
-    if record and url_key_of(record) == url_key then return page, record end
+    if record and url_key_of(record) == url_key then
+      local its = url ~= '' and url_from(record, HEAD + first) or ''
+      if its == '' or its == url then return page, record end
+      other = other or record
+    end
   end
+  return nil, nil, other
 end

@@ -1,0 +1,20 @@
+"""Tell whether two URLs name one page."""
+
+from __future__ import annotations
+
+from w3lib.url import canonicalize_url
+
+
+def canonical_url(url: str) -> str:
+    """Return the URL with its query sorted and without fragment. A broken URL is returned unchanged."""
+    try:
+        return str(canonicalize_url(url))
+    except ValueError:
+        return url
+
+
+def are_same(url: str, other: str) -> bool:
+    """Return True for URLs of one page, and where one of them is not known."""
+    # Stores cannot keep lone surrogates.
+    one, two = (each.encode("utf-8", "replace").decode() for each in (url, other))
+    return not one or not two or one == two or canonical_url(one) == canonical_url(two)

@@ -1,0 +1,116 @@
+"""What an attacker makes who knows the code and not the key: pages, texts, URLs and words that collide without one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from crawldedup.fingerprinting import features, fingerprint
+from crawldedup.text.tokenize import mix, word_hashes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from crawldedup.fingerprinting.fingerprint import Fingerprint
+
+WORD_LIKE: Final = ("recall", "occturvuwnjyknxrbodqrvfm")
+"""Two words of one hash without a key: found in a few seconds by a generalised birthday search (Wagner 2002)."""
+_MASK: Final = (1 << 64) - 1
+_C1, _C2 = 0x87C37B91114253D5, 0x4CF5AD432745937F
+
+
+def page_near(victim: Fingerprint, pool: Sequence[str], words: int = 500) -> str:
+    """Return a page of words of a pool that has the bits of a victim, chosen greedily, one word after the other."""
+    of_search = _signs(np.array([victim.search], np.uint64))[0]
+    of_verify = np.unpackbits(np.frombuffer(victim.verify, np.uint8)) * 2.0 - 1
+    hashes = np.array([word_hashes(word)[0] for word in pool])
+    rng = np.random.default_rng(3)
+    text, free = [0, 1], np.arange(2, len(pool))
+    search, verify = np.zeros(64), np.zeros(256)
+    for _ in range(words):
+        candidates = rng.choice(free, min(800, len(free)), replace=False)
+        last = np.array([hashes[text[-2]], hashes[text[-1]]])
+        two = np.stack([np.full(len(candidates), last[1]), hashes[candidates]])
+        pairs = mix(np.concatenate([features.pair_hashes(column) for column in two.T]))
+        first = features.pair_hashes(last)[0]
+        shingles = features.shingle_hashes(np.append(last, hashes[candidates]), np.repeat(first, len(candidates) + 1))
+        by_word = 2 * _signs(hashes[candidates]) + _signs(pairs)
+        by_shingle = _verify_signs(shingles)
+        # Bits that are not yet safely right count more.
+        wanted_verify = of_verify / (1 + np.exp(np.clip(of_verify * verify / 6, -30, 30)))
+        wanted_search = of_search / (1 + np.exp(np.clip(of_search * search / 6, -30, 30)))
+        best = int((by_shingle @ wanted_verify + 1.5 * (by_word @ wanted_search)).argmax())
+        text.append(int(candidates[best]))
+        free = free[free != candidates[best]]
+        search += by_word[best]
+        verify += by_shingle[best]
+    return " ".join(pool[place] for place in text)
+
+
+def _signs(hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
+    return np.unpackbits(hashes.astype(">u8").view(np.uint8)).reshape(-1, 64) * 2.0 - 1
+
+
+def _verify_signs(shingles: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Return the 256 signs of each shingle, as the product's own counting lays them out."""
+    stretched = shingles * fingerprint._VERIFY_FACTORS
+    stretched ^= stretched >> np.uint64(32)
+    stretched *= fingerprint._VERIFY_FACTORS
+    stretched ^= stretched >> np.uint64(29)
+    within, of_byte = np.arange(8, dtype=np.uint64), np.arange(8, dtype=np.uint64) * np.uint64(8)
+    bits = (stretched[:, :, None] >> within)[..., None] >> of_byte & np.uint64(1)
+    return bits.transpose(1, 2, 0, 3).reshape(len(shingles), 256) * 2.0 - 1
+
+
+def bytes_like(victim: bytes, text: bytes) -> bytes:
+    """Return a page that begins with a text and has the 128-bit mmh3 hash and the length of a victim's."""
+    blocks = len(victim) // 16
+    start = (text + b"<!--").ljust(16 * (blocks - 1))
+    (one, two), (first, second) = _state(start), _state(victim[: 16 * blocks])
+    k1 = _right(((first - 0x52DCE729) * _inverse(5) - two) & _MASK, 27) ^ one
+    k1 = _right(k1 * _inverse(_C2) & _MASK, 31) * _inverse(_C1) & _MASK
+    k2 = _right(((second - 0x38495AB5) * _inverse(5) - first) & _MASK, 31) ^ two
+    k2 = _right(k2 * _inverse(_C1) & _MASK, 33) * _inverse(_C2) & _MASK
+    return start + k1.to_bytes(8, "little") + k2.to_bytes(8, "little") + victim[16 * blocks :]
+
+
+def texts_of_every_seed() -> tuple[bytes, bytes]:
+    """Return two texts with one mmh3 hash under every seed (Aumasson, Bernstein, Bosslet 2012)."""
+    one = bytes(range(69))
+    words = [int.from_bytes(one[16 + 8 * place : 24 + 8 * place], "little") for place in range(4)]
+    words[0] = _partner(words[0], 1 << 36, _C1, 31, _C2)
+    words[1] = _partner(words[1], 1 << 32, _C2, 33, _C1)
+    words[2] = _partner(words[2], 1 << 63, _C1, 31, _C2)
+    return one, one[:16] + b"".join(word.to_bytes(8, "little") for word in words) + one[48:]
+
+
+def _partner(word: int, difference: int, first: int, turn: int, second: int) -> int:
+    mixed = _left(word * first & _MASK, turn) * second & _MASK ^ difference
+    return _right(mixed * _inverse(second) & _MASK, turn) * _inverse(first) & _MASK
+
+
+def _inverse(value: int) -> int:
+    return pow(value, -1, 1 << 64)
+
+
+def _left(value: int, bits: int) -> int:
+    return (value << bits | value >> 64 - bits) & _MASK
+
+
+def _right(value: int, bits: int) -> int:
+    return _left(value, 64 - bits)
+
+
+def _state(prefix: bytes) -> tuple[int, int]:
+    """Return the state of mmh3 behind whole blocks."""
+    one = two = 0
+    for at in range(0, len(prefix), 16):
+        k1, k2 = (int.from_bytes(prefix[at + place : at + place + 8], "little") for place in (0, 8))
+        one ^= _left(k1 * _C1 & _MASK, 31) * _C2 & _MASK
+        one = (_left(one, 27) + two) * 5 + 0x52DCE729 & _MASK
+        two ^= _left(k2 * _C2 & _MASK, 33) * _C1 & _MASK
+        two = (_left(two, 31) + one) * 5 + 0x38495AB5 & _MASK
+    return one, two
