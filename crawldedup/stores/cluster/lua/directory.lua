@@ -4,9 +4,9 @@
 --
 -- An entry may be wrong: its page may be gone, or never have been kept. Who reads one asks at that home.
 --
--- Where pages are forgotten, entries are so by turns: a turn is over after half a time to live, or after half as many entries
+-- Where pages are forgotten, entries are so by turns: a turn is over after a quarter of a time to live, or of as many entries
 -- as there may be pages. An entry is of the turn in which it was asked for last. Who notes one frees those near it that are
--- older than the two turns before this one.
+-- older than the four turns before this one.
 
 -- Return the bucket of a URL, the entries there from the URL's place on, and its own.
 local function entries_at(url_key)
@@ -24,7 +24,7 @@ local function claim(packed)
   local head = call('HMGET', META, 'turn', 'entries', 'turned')
   local turn, count, turned = tonumber(head[1]) or 0, tonumber(head[2]) or 0, tonumber(head[3]) or 0
   if ttl > 0 and now == 0 then now = tonumber(call('TIME')[1]) end
-  if ttl > 0 and now - turned > ttl / 2 or max_pages > 0 and count >= max(max_pages / 2, BUCKET_PAGES) then
+  if ttl > 0 and now - turned > ttl / 4 or max_pages > 0 and count >= max(max_pages / 4, 16) then
     turn = (turn + 1) % 256
     redis.pcall('HSET', META, 'turn', turn, 'entries', 0, 'turned', now)
   end
@@ -41,7 +41,7 @@ local function claim(packed)
     if type(written) == 'table' then return string.find(written.err, 'OOM') and former or written end
     change = change + written
     for i = 1, #entries do
-      if entries[i] == noted or (turn - byte(entries[i], 7)) % 256 > 2 then call('ZREM', bucket, entries[i]) end
+      if entries[i] == noted or (turn - byte(entries[i], 7)) % 256 > 4 then call('ZREM', bucket, entries[i]) end
     end
   end
   if change ~= 0 then redis.pcall('HINCRBY', META, 'entries', change) end
