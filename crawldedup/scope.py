@@ -6,16 +6,15 @@ and pages of one scope keep their distances. Stores need to know only which page
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import NamedTuple
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 import mmh3
-import tldextract
 from w3lib.url import canonicalize_url
 
-# The public suffix list that comes with the package: a crawl must not depend on fetching another.
-_registered = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
 
 
 class Salt(NamedTuple):
@@ -42,7 +41,16 @@ def xored(first: bytes, second: bytes) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _site_of_host(host: str) -> str:
-    return _registered(host).top_domain_under_public_suffix or host
+    return _extractor()(host).top_domain_under_public_suffix or host
+
+
+@cache
+def _extractor() -> TLDExtract:
+    # Importing it imports requests, which takes longer than all else that a worker imports beside numpy.
+    from tldextract import TLDExtract
+
+    # The public suffix list that comes with the package: a crawl must not depend on fetching another.
+    return TLDExtract(suffix_list_urls=(), cache_dir=None)
 
 
 def site_of(url: str) -> str:
