@@ -7,21 +7,19 @@ and pages of one scope keep their distances. Stores need to know only which page
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 import mmh3
-import tldextract
 
 from crawldedup.text.keys import NO_KEY
 from crawldedup.text.urls import canonical_url
 
 if TYPE_CHECKING:
-    from crawldedup.text.keys import Key
+    from tldextract import TLDExtract
 
-# The public suffix list that comes with the package: a crawl must not depend on fetching another.
-_registered = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
+    from crawldedup.text.keys import Key
 
 
 class Salt(NamedTuple):
@@ -51,7 +49,16 @@ def xored(first: bytes, second: bytes) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _site_of_host(host: str) -> str:
-    return _registered(host).top_domain_under_public_suffix or host
+    return _extractor()(host).top_domain_under_public_suffix or host
+
+
+@cache
+def _extractor() -> TLDExtract:
+    # Importing it imports requests, which takes longer than all else that a worker imports beside numpy.
+    from tldextract import TLDExtract
+
+    # The public suffix list that comes with the package: a crawl must not depend on fetching another.
+    return TLDExtract(suffix_list_urls=(), cache_dir=None)
 
 
 def site_of(url: str) -> str:

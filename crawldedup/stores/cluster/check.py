@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import struct
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,160 +26,127 @@ from crawldedup.stores.redis.protocol import body_of, bytes8, crawl, packed_reco
 from crawldedup.stores.redis.replies import LostPartError
 
 if TYPE_CHECKING:
+    from collections import defaultdict
     from collections.abc import Callable, Sequence
 
-    from crawldedup.stores.base import CrawlSession, Layout, Query
+    from crawldedup.stores.base import CrawlSession, Entry, Layout, Query, Record
     from crawldedup.stores.cluster.nodes import Call
-
-    Run = Callable[..., list[Any]]
 
 _CLAIM: Final = struct.Struct(">IIIB")
 _VISIT: Final = struct.Struct(">IIBI")
 _TIMES: Final = 16
 
 
-def claim(url_key: int, home: int, retention: Retention, now: int, *, forced: bool = False) -> bytes:
+def claim(page: Entry | Record, retention: Retention, now: int, *, forced: bool = False) -> bytes:
     """Return what a directory needs to tell the home of a URL, and to note this one (see `lua/directory.lua`)."""
     limits = (retention.ttl_seconds or 0, min(retention.max_pages or 0, 0xFFFF_FFFF))
-    return _CLAIM.pack(now, *limits, forced) + entry(url_key, home)
+    return _CLAIM.pack(now, *limits, forced) + bytes8(page.url_key) + bytes((page.home or 0,))
 
 
-def entry(url_key: int, home: int) -> bytes:
-    """Return a directory's entry."""
-    return bytes8(url_key) + bytes((home,))
+def check_call(prefix: str, asked: Sequence[bytes], query: Query, profile: str, session: CrawlSession) -> Call:
+    """Make the call that checks a page where it belongs; `asked` is its question."""
+    own, again = (crawl(query, session, again=again) for again in (False, True))
+    return script_call("check", prefix, profile, *asked, b"", own, last_again=again)
 
 
+@dataclass
 class GlobalCheck:
     """One check. `query` has the retention of one partition; `run` returns the validated answers of calls.
 
     `released` collects the entries of directories, by partition, that were noted in vain.
     """
 
-    def __init__(
-        self,
-        run: Run,
-        query: Query,
-        layout: Layout,
-        session: CrawlSession,
-        prefixes: Sequence[str],
-        released: dict[int, bytes],
-        now: int,
-    ) -> None:
-        self._run = run
-        self._query, self._layout, self._session, self._now = query, layout, session, now
-        self._prefixes, self._released = prefixes, released
-        self._asked = question(query, layout, now)
-        self._url_key = bytes8(query.entry.url_key)
-        self._home_byte = query.entry.home or 0
-        self._home = partition_of(self._home_byte, len(prefixes))
-        self._directory = query.entry.url_key % len(prefixes)
-        self._compared = 0
+    run: Callable[..., list[Any]]
+    query: Query
+    layout: Layout
+    session: CrawlSession
+    prefixes: Sequence[str]
+    released: defaultdict[int, bytes]
+    now: int
+
+    def __post_init__(self) -> None:
+        self._asked = question(self.query, self.layout, self.now)
+        self._url_key = bytes8(self.query.entry.url_key)
+        self._home = partition_of(self.query.entry.home or 0, len(self.prefixes))
+        self._directory = self.query.entry.url_key % len(self.prefixes)
 
     def answer(self) -> Answer:
         """Decide, and return the answer; its `pages` are those of one partition."""
-        former, found = self._look()
-        kept_at = self._kept_at(former, found)
+        noted, found, compared = self._look()
+        met = [part for _, part, record in found if record.url_key == self.query.entry.url_key]
+        kept_at = met[0] if met else partition_of(noted[0], len(self.prefixes)) if noted else self._home
         is_elsewhere = kept_at != self._home
         own, is_revisit = b"", 0
         # Where pages are forgotten, so are entries of directories: then a page may be at home that none tells of.
-        if is_elsewhere or (found and (former or self._query.retention != Retention())):
-            _, own, is_revisit = self._ask(kept_at, "own", self._url_key, self._visit())
+        if is_elsewhere or (found and (noted or self.query.retention != Retention())):
+            limit, refresh = self.query.retention.ttl_seconds or 0, self.query.retention.refresh
+            visit = _VISIT.pack(self.now, limit, refresh, self.session.number)
+            _, own, is_revisit = self._ask(kept_at, "own", self._url_key, visit)
         if is_revisit and is_elsewhere:
             return self._move(kept_at, own)
-        if not is_revisit:
-            for _, partition, record in found:
-                copy = self._count(partition, record)
-                if copy is not None:
-                    self._release(former, own)
-                    return copy
-        answer = self._check_at_home()
+        answer = None
+        for _, partition, record in () if is_revisit else found:
+            answer = answer or self._count(partition, record, compared)
+        is_counted = answer is not None
+        answer = answer or self._check_at_home(compared)
         if answer.status is Status.NEW and is_elsewhere:
             # What the URL held before has expired, or another crawler of this crawl delivered it with other text.
             self._leave(kept_at, is_there=bool(own))
-        elif answer.status in (Status.NEAR, Status.EXACT) and not former:
-            self._release(former, own)
+        elif not own and (is_counted or (not noted and answer.status in (Status.NEAR, Status.EXACT))):
+            # The next call tells the directory that nothing of this URL is kept there.
+            self.released[self._directory] += self._url_key + (noted or bytes((self.query.entry.home or 0,)))
         return answer
 
-    def _kept_at(self, former: bytes, found: list[tuple[int, int, bytes]]) -> int:
-        """Return the partition where an earlier page of the URL was met, or where it may be."""
-        for _, partition, record in found:
-            if unpacked(record, self._layout).url_key == self._query.entry.url_key:
-                return partition
-        return partition_of(former[0], len(self._prefixes)) if former else self._home
-
-    def _look(self) -> tuple[bytes, list[tuple[int, int, bytes]]]:
-        """Return the home that was noted for the URL, and (cost, partition, record) of pages found, nearest first."""
-        route = self._query.route
-        others = [] if route is None else [part for part in route(len(self._prefixes)) if part != self._home]
-        retention, released = self._query.retention, self._released.pop(self._directory, b"")
-        claiming = claim(self._query.entry.url_key, self._home_byte, retention, self._now) + released
+    def _look(self) -> tuple[bytes, list[tuple[int, int, Record]], int]:
+        """Return the home noted for the URL, sorted (cost, partition, record) of pages found, and how many were met."""
+        route = self.query.route or (lambda _: ())
+        others = [part for part in route(len(self.prefixes)) if part != self._home]
+        claiming = claim(self.query.entry, self.query.retention, self.now) + self.released.pop(self._directory, b"")
         calls = [
             self._call(part, "scout", *self._asked, claiming if part == self._directory else b"") for part in others
         ]
         if self._directory not in others:
             calls.append(self._call(self._directory, "claim", claiming))
-        replies = self._run(*calls)
-        former = b"".join(reply[2] for reply in replies)
-        found = []
-        for part, (_, _, _, compared, cost, record) in zip(others, replies, strict=False):
-            self._compared += compared
-            if record is not None:
-                found.append((cost, part, record))
-        return former, sorted(found, key=itemgetter(0))
+        replies = self.run(*calls)
+        told = [(part, *reply[3:]) for part, reply in zip(others, replies, strict=False)]
+        found = [(cost, part, unpacked(record, self.layout)) for part, _, cost, record in told if record is not None]
+        return b"".join(reply[2] for reply in replies), sorted(found, key=itemgetter(0)), sum(each[1] for each in told)
 
-    def _count(self, partition: int, record: bytes) -> Answer | None:
+    def _count(self, partition: int, original: Record, compared: int) -> Answer | None:
         """Count the page as a copy of one that was found, and return the answer; None if that has gone meanwhile."""
-        original = unpacked(record, self._layout)
-        named = (bytes8(original.url_key), original.digest.to_bytes(4, "big"), self._url_key, self._now)
+        named = (bytes8(original.url_key), original.digest.to_bytes(4, "big"), self._url_key, self.now)
         reply = self._ask(partition, "count", *named, 0, last_again=1)
-        if reply[0] == b"gone":
-            return None
-        is_exact = original.digest == self._query.entry.digest
-        return self._answer(Status.EXACT if is_exact else Status.NEAR, reply[2], self._compared)
+        status = Status.EXACT if original.digest == self.query.entry.digest else Status.NEAR
+        return None if reply[0] == b"gone" else Answer(status, unpacked(reply[2], self.layout), False, 0, compared)
 
-    def _check_at_home(self) -> Answer:
-        own, again = (crawl(self._query, self._session, again=again) for again in (False, True))
-        reply = self._ask(self._home, "check", *self._asked, b"", own, last_again=again)
-        status, changed, _, compared, record, abandoned = reply
-        answer = self._answer(Status(status.decode()), record, self._compared + compared, changed=bool(changed))
-        return replace(answer, abandoned=bool(abandoned))
+    def _check_at_home(self, compared: int) -> Answer:
+        own = (self.query, self.layout.profile_of(self.query), self.session)
+        reply = self.run(check_call(self.prefixes[self._home], self._asked, *own))[0]
+        status, changed, pages, more, record, abandoned = reply
+        earlier = unpacked(record, self.layout) if record else None
+        return Answer(Status(status.decode()), earlier, bool(changed), pages, compared + more, bool(abandoned))
 
     def _move(self, kept_at: int, own: bytes) -> Answer:
         """Give the URL's page its new text at its new home, and remove it from the old one."""
-        earlier = unpacked(own, self._layout)
-        changed = replace(self._query.entry, url=earlier.url)
-        moved = own[:_TIMES] + body_of(changed)
-        tables = len(self._layout.tables)
-        loaded = self._ask(self._home, "load", tables, packed_record(moved, changed.keys))
+        earlier = unpacked(own, self.layout)
+        entry = replace(self.query.entry, url=earlier.url)
+        moved = own[:_TIMES] + body_of(entry)
+        loaded = self._ask(self._home, "load", len(self.layout.tables), packed_record(moved, entry.keys))
         self._leave(kept_at)
         if not loaded[1]:
-            return self._check_at_home()
-        return self._answer(Status.REVISIT, moved, 0, changed=earlier.digest != changed.digest)
-
-    def _release(self, former: bytes, own: bytes) -> None:
-        """Note for the next call that nothing of this URL is kept where the directory says."""
-        if not own:
-            noted = entry(self._query.entry.url_key, former[0] if former else self._home_byte)
-            self._released[self._directory] = self._released.get(self._directory, b"") + noted
+            return self._check_at_home(0)
+        return Answer(Status.REVISIT, unpacked(moved, self.layout), earlier.digest != entry.digest, 0, 0)
 
     def _leave(self, kept_at: int, *, is_there: bool = True) -> None:
         """Forget what was kept of the URL at another home, and note the new one. What is decided stays decided."""
-        retention, url_key = self._query.retention, self._query.entry.url_key
-        packed = claim(url_key, self._home_byte, retention, self._now, forced=True)
-        forgetting = [script_call("forget", self._prefixes[kept_at], self._url_key)] if is_there else []
+        packed = claim(self.query.entry, self.query.retention, self.now, forced=True)
+        forgetting = [script_call("forget", self.prefixes[kept_at], self._url_key)] if is_there else []
         with contextlib.suppress(LostPartError):
-            self._run(*forgetting, self._call(self._directory, "claim", packed))
+            self.run(*forgetting, self._call(self._directory, "claim", packed))
 
-    def _visit(self) -> bytes:
-        retention = self._query.retention
-        return _VISIT.pack(self._now, retention.ttl_seconds or 0, retention.refresh, self._session.number)
-
-    def _answer(self, status: Status, record: bytes | None, compared: int, *, changed: bool = False) -> Answer:
-        return Answer(status, unpacked(record, self._layout) if record else None, changed, 0, compared)
-
-    def _ask(self, partition: int, script: str, *arguments: Any, last_again: Any = None) -> Any:
-        return self._run(self._call(partition, script, *arguments, last_again=last_again))[0]
+    def _ask(self, *call: Any, last_again: Any = None) -> Any:
+        return self.run(self._call(*call, last_again=last_again))[0]
 
     def _call(self, partition: int, script: str, *arguments: Any, last_again: Any = None) -> Call:
-        profile = self._layout.profile_of(self._query)
-        return script_call(script, self._prefixes[partition], profile, *arguments, last_again=last_again)
+        profile = self.layout.profile_of(self.query)
+        return script_call(script, self.prefixes[partition], profile, *arguments, last_again=last_again)

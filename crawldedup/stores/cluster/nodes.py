@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import threading
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import redis
-from redis.exceptions import AskError, MovedError, NoScriptError, RedisClusterException, TryAgainError
+from redis.exceptions import AskError, NoScriptError, RedisClusterException, TryAgainError
 
 from crawldedup.stores.redis.client import check_cluster_url, connect_cluster, retry_on_failover
 from crawldedup.stores.redis.scripts import script_text
@@ -44,11 +44,8 @@ class Call:
 
 
 def script_call(script: str, prefix: str, *arguments: Argument, last_again: Argument | None = None) -> Call:
-    """Make a call of one of our scripts for the partition behind `prefix`.
-
-    No key has the bare prefix as its name, so a node that is giving the slot away refuses the call before anything
-    of it has run.
-    """
+    """Make a call of one of our scripts for the partition behind `prefix`."""
+    # No key has the bare prefix as its name, so a node that is giving the slot away refuses the call at once.
     return Call(prefix, ("EVALSHA", _sha(script), 1, prefix, *arguments), script, last_again)
 
 
@@ -68,7 +65,6 @@ class Nodes:
         check_cluster_url(url)
         self._url = url
         self._client: RedisCluster | None = None
-        self._connecting = threading.Lock()
         self.calls = self.rounds = 0
 
     def run(self, calls: Iterable[Call]) -> list[Any]:
@@ -78,9 +74,8 @@ class Nodes:
         while a slot moves, and where an answer was lost. Calls to one node run in their order.
         """
         answers = self.try_to_run(calls)
-        for answer in answers:
-            if isinstance(answer, Exception):
-                raise answer
+        for error in (answer for answer in answers if isinstance(answer, Exception)):
+            raise error
         return answers
 
     def try_to_run(self, calls: Iterable[Call]) -> list[Any]:
@@ -90,7 +85,15 @@ class Nodes:
         waiting = list(range(len(calls)))
 
         def attempt() -> None:
-            self._round(calls, waiting, answers)
+            try:
+                asked = self._places_by_node(calls, waiting)
+            except _ANY_ERROR as failure:
+                for place in waiting:
+                    answers[place] = failure
+            else:
+                self._ask(calls, asked, answers)
+                if unknown := _taught(calls, asked, answers):
+                    self._ask(calls, unknown, answers)
             waiting[:] = [place for place in waiting if isinstance(answers[place], Exception)]
             for place in waiting:
                 call = calls[place]
@@ -99,9 +102,9 @@ class Nodes:
             if waiting:
                 error: Exception = answers[waiting[0]]
                 # A slot that is on its way is still where it was. (That it has moved is a kind of AskError, too.)
-                if isinstance(error, MovedError) or not isinstance(error, (AskError, TryAgainError)):
+                if type(error) not in (AskError, TryAgainError):
                     with contextlib.suppress(*_ANY_ERROR):
-                        self._cluster().nodes_manager.initialize()
+                        self._connected().nodes_manager.initialize()
                 raise error
 
         if calls:
@@ -111,84 +114,73 @@ class Nodes:
 
     def masters(self) -> Iterator[redis.Redis]:
         """Return a client of every master."""
-        client = self._cluster()
-        for node in client.get_primaries():  # type: ignore[no-untyped-call]
-            yield client.get_redis_connection(node)
+        client = self._connected()
+        return map(client.get_redis_connection, client.get_primaries())  # type: ignore[no-untyped-call]
 
     def close(self) -> None:
         """Disconnect; harmless when repeated. Connects again when it is used again."""
-        with self._connecting:
-            if self._client is not None:
-                self._client.close()
-                self._client = None
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
-    def _cluster(self) -> RedisCluster:
-        client = self._client
-        if client is None:
-            with self._connecting:
-                client = self._client = self._client or connect_cluster(self._url)
+    def _connected(self) -> RedisCluster:
+        client = self._client = self._client or connect_cluster(self._url)
         return client
 
-    def _round(self, calls: Sequence[Call], waiting: Sequence[int], answers: list[Any]) -> None:
-        """Put the answers to the waiting calls in their places, or errors."""
-        places_by_node: dict[redis.Redis, list[int]] = {}
-        try:
-            client = self._cluster()
-            for place in waiting:
-                node = client.get_node_from_key(calls[place].key)  # type: ignore[no-untyped-call]
-                places_by_node.setdefault(client.get_redis_connection(node), []).append(place)
-        except _ANY_ERROR as error:
-            for place in waiting:
-                answers[place] = error
-            return
-        self._ask(calls, places_by_node, answers)
-        # Each node has a cache of scripts of its own.
-        unknown: dict[redis.Redis, list[int]] = {}
-        for node, places in places_by_node.items():
-            if mine := [place for place in places if isinstance(answers[place], NoScriptError)]:
-                unknown[node] = mine
-                with contextlib.suppress(*_ANY_ERROR):
-                    for script in {calls[place].script for place in mine}:
-                        node.script_load(script_text(script))
-        if unknown:
-            self._ask(calls, unknown, answers)
+    def _places_by_node(self, calls: Sequence[Call], places: Sequence[int]) -> dict[redis.Redis, list[int]]:
+        client, found = self._connected(), defaultdict(list)
+        for place in places:
+            node = client.get_node_from_key(calls[place].key)  # type: ignore[no-untyped-call]
+            found[client.get_redis_connection(node)].append(place)
+        return found
 
     def _ask(self, calls: Sequence[Call], places_by_node: dict[redis.Redis, list[int]], answers: list[Any]) -> None:
-        """Send all that every node is asked, then read what they say: they work at the same time."""
+        """Send all that every node is asked, then read what they say, or errors: they work at the same time."""
         self.rounds += 1
         self.calls += sum(map(len, places_by_node.values()))
         with contextlib.ExitStack() as stack:
             asked = []
             for node, places in places_by_node.items():
-                pool = node.connection_pool
                 try:
-                    connection = pool.get_connection()
-                    stack.callback(pool.release, connection)
-                    # Whatever interrupts us, no later call must read what was meant for this one.
-                    unread = stack.enter_context(contextlib.ExitStack())
-                    unread.callback(connection.disconnect)
-                    wanted = [calls[place].command for place in places]
-                    commands = connection.pack_commands(wanted)  # type: ignore[no-untyped-call]
-                    connection.send_packed_command(commands)  # type: ignore[no-untyped-call]
-                except _CUT_OFF as error:
+                    connection = stack.enter_context(_connection(node))
+                    connection.send_packed_command(connection.pack_commands([calls[place].command for place in places]))
+                    asked.append((connection, places))
+                except _ANY_ERROR as error:
                     for place in places:
                         answers[place] = error
-                else:
-                    asked.append((connection, places, unread))
-            for connection, places, unread in asked:
-                if _read(connection, places, answers):
-                    unread.pop_all()
+            for connection, places in asked:
+                cut_off = None
+                for place in places:
+                    try:
+                        answers[place] = cut_off or connection.read_response()
+                    except redis.ResponseError as error:
+                        answers[place] = error
+                    except _ANY_ERROR as error:
+                        answers[place] = cut_off = error
 
 
-def _read(connection: Any, places: Sequence[int], answers: list[Any]) -> bool:
-    """Read a connection's answers into their places; return False if it was cut off before the last of them."""
-    for number, place in enumerate(places):
-        try:
-            answers[place] = connection.read_response()
-        except redis.ResponseError as error:
-            answers[place] = error
-        except _CUT_OFF as error:
-            for rest in places[number:]:
-                answers[rest] = error
-            return False
-    return True
+def _taught(
+    calls: Sequence[Call], places_by_node: dict[redis.Redis, list[int]], answers: Sequence[Any]
+) -> dict[redis.Redis, list[int]]:
+    """Tell each node the scripts that it did not know, each having a cache of its own; return the calls of these."""
+    unknown = {}
+    for node, places in places_by_node.items():
+        if mine := [place for place in places if isinstance(answers[place], NoScriptError)]:
+            unknown[node] = mine
+            with contextlib.suppress(*_ANY_ERROR):
+                for script in {calls[place].script for place in mine}:
+                    node.script_load(script_text(script))
+    return unknown
+
+
+@contextlib.contextmanager
+def _connection(node: redis.Redis) -> Iterator[Any]:
+    """Lend a connection. Whatever interrupts us, no later call must read what was meant for this one."""
+    connection = node.connection_pool.get_connection()
+    try:
+        yield connection
+    except BaseException:
+        connection.disconnect()  # type: ignore[no-untyped-call]
+        raise
+    finally:
+        node.connection_pool.release(connection)

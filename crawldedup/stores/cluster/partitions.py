@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from redis.crc import key_slot
-
-if TYPE_CHECKING:
-    from crawldedup.stores.base import Retention
 
 _OLD_PARTITIONS: Final = 16
 MOST_PARTITIONS: Final = 256
@@ -38,9 +34,3 @@ def old_head(namespace: str) -> str:
     """Return the head of an index as the first clusters had it: spread by keys, without homes."""
     names = (f"crawldedup:{{{namespace}.0{attempt or ''}}}:m" for attempt in count())
     return next(name for name in names if key_slot(name.encode()) * _OLD_PARTITIONS < _SLOTS)
-
-
-def share(retention: Retention, partitions: int) -> Retention:
-    """Return what of a limit of pages is one partition's."""
-    most = retention.max_pages
-    return retention if most is None else replace(retention, max_pages=-(-most // partitions))

@@ -14,19 +14,19 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import defaultdict
 from dataclasses import replace
-from itertools import chain, groupby
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.errors import ProfileMismatchError, StoreError
 from crawldedup.search.routing import partition_of
 from crawldedup.stores.base import LEASE_SECONDS, UNKNOWN_SHARD, Record, Retention
-from crawldedup.stores.cluster.check import GlobalCheck, claim
+from crawldedup.stores.cluster.check import GlobalCheck, check_call, claim
 from crawldedup.stores.cluster.nodes import Call, Nodes, script_call
-from crawldedup.stores.cluster.partitions import old_head, prefixes, share
+from crawldedup.stores.cluster.partitions import old_head, prefixes
 from crawldedup.stores.redis.client import check_cluster_url
 from crawldedup.stores.redis.errors import is_transient, replies_read, store_errors
-from crawldedup.stores.redis.protocol import bytes8, crawl, question, unpacked
+from crawldedup.stores.redis.protocol import bytes8, question, unpacked
 from crawldedup.stores.redis.replies import validate_reply
 from crawldedup.stores.redis.shared import SharedStore
 from crawldedup.stores.redis.upkeep import expire_dead_sessions, heads_on, namespaces_among
@@ -38,25 +38,21 @@ if TYPE_CHECKING:
 
     import redis
 
-    from crawldedup.stores.base import Answer, Layout, Pruned, Query, StoreInfo
+    from crawldedup.stores.base import Answer, CrawlSession, Layout, Pruned, Query, StoreInfo
     from crawldedup.stores.redis.shared import Argument
 
 _DELIVERED_AT_ONCE: Final = 200
-_Asked = TypeVar("_Asked")
 _TELLS_PAGES: Final = {"check": 2, "scout": 1, "claim": 1, "count": 1, "look": 1, "join": 2}
 """By script, the place of the number of pages in its answer."""
 
 
 class ClusterStore(SharedStore):
-    """One namespace of a Redis Cluster. Safe to use from several threads, processes and machines.
-
-    `nodes` counts what was asked.
-    """
+    """One namespace of a Redis Cluster. Safe to use from several threads, processes and machines."""
 
     def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
         self.nodes = Nodes(url)
         self._wanted = parse_url(url, CLUSTER).partitions
-        self._released: dict[int, bytes] = {}
+        self._released: defaultdict[int, bytes] = defaultdict(bytes)
         self._pages_at: dict[str, int] = {}
         self._delivered: list[int] = []
         super().__init__(url, layout, prefixes(layout.namespace, self._wanted), clock)
@@ -76,6 +72,11 @@ class ClusterStore(SharedStore):
                 return [wanted]
             return namespaces_among((head for node in nodes.masters() for head in heads_on(node)), partitioned=True)
 
+    def open(self, session: CrawlSession | None = None) -> int:
+        """See `Store`."""
+        self._learn_partitions()
+        return super().open(session)
+
     def _wanted_partitions(self) -> tuple[int, ...]:
         return (len(self._prefixes),)
 
@@ -90,44 +91,37 @@ class ClusterStore(SharedStore):
         self._learn_partitions()
         with self._errors():
             looks = [script_call("look", prefix, self._layout.profile) for prefix in self._prefixes]
-            for call, answer in _sound(looks, self.nodes.try_to_run(looks)):
+            for call, answer in self._told(looks):
                 self._note_pages(call, validate_reply("look", answer))
             return self._pages()
 
-    def _learn_key(self) -> None:
-        self._learn_partitions()
-
     def _learn_partitions(self) -> None:
         """Read the number of partitions and the key from the index. Raises StoreError for one of an older version."""
-        # Whatever their number, an index has these two; where one was lost with its master, the other may be left.
-        heads = [f"{prefix}m" for prefix in prefixes(self._layout.namespace, 2)]
+        # Whatever their number, an index has the first two; where one was lost with its master, the other may be left.
         old = old_head(self._layout.namespace)
-        asked = [
-            *(Call(head, ("HMGET", head, "partitions", "profile", "key")) for head in heads),
-            Call(old, ("EXISTS", old)),
-        ]
+        heads = [*(f"{prefix}m" for prefix in prefixes(self._layout.namespace, 2)), old]
         with self._errors():
-            told = _sound(range(3), self.nodes.try_to_run(asked))
-            told_heads = [answer for place, answer in told if place < 2 and answer[0]]
-            number, profile, key = told_heads[0] if told_heads else (self._wanted, None, None)
+            asked = [Call(head, ("HMGET", head, "partitions", "profile", "key")) for head in heads]
+            told = {call.key: answer for call, answer in self._told(asked) if answer[1]}
+            is_old = told.pop(old, None)
+            number, profile, key = next((answer for answer in told.values() if answer[0]), (self._wanted, None, None))
             self._prefixes = prefixes(self._layout.namespace, int(number))
             self._fit(profile, key)
-        if (2, 1) in told:
+        if is_old:
             raise StoreError(
                 f"the index {self._layout.namespace!r} in {self._url} was made by an earlier version, which spread "
                 f"pages in another way: clear it (crawldedup clear), or take another namespace"
             )
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
-        """See `Store`. Pages in a row that have places take one round trip, others are checked one by one."""
+        """See `Store`. Pages that have places take one round trip, others are checked one by one."""
         self._delivered += [url_key for query in queries for url_key in query.delivered]
         if len(self._delivered) >= _DELIVERED_AT_ONCE:
             self._deliver_collected()
-        groups = groupby(queries, lambda query: query.shard_key is not None)
-        return chain.from_iterable(
-            self._check_placed(list(group)) if is_placed else map(self._check_global, list(group))
-            for is_placed, group in groups
-        )
+        if any(query.shard_key is None for query in queries):
+            return map(self._check_alone, queries)
+        with self._errors():
+            return map(self._placed_answer, queries, self.nodes.try_to_run(map(self._placed_check, queries)))
 
     def heartbeat(self) -> None:
         """See `Store`."""
@@ -139,28 +133,24 @@ class ClusterStore(SharedStore):
         collected, self._delivered = self._delivered, []
         self.deliver(collected)
 
-    def _check_placed(self, queries: Sequence[Query]) -> Iterator[Answer]:
-        with self._errors():
-            replies = self.nodes.try_to_run([self._placed_check(query) for query in queries])
-        return map(self._placed_answer, queries, replies)
-
     def _placed_answer(self, query: Query, reply: Any) -> Answer:
         answer = self._answer(query, reply)
         self._pages_at[self._place(query)] = answer.pages
         return replace(answer, pages=self._pages())
 
     def _check_one(self, query: Query) -> Any:
-        return validate_reply("check", self.nodes.run([self._placed_check(query)])[0])
+        return self._run(self._placed_check(query))[0]
 
     def _placed_check(self, query: Query) -> Call:
-        asked = question(query, self._layout, self._now())
-        shared = replace(query, retention=self._share(query.retention))
-        own, again = (crawl(shared, self._session, again=again) for again in (False, True))
-        return script_call(
-            "check", self._place(query), self._layout.profile_of(query), *asked, b"", own, last_again=again
+        asked, shared = (
+            question(query, self._layout, self._now()),
+            replace(query, retention=self._share(query.retention)),
         )
+        return check_call(self._place(query), asked, shared, self._layout.profile_of(query), self._session)
 
-    def _check_global(self, query: Query) -> Answer:
+    def _check_alone(self, query: Query) -> Answer:
+        if query.shard_key is not None:
+            return self.check_and_add(query)
         asked = replace(query, retention=self._share(query.retention))
 
         def check() -> Answer:
@@ -203,57 +193,59 @@ class ClusterStore(SharedStore):
 
     def load(self, records: Sequence[Record]) -> int:
         """See `Store`."""
-        if any(record.shard_key == UNKNOWN_SHARD for record in records):
+        places = {record.home if record.shard_key is None else record.shard_key for record in records}
+        if places & {None, UNKNOWN_SHARD}:
             raise StoreError(
-                "a cluster keeps pages by their sites or spiders, and these do not tell theirs: load them into one "
-                "server, or with the scope site and URLs"
+                "a cluster keeps pages by their sites, spiders or texts, and some of these do not tell theirs, or were "
+                "remembered by an earlier version, which did not note where they belong: load them into one server, "
+                "or with the scope site and URLs, or crawl anew"
             )
-        if any(record.shard_key is None and record.home is None for record in records):
-            raise StoreError(
-                "a cluster keeps pages by their texts, and some of these were remembered by an earlier version, which "
-                "did not note where they belong: load them into one server, or crawl anew"
-            )
+        unique = {record.url_key: record for record in reversed(records)}.values()
+        placed: defaultdict[str, list[Record]] = defaultdict(list)
         with self._errors():
-            placed: dict[str, list[Record]] = {}
-            for record in self._not_elsewhere(records):
-                placed.setdefault(self._place(record), []).append(record)
+            noted = self._run(*(self._noting(record) for record in reversed(unique) if record.shard_key is None))
+            homes = iter([reply[2] for reply in noted])
+            for record in reversed(unique):
+                if record.shard_key is not None or not self._is_elsewhere(record, next(homes)):
+                    placed[self._place(record)].append(record)
             return sum(self._load_part(prefix, mine) for prefix, mine in placed.items())
 
-    def _not_elsewhere(self, records: Sequence[Record]) -> list[Record]:
-        """Note the homes of records of the global scope; return all but those whose URL is kept at another home."""
-        first = {record.url_key: record for record in reversed(records)}
-        noted = [record for record in first.values() if record.shard_key is None]
-        formers = self._run(*(self._noting(record, forced=False) for record in noted))
-        told = [
-            (record, self._prefix_of(reply[2][0])) for record, reply in zip(noted, formers, strict=True) if reply[2]
-        ]
-        elsewhere = [(record, prefix) for record, prefix in told if prefix != self._place(record)]
-        kept = self._run(*(self._own(record, prefix) for record, prefix in elsewhere))
-        known = {record.url_key for (record, _), reply in zip(elsewhere, kept, strict=True) if reply[1]}
-        self._run(*(self._noting(record, forced=True) for record, _ in elsewhere if record.url_key not in known))
-        return [record for record in reversed(first.values()) if record.url_key not in known]
+    def _is_elsewhere(self, record: Record, noted: bytes) -> bool:
+        """Return True if a URL is kept at the home that was noted for it, and that is another one than the record's."""
+        prefix = self._prefix_of(noted[0]) if noted else self._place(record)
+        if prefix == self._place(record):
+            return False
+        kept = self._run(script_call("own", prefix, self._layout.profile, bytes8(record.url_key), bytes(17)))[0][1]
+        if not kept:
+            self._run(self._noting(record, forced=True))
+        return bool(kept)
 
-    def _own(self, record: Record, prefix: str) -> Call:
-        return script_call("own", prefix, self._layout.profile, bytes8(record.url_key), bytes(17))
-
-    def _noting(self, record: Record, *, forced: bool) -> Call:
-        packed = claim(record.url_key, record.home or 0, Retention(), self._now(), forced=forced)
+    def _noting(self, record: Record, *, forced: bool = False) -> Call:
+        packed = claim(record, Retention(), self._now(), forced=forced)
         prefix = self._prefixes[record.url_key % len(self._prefixes)]
         return script_call("claim", prefix, self._layout.profile, packed)
 
     def info(self) -> StoreInfo:
         """See `Store`. Of the partitions that answer; a warning names the others."""
+        every = self._prefixes
         with self._errors():
-            every = self._prefixes
-            heads = self.nodes.try_to_run(Call(prefix, ("EXISTS", f"{prefix}m")) for prefix in every)
-            answering = [prefix for prefix, _ in _sound(every, heads)]
-        silent = [str(number) for number, prefix in enumerate(every) if prefix not in answering]
-        names = ", ".join(silent)
-        warning = f"of {len(every)} partitions, these do not answer, and their pages are not counted: {names}"
+            heads = self._told([Call(prefix, ("EXISTS", f"{prefix}m")) for prefix in every])
+            answering = [call.key for call, _ in heads]
+        silent = ", ".join(str(number) for number, prefix in enumerate(every) if prefix not in answering)
+        warning = f"of {len(every)} partitions, these do not answer, and their pages are not counted: {silent}"
         return self._info_of(answering, warning if silent else None)
 
     def _ask_each(self, prefixes: Sequence[str], script: str, *arguments: Argument) -> list[Any]:
         return self._run(*(script_call(script, prefix, *arguments) for prefix in prefixes))
+
+    def _told(self, calls: Sequence[Call]) -> list[tuple[Call, Any]]:
+        """Return what was answered. Raises the error of what was not, unless it is transient and others were."""
+        answers = self.nodes.try_to_run(calls)
+        told = [each for each in zip(calls, answers, strict=True) if not isinstance(each[1], Exception)]
+        for answer in answers:
+            if isinstance(answer, Exception) and not (told and is_transient(answer)):
+                raise answer
+        return told
 
     def _run(self, *calls: Call) -> list[Any]:
         """Return the validated answers of scripts that are called at once."""
@@ -290,7 +282,9 @@ class ClusterStore(SharedStore):
             yield
 
     def _share(self, retention: Retention) -> Retention:
-        return share(retention, len(self._prefixes))
+        """Return what of a limit of pages is one partition's."""
+        most = retention.max_pages
+        return retention if most is None else replace(retention, max_pages=-(-most // len(self._prefixes)))
 
     def _place(self, page: Query | Record) -> str:
         """Return the prefix of the partition that a page belongs to."""
@@ -301,12 +295,3 @@ class ClusterStore(SharedStore):
 
     def _prefix_of(self, home: int) -> str:
         return self._prefixes[partition_of(home, len(self._prefixes))]
-
-
-def _sound(asked: Sequence[_Asked], answers: Sequence[Any]) -> list[tuple[_Asked, Any]]:
-    """Return what answered, and how. Raises the error of what did not, unless it is transient and others answered."""
-    sound = [(item, answer) for item, answer in zip(asked, answers, strict=True) if not isinstance(answer, Exception)]
-    for answer in answers:
-        if isinstance(answer, Exception) and not (sound and is_transient(answer)):
-            raise answer
-    return sound

@@ -43,7 +43,7 @@ ACL_RULES: Final = (
 With `+config|get` as well, the store warns of a configuration that spoils the index.
 """
 
-CLUSTER_ACL_RULES: Final = ("+cluster|slots", "+command", "+expire")
+CLUSTER_ACL_RULES: Final = ("+cluster|slots", "+command")
 """The further rights that a store's user needs on a cluster."""
 
 SENTINEL_ACL_RULES: Final = ("+sentinel|masters",)

@@ -120,26 +120,20 @@ def measure(send: Send, prefixes: Sequence[str], tables: int) -> tuple[int, int,
     pages = 0
     in_tables: list[tuple[str, range]] = []
     others: list[tuple[str, range]] = []
-    fields = ("pages", "next", "depth", "split", "oldest", "epoch", "turn", "entries", "entries_before")
+    fields = ("pages", "next", "depth", "split", "oldest", "epoch")
     heads = send([("HMGET", f"{prefix}m", *fields) for prefix in prefixes])
     for prefix, head in zip(prefixes, heads, strict=True):
-        count, following, depth, split, oldest, epoch, turn, *entries = (int(value or 0) for value in head)
+        count, following, depth, split, oldest, epoch = (int(value or 0) for value in head)
         buckets, data = bucket_numbers(depth, split), f"{prefix}{epoch}:"
         in_tables += [(f"{data}t{table}:", buckets) for table in range(tables)]
         in_tables += [(f"{data}f{table}:", range(depth, depth + 2)) for table in range(tables)]
         pages += count
         lists = range(oldest // RECORDS_PER_LIST, -(-following // RECORDS_PER_LIST))
-        others += [(f"{data}u:", buckets), (f"{data}r:", lists)]
-        # A cluster's, see `cluster/lua/directory.lua`.
-        of_turns = [(f"{data}d{turn - age}:", most) for age, most in enumerate(entries) if most]
-        others += [(stem, range(8**level, 2 * 8**level)) for stem, most in of_turns for level in _levels(most)]
+        # The last are a cluster's, see `cluster/lua/directory.lua`.
+        others += [(f"{data}u:", buckets), (f"{data}r:", lists), (f"{data}d:", buckets)]
     most = -(-SAMPLE // len(prefixes))
     table_bytes = _projected_bytes(send, in_tables, most)
     return pages, table_bytes + _projected_bytes(send, others, most), table_bytes
-
-
-def _levels(entries: int) -> range:
-    return range(next(level for level in range(64) if entries <= 64 * 8**level) + 1)
 
 
 def bucket_numbers(depth: int, split: int) -> range:

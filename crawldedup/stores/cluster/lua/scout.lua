@@ -1,14 +1,14 @@
--- parts: directory, layout, leases, records, deliveries, search
+-- parts: layout, directory, leases, records, deliveries, search
 -- Find the nearest page, and change no page. KEYS: prefix. ARGV: profile, a question, and what `claim` takes, or ''.
 -- Returns {'scouted', pages, home noted before or '', compared, cost, record or false}; {'profile', ..} or {'lost'}.
 
 if not meta.profile then return {'lost'} end
 if meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
-local claimed = #ARGV[8] > 0 and claim(ARGV[1], ARGV[8]) or {'', 0, ''}
-if claimed.err then return claimed end
+local former = #ARGV[8] > 0 and claim(ARGV[8]) or ''
+if type(former) == 'table' then return former end
 local question = read_question()
 local matches, compared = search(question)
 local place = 1
 while matches[place] and is_abandoned(matches[place][3], 0, question.now) do place = place + 1 end
 local nearest = matches[place] or {0, 0, false}
-return {'scouted', meta.pages, claimed[3], compared, nearest[1], nearest[3]}
+return {'scouted', meta.pages, former, compared, nearest[1], nearest[3]}

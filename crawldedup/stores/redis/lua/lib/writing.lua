@@ -92,6 +92,7 @@ end
 local function cut_next(tables)
   for number = 0, tables - 1 do cut('t' .. number, 'f' .. number) end
   cut('u')
+  cut('d')
   local depth, split = meta.depth, meta.split + 1
   if split == 2 ^ depth then depth, split = depth + 1, 0 end
   call('HSET', META, 'depth', depth, 'split', split)
@@ -100,7 +101,7 @@ local function cut_next(tables)
     call('UNLINK', DATA .. 't' .. number .. old)
     if split == 0 then call('UNLINK', DATA .. 'f' .. number .. ':' .. meta.depth) end
   end
-  call('UNLINK', DATA .. 'u' .. old)
+  call('UNLINK', DATA .. 'u' .. old, DATA .. 'd' .. old)
   meta.depth, meta.split = depth, split
 end
 
