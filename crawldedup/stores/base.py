@@ -196,7 +196,7 @@ class Layout:
 class StoreInfo:
     """Figures of one index. `bytes` may be estimated; `table_bytes` is the share of the permuted tables.
 
-    `warnings` are sentences on the server's configuration.
+    `partitions` is None for an index that is in one piece. `warnings` are sentences on the server's configuration.
     """
 
     pages: int
@@ -206,6 +206,7 @@ class StoreInfo:
     profile: str
     namespace: str
     store: str
+    partitions: int | None = None
     warnings: tuple[str, ...] = ()
 
 

@@ -80,8 +80,10 @@ class ClusterStore(SharedStore):
 
     def _begin(self, pages: int, partitions: int) -> int:  # noqa: ARG002
         self._prefixes = prefixes(self._layout.namespace, partitions)
-        own = (self._now() or "", 0, self._session.number, 0, partitions)
-        self._ask_each(self._prefixes[1:], "join", self._layout.profile, self._order, *own)
+        own = (self._layout.profile, self._order, self._now() or "", 0, self._session.number, 0, partitions)
+        joins = [script_call("join", prefix, *own) for prefix in self._prefixes if prefix != self._leading]
+        for call, answer in self._told(joins):
+            self._note_pages(call, validate_reply("join", answer))
         return self._pages()
 
     def open_read_only(self) -> int:
@@ -100,9 +102,12 @@ class ClusterStore(SharedStore):
         fields = {f"{prefix}m": "partitions" for prefix in prefixes(self._layout.namespace, 2)} | {old: "profile"}
         with self._errors():
             asked = [Call(head, ("HGET", head, field)) for head, field in fields.items()]
-            told = {call.key: answer for call, answer in self._told(asked) if answer}
+            answered = self._told(asked)
+        answering = {call.key for call, _ in answered}
+        told = {call.key: answer for call, answer in answered if answer}
         is_old = told.pop(old, None)
         self._prefixes = prefixes(self._layout.namespace, int(next(iter(told.values()), self._wanted)))
+        self._leading = next((prefix for prefix in self._prefixes if f"{prefix}m" in answering), self._prefixes[0])
         if is_old:
             raise StoreError(
                 f"the index {self._layout.namespace!r} in {self._url} was made by an earlier version, which spread "
@@ -173,9 +178,9 @@ class ClusterStore(SharedStore):
         places = {record.home if record.shard_key is None else record.shard_key for record in records}
         if places & {None, UNKNOWN_SHARD}:
             raise StoreError(
-                "a cluster keeps pages by their sites, spiders or texts, and some of these do not tell theirs, or were "
-                "remembered by an earlier version, which did not note where they belong: load them into one server, "
-                "or with the scope site and URLs, or crawl anew"
+                "a cluster keeps pages by their sites, spiders or texts, and some of these do not tell theirs: load "
+                "them with the scope that they were remembered with (site needs their URLs); those of the scope "
+                "spider, and of a version that did not note where texts belong, go into one server only"
             )
         unique = {record.url_key: record for record in reversed(records)}.values()
         placed: defaultdict[str, list[Record]] = defaultdict(list)

@@ -39,8 +39,8 @@ _log = logging.getLogger(__name__)
 class SharedStore:
     """The methods of `Store` that are made of calls of scripts and of single commands.
 
-    `prefixes` are those of the parts of the index, each behind its own; the first has the leases. Without a `clock`
-    the server's clock counts, which the machines of a fleet share.
+    `prefixes` are those of the parts of the index, each behind its own; the leading one has the leases. Without a
+    `clock` the server's clock counts, which the machines of a fleet share.
     """
 
     is_persistent: ClassVar = True
@@ -54,6 +54,7 @@ class SharedStore:
     ) -> None:
         self._layout = layout
         self._prefixes = prefixes
+        self._leading = prefixes[0]
         self._clock = clock
         self._order = packed_order(layout.tables)
         self._session = NO_SESSION
@@ -102,7 +103,7 @@ class SharedStore:
     def open(self, session: CrawlSession | None = None) -> int:
         """See `Store`."""
         with self._joining, self._errors():
-            leading = self._prefixes[0]
+            leading = self._leading
             expire_dead_sessions(self._send, leading)
             given = session or replace(self._session, first=0)
             own = (self._now() or "", LEASE_SECONDS, given.number, given.first)
@@ -114,8 +115,9 @@ class SharedStore:
                 self._send([("HSET", f"{leading}w", number, self._session.process)])
             if not self._has_warned:
                 self._has_warned = True
-                for warning in layout_warnings(self._servers()):
-                    _log.warning("%s: %s", self._url, warning)
+                with contextlib.suppress(redis.ConnectionError, redis.TimeoutError):
+                    for warning in layout_warnings(self._servers()):
+                        _log.warning("%s: %s", self._url, warning)
             return pages
 
     def check_and_add(self, query: Query) -> Answer:
@@ -209,13 +211,14 @@ class SharedStore:
                 profile=self._layout.profile,
                 namespace=self._layout.namespace,
                 store=self._url,
+                partitions=len(self._prefixes) if self._wanted_partitions() else None,
                 warnings=(warning,) if warning else layout_warnings(self._servers()),
             )
 
     def heartbeat(self) -> None:
         """See `Store`."""
         with self._errors():
-            self._ask(self._prefixes[0], "heartbeat", self._now() or "", LEASE_SECONDS, self._session.number)
+            self._ask(self._leading, "heartbeat", self._now() or "", LEASE_SECONDS, self._session.number)
 
     def close(self, *, leave: bool = True) -> None:
         """See `Store`."""
@@ -223,7 +226,7 @@ class SharedStore:
             number, self._session = self._session.number, NO_SESSION
             try:
                 if number and leave:
-                    end_leases(self._send, self._prefixes[0], number)
+                    end_leases(self._send, self._leading, number)
             finally:
                 self._disconnect()
 
