@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.options import LOWEST_SIMILARITY, check_similarity
@@ -119,7 +120,8 @@ class QueryBuilder:
         keys = tuple(table.key_of(search, signature) for table in self._method.tables)
         found = self._search(page, keys, self.similarity(similarity), pages, partitions)
         is_global = not scope and self._options.scope == "global"
-        wanted = {"similarity": self.similarity(similarity), "recall": self._options.recall - ROUTED_PAST}
+        recall = self._options.recall - ROUTED_PAST
+        route = partial(partitions_to_ask, page, similarity=self.similarity(similarity), recall=recall)
         query = Query(
             entry=Entry(
                 url=ref.url if self._options.store_urls else "",
@@ -138,7 +140,7 @@ class QueryBuilder:
             max_keys=self._method.max_keys,
             prefilter=found.prefilter,
             shard_key=None if is_global else salt.number,
-            route=(lambda partitions: partitions_to_ask(page, partitions, **wanted)) if is_global else None,
+            route=route if is_global else None,
         )
         return Question(ref.url, page, query, self._method)
 
