@@ -118,10 +118,10 @@ class QueryBuilder:
         signature = xored(xored(fingerprint.verify, salt.signature), facts.signature)
         page = replace(fingerprint, search=search, verify=signature)
         keys = tuple(table.key_of(search, signature) for table in self._method.tables)
-        found = self._search(page, keys, self.similarity(similarity), pages, partitions)
+        wanted = self.similarity(similarity)
+        found = self._search(page, keys, wanted, pages, partitions)
         is_global = not scope and self._options.scope == "global"
-        recall = self._options.recall - ROUTED_PAST
-        route = partial(partitions_to_ask, page, similarity=self.similarity(similarity), recall=recall)
+        route = partial(partitions_to_ask, page, similarity=wanted, recall=self._options.recall - ROUTED_PAST)
         query = Query(
             entry=Entry(
                 url=ref.url if self._options.store_urls else "",
