@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import KeyMismatchError
@@ -131,9 +132,10 @@ class QueryBuilder:
         signature = xored(xored(fingerprint.verify, salt.signature), facts.signature)
         page = replace(fingerprint, search=search, verify=signature)
         keys = tuple(table.key_of(search, signature) for table in self._method.tables)
-        found = self._search(page, keys, self.similarity(similarity), pages, partitions)
+        wanted = self.similarity(similarity)
+        found = self._search(page, keys, wanted, pages, partitions)
         is_global = not scope and self._options.scope == "global"
-        wanted = {"similarity": self.similarity(similarity), "recall": self._options.recall - ROUTED_PAST}
+        route = partial(partitions_to_ask, page, similarity=wanted, recall=self._options.recall - ROUTED_PAST, key=key)
         query = Query(
             entry=Entry(
                 url=ref.url if self._options.store_urls else "",
@@ -152,7 +154,7 @@ class QueryBuilder:
             max_keys=self._method.max_keys,
             prefilter=found.prefilter,
             shard_key=None if is_global else salt.number,
-            route=(lambda partitions: partitions_to_ask(page, partitions, **wanted, key=key)) if is_global else None,
+            route=route if is_global else None,
             key_id=key.id,
             is_own=None if ref.identity is None else True,
         )

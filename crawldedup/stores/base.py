@@ -191,7 +191,7 @@ NO_SESSION: Final = CrawlSession(0, "")
 class StoreInfo:
     """Figures of one index. `bytes` may be estimated; `table_bytes` is the share of the permuted tables.
 
-    `warnings` are sentences on the server's configuration.
+    `partitions` is None for an index that is in one piece. `warnings` are sentences on the server's configuration.
     """
 
     pages: int
@@ -201,6 +201,7 @@ class StoreInfo:
     profile: str
     namespace: str
     store: str
+    partitions: int | None = None
     warnings: tuple[str, ...] = ()
 
 

@@ -8,8 +8,9 @@ from typing import Final
 
 from redis.crc import key_slot
 
+from crawldedup.search.routing import MAX_PARTITIONS
+
 _OLD_PARTITIONS: Final = 16
-MOST_PARTITIONS: Final = 256
 _SLOTS: Final = 16384
 
 
@@ -18,15 +19,15 @@ def _cells(namespace: str) -> tuple[str, ...]:
     """Return a prefix in each 256th of the slots. The braces hold what Redis derives the slot from."""
     found: dict[int, str] = {}
     numbers = count()
-    while len(found) < MOST_PARTITIONS:
+    while len(found) < MAX_PARTITIONS:
         prefix = f"crawldedup:{{{namespace}/{next(numbers)}}}:"
-        found.setdefault(key_slot(prefix.encode()) * MOST_PARTITIONS // _SLOTS, prefix)
+        found.setdefault(key_slot(prefix.encode()) * MAX_PARTITIONS // _SLOTS, prefix)
     return tuple(prefix for _, prefix in sorted(found.items()))
 
 
 def prefixes(namespace: str, partitions: int) -> tuple[str, ...]:
     """Return what the keys of each partition begin with. The first is the same for any number of partitions."""
-    return _cells(namespace)[:: MOST_PARTITIONS // partitions]
+    return _cells(namespace)[:: MAX_PARTITIONS // partitions]
 
 
 @cache

@@ -29,7 +29,7 @@ from crawldedup.stores.redis.errors import is_transient, replies_read, store_err
 from crawldedup.stores.redis.protocol import bytes8, question, unpacked
 from crawldedup.stores.redis.replies import validate_reply
 from crawldedup.stores.redis.shared import SharedStore
-from crawldedup.stores.redis.upkeep import expire_dead_sessions, heads_on, namespaces_among
+from crawldedup.stores.redis.upkeep import heads_on, namespaces_among
 from crawldedup.stores.redis.url import CLUSTER, parse_url
 from crawldedup.stores.shown import shown_url
 
@@ -83,7 +83,8 @@ class ClusterStore(SharedStore):
     def _begin(self, pages: int, partitions: int) -> int:  # noqa: ARG002
         self._prefixes = prefixes(self._layout.namespace, partitions)
         own = (self._now() or "", LEASE_SECONDS, self._session.number, self._layout.key.secret, partitions)
-        self._ask_each(self._prefixes[1:], "join", self._layout.profile, self._order, *own)
+        others = [prefix for prefix in self._answering() if prefix != self._leading]
+        self._ask_each(others, "join", self._layout.profile, self._order, *own)
         return self._pages()
 
     def open_read_only(self) -> int:
@@ -102,10 +103,12 @@ class ClusterStore(SharedStore):
         heads = [*(f"{prefix}m" for prefix in prefixes(self._layout.namespace, 2)), old]
         with self._errors():
             asked = [Call(head, ("HMGET", head, "partitions", "profile", "key")) for head in heads]
-            told = {call.key: answer for call, answer in self._told(asked) if answer[1]}
+            answered = {call.key: answer for call, answer in self._told(asked)}
+            told = {head: answer for head, answer in answered.items() if answer[1]}
             is_old = told.pop(old, None)
             number, profile, key = next((answer for answer in told.values() if answer[0]), (self._wanted, None, None))
             self._prefixes = prefixes(self._layout.namespace, int(number))
+            self._leading = next((prefix for prefix in self._prefixes if f"{prefix}m" in answered), self._prefixes[0])
             self._fit(profile, key)
         if is_old:
             raise StoreError(
@@ -159,7 +162,7 @@ class ClusterStore(SharedStore):
 
         with self._errors():
             answer = self._begun_again(check)
-            if self._is_copy_of_itself(query, answer) and expire_dead_sessions(self._send, self._prefixes):
+            if self._is_copy_of_itself(query, answer) and self._expire_dead_sessions():
                 answer = check()
             return replace(answer, pages=self._pages())
 
@@ -196,9 +199,9 @@ class ClusterStore(SharedStore):
         places = {record.home if record.shard_key is None else record.shard_key for record in records}
         if places & {None, UNKNOWN_SHARD}:
             raise StoreError(
-                "a cluster keeps pages by their sites, spiders or texts, and some of these do not tell theirs, or were "
-                "remembered by an earlier version, which did not note where they belong: load them into one server, "
-                "or with the scope site and URLs, or crawl anew"
+                "a cluster keeps pages by their sites, spiders or texts, and some of these do not tell theirs: load "
+                "them with the scope that they were remembered with (site needs their URLs); those of the scope "
+                "spider, and of a version that did not note where texts belong, go into one server only"
             )
         unique = {record.url_key: record for record in reversed(records)}.values()
         placed: defaultdict[str, list[Record]] = defaultdict(list)
@@ -229,14 +232,18 @@ class ClusterStore(SharedStore):
         """See `Store`. Of the partitions that answer; a warning names the others."""
         every = self._prefixes
         with self._errors():
-            heads = self._told([Call(prefix, ("EXISTS", f"{prefix}m")) for prefix in every])
-            answering = [call.key for call, _ in heads]
+            answering = self._answering()
         silent = ", ".join(str(number) for number, prefix in enumerate(every) if prefix not in answering)
         warning = f"of {len(every)} partitions, these do not answer, and their pages are not counted: {silent}"
         return self._info_of(answering, warning if silent else None)
 
     def _ask_each(self, prefixes: Sequence[str], script: str, *arguments: Argument) -> list[Any]:
         return self._run(*(script_call(script, prefix, *arguments) for prefix in prefixes))
+
+    def _answering(self) -> list[str]:
+        return [
+            call.key for call, _ in self._told([Call(prefix, ("EXISTS", f"{prefix}m")) for prefix in self._prefixes])
+        ]
 
     def _told(self, calls: Sequence[Call]) -> list[tuple[Call, Any]]:
         """Return what was answered. Raises the error of what was not, unless it is transient and others were."""

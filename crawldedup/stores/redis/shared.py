@@ -19,7 +19,7 @@ from crawldedup.stores.redis.errors import replies_read, store_errors
 from crawldedup.stores.redis.health import layout_warnings
 from crawldedup.stores.redis.protocol import bytes8, loaded, packed_order, question, unpacked, url_keys_of
 from crawldedup.stores.redis.replies import ForeignPartError, LostPartError, validate_reply
-from crawldedup.stores.redis.upkeep import end_leases, expire_dead_sessions, measure, prune, records, remove_epochs
+from crawldedup.stores.redis.upkeep import dead_sessions, end_leases, measure, prune, records, remove_epochs
 from crawldedup.stores.shown import shown_url
 from crawldedup.text.urls import are_same
 
@@ -41,8 +41,8 @@ _log = logging.getLogger(__name__)
 class SharedStore:
     """The methods of `Store` that are made of calls of scripts and of single commands.
 
-    `prefixes` are those of the parts of the index, each behind its own; the first has the leases. Without a `clock`
-    the server's clock counts, which the machines of a fleet share.
+    `prefixes` are those of the parts of the index, each behind its own; the leading one names the crawlers. Without a
+    `clock` the server's clock counts, which the machines of a fleet share.
     """
 
     is_persistent: ClassVar = True
@@ -56,6 +56,7 @@ class SharedStore:
     ) -> None:
         self._layout = layout
         self._prefixes = prefixes
+        self._leading = prefixes[0]
         self._clock = clock
         self._order = packed_order(layout.tables)
         self._session = NO_SESSION
@@ -82,6 +83,10 @@ class SharedStore:
     def _begin(self, pages: int, partitions: int) -> int:  # noqa: ARG002
         """Begin what there is beside the part that was joined; return the number of pages in the index."""
         return pages
+
+    def _answering(self) -> Sequence[str]:
+        """Return the prefixes of the parts whose servers answer."""
+        return self._prefixes
 
     def _disconnect(self) -> None:
         raise NotImplementedError
@@ -113,8 +118,7 @@ class SharedStore:
     def open(self, session: CrawlSession | None = None) -> int:
         """See `Store`."""
         with self._joining, self._errors():
-            leading = self._prefixes[0]
-            expire_dead_sessions(self._send, self._prefixes)
+            self._expire_dead_sessions()
             given = session or self._session
             own = (self._now() or "", LEASE_SECONDS, given.number)
             try:
@@ -125,23 +129,24 @@ class SharedStore:
             self._session = CrawlSession(number, given.process or own_process())
             pages = self._begin(pages, partitions)
             with contextlib.suppress(redis.OutOfMemoryError):
-                self._send([("HSET", f"{leading}w", number, self._session.process)])
+                self._send([("HSET", f"{self._leading}w", number, self._session.process)])
             if not self._has_warned:
                 self._has_warned = True
-                for warning in layout_warnings(self._servers()):
-                    _log.warning("%s: %s", self._url, warning)
+                with contextlib.suppress(redis.ConnectionError, redis.TimeoutError):
+                    for warning in layout_warnings(self._servers()):
+                        _log.warning("%s: %s", self._url, warning)
             return pages
 
     def _join(self, *own: Argument) -> Any:
         self._learn_key()
         layout = self._layout
         asked = (layout.profile, self._order, *own, layout.key.secret, *self._wanted_partitions())
-        return self._ask(self._prefixes[0], "join", *asked)
+        return self._ask(self._leading, "join", *asked)
 
     def _learn_key(self) -> None:
         """Take the key that the index has, if it is there. Raises ProfileMismatchError."""
         with replies_read():
-            ((profile, secret),) = self._send([("HMGET", f"{self._prefixes[0]}m", "profile", "key")])
+            ((profile, secret),) = self._send([("HMGET", f"{self._leading}m", "profile", "key")])
             self._fit(profile, secret)
 
     def _fit(self, profile: bytes | None, secret: bytes | None) -> None:
@@ -175,7 +180,7 @@ class SharedStore:
                 same = are_same(query.entry.url, found.url if found else "")
                 return self._answer(replace(query, is_own=same), self._check_one(replace(query, is_own=same)))
             answer = Answer(Status(status.decode()), found, bool(changed), pages, candidates, bool(abandoned))
-            if self._is_copy_of_itself(query, answer) and expire_dead_sessions(self._send, self._prefixes):
+            if self._is_copy_of_itself(query, answer) and self._expire_dead_sessions():
                 return self._answer(query, self._check_one(query))
             return answer
 
@@ -187,6 +192,13 @@ class SharedStore:
             and answer.record is not None
             and answer.record.url_key == query.entry.url_key
         )
+
+    def _expire_dead_sessions(self) -> bool:
+        """Expire the leases of crawlers whose process on this machine has exited; return True if there were any."""
+        dead = dead_sessions(self._send, self._leading)
+        if dead:
+            end_leases(self._send, self._leading, self._answering(), *dead)
+        return bool(dead)
 
     def _begun_again(self, call: Callable[[], _Result]) -> _Result:
         """Return the result of a call; if the index was lost in mid-crawl, begin it again with this crawler first."""
@@ -261,13 +273,15 @@ class SharedStore:
                 profile=self._layout.profile,
                 namespace=self._layout.namespace,
                 store=self._url,
+                partitions=len(self._prefixes) if self._wanted_partitions() else None,
                 warnings=(warning,) if warning else layout_warnings(self._servers()),
             )
 
     def heartbeat(self) -> None:
         """See `Store`."""
         with self._errors():
-            self._ask_each(self._prefixes, "heartbeat", self._now() or "", LEASE_SECONDS, self._session.number)
+            asked = (self._now() or "", LEASE_SECONDS, self._session.number)
+            self._ask_each(self._answering(), "heartbeat", *asked)
 
     def close(self, *, leave: bool = True) -> None:
         """See `Store`."""
@@ -275,7 +289,7 @@ class SharedStore:
             number, self._session = self._session.number, NO_SESSION
             try:
                 if number and leave:
-                    end_leases(self._send, self._prefixes, number)
+                    end_leases(self._send, self._leading, self._answering(), number)
             finally:
                 self._disconnect()
 

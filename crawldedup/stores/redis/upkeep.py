@@ -39,19 +39,16 @@ SAMPLE: Final = 64
 
 
 @replies_read()
-def expire_dead_sessions(send: Send, prefixes: Sequence[str]) -> bool:
-    """Expire the leases of crawlers whose process on this machine has exited; return True if there were any."""
-    (told,) = send([("HGETALL", f"{prefixes[0]}w")])
+def dead_sessions(send: Send, leading: str) -> list[bytes]:
+    """Return the numbers of the crawlers whose process on this machine has exited and who have a lease."""
+    (told,) = send([("HGETALL", f"{leading}w")])
     processes = told if isinstance(told, dict) else dict(zip(told[::2], told[1::2], strict=True))
-    dead = [number for number, process in processes.items() if has_exited(process.decode("utf-8", "replace"))]
-    if dead:
-        end_leases(send, prefixes, *dead)
-    return bool(dead)
+    return [number for number, process in processes.items() if has_exited(process.decode("utf-8", "replace"))]
 
 
-def end_leases(send: Send, prefixes: Sequence[str], *numbers: int | bytes) -> None:
-    """End the leases of crawlers with these numbers, in every part of an index; the first names their processes."""
-    send([*(("ZREM", f"{prefix}c", *numbers) for prefix in prefixes), ("HDEL", f"{prefixes[0]}w", *numbers)])
+def end_leases(send: Send, leading: str, prefixes: Sequence[str], *numbers: int | bytes) -> None:
+    """End the leases of crawlers with these numbers in parts of an index; the leading one names their processes."""
+    send([*(("ZREM", f"{prefix}c", *numbers) for prefix in prefixes), ("HDEL", f"{leading}w", *numbers)])
 
 
 @replies_read()

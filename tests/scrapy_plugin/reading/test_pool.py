@@ -20,6 +20,7 @@ from crawldedup.scrapy_plugin.reading import process as process_module
 from crawldedup.scrapy_plugin.reading.messages import Job, UnexpectedReadError, WorkerError
 from crawldedup.scrapy_plugin.reading.pool import WorkerPool
 from crawldedup.verdict import Kind
+from tests.scrapy_plugin.reading.processes import is_there
 from tests.servers import free_port
 
 if TYPE_CHECKING:
@@ -61,14 +62,6 @@ def run(
 
 def pids(pool: WorkerPool) -> list[int]:
     return [worker._process.pid for worker in pool._workers if worker._process is not None]
-
-
-def is_there(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 async def outcomes(pool: WorkerPool, jobs: list[Job]) -> list[object]:

@@ -21,6 +21,7 @@ from crawldedup.stores.base import CrawlSession
 from crawldedup.verdict import Verdict
 from tests.scrapy_plugin.fakes import Clock
 from tests.scrapy_plugin.reading.fake_worker import BOOT
+from tests.scrapy_plugin.reading.processes import is_there
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -76,14 +77,6 @@ def run(work: Callable[[Asked], Awaitable[None]], start: str = "", clock: Clock 
             asked.worker.kill()
 
     asyncio.run(whole())
-
-
-def is_there(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_pages_are_answered_in_their_order_by_another_process() -> None:

@@ -396,6 +396,11 @@ class TestTrouble:
         late.close()
         left = next(number for number in range(PARTITIONS) if number not in lost)
         assert store.check_and_add(ask(1, place=left)).status is Status.NEW
+        fresh = ClusterStore(f"{cluster.url}?partitions=4", LAYOUT)
+        assert 0 < fresh.open() < 62
+        assert fresh.check_and_add(ask(2, place=left)).status is Status.NEW
+        fresh.heartbeat()
+        fresh.close()
         concerned = next(ask(number) for number in range(100, 200) if home(ask(number)) in lost)
         with pytest.raises(StoreUnavailableError):
             store.check_and_add(concerned)
@@ -575,7 +580,7 @@ class TestCopies:
                 memory.copy_to(dedup)
             with (
                 Deduplicator(cluster.url, namespace="all") as dedup,
-                pytest.raises(StoreError, match="did not note where they belong"),
+                pytest.raises(StoreError, match="did not note where texts belong"),
             ):
                 memory.copy_to(dedup)
 
