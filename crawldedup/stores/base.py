@@ -88,7 +88,7 @@ class Query:
     which of so many partitions to ask, their own first.
 
     A page `on_its_way` counts as delivered once its URL key is among those `delivered` of a later query of its crawler,
-    or given to `Store.deliver`.
+    or given to `Store.deliver`. A cluster is told of many at once, at the latest with its crawler's next heartbeat.
     """
 
     entry: Entry
