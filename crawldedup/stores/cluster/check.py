@@ -80,12 +80,12 @@ class GlobalCheck:
         former, found = self._look()
         kept_at = self._kept_at(former, found)
         is_elsewhere = kept_at != self._home
-        own, is_revisit = b"", 0
+        own, is_revisit, abandoned = b"", 0, 0
         # Where pages are forgotten, so are entries of directories: then a page may be at home that none tells of.
         if is_elsewhere or (found and (former or self._query.retention != Retention())):
-            _, own, is_revisit = self._ask(kept_at, "own", self._url_key, self._visit())
+            _, own, is_revisit, abandoned = self._ask(kept_at, "own", self._url_key, self._visit())
         if is_revisit and is_elsewhere:
-            return self._move(kept_at, own)
+            return self._move(kept_at, own, is_abandoned=bool(abandoned))
         if not is_revisit:
             for _, partition, record in found:
                 copy = self._count(partition, record)
@@ -144,17 +144,22 @@ class GlobalCheck:
         answer = self._answer(Status(status.decode()), record, self._compared + compared, changed=bool(changed))
         return replace(answer, abandoned=bool(abandoned))
 
-    def _move(self, kept_at: int, own: bytes) -> Answer:
+    def _move(self, kept_at: int, own: bytes, *, is_abandoned: bool) -> Answer:
         """Give the URL's page its new text at its new home, and remove it from the old one."""
         earlier = unpacked(own, self._layout)
         changed = replace(self._query.entry, url=earlier.url)
         moved = own[:_TIMES] + body_of(changed)
         tables = len(self._layout.tables)
-        loaded = self._ask(self._home, "load", tables, packed_record(moved, changed.keys))
+        calls = [self._call(self._home, "load", tables, packed_record(moved, changed.keys))]
+        if self._query.on_its_way:
+            # A page that is moved must not seem delivered, not even for a moment.
+            calls.insert(0, script_call("depart", self._prefixes[self._home], self._url_key, self._session.number))
+        *_, loaded = self._run(*calls)
         self._leave(kept_at)
         if not loaded[1]:
             return self._check_at_home()
-        return self._answer(Status.REVISIT, moved, 0, changed=earlier.digest != changed.digest)
+        answer = self._answer(Status.REVISIT, moved, 0, changed=earlier.digest != changed.digest)
+        return replace(answer, abandoned=is_abandoned)
 
     def _release(self, former: bytes, own: bytes) -> None:
         """Note for the next call that nothing of this URL is kept where the directory says."""

@@ -58,7 +58,8 @@ class ClusterStore(SharedStore):
         self._wanted = parse_url(url, CLUSTER).partitions
         self._released: dict[int, bytes] = {}
         self._pages_at: dict[str, int] = {}
-        self._delivered: list[int] = []
+        self._delivered: dict[int, None] = {}
+        self._told_at = _DELIVERED_AT_ONCE
         super().__init__(url, layout, prefixes(layout.namespace, self._wanted), clock)
 
     @classmethod
@@ -117,9 +118,11 @@ class ClusterStore(SharedStore):
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
         """See `Store`. Pages in a row that have places take one round trip, others are checked one by one."""
-        self._delivered += [url_key for query in queries for url_key in query.delivered]
-        if len(self._delivered) >= _DELIVERED_AT_ONCE:
-            self._deliver_collected()
+        self._delivered.update((url_key, None) for query in queries for url_key in query.delivered)
+        if len(self._delivered) >= self._told_at:
+            # A partition that does not answer is no trouble of pages of others.
+            with contextlib.suppress(StoreError):
+                self.deliver(())
         groups = groupby(queries, lambda query: query.shard_key is not None)
         return chain.from_iterable(
             self._check_placed(list(group)) if is_placed else map(self._check_global, list(group))
@@ -129,12 +132,18 @@ class ClusterStore(SharedStore):
     def heartbeat(self) -> None:
         """See `Store`."""
         super().heartbeat()
-        self._deliver_collected()
+        self.deliver(())
 
-    def _deliver_collected(self) -> None:
-        """Tell all partitions what was delivered: nobody notes which of them has a page."""
-        collected, self._delivered = self._delivered, []
-        self.deliver(collected)
+    def deliver(self, url_keys: Sequence[int]) -> None:
+        """See `Store`. Tells all partitions what was collected too, because nobody notes which of them has a page."""
+        self._delivered.update(dict.fromkeys(url_keys))
+        collected = tuple(self._delivered)
+        # Where it fails, it is not tried again at each check.
+        self._told_at = len(collected) + _DELIVERED_AT_ONCE
+        super().deliver(collected)
+        for url_key in collected:
+            self._delivered.pop(url_key, None)
+        self._told_at = _DELIVERED_AT_ONCE
 
     def _check_placed(self, queries: Sequence[Query]) -> Iterator[Answer]:
         with self._errors():
@@ -229,7 +238,7 @@ class ClusterStore(SharedStore):
         return [record for record in reversed(first.values()) if record.url_key not in known]
 
     def _own(self, record: Record, prefix: str) -> Call:
-        return script_call("own", prefix, self._layout.profile, bytes8(record.url_key), bytes(17))
+        return script_call("own", prefix, self._layout.profile, bytes8(record.url_key), bytes(13))
 
     def _noting(self, record: Record, *, forced: bool) -> Call:
         packed = claim(record.url_key, record.home or 0, Retention(), self._now(), forced=forced)
