@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import threading
@@ -16,7 +17,7 @@ from crawldedup.search.decision import Prefilter
 from crawldedup.search.plan import ProbePlan
 from crawldedup.search.two_stage import TABLES
 from crawldedup.stores.base import DIGEST_MASK, LEASE_SECONDS, CrawlSession, Record, Retention, Status
-from crawldedup.stores.process import own_process
+from crawldedup.stores.process import has_exited, own_process
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import (
     LAYOUT,
@@ -564,6 +565,13 @@ class TestOneIndexForMany:
         clock.wait(LEASE_SECONDS - 1)
         second.open()
         assert second.check_and_add(query(page, A)).status is Status.EXACT
+
+    def test_a_process_that_nobody_has_waited_for_has_exited(self) -> None:
+        with subprocess.Popen(["true"], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.read()  # it ends with the process
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            assert has_exited(f"{socket.gethostname()}:{process.pid}:")
 
     @pytest.mark.parametrize("exited", [True, False])
     def test_a_lease_ends_early_when_the_process_of_its_session_has_exited(
