@@ -13,7 +13,7 @@ Now and then one crawler is killed (SIGKILL), and a successor goes on with its q
 - delivered twice: how often an exact content came once more than needed;
 - needless: those that no kill explains, for their crawler had told what it delivered before it died, or lived on.
 
-The SQLite file and the server hear of a delivery with the next check, the cluster of two hundred at once.
+The SQLite file and the server hear of a delivery with the next check, the cluster of fifty at once.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 STORES: Final = ("sqlite", "redis", "cluster")
 SEED: Final = 1
-_UNTOLD_TO_A_CLUSTER: Final = 200
+_UNTOLD_TO_A_CLUSTER: Final = 50
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from crawldedup.stores.base import Answer, CrawlSession, Layout, Pruned, Query, StoreInfo
     from crawldedup.stores.redis.shared import Argument
 
-_DELIVERED_AT_ONCE: Final = 200
+_DELIVERED_AT_ONCE: Final = 50
 _Asked = TypeVar("_Asked")
 _TELLS_PAGES: Final = {"check": 2, "scout": 1, "claim": 1, "count": 1, "look": 1, "join": 2}
 """By script, the place of the number of pages in its answer."""
