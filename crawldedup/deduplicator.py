@@ -206,10 +206,13 @@ class Deduplicator(Index):
             result: Verdict | StoreError | Unreadable
             try:
                 result = self._verdict(item, next(answers)) if isinstance(item, Question) else item
-                self._has_told(collected)
+                if result is not item:
+                    self._has_told(collected)
             except StoreUnavailableError:
                 raise
             except StoreError as error:
+                # The first question was to tell it.
+                collected = ()
                 result = error
             yield result
         if batch.error is not None:

@@ -121,6 +121,7 @@ class Index:
 
     def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
         """Note that a page checked with `delivered=False` was delivered. The next check, or `close`, tells it."""
+        self._require_not_closed()
         self._delivered[PageRef(url, identity, scope_key)] = None
 
     def _tell_delivered(self) -> None:

@@ -90,7 +90,7 @@ class Query:
     tells whether a record of its URL key and another URL is its own: for None, where the URLs name one page.
 
     A page `on_its_way` counts as delivered once its URL key is among those `delivered` of a later query of its crawler,
-    or given to `Store.deliver`.
+    or given to `Store.deliver`. A cluster is told of many at once, at the latest with its crawler's next heartbeat.
     """
 
     entry: Entry

@@ -9,7 +9,7 @@ from pathlib import Path
 
 def own_process() -> str:
     """Return the name of this process: host, process id, and start time (empty where that cannot be read)."""
-    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
+    return f"{socket.gethostname()}:{os.getpid()}:{_state_and_start(os.getpid())[1]}"
 
 
 def has_exited(process: str) -> bool:
@@ -23,13 +23,18 @@ def has_exited(process: str) -> bool:
         return True
     except OSError:
         return False
-    started_now = _started(int(pid))
-    return bool(started and started_now) and started != started_now
+    state, started_now = _state_and_start(int(pid))
+    # A zombie has exited, only its parent does not know.
+    return state in ("Z", "X") or (bool(started and started_now) and started != started_now)
 
 
-def _started(pid: int) -> str:
-    """Return the start time of a process in kernel ticks. Process ids are reused, so an id alone proves nothing."""
+def _state_and_start(pid: int) -> tuple[str, str]:
+    """Return the state of a process, and its start time in kernel ticks. Both are empty where they cannot be read.
+
+    Process ids are reused, so an id alone proves nothing.
+    """
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return fields[0], fields[19]
     except (OSError, IndexError):
-        return ""
+        return "", ""

@@ -89,8 +89,8 @@ class ReferenceStore:
             is_abandoned = self._is_abandoned(own)
             if query.on_its_way:
                 on_their_way[entry.url_key] = self._me.number
-            elif is_abandoned:
-                del on_their_way[entry.url_key]
+            else:
+                on_their_way.pop(entry.url_key, None)
             pages[own] = (new, self._me.number)
             return Answer(Status.REVISIT, new, old.digest != entry.digest, len(pages), 0, is_abandoned)
         places = self._candidates(query)
@@ -107,6 +107,8 @@ class ReferenceStore:
             del on_their_way[pages[place][0].url_key]
         if query.on_its_way:
             on_their_way[entry.url_key] = self._me.number
+        else:
+            on_their_way.pop(entry.url_key, None)
         for place in sorted({*abandoned, *([] if own is None else [own])}, reverse=True):
             del pages[place]
         added = Record(
@@ -126,7 +128,8 @@ class ReferenceStore:
 
     def deliver(self, url_keys: Sequence[int]) -> None:
         for url_key in url_keys:
-            self._index.on_their_way.pop(url_key, None)
+            if self._index.on_their_way.get(url_key) == self._me.number:
+                del self._index.on_their_way[url_key]
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
         return map(self.check_and_add, queries)
@@ -137,6 +140,8 @@ class ReferenceStore:
     def forget(self, url_key: int) -> bool:
         before = len(self._index.pages)
         self._index.pages = [page for page in self._index.pages if page[0].url_key != url_key]
+        if len(self._index.pages) < before:
+            self._index.on_their_way.pop(url_key, None)
         return len(self._index.pages) < before
 
     def clear(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import threading
@@ -16,7 +17,7 @@ from crawldedup.search.decision import Prefilter
 from crawldedup.search.plan import ProbePlan
 from crawldedup.search.two_stage import TABLES
 from crawldedup.stores.base import DIGEST_MASK, LEASE_SECONDS, CrawlSession, Record, Retention, Status
-from crawldedup.stores.process import own_process
+from crawldedup.stores.process import has_exited, own_process
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import (
     LAYOUT,
@@ -432,10 +433,42 @@ class TestOneIndexForMany:
             dead.check_and_add(replace(query(other, C), delivered=(asked.entry.url_key,)))
         else:
             dead.deliver([asked.entry.url_key])
+        # A cluster is told of many at once, at the latest now.
+        dead.heartbeat()
         clock.wait(LEASE_SECONDS)
         second.open()
         assert second.check_and_add(query(page, B)).status is Status.EXACT
         assert not second.check_and_add(query(page, A)).abandoned
+
+    def test_a_page_that_another_has_taken_over_is_not_delivered_by_who_had_it_before(
+        self, shared_backend: Backend, clock: Clock, page: Page
+    ) -> None:
+        stalled, second, third = (shared_backend.store(LAYOUT, clock) for _ in range(3))
+        asked = replace(query(page, A), on_its_way=True)
+        stalled.open(CrawlSession(0, "elsewhere:1:1"))
+        stalled.check_and_add(asked)
+        clock.wait(LEASE_SECONDS)
+        second.open()
+        assert second.check_and_add(asked).abandoned
+        stalled.deliver([asked.entry.url_key])
+        second.close()
+        third.open()
+        assert third.check_and_add(asked).abandoned
+
+    @pytest.mark.parametrize("forgotten", [True, False])
+    def test_a_page_that_is_checked_as_delivered_is_on_its_way_no_more(
+        self, shared_backend: Backend, clock: Clock, page: Page, forgotten: bool
+    ) -> None:
+        first, second = (shared_backend.store(LAYOUT, clock) for _ in range(2))
+        first.open()
+        asked = query(page, A)
+        first.check_and_add(replace(asked, on_its_way=True))
+        if forgotten:
+            first.forget(asked.entry.url_key)
+        first.check_and_add(asked)
+        first.close()
+        second.open()
+        assert second.check_and_add(query(page, B)).status is Status.EXACT
 
     def test_a_lease_from_before_the_clock_went_back_counts_for_nothing(
         self, shared_backend: Backend, clock: Clock, page: Page
@@ -533,19 +566,26 @@ class TestOneIndexForMany:
         second.open()
         assert second.check_and_add(query(page, A)).status is Status.EXACT
 
-    @pytest.mark.parametrize("has_exited", [True, False])
+    def test_a_process_that_nobody_has_waited_for_has_exited(self) -> None:
+        with subprocess.Popen(["true"], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.read()  # it ends with the process
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            assert has_exited(f"{socket.gethostname()}:{process.pid}:")
+
+    @pytest.mark.parametrize("exited", [True, False])
     def test_a_lease_ends_early_when_the_process_of_its_session_has_exited(
-        self, shared_backend: Backend, clock: Clock, page: Page, has_exited: bool
+        self, shared_backend: Backend, clock: Clock, page: Page, exited: bool
     ) -> None:
         first, worker, second = (shared_backend.store(LAYOUT, clock) for _ in range(3))
-        holder = exited_process() if has_exited else own_process()
+        holder = exited_process() if exited else own_process()
         first.open(CrawlSession(0, holder))
         assert first.session is not None
         assert (first.session.process, first.session.number > 0) == (holder, True)
         worker.open(first.session)
         worker.check_and_add(query(page, A))
         second.open()
-        expected = Status.REVISIT if has_exited else Status.EXACT
+        expected = Status.REVISIT if exited else Status.EXACT
         assert second.check_and_add(query(page, A)).status is expected
 
     @pytest.mark.parametrize("again", ["open", "clear"])

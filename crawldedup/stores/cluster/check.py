@@ -76,14 +76,14 @@ class GlobalCheck:
         met = [part for _, part, record in found if record.url_key == self.query.entry.url_key]
         kept_at = met[0] if met else partition_of(noted[0], len(self.prefixes)) if noted else self._home
         is_elsewhere = kept_at != self._home
-        own, is_revisit = b"", 0
+        own, is_revisit, abandoned = b"", 0, 0
         # Where pages are forgotten, so are entries of directories: then a page may be at home that none tells of.
         if is_elsewhere or (found and (noted or self.query.retention != Retention())):
             limit, refresh = self.query.retention.ttl_seconds or 0, self.query.retention.refresh
             visit = _VISIT.pack(self.now, limit, refresh, self.session.number)
-            _, own, is_revisit = self._ask(kept_at, "own", self._url_key, visit)
+            _, own, is_revisit, abandoned = self._ask(kept_at, "own", self._url_key, visit)
         if is_revisit and is_elsewhere:
-            return self._move(kept_at, own)
+            return self._move(kept_at, own, is_abandoned=bool(abandoned))
         answer = None
         for _, partition, record in () if is_revisit else found:
             answer = answer or self._count(partition, record, compared)
@@ -126,16 +126,21 @@ class GlobalCheck:
         earlier = unpacked(record, self.layout) if record else None
         return Answer(Status(status.decode()), earlier, bool(changed), pages, compared + more, bool(abandoned))
 
-    def _move(self, kept_at: int, own: bytes) -> Answer:
+    def _move(self, kept_at: int, own: bytes, *, is_abandoned: bool) -> Answer:
         """Give the URL's page its new text at its new home, and remove it from the old one."""
         earlier = unpacked(own, self.layout)
         entry = replace(self.query.entry, url=earlier.url)
         moved = own[:_TIMES] + body_of(entry)
-        loaded = self._ask(self._home, "load", len(self.layout.tables), packed_record(moved, entry.keys))
+        calls = [self._call(self._home, "load", len(self.layout.tables), packed_record(moved, entry.keys))]
+        if self.query.on_its_way:
+            # A page that is moved must not seem delivered, not even for a moment.
+            calls.insert(0, script_call("depart", self.prefixes[self._home], self._url_key, self.session.number))
+        *_, loaded = self.run(*calls)
         self._leave(kept_at)
         if not loaded[1]:
             return self._check_at_home(0)
-        return Answer(Status.REVISIT, unpacked(moved, self.layout), earlier.digest != entry.digest, 0, 0)
+        changed = earlier.digest != entry.digest
+        return Answer(Status.REVISIT, unpacked(moved, self.layout), changed, 0, 0, is_abandoned)
 
     def _leave(self, kept_at: int, *, is_there: bool = True) -> None:
         """Forget what was kept of the URL at another home, and note the new one. What is decided stays decided."""

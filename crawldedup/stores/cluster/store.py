@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from crawldedup.stores.base import Answer, CrawlSession, Layout, Pruned, Query, StoreInfo
     from crawldedup.stores.redis.shared import Argument
 
-_DELIVERED_AT_ONCE: Final = 200
+_DELIVERED_AT_ONCE: Final = 50
 _TELLS_PAGES: Final = {"check": 2, "scout": 1, "claim": 1, "count": 1, "look": 1, "join": 2}
 """By script, the place of the number of pages in its answer."""
 
@@ -54,7 +54,8 @@ class ClusterStore(SharedStore):
         self._wanted = parse_url(url, CLUSTER).partitions
         self._released: defaultdict[int, bytes] = defaultdict(bytes)
         self._pages_at: dict[str, int] = {}
-        self._delivered: list[int] = []
+        self._delivered: dict[int, None] = {}
+        self._told_at = _DELIVERED_AT_ONCE
         super().__init__(url, layout, prefixes(layout.namespace, self._wanted), clock)
 
     @classmethod
@@ -118,9 +119,11 @@ class ClusterStore(SharedStore):
 
     def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
         """See `Store`. Pages that have places take one round trip, others are checked one by one."""
-        self._delivered += [url_key for query in queries for url_key in query.delivered]
-        if len(self._delivered) >= _DELIVERED_AT_ONCE:
-            self._deliver_collected()
+        self._delivered.update((url_key, None) for query in queries for url_key in query.delivered)
+        if len(self._delivered) >= self._told_at:
+            # A partition that does not answer is no trouble of pages of others.
+            with contextlib.suppress(StoreError):
+                self.deliver(())
         if any(query.shard_key is None for query in queries):
             return map(self._check_alone, queries)
         with self._errors():
@@ -129,12 +132,18 @@ class ClusterStore(SharedStore):
     def heartbeat(self) -> None:
         """See `Store`."""
         super().heartbeat()
-        self._deliver_collected()
+        self.deliver(())
 
-    def _deliver_collected(self) -> None:
-        """Tell all partitions what was delivered: nobody notes which of them has a page."""
-        collected, self._delivered = self._delivered, []
-        self.deliver(collected)
+    def deliver(self, url_keys: Sequence[int]) -> None:
+        """See `Store`. Tells all partitions what was collected too, because nobody notes which of them has a page."""
+        self._delivered.update(dict.fromkeys(url_keys))
+        collected = tuple(self._delivered)
+        # Where it fails, it is not tried again at each check.
+        self._told_at = len(collected) + _DELIVERED_AT_ONCE
+        super().deliver(collected)
+        for url_key in collected:
+            self._delivered.pop(url_key, None)
+        self._told_at = _DELIVERED_AT_ONCE
 
     def _placed_answer(self, query: Query, reply: Any) -> Answer:
         answer = self._answer(query, reply)
@@ -218,7 +227,7 @@ class ClusterStore(SharedStore):
         prefix = self._prefix_of(noted[0]) if noted else self._place(record)
         if prefix == self._place(record):
             return False
-        kept = self._run(script_call("own", prefix, self._layout.profile, bytes8(record.url_key), bytes(17)))[0][1]
+        kept = self._run(script_call("own", prefix, self._layout.profile, bytes8(record.url_key), bytes(13)))[0][1]
         if not kept:
             self._run(self._noting(record, forced=True))
         return bool(kept)

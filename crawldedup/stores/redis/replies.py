@@ -50,11 +50,13 @@ def _is_valid(script: str, answer: Any) -> bool:
             return True
         case ("look", [b"pages", int()]) | ("load", [b"loaded", int()]):
             return True
-        case ("prune", [int(), int(), int(), int()]) | (("clear" | "forget" | "heartbeat" | "deliver"), int()):
+        case "prune", [int(), int(), int(), int()]:
+            return True
+        case (("clear" | "forget" | "heartbeat" | "deliver" | "depart"), int()):
             return True
         case "scout", [b"scouted", int(), bytes(), int(), int(), bytes() | None]:
             return True
-        case ("claim", [b"claimed", int(), bytes()]) | ("own", [b"own", bytes(), int()]):
+        case ("claim", [b"claimed", int(), bytes()]) | ("own", [b"own", bytes(), int(), int()]):
             return True
         case "count", [b"gone"] | [b"counted", int(), bytes()]:
             return True

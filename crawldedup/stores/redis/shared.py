@@ -220,7 +220,7 @@ class SharedStore:
         """See `Store`."""
         if url_keys:
             with self._errors():
-                self._ask_each(self._prefixes, "deliver", url_keys_of(url_keys))
+                self._ask_each(self._prefixes, "deliver", url_keys_of(url_keys), self._session.number)
 
     def forget(self, url_key: int) -> bool:
         """See `Store`."""

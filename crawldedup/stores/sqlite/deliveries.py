@@ -33,9 +33,13 @@ class Crew:
         self._db.execute("INSERT OR REPLACE INTO on_their_way (idx, url_key, crawler) VALUES (?, ?, ?)", row)
 
     def deliver(self, url_keys: Sequence[int]) -> None:
-        """Note that pages were delivered."""
-        rows = [(self._index, signed(url_key)) for url_key in url_keys]
-        self._db.executemany("DELETE FROM on_their_way WHERE idx = ? AND url_key = ?", rows)
+        """Note that pages were delivered. Those that another crawler has taken over are still on their way."""
+        rows = [(self._index, signed(url_key), self._crawler) for url_key in url_keys]
+        self._db.executemany("DELETE FROM on_their_way WHERE idx = ? AND url_key = ? AND crawler = ?", rows)
+
+    def arrive(self, url_key: int) -> None:
+        """Note that a page is on nobody's way."""
+        self._db.execute("DELETE FROM on_their_way WHERE idx = ? AND url_key = ?", (self._index, signed(url_key)))
 
     def is_abandoned(self, page: Page) -> bool:
         """Return True if a page of another crawler was never delivered, and that one is at work no more."""

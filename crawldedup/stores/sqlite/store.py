@@ -154,6 +154,7 @@ class SqliteStore:
             own = index.page_with(url_key)
             if own is not None:
                 index.remove([own])
+                Crew(self._connect(), index.number, self._session.number, self._now()).arrive(url_key)
             return own is not None
 
     def prune(self, retention: Retention) -> Iterator[Pruned]:

@@ -25,8 +25,8 @@ def decide(index: SqliteIndex, query: Query, session: CrawlSession, crew: Crew, 
         abandoned = crew.is_abandoned(own)
         if query.on_its_way:
             crew.set_out(entry.url_key)
-        elif abandoned:
-            crew.deliver((entry.url_key,))
+        else:
+            crew.arrive(entry.url_key)
         record, changed = index.revisit(own, entry, now, session.number)
         return Answer(Status.REVISIT, record, changed, index.pages, 0, abandoned)
     accepted, compared, expired = index.search(query, now)
@@ -42,9 +42,12 @@ def decide(index: SqliteIndex, query: Query, session: CrawlSession, crew: Crew, 
         status = Status.EXACT if record.digest == entry.digest else Status.NEAR
         return Answer(status, record, False, index.pages, compared)
     index.remove(abandoned_pages)
-    crew.deliver([unsigned(page.url_key) for page in abandoned_pages])
+    for page in abandoned_pages:
+        crew.arrive(unsigned(page.url_key))
     if query.on_its_way:
         crew.set_out(entry.url_key)
+    else:
+        crew.arrive(entry.url_key)
     index.add(entry, entry.keys, added_at=now, seen_at=now, copies=0, crawler=session.number)
     if retention.ttl_seconds is not None:
         free_expired(index, index.next_to_sweep(MAX_SWEPT), retention, now)

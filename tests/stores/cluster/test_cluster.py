@@ -189,6 +189,32 @@ class TestUrls:
             assert store.forget(url_key_of(url(number)))
         assert store.info().pages == 40
 
+    def test_a_page_that_moves_is_still_on_its_way(self, cluster: ClusterSetup, store: ClusterStore) -> None:
+        dead, successor = (ClusterStore(cluster.url, LAYOUT) for _ in range(2))
+        for crawler, was_abandoned in ((dead, False), (successor, True)):
+            crawler.open()
+            for number in range(20):
+                text = number + 100 if crawler is dead else number + 200
+                if crawler is dead:
+                    crawler.check_and_add(replace(ask(number), on_its_way=True))
+                answer = crawler.check_and_add(replace(ask(text, number), on_its_way=True))
+                assert (answer.status, answer.abandoned) == (Status.REVISIT, was_abandoned)
+            crawler.close()
+        for number in range(20):
+            assert store.check_and_add(ask(number + 200, f"copy/{number}")).status is Status.NEW
+
+    def test_a_crawler_that_closes_has_told_what_it_delivered(self, cluster: ClusterSetup, store: ClusterStore) -> None:
+        crawler = ClusterStore(cluster.url, LAYOUT)
+        crawler.open()
+        for number in range(10):
+            delivered = (url_key_of(url(number - 1)),)
+            crawler.check_and_add(replace(ask(number), on_its_way=True, delivered=delivered))
+        crawler.deliver(())
+        crawler.close()
+        for number in range(10):
+            expected = Status.EXACT if number < 9 else Status.NEW
+            assert store.check_and_add(ask(number, f"copy/{number}")).status is expected
+
     def test_a_near_duplicate_of_another_home_is_counted_where_its_original_is(self, store: ClusterStore) -> None:
         one, other = pages_of_two_homes()
         store.check_and_add(one)

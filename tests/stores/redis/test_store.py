@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from crawldedup.stores.base import Retention, Status
 from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.redis.upkeep import remove_epochs
 from tests.servers import RedisServer
-from tests.stores.backends import redis_contents
+from tests.stores.backends import Clock, redis_contents
 from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, near_page, query, random_page
 
 if TYPE_CHECKING:
@@ -233,6 +234,30 @@ class TestServerTrouble:
         pages = [query(page, f"https://example.com/{name}") for name in "aba"]
         assert [answer.status for answer in store.check_many(pages)] == [Status.NEW, Status.EXACT, Status.REVISIT]
 
+    def test_an_abandoned_page_whose_answer_was_lost_is_told_as_such(
+        self, redis_server: RedisServer, page: Page, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        clock = Clock()
+        dead, store = (RedisStore(redis_server.url, LAYOUT, clock=clock) for _ in range(2))
+        asked = replace(query(page, url(1)), on_its_way=True)
+        dead.open()
+        dead.check_and_add(asked)
+        dead.close()
+        clock.wait(60)
+        store.open()
+        run, losses = store._run, iter([True])
+
+        def lose_the_first_answer(*arguments: Any) -> Any:
+            answer = run(*arguments)
+            if next(losses, False):
+                raise redis.ConnectionError("cut")
+            return answer
+
+        monkeypatch.setattr(store, "_run", lose_the_first_answer)
+        answer = store.check_and_add(asked)
+        assert (answer.status, answer.abandoned) == (Status.REVISIT, True)
+        store.close()
+
     @pytest.mark.parametrize("done", range(6))
     def test_copies_in_a_batch_whose_answer_was_lost_are_counted_once(
         self, store: RedisStore, page: Page, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, done: int
@@ -344,6 +369,22 @@ class TestMaxMemory:
             assert store.forget(query(page_number(99), url(99)).entry.url_key)
         assert_holds(store, range(99))
         assert check(store, 100) is Status.NEW
+
+    def test_a_full_server_is_told_what_was_delivered_and_takes_no_page_for_it(
+        self, redis_server: RedisServer, store: RedisStore
+    ) -> None:
+        on_its_way = [replace(query(page_number(number), url(number)), on_its_way=True) for number in range(2)]
+        for question in on_its_way:
+            store.check_and_add(question)
+        delivered = tuple(question.entry.url_key for question in on_its_way)
+        on_their_way = "crawldedup:{test}:n"
+        with redis_server.configured(maxmemory=1):
+            with pytest.raises(StoreFullError):
+                store.check_and_add(replace(query(page_number(2), url(2)), delivered=delivered))
+            assert store.info().pages == redis_server.client.hlen(on_their_way) == 2
+            copy = replace(query(page_number(0), url(3)), delivered=delivered)
+            assert store.check_and_add(copy).status is Status.EXACT
+        assert redis_server.client.hlen(on_their_way) == 0
 
     def test_a_server_that_fills_up_keeps_what_it_took(self, redis_server: RedisServer, store: RedisStore) -> None:
         check(store, 0)

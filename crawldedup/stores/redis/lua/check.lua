@@ -25,11 +25,12 @@ if crawler > meta.crawlers then
   redis.pcall('HSET', META, 'crawlers', crawler)
 end
 
-deliver(ARGV[8])
 local concurrent = own and crawler_of(own) ~= crawler and is_at_work(crawler_of(own), now)
 
 if own and age_mark(own, question.refresh) >= question.oldest and not concurrent then
-  local changed, abandoned = digest_of(own) ~= question.digest, is_abandoned(own, crawler, now)
+  local changed = digest_of(own) ~= question.digest
+  -- What this crawler took over, or added, when only the answer was lost, is not delivered either.
+  local abandoned = is_abandoned(own, crawler, now) or again == 1 and is_on_its_way(url_key, crawler)
   local updated = visited(own, now, crawler)
   if changed then
     updated = with_body(updated, question.body, #question.signature)
@@ -39,7 +40,8 @@ if own and age_mark(own, question.refresh) >= question.oldest and not concurrent
   else
     note_record(own_page, updated)
   end
-  if on_its_way then set_out(url_key, crawler) elseif abandoned then deliver(url_key) end
+  deliver(ARGV[8], crawler)
+  if on_its_way then set_out(url_key, crawler) else arrive(url_key) end
   if again == 1 and not changed and crawler_of(own) == crawler and now - added_at(own) <= 10 and seen_at(own) == added_at(own) then
     -- The same question added the page, and only the answer was lost.
     return {'new', 0, meta.pages, 0, false, 0}
@@ -62,6 +64,7 @@ if match then
   end
   local updated = counted(record, now, url_key, is_known)
   note_record(page, updated)
+  deliver(ARGV[8], crawler)
   return {digest_of(record) == question.digest and 'exact' or 'near', 0, meta.pages, compared, updated, 0}
 end
 
@@ -69,9 +72,10 @@ local page = add(keys, head_of(now, now, 0, 0, crawler) .. question.body)
 call('HSET', META, 'pages', meta.pages, 'next', meta.next)
 for i = 1, nearest - 1 do
   remove_page(matches[i][2], matches[i][3])
-  deliver(url_key_of(matches[i][3]))
+  arrive(url_key_of(matches[i][3]))
 end
-if on_its_way then set_out(url_key, crawler) end
+deliver(ARGV[8], crawler)
+if on_its_way then set_out(url_key, crawler) else arrive(url_key) end
 if own then remove_page(own_page, own) end
 for i = 1, #expired do
   if expired[i][1] ~= own_page then remove_page(expired[i][1], expired[i][2]) end

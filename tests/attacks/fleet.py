@@ -1,0 +1,196 @@
+"""Fleets whose crawlers are killed while they work, and the judge who says what that lost and what came twice.
+
+Each crawler of a fleet has a queue. A successor of one that was killed goes on with the same queue, from the first page
+of which no record tells what came of it. A page is delivered when its line is in that record: the line is written
+before the library is told.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from crawldedup import Deduplicator, PageInput
+from tests.scrapy_plugin.prepared import CONTEXT
+from tests.stores.racing import random_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from multiprocessing.context import ForkServerProcess
+    from pathlib import Path
+
+    from crawldedup.verdict import Verdict
+
+BATCH: Final = 20
+"""Every second crawler asks about so many pages at once, which are all remembered before the first is delivered."""
+COPIES: Final = 5
+WORDS: Final = 120
+NAMESPACE: Final = "fleet"
+# Copies of a content come within so many contents of each other.
+_SPREAD: Final = 20
+_PATIENCE_SECONDS: Final = 60.0
+
+Place = tuple[int, int]
+"""A content, and which of its copies. The copies of even contents are exact, those of odd ones near duplicates."""
+
+
+def url_of(place: Place) -> str:
+    content, copy = place
+    return f"https://site{copy}.example/{content}"
+
+
+def text_of(place: Place) -> str:
+    content, copy = place
+    words = random_words(random.Random(content), WORDS)
+    if content % 2 and copy:
+        words[WORDS // 2 + copy] = f"edit{copy}"
+    return " ".join(words)
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The pages of one crawler, and where it records what came of them. It asks about `batch` of them at once."""
+
+    store: str
+    places: Sequence[Place]
+    record: Path
+    batch: int
+    pause: float
+
+    def left(self) -> list[Place]:
+        """The pages of which nothing is recorded."""
+        done = {line.place for line in lines_of(self.record)}
+        return [place for place in self.places if place not in done]
+
+
+class Line(NamedTuple):
+    """What came of a page, when, and in which process."""
+
+    place: Place
+    is_delivered: bool
+    time: int
+    process: str
+
+
+def lines_of(record: Path) -> Iterator[Line]:
+    for text in record.read_text().splitlines() if record.exists() else ():
+        content, copy, is_delivered, written, process = text.split()
+        yield Line((int(content), int(copy)), is_delivered == "1", int(written), process)
+
+
+def work(queue: Queue, life: str) -> None:
+    """Work off what is left of a queue."""
+    record = os.open(queue.record, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    with Deduplicator(queue.store, namespace=NAMESPACE, expected_pages=10_000) as dedup:
+        left = queue.left()
+        for place, verdict in zip(left, _verdicts(dedup, left, queue.batch), strict=True):
+            is_delivered = not verdict.is_duplicate
+            os.write(record, f"{place[0]} {place[1]} {int(is_delivered)} {time.monotonic_ns()} {life}\n".encode())
+            if is_delivered:
+                dedup.deliver(url_of(place))
+            time.sleep(queue.pause)
+
+
+def _verdicts(dedup: Deduplicator, places: Sequence[Place], batch: int) -> Iterator[Verdict]:
+    if batch == 1:
+        return (dedup.check(url_of(place), text=text_of(place), delivered=False) for place in places)
+    pages = (PageInput(url_of(place), text=text_of(place), delivered=False) for place in places)
+    return dedup.check_many(pages, batch=batch)
+
+
+class Outcome(NamedTuple):
+    """What came of a fleet's pages.
+
+    `lost` are the contents that nobody delivered, `unanswered` the pages of which nothing is recorded. Of the exact
+    contents that came `twice`, each time beyond the first counts; `needless` are those that no kill explains.
+    """
+
+    contents: int
+    kills: int
+    lost: int
+    unanswered: int
+    twice: int
+    needless: int
+
+
+def judge(queues: Iterable[Queue], killed: set[str], *, untold: int) -> Outcome:
+    """Say what came of the pages.
+
+    A content may come again if the process that delivered it was killed before it told: `untold` is how many
+    deliveries a process tells at once, at most.
+    """
+    delivered: dict[int, list[Line]] = defaultdict(list)
+    contents: set[int] = set()
+    unanswered = 0
+    excused: set[tuple[Place, str]] = set()
+    for queue in queues:
+        of_process: dict[str, list[Line]] = defaultdict(list)
+        for line in lines_of(queue.record):
+            if line.is_delivered:
+                delivered[line.place[0]].append(line)
+                of_process[line.process].append(line)
+        for process in killed & of_process.keys():
+            excused.update((line.place, process) for line in of_process[process][-max(untold, queue.batch) :])
+        contents.update(content for content, _ in queue.places)
+        unanswered += len(queue.left())
+    twice = needless = 0
+    for content, lines in delivered.items():
+        if content % 2 == 0:
+            *earlier, _ = sorted(lines, key=lambda line: line.time)
+            twice += len(earlier)
+            needless += sum((line.place, line.process) not in excused for line in earlier)
+    return Outcome(len(contents), len(killed), len(contents - delivered.keys()), unanswered, twice, needless)
+
+
+class Fleet:
+    """Crawlers that share an index, are killed at random, and have successors."""
+
+    def __init__(self, store: str, folder: Path, rng: random.Random, *, crawlers: int = 8, untold: int = 1) -> None:
+        self._store, self._folder, self._rng = store, folder, rng
+        self._crawlers = crawlers
+        self._untold = untold
+        self._lives: Counter[int] = Counter()
+
+    def crawl(self, contents: range, *, kills: int, every: float, pause: float = 0.003) -> Outcome:
+        """Crawl contents that no earlier crawl of this fleet had. About `every` so many seconds a crawler is killed."""
+        queues = self._queues(contents, pause)
+        crawlers = [self._start(number, queue) for number, queue in enumerate(queues)]
+        killed: set[str] = set()
+        while any(process.is_alive() for process, _ in crawlers):
+            time.sleep(self._rng.uniform(0, 2 * every))
+            number = self._rng.randrange(len(crawlers))
+            process, life = crawlers[number]
+            if len(killed) < kills and process.is_alive():
+                process.kill()
+                process.join(_PATIENCE_SECONDS)
+                if process.exitcode:
+                    killed.add(life)
+                    crawlers[number] = self._start(number, queues[number])
+        for process, _ in crawlers:
+            assert process.exitcode == 0, "a crawler ended with an error"
+        return judge(queues, killed, untold=self._untold)
+
+    def _queues(self, contents: range, pause: float) -> list[Queue]:
+        places = [(content, copy) for content in contents for copy in range(COPIES)]
+        places.sort(key=lambda place: place[0] + self._rng.random() * _SPREAD)
+        return [
+            Queue(
+                self._store,
+                places[number :: self._crawlers],
+                self._folder / f"{contents.start}-{number}",
+                BATCH if number % 2 else 1,
+                pause,
+            )
+            for number in range(self._crawlers)
+        ]
+
+    def _start(self, number: int, queue: Queue) -> tuple[ForkServerProcess, str]:
+        self._lives[number] += 1
+        life = f"{number}.{self._lives[number]}"
+        process = CONTEXT.Process(target=work, args=(queue, life), daemon=True)
+        process.start()
+        return process, life

@@ -1,0 +1,203 @@
+"""No crawler that dies takes a page with it, and none makes others deliver more than what it had not told."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from crawldedup import Deduplicator, Kind
+from crawldedup.stores.base import LEASE_SECONDS
+from tests.attacks.fleet import Fleet, Line, Queue, judge, text_of, url_of
+from tests.scrapy_plugin.crawling import QUICK, crawl_apart, start
+from tests.scrapy_plugin.website import Site, article
+from tests.servers import wait_until
+from tests.stores.backends import Clock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.servers import RedisServer
+    from tests.stores.backends import Backend
+
+PAGES = range(20)
+FELLOWS = "Words of a fellow that is at work all the time, in a page of its own."
+
+CRAWL_AND_DIE = """
+import os, signal, sys
+from crawldedup import Deduplicator
+from tests.attacks.fleet import text_of, url_of
+dedup = Deduplicator(sys.argv[1])
+for number in range(int(sys.argv[2])):
+    dedup.check(url_of((2 * number, 0)), text=text_of((2 * number, 0)), delivered=False)
+print(dedup.session.number, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def crawl_and_die(store: str) -> int:
+    """Let a crawler remember pages and die before it delivers one. Its number."""
+    command = [sys.executable, "-c", CRAWL_AND_DIE, store, str(len(PAGES))]
+    died = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    return int(died.stdout)
+
+
+def kinds(dedup: Deduplicator, copy: int) -> set[tuple[Kind, bool]]:
+    """The verdicts on one copy of each page, and whether they are abandoned."""
+    places = [(2 * number, copy) for number in PAGES]
+    verdicts = [dedup.check(url_of(place), text=text_of(place)) for place in places]
+    return {(verdict.kind, verdict.abandoned) for verdict in verdicts}
+
+
+class TestOfADeadCrawler:
+    def test_the_urls_come_again_while_another_is_at_work(self, shared_backend: Backend) -> None:
+        with Deduplicator(shared_backend.url) as fellow:
+            fellow.check("https://fellow.example/", text=FELLOWS)
+            crawl_and_die(shared_backend.url)
+            with Deduplicator(shared_backend.url) as successor:
+                assert kinds(successor, 0) == {(Kind.REVISIT, True)}
+                # Now the pages are its own, and delivered.
+                assert kinds(fellow, 1) == {(Kind.EXACT_DUPLICATE, False)}
+
+    def test_the_urls_come_again_where_it_died_after_its_successor_began(self, shared_backend: Backend) -> None:
+        with Deduplicator(shared_backend.url) as successor:
+            successor.check(
+                "https://fellow.example/", text="Words of a fellow that is at work all the time, in a page."
+            )
+            crawl_and_die(shared_backend.url)
+            assert kinds(successor, 0) == {(Kind.REVISIT, True)}
+
+    def test_copies_take_the_places(self, shared_backend: Backend) -> None:
+        crawl_and_die(shared_backend.url)
+        with Deduplicator(shared_backend.url) as fellow, Deduplicator(shared_backend.url) as successor:
+            fellow.open()
+            assert kinds(fellow, 1) == {(Kind.NEW, False)}
+            assert kinds(successor, 0) == {(Kind.EXACT_DUPLICATE, False)}
+            assert fellow.info().pages == len(PAGES)
+
+    @pytest.mark.parametrize("jump", [0, 86_400, -86_400])
+    def test_the_lease_ends_however_the_clock_jumps(self, shared_backend: Backend, jump: int) -> None:
+        clock = Clock()
+        # Of another machine, nobody can tell that a process has exited.
+        dead, fellow, successor = (of_clock(shared_backend, clock) for _ in range(3))
+        dead.open()
+        assert dead.session is not None
+        place = (0, 0)
+        disown(shared_backend, dead.session.number)
+        dead.check(url_of(place), text=text_of(place), delivered=False)
+        fellow.open()
+        assert fellow.check(url_of(place), text=text_of(place)).kind is Kind.EXACT_DUPLICATE
+        clock.wait(jump)
+        clock.wait(LEASE_SECONDS)
+        fellow.heartbeat()
+        verdict = successor.check(url_of(place), text=text_of(place))
+        assert (verdict.kind, verdict.abandoned) == (Kind.REVISIT, True)
+        fellow.close()
+        successor.close()
+
+
+def of_clock(backend: Backend, clock: Clock) -> Deduplicator:
+    dedup = Deduplicator(backend.url)
+    dedup._store._clock = clock  # type: ignore[attr-defined]
+    return dedup
+
+
+def disown(backend: Backend, number: int) -> None:
+    """Let a crawler be one of another machine."""
+    if backend.server is not None:
+        backend.server.client.hset("crawldedup:{default}:w", str(number), "elsewhere:1:1")
+        return
+    with sqlite3.connect(backend.url.removeprefix("sqlite:///")) as db:
+        db.execute("UPDATE crawlers SET process = 'elsewhere:1:1' WHERE number = ?", (number,))
+
+
+def test_a_fleet_whose_crawlers_are_killed_loses_nothing(shared_backend: Backend, tmp_path: Path) -> None:
+    outcome = Fleet(shared_backend.url, tmp_path, random.Random(1)).crawl(range(120), kills=20, every=0.04)
+    assert outcome.kills > 5
+    assert (outcome.lost, outcome.unanswered, outcome.needless) == (0, 0, 0)
+    assert outcome.twice <= outcome.kills * 20
+
+
+def test_the_judge_sees_what_is_lost_and_what_comes_twice(tmp_path: Path) -> None:
+    queues = [Queue("", [(content, copy) for content in (0, 2, 4)], tmp_path / str(copy), 1, 0) for copy in range(2)]
+
+    def write(number: int, *lines: Line) -> None:
+        texts = [
+            f"{line.place[0]} {line.place[1]} {int(line.is_delivered)} {line.time} {line.process}" for line in lines
+        ]
+        queues[number].record.write_text("\n".join(texts))
+
+    write(0, Line((0, 0), True, 1, "a"), Line((2, 0), True, 2, "a"), Line((4, 0), False, 3, "b"))
+    write(1, Line((0, 1), True, 4, "c"), Line((2, 1), True, 5, "c"))
+    # What was delivered last may not have been told, what was before has been.
+    assert judge(queues, {"a"}, untold=1) == (3, 1, 1, 1, 2, 1)
+    assert judge(queues, set(), untold=1) == (3, 0, 1, 1, 2, 2)
+
+
+CONTENTS = range(100)
+IN_PROGRESS = 8
+
+
+def delivered_in(folder: Path) -> list[int]:
+    """The contents of the pages that came through the pipelines of the crawls in a folder."""
+    record = folder / "delivered"
+    paths = record.read_text().split() if record.exists() else []
+    return [int(path.rpartition("/")[2]) for path in paths if path != "/held"]
+
+
+@pytest.mark.parametrize("keeps", ["a folder of the crawl", "redis"])
+def test_a_crawl_that_is_killed_beside_another_and_begun_again_loses_nothing(
+    keeps: str, tmp_path: Path, redis_server: RedisServer
+) -> None:
+    killed, beside = tmp_path / "killed", tmp_path / "beside"
+    for folder in (killed, beside):
+        folder.mkdir()
+    store = redis_server.url if keeps == "redis" else f"sqlite:///{killed}/job/crawldedup.sqlite"
+    settings: dict[str, Any] = {
+        **QUICK,
+        "spider_class": "recording_spider.RecordingSpider",
+        "ITEM_PIPELINES": {"recording_spider.RecordingPipeline": 100},
+        "CONCURRENT_REQUESTS": IN_PROGRESS,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": IN_PROGRESS,
+        "CRAWLDEDUP_WORKERS": 1,
+    }
+    own = {"CRAWLDEDUP_STORE": store} if keeps == "redis" else {"JOBDIR": str(killed / "job")}
+    pages = [f"/{number}" for number in CONTENTS]
+    copies = ["/held", *(f"/copy/{number}" for number in reversed(CONTENTS))]
+    answers = {f"{folder}/{number}": article(number) for number in CONTENTS for folder in ("", "/copy")}
+    with Site({**answers, "/held": article(len(CONTENTS))}) as site, ThreadPoolExecutor(1) as thread:
+        both_at_work, is_killed = threading.Event(), threading.Event()
+
+        def hold_the_fellow() -> None:
+            both_at_work.set()
+            is_killed.wait()
+
+        def hold_the_crawl() -> None:
+            both_at_work.wait()
+
+        site.actions["/held"] = hold_the_fellow
+        site.actions |= dict.fromkeys(pages[20:], hold_the_crawl)
+        crawl = start(site, killed, pages, **settings, **own)
+        wait_until(lambda: len(delivered_in(killed)) > 5)
+        slow = {"CONCURRENT_REQUESTS": 1, "DOWNLOAD_DELAY": 0.02, "CRAWLDEDUP_STORE": store}
+        fellow = thread.submit(crawl_apart, site, beside, copies, **{**settings, **slow})
+        wait_until(lambda: len(delivered_in(killed)) > len(CONTENTS) // 2)
+        crawl.kill()
+        crawl.wait()
+        before = set(delivered_in(killed))
+        is_killed.set()
+        again = crawl_apart(site, killed, pages, **settings, **own)
+        for ended in (again, fellow.result()):
+            assert ended.exit_status == 0, ended.log
+    assert before < set(CONTENTS), "the crawl was done before it could be killed"
+    assert {*delivered_in(killed), *delivered_in(beside)} == set(CONTENTS)
+    # What was in progress when the crawl died, and what it had not told yet.
+    assert len(before & set(delivered_in(beside))) <= 2 * IN_PROGRESS
