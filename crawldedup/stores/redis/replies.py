@@ -7,6 +7,7 @@ from typing import Any, Final
 from crawldedup.stores.base import Status
 from crawldedup.stores.redis.errors import UnexpectedReplyError
 
+_LARGEST: Final = 0xFFFF_FFFF
 _STATUSES: Final = frozenset(status.encode() for status in Status)
 
 
@@ -44,7 +45,9 @@ def _is_valid(script: str, answer: Any) -> bool:
             return status in _STATUSES
         case "find", [b"found", *records]:
             return all(isinstance(record, bytes) for record in records)
-        case ("join", [b"joined", int(), int(), int()]) | ("look", [b"pages", int()]) | ("load", [b"loaded", int()]):
+        case "join", [b"joined", int(number), int(first), int()]:
+            return 0 <= first <= number <= _LARGEST
+        case ("look", [b"pages", int()]) | ("load", [b"loaded", int()]):
             return True
         case ("prune", [int(), int(), int(), int()]) | (("clear" | "forget" | "heartbeat"), int()):
             return True
