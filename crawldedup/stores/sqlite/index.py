@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -23,12 +23,15 @@ from crawldedup.stores.sqlite.statements import (
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
     from crawldedup.stores.base import Entry, Layout, Query, Retention
     from crawldedup.stores.packed_keys import Keys
+
+
+_LARGEST: Final = 0xFFFF_FFFF
 
 
 class Page(NamedTuple):
@@ -51,6 +54,17 @@ class Page(NamedTuple):
     def record(self) -> Record:
         """Return what the page's record says."""
         return Record(self.url, unsigned(self.url_key), unsigned(self.search), *self[4:9])
+
+    def is_sound(self, signature_bytes: int) -> bool:
+        """Return True for a row as it was written; SQLite keeps values of any type in any column."""
+        numbers = (self.number, self.url_key, self.search, *self[5:])
+        return (
+            isinstance(self.url, str)
+            and isinstance(self.signature, bytes)
+            and len(self.signature) == signature_bytes
+            and all(isinstance(number, int) for number in numbers)
+            and all(0 <= number <= _LARGEST for number in self[5:])
+        )
 
     def is_live(self, retention: Retention, now: int) -> bool:
         """Return True for a page that has not expired."""
@@ -102,13 +116,19 @@ class SqliteIndex:
 
     def page(self, number: int) -> Page:
         """Return the page with a number that exists."""
-        return Page._make(self._db.execute(self._page_sql, (number,)).fetchone())
+        return self._page(self._db.execute(self._page_sql, (number,)).fetchone())
 
     def page_with(self, url_key: int) -> Page | None:
         """Return the page with a URL key, if there is one."""
         low, high = (signed(pack_key(url_key, page)) for page in (0, MAX_PAGES - 1))
         row = self._db.execute(self._url_sql, (low, high, signed(url_key))).fetchone()
-        return None if row is None else Page._make(row)
+        return None if row is None else self._page(row)
+
+    def _page(self, row: Iterable[Any]) -> Page:
+        page = Page._make(row)
+        if not page.is_sound(self._layout.signature_bytes):
+            raise ValueError(f"the page {page.number!r} is none")
+        return page
 
     def search(self, query: Query, now: int) -> tuple[list[int], int, list[Page]]:
         """Compare the query with the pages in its ranges.
@@ -209,7 +229,7 @@ class SqliteIndex:
 
     def pages_after(self, number: int, most: int) -> list[Page]:
         """Return the first pages behind a number, at most so many."""
-        return [Page._make(row) for row in self._db.execute(self._pages_sql, (number, most))]
+        return [self._page(row) for row in self._db.execute(self._pages_sql, (number, most))]
 
     def _file(self, number: int, keys: Sequence[int]) -> None:
         for name, key in zip(self._keys, keys, strict=True):
