@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 _TAG = re.compile("<[^>]*>")
+_kept: list[bytes] = []
 
 
 def deadly(html: str) -> str:
@@ -39,6 +40,10 @@ def obedient(html: str) -> str:
                 time.sleep(0.05)
         case "slow":
             time.sleep(0.3)
+        case "hungry":
+            text += str(len(bytearray(3 << 30)))
+        case "keep":
+            _kept.append(b"x" * (400 << 20))
         case "interrupt":
             os.kill(os.getpid(), signal.SIGINT)
         case "print":

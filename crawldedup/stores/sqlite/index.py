@@ -106,7 +106,10 @@ class SqliteIndex:
 
     def load_head(self) -> str:
         """Read what the index knows of its pages as a whole; return its profile."""
-        profile, self._newest, self._freed, self._swept = self._db.execute(self._head_sql).fetchone()
+        profile, *counts = self._db.execute(self._head_sql).fetchone()
+        if not all(isinstance(count, int) for count in counts):
+            raise ValueError("it counts its pages otherwise")
+        self._newest, self._freed, self._swept = counts
         return str(profile)
 
     @property
