@@ -37,8 +37,9 @@ MOST_MEGABYTES: Final = 500
 MOST_BYTES: Final = 9_000_000
 PIECES: Final = (
     b"<b>", b"<i><b>", b"<div>", b"<p>", b"<table><tr><td>", b"<ul><li>", b"</p>", b"</div></body></html>", b"<!--",
-    b"-->", b"<![CDATA[", b"]]>", b"\0", b"&#xD800;", "\u202e\u2066".encode(), b"\xff\xfe", b"\xed\xa0\x80", b"<script>",
-    b"</script>", b"<style>", b"<textarea>", b"<title>", b"<plaintext>", b"<svg><math>", b"<template>", b"<noscript>",
+    b"-->", b"<![CDATA[", b"]]>", b"\0", b"&#xD800;", "\u202e\u2066".encode(), b"\xff\xfe", b"\xed\xa0\x80",
+    b"<script>", b"</script>", b"<style>", b"<textarea>", b"<title>", b"<plaintext>", b"<svg><math>",
+    b"<template>", b"<noscript>",
     b"<select><option>", b"<form><button>Add to cart</button>", b"<span class=price>$1,234.56</span>", b"&" * 50,
     b"<" * 50, b"<a " + b" a=1" * 60 + b">", b"<a " + b" a=1" * 100 + b">", b'<x-y a="', b"<dl><dt><dd>", b"<article>",
     b"<blockquote>", b"<pre>", b"<br>", "e\u0301\u0301\u0301".encode(), "\u00df\ufb01\u1100\u1161\ufdfa".encode(),

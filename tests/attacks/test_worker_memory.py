@@ -12,6 +12,8 @@ from crawldedup.scrapy_plugin.reading.pool import WorkerPool
 from crawldedup.verdict import Kind
 from tests.scrapy_plugin.reading.test_pool import job, outcomes, pids, run
 
+GREEDY = "tests.scrapy_plugin.deadly_extractor.greedy"
+
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is not bounded")
 
 
@@ -28,7 +30,7 @@ def test_a_page_that_takes_too_much_memory_is_held() -> None:
         assert not isinstance(behind, BaseException)
         assert pids(pool) == before
 
-    run(work)
+    run(work, extractor=GREEDY)
 
 
 def test_a_worker_that_stays_large_is_held() -> None:
@@ -43,4 +45,4 @@ def test_a_worker_that_stays_large_is_held() -> None:
         again = await pool.check(jobs[0])
         assert (again.verdict.kind, again.is_repeated) == (Kind.REVISIT, False)
 
-    run(work)
+    run(work, extractor=GREEDY)

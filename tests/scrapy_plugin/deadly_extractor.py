@@ -40,10 +40,6 @@ def obedient(html: str) -> str:
                 time.sleep(0.05)
         case "slow":
             time.sleep(0.3)
-        case "hungry":
-            text += str(len(bytearray(3 << 30)))
-        case "keep":
-            _kept.append(b"x" * (400 << 20))
         case "interrupt":
             os.kill(os.getpid(), signal.SIGINT)
         case "print":
@@ -74,3 +70,13 @@ def counting(html: str) -> str:
         with Path("reads").open("a") as reads:
             reads.write("page\n")
     return _TAG.sub(" ", html)
+
+
+def greedy(html: str) -> str:
+    """Takes much memory, or keeps it, where the first word of a page says so."""
+    text = _TAG.sub(" ", html).strip()
+    if text.startswith("hungry"):
+        text += str(len(bytearray(3 << 30)))
+    if text.startswith("keep"):
+        _kept.append(b"x" * (400 << 20))
+    return text
