@@ -46,7 +46,7 @@ def _is_valid(script: str, answer: Any) -> bool:
         case "find", [b"found", *records]:
             return all(isinstance(record, bytes) for record in records)
         case "join", [b"joined", int(number), int(first), int()]:
-            return 0 <= first <= number <= _LARGEST
+            return min(number, first) >= 0 and max(number, first) <= _LARGEST
         case ("look", [b"pages", int()]) | ("load", [b"loaded", int()]):
             return True
         case ("prune", [int(), int(), int(), int()]) | (("clear" | "forget" | "heartbeat"), int()):
