@@ -127,7 +127,7 @@ class AsyncDeduplicator:
         PageRef(url, identity, scope_key)
         with suppress(KeyMismatchError):
             page = await self.fingerprint(html=html, text=text, encoding=encoding)
-            return await self.check_fingerprint(url, page, identity=identity, scope_key=scope_key)
+            return await self.check_fingerprint(url, page, identity=identity, scope_key=scope_key, delivered=delivered)
         page = await self.fingerprint(html=html, text=text, encoding=encoding)
         return await self.check_fingerprint(url, page, identity=identity, scope_key=scope_key, delivered=delivered)
 

@@ -56,7 +56,7 @@ class Deduplicator(Index):
         PageRef(url, identity, scope_key)
         with suppress(KeyMismatchError):
             page = self.fingerprint(html=html, text=text, encoding=encoding)
-            return self.check_fingerprint(url, page, identity=identity, scope_key=scope_key)
+            return self.check_fingerprint(url, page, identity=identity, scope_key=scope_key, delivered=delivered)
         # By now the new key is known.
         page = self.fingerprint(html=html, text=text, encoding=encoding)
         return self.check_fingerprint(url, page, identity=identity, scope_key=scope_key, delivered=delivered)

@@ -54,8 +54,8 @@ class ClosedError(CrawlDedupError):
 class PageError(CrawlDedupError):
     """Raised for one page that cannot be read. Other pages are not affected; skip this one.
 
-    `reason` is a short stable word for counters: ``too_large``, ``too_deep``, ``too_slow``, ``binary``, ``empty`` or
-    ``broken``.
+    `reason` is a short stable word for counters: ``too_large``, ``too_deep``, ``too_slow``, ``out_of_memory``,
+    ``binary``, ``empty`` or ``broken``.
     """
 
     counter = "page"
@@ -63,6 +63,12 @@ class PageError(CrawlDedupError):
     def __init__(self, reason: str, message: str) -> None:
         self.reason = reason
         super().__init__(message)
+
+    @classmethod
+    def after(cls, error: Exception, what: str) -> PageError:
+        """Return the error for a page at which something failed with another error."""
+        reason = "out_of_memory" if isinstance(error, MemoryError) else "broken"
+        return cls(reason, f"{what} failed: {type(error).__name__}: {error}")
 
     def __reduce__(self) -> tuple[type[PageError], tuple[str, str]]:
         # Exceptions are pickled by their args alone, and these must cross from worker processes.

@@ -13,6 +13,7 @@ from crawldedup.text.decode import tidy
 from crawldedup.text.extract import TEXT_PROFILE, extract_page
 from crawldedup.text.extractors import get_extractor
 from crawldedup.text.keys import NO_KEY
+from crawldedup.text.limits import check_size
 
 if TYPE_CHECKING:
     from crawldedup.fingerprinting.fingerprint import Fingerprint
@@ -67,6 +68,7 @@ class PageReader:
         if text is None:
             page = extract_page(html or b"", encoding, self._extractor, min_words=self._options.min_words)
             return PageContent(page.main, page_facts(page, distinguish), page.whole)
+        check_size(text)
         tidied = tidy(text)
         if not tidied:
             raise PageError("empty", "the text is empty")

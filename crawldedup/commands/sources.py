@@ -32,7 +32,8 @@ ARCHIVE_SUFFIXES: Final = (".warc", ".warc.gz")
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
 _TEXT_TYPE: Final = "text/plain"
 _WEB_SECONDS: Final = 20
-_WEB_BYTES: Final = 64 * 1024 * 1024
+_MOST_BYTES: Final = 64 * 1024 * 1024
+"""No more is read of a page, and no longer line of a file; what is compared is far shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def sources(names: Iterable[str]) -> Iterator[Source]:
         if name == "-":
             if sys.stdin is None:
                 raise ConfigurationError("there is no standard input to read: it is closed")
-            yield Source("stdin:", html=sys.stdin.buffer.read())
+            yield Source("stdin:", html=sys.stdin.buffer.read(_MOST_BYTES))
         elif name.startswith(("http://", "https://")):
             yield _from_web(name)
         elif Path(name).is_dir():
@@ -104,10 +105,12 @@ def lines_of(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises ConfigurationError for a line that is no JSON object.
     """
     with _opened(path) as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(iter(lambda: lines.readline(_MOST_BYTES), ""), 1):
             if not line.strip():
                 continue
             where = f"{path}, line {number}"
+            if len(line) == _MOST_BYTES:
+                raise ConfigurationError(f"{where}: a line must be shorter than {_MOST_BYTES:,} characters")
             try:
                 value: Any = json.loads(line)
             except (ValueError, RecursionError) as error:
@@ -144,9 +147,11 @@ def _from_file(path: Path) -> Iterator[Source]:
     elif name.endswith(ARCHIVE_SUFFIXES):
         yield from _from_archive(path)
     elif name.endswith(TEXT_SUFFIXES):
-        yield Source(url, text=path.read_text("utf-8", "replace"))
+        with path.open(encoding="utf-8", errors="replace") as file:
+            yield Source(url, text=file.read(_MOST_BYTES))
     else:
-        yield Source(url, html=path.read_bytes())
+        with path.open("rb") as body:
+            yield Source(url, html=body.read(_MOST_BYTES))
 
 
 def _from_lines(path: Path) -> Iterator[Source]:
@@ -187,7 +192,7 @@ def _from_record(record: Any) -> Iterator[Source]:
         return
     url = record.rec_headers.get_header("WARC-Target-URI") or ""
     charset = declared.get_content_charset()
-    body = record.content_stream().read(_WEB_BYTES)
+    body = record.content_stream().read(_MOST_BYTES)
     if kind != _TEXT_TYPE:
         yield Source(url, html=body, encoding=charset)
         return
@@ -203,7 +208,7 @@ def _from_web(url: str) -> Source:
         # A text that begins like a URL may still be no URL.
         request = urllib.request.Request(url, headers={"User-Agent": "crawldedup"})
         with urllib.request.urlopen(request, timeout=_WEB_SECONDS) as response:
-            body: bytes = response.read(_WEB_BYTES)
+            body: bytes = response.read(_MOST_BYTES)
             return Source(response.url, html=body, encoding=response.headers.get_content_charset())
     except (http.client.HTTPException, OSError, ValueError) as error:
         raise PageError("unreachable", f"{url} cannot be fetched: {error}") from error

@@ -48,7 +48,7 @@ def page_facts(page: PageText, distinguish: str) -> str | None:
         attributes = _attributes(page.source, page.main)
     # Parsers may raise anything on hostile input, RecursionError and MemoryError included.
     except Exception as error:
-        raise PageError("broken", f"looking for a product failed: {type(error).__name__}: {error}") from error
+        raise PageError.after(error, "looking for a product") from error
     return "\n".join([*attributes, *_numbers(page.main, distinguish)]) or None
 
 

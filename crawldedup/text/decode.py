@@ -8,6 +8,7 @@ from typing import Final
 from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding, to_unicode
 
 from crawldedup.errors import PageError
+from crawldedup.text.limits import check_letters
 
 # First bytes of what servers send as text/html by mistake.
 _SIGNATURES: Final = {
@@ -100,7 +101,11 @@ _MANY_MARKS: Final = re.compile(r"[^\w\s\x00-\x7f]{4}")
 
 
 def tidy(text: str) -> str:
-    """Return the text without what takes more than linear time to fingerprint, stripped."""
+    """Return the text without what takes more than linear time to fingerprint, stripped.
+
+    Raises PageError("too_large") for what normalisation swells.
+    """
+    check_letters(text)
     cleaned = clean(text)
     if _MANY_MARKS.search(cleaned[::8]):
         cleaned = _ENDLESS_MARKS.sub(r"\1", cleaned)

@@ -43,8 +43,7 @@ class HtmlPage:
     """A decoded page, parsed once for its text and its facts. Its tags are balanced if the original's may nest deep."""
 
     html: str
-    start_tags: int
-    may_nest_deep: bool
+    shape: limits.Shape
 
     @classmethod
     def read(cls, body: bytes | str, encoding: str | None) -> Self:
@@ -53,8 +52,8 @@ class HtmlPage:
         html = decode(body, encoding)
         limits.check_tags(html)
         html = limits.shorten_tags(html)
-        start_tags, may_nest_deep = limits.shape_of(html)
-        return cls(to_html(parse(html)) if may_nest_deep else html, start_tags, may_nest_deep)
+        shape = limits.shape_of(html)
+        return cls(to_html(parse(html)) if shape.may_nest_deep else html, shape)
 
     @cached_property
     def tree(self) -> HtmlElement:
@@ -63,10 +62,12 @@ class HtmlPage:
 
     def suits_extractors(self) -> bool:
         """Return whether any extractor reads the page in seconds."""
-        tags, most = self.start_tags, limits.EXTRACTOR_WORK
-        if tags > limits.EXTRACTOR_TAGS:
+        (tags, attributes, may_nest_deep, may_copy), most = self.shape, limits.EXTRACTOR_WORK
+        if tags > limits.EXTRACTOR_TAGS or attributes > limits.EXTRACTOR_ATTRIBUTES:
             return False
-        if not self.may_nest_deep and tags * len(self.html.encode()) <= most:
+        if may_copy and limits.copies_attributes(self.html):
+            return False
+        if not may_nest_deep and tags * len(self.html.encode()) <= most:
             return True
         return levels(self.tree) <= limits.EXTRACTOR_LEVELS and tags * len(visible_text(self.tree).encode()) <= most
 
@@ -91,7 +92,7 @@ def extract_page(
     """Decode a page and extract the text to compare.
 
     `encoding` is what the server declared, if anything. A page of `min_words` words is fingerprinted.
-    Raises PageError: `empty`, `too_large`, `too_deep`, `binary`, or `broken` if the extractor failed.
+    Raises PageError: `empty`, `too_large`, `too_deep`, `binary`, `out_of_memory`, or `broken` if the extractor failed.
     """
     try:
         return _page_text(HtmlPage.read(body, encoding), extractor, min_words)
@@ -99,7 +100,7 @@ def extract_page(
         raise
     # Other people's code on hostile input may raise anything, RecursionError and MemoryError included.
     except Exception as error:
-        raise PageError("broken", f"reading with {extractor.name!r} failed: {type(error).__name__}: {error}") from error
+        raise PageError.after(error, f"reading with {extractor.name!r}") from error
 
 
 def _page_text(page: HtmlPage, extractor: Extractor, min_words: int) -> PageText:

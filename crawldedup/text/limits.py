@@ -8,16 +8,26 @@ nested 250 deep. Such a page is read without an extractor.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crawldedup.errors import PageError
 from crawldedup.text.tags import FORMATTING, NEED_END_TAG, NEED_NO_END_TAG
 
-# The most hostile pages known take three seconds. Of 2,300 real pages the largest had 5.3 MB and 18,000 elements.
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# The most hostile pages known take two seconds and 500 MB. Of 2,300 real pages the largest had 5.3 MB and 18,000
+# elements.
 MAX_BYTES: Final = 8 * 1024 * 1024
 """Bytes of the largest page that is read (as UTF-8, if it is given as text)."""
 MAX_TAGS: Final = 250_000
 """Start tags of the largest page that is read."""
+MAX_ATTRIBUTES: Final = 500_000
+"""Attributes of the largest page that is read. A tree takes 500 bytes for one, and an extractor's copies 2,000."""
+MAX_LETTERS: Final = MAX_BYTES
+"""Letters of the longest text that is fingerprinted, after normalisation, which makes eighteen of some."""
+EXTRACTOR_ATTRIBUTES: Final = 100_000
+"""Attributes of the largest page that is given to an extractor."""
 EXTRACTOR_TAGS: Final = 20_000
 """Start tags of the largest page that is given to an extractor."""
 EXTRACTOR_LEVELS: Final = 64
@@ -36,6 +46,10 @@ _ATTRIBUTE: Final = (
     r"""(?:\s{0,99}+=\s{0,99}+(?:"[^"]*+"|'[^']*+'|[^\s>"']{0,1999}+))?+"""
 )
 _ENDLESS_TAG: Final = re.compile(rf"<[A-Za-z][^\s/>]{{0,99}}+(?=(?:{_ATTRIBUTE}){{{_MANY_ATTRIBUTES}}})")
+_START: Final = re.compile(rf"<([A-Za-z][^\s/>]{{0,99}}+)((?:{_ATTRIBUTE})++)")
+_EACH_ATTRIBUTE: Final = re.compile(_ATTRIBUTE)
+# One of them stands before every attribute, and counting them takes no time.
+_SEPARATORS: Final = " \t\n\f\r/\"'"
 
 # Counts of depth take every omitted end tag for another level, so they only decide which pages are repaired.
 _MANY_OPEN: Final = EXTRACTOR_LEVELS
@@ -43,6 +57,11 @@ _MANY_OPEN: Final = EXTRACTOR_LEVELS
 _MANY_UNKNOWN: Final = 2000
 # An open formatting element is reopened in every later block: the work is tags times open elements.
 _MANY_REOPENED: Final = 200_000
+# Its attributes are copied each time.
+_MANY_COPIED: Final = 1_500_000
+# All that NFKC makes four letters of, or more, except the few above the basic plane.
+_SWELLING: Final = re.compile("[\u2057\u2152\u2167\u2177\u247d-\u2487\u3200-\u33ff\ufdf0-\ufdfc]")
+_MOST_OF_ONE: Final = 18
 
 
 def check_size(body: bytes | str) -> None:
@@ -68,13 +87,54 @@ def shorten_tags(html: str) -> str:
     return _ENDLESS_TAG.sub(r"\g<0>>", html)
 
 
-def shape_of(html: str) -> tuple[int, bool]:
-    """Return the number of start tags, those in comments and scripts included, and whether they may nest deep."""
+def check_letters(text: str) -> None:
+    """Raise PageError("too_large") for a text that normalisation may make longer than `MAX_LETTERS`."""
+    if len(text) * _MOST_OF_ONE > MAX_LETTERS:
+        letters = len(text) + (_MOST_OF_ONE - 1) * sum(1 for _ in _SWELLING.finditer(text))
+        if letters > MAX_LETTERS:
+            raise PageError("too_large", f"the text has up to {letters:,} letters, more than {MAX_LETTERS:,}")
+
+
+class Shape(NamedTuple):
+    """What decides who may read a page: its start tags, those in comments and scripts included, and attributes.
+
+    A number of attributes that is certainly small is 0.
+    """
+
+    start_tags: int
+    attributes: int
+    may_nest_deep: bool
+    may_copy: bool
+    """Whether parsers may copy attributes a million times as they reopen elements; `copies_attributes` tells."""
+
+
+def shape_of(html: str) -> Shape:
+    """Return the shape of a page. Raises PageError("too_large") above `MAX_ATTRIBUTES`."""
+    attributes = 0
+    if sum(map(html.count, _SEPARATORS)) > EXTRACTOR_ATTRIBUTES:
+        for _, count in _attributes(html):
+            attributes += count
+            if attributes > MAX_ATTRIBUTES:
+                raise PageError("too_large", f"the page has more than {MAX_ATTRIBUTES:,} attributes")
     tags = _TAG.findall(html)
-    return len(tags) - "".join(tags).count("/"), _may_nest_deep(tags)
+    is_deep, reopened = _nesting(tags)
+    may_copy = is_deep or reopened * _MANY_ATTRIBUTES > _MANY_COPIED
+    return Shape(len(tags) - "".join(tags).count("/"), attributes, is_deep, may_copy)
 
 
-def _may_nest_deep(tags: list[str]) -> bool:
+def copies_attributes(html: str) -> bool:
+    """Return whether parsers that reopen formatting elements copy too many attributes."""
+    most = max((count for name, count in _attributes(html) if name.lower() in FORMATTING), default=0)
+    return _nesting(_TAG.findall(html))[1] * most > _MANY_COPIED
+
+
+def _attributes(html: str) -> Iterator[tuple[str, int]]:
+    """Yield the name of each start tag with attributes, and how many it has."""
+    return ((tag[1], len(_EACH_ATTRIBUTE.findall(tag[2]))) for tag in _START.finditer(html))
+
+
+def _nesting(tags: list[str]) -> tuple[bool, int]:
+    """Return whether tags may nest deep, and about how often elements are reopened."""
     names = {tag: tag.lstrip("</").lower() for tag in set(tags)}
     still_open: dict[str, int] = {}
     depth = formatting = reopened = unknown = 0
@@ -93,5 +153,5 @@ def _may_nest_deep(tags: list[str]) -> bool:
             unknown += 1
         reopened += formatting
         if depth > _MANY_OPEN or reopened > _MANY_REOPENED:
-            return True
-    return unknown > _MANY_UNKNOWN
+            return True, reopened
+    return unknown > _MANY_UNKNOWN, reopened

@@ -118,3 +118,11 @@ def test_one_page_is_put_under_another_url_and_several_are_refused() -> None:
     assert list(under_url([], "https://e.com/")) == []
     with pytest.raises(ConfigurationError, match="--url names one page"):
         next(under_url(pages, "https://e.com/"))
+
+
+def test_an_endless_line_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "pages.jsonl.gz"
+    member = gzip.compress(b" " * (1 << 24))
+    path.write_bytes(gzip.compress(json.dumps(PAGES[0]).encode() + b'\n{"url":"') + 50 * member)
+    with pytest.raises(ConfigurationError, match="line 2: a line must be shorter than 67,108,864 characters"):
+        read(path)

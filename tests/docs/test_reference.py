@@ -62,7 +62,7 @@ def test_every_reason_to_skip_is_in_the_reference() -> None:
     deciding = inspect.getsource(policy.reason_to_skip) + inspect.getsource(policy._reason_of_content)
     reasons = set(re.findall(r'return "(\w+)"', deciding))
     assert len(reasons) > 5
-    reasons |= {"too_large", "too_deep", "too_slow", "binary", "empty", "broken"}
+    reasons |= {"too_large", "too_deep", "too_slow", "out_of_memory", "binary", "empty", "broken"}
     assert first_column("Reasons for `skipped`") == reasons
 
 

@@ -31,7 +31,7 @@ def page(body: str, head: str = "", title: str = "Storm lantern - Lamps 24") -> 
 
 def facts_of(html: str, main: str, distinguish: str) -> str | None:
     """The facts of a page of which `main` is the main text."""
-    source = HtmlPage(html, *shape_of(html))
+    source = HtmlPage(html, shape_of(html))
     return page_facts(PageText(main, None, used_fallback=False, source=source), distinguish)
 
 

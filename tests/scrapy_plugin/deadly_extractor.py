@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 _TAG = re.compile("<[^>]*>")
+_kept: list[bytes] = []
 
 
 def deadly(html: str) -> str:
@@ -69,3 +70,13 @@ def counting(html: str) -> str:
         with Path("reads").open("a") as reads:
             reads.write("page\n")
     return _TAG.sub(" ", html)
+
+
+def greedy(html: str) -> str:
+    """Takes much memory, or keeps it, where the first word of a page says so."""
+    text = _TAG.sub(" ", html).strip()
+    if text.startswith("hungry"):
+        text += str(len(bytearray(3 << 30)))
+    if text.startswith("keep"):
+        _kept.append(b"x" * (400 << 20))
+    return text

@@ -120,7 +120,11 @@ class Done(NamedTuple):
     """The answer to a request that asks for no verdict."""
 
 
-Answer = Ready | CrawlSession | Verdict | CrawlDedupError | Done
+class Retired(NamedTuple):
+    """The last answer of a worker that has grown too large. It has done nothing of what it has not answered."""
+
+
+Answer = Ready | CrawlSession | Verdict | CrawlDedupError | Done | Retired
 
 
 def answer_from(body: bytes) -> Answer:
@@ -138,6 +142,8 @@ def answer_from(body: bytes) -> Answer:
             return _verdict_from({**values, "kind": Kind(values["kind"])})
         case {"done": True}:
             return Done()
+        case {"retired": True}:
+            return Retired()
         case {"error": str()} as plain:
             return error_from(plain)
     raise ValueError("it answered nonsense")

@@ -18,7 +18,7 @@ from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.scrapy_plugin.reading.breaker import Breaker
 from crawldedup.scrapy_plugin.reading.channel import Channel
 from crawldedup.scrapy_plugin.reading.inbox import PROGRESS, STORE_SECONDS
-from crawldedup.scrapy_plugin.reading.messages import Done, Ready, WorkerError, answer_from, request
+from crawldedup.scrapy_plugin.reading.messages import Done, Ready, Retired, WorkerError, answer_from, request
 from crawldedup.stores.base import CrawlSession
 
 if TYPE_CHECKING:
@@ -184,6 +184,8 @@ class WorkerProcess:
             raise ValueError("it answered before it was ready")
         elif isinstance(answer, CrawlSession):
             self._on_session(answer)
+        elif isinstance(answer, Retired):
+            self._renew()
         elif not self._waiting:
             raise ValueError("it answered without a request")
         else:
@@ -194,6 +196,15 @@ class WorkerProcess:
                 pending.fail(answer)
             else:
                 pending.succeed(answer)
+
+    def _renew(self) -> None:
+        """Send what the process has not begun to a new one."""
+        if not self._answered:
+            raise ValueError("it did nothing")
+        self._drop()
+        waiting, self._waiting = self._waiting, deque()
+        for pending in waiting:
+            self.send(pending)
 
     def _begin_or_give_up(self, error: CrawlDedupError | None) -> None:
         if self._is_ready:

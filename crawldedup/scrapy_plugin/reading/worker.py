@@ -25,7 +25,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import CrawlDedupError, StoreError, StoreUnavailableError
+from crawldedup.errors import CrawlDedupError, PageError, StoreError, StoreUnavailableError
 from crawldedup.index import HEARTBEAT_SECONDS
 from crawldedup.options import Options
 from crawldedup.page import PageReader
@@ -33,6 +33,7 @@ from crawldedup.page_input import PageInput
 from crawldedup.scrapy_plugin.reading.breaker import Breaker
 from crawldedup.scrapy_plugin.reading.fields import fingerprint_fields
 from crawldedup.scrapy_plugin.reading.inbox import Inbox, Progress, Request
+from crawldedup.scrapy_plugin.reading.memory import bound_memory
 from crawldedup.scrapy_plugin.reading.messages import Job, answer, plain_error
 from crawldedup.stores.base import CrawlSession
 
@@ -78,8 +79,8 @@ class Worker:
         with contextlib.suppress(BaseException):
             PageReader(self._options).read(_WARM_UP)
 
-    def serve(self, inbox: Inbox) -> None:
-        """Answer requests until one says to close. Raises EOFError."""
+    def serve(self, inbox: Inbox, is_large: Callable[[], bool] = bool) -> None:
+        """Answer requests until one says to close, or until this process is too large. Raises EOFError."""
         while True:
             self._progress.rest()
             request = inbox.take(HEARTBEAT_SECONDS)
@@ -100,6 +101,10 @@ class Worker:
                 is_due = len(pages) >= _BATCH_PAGES or time.monotonic() >= hold_until
                 request = None if is_due else inbox.take(0)
             self._check(pages)
+            if is_large():
+                self._close(leave=False)
+                self._tell({"retired": True})
+                return
 
     def _read(self, request: Request) -> Read:
         job = Job(body=request.body, **{name: value for name, value in request.header.items() if name != "do"})
@@ -115,6 +120,8 @@ class Worker:
                 self._lately_read.move_to_end(key)
                 return Read(job, known)
             read = self._fingerprint(job)
+        except MemoryError as error:
+            return Read(job, PageError.after(error, "reading"))
         # Whatever a library raises, even to end the program, or in Rust to panic, is one page's trouble.
         except BaseException as error:
             return Read(job, error)
@@ -281,7 +288,7 @@ def _serve(inbox: Inbox, tell: Callable[[object], None], setup: dict[str, Any], 
     # What is there now is no garbage, and is not searched again.
     gc.freeze()
     tell({"ready": None})
-    worker.serve(inbox)
+    worker.serve(inbox, bound_memory())
 
 
 def _end_with_parent(connected: socket.socket, setup: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from crawldedup.stores.base import Status
 from crawldedup.stores.redis.errors import UnexpectedReplyError
 
+_LARGEST: Final = 0xFFFF_FFFF
 _STATUSES: Final = frozenset(status.encode() for status in Status)
 _NEEDING_AN_INDEX: Final = frozenset(("check", "load", "scout", "claim", "count", "own"))
 _ASKED_WITH_A_PROFILE: Final = _NEEDING_AN_INDEX | {"find", "join", "look"}
@@ -46,8 +47,8 @@ def _is_valid(script: str, answer: Any) -> bool:
             return status in _STATUSES or status == b"other"
         case "find", [b"found", *records]:
             return all(isinstance(record, bytes) for record in records)
-        case "join", [b"joined", int(), int(), int()]:
-            return True
+        case "join", [b"joined", int(number), int(), int()]:
+            return 0 <= number <= _LARGEST
         case ("look", [b"pages", int()]) | ("load", [b"loaded", int()]):
             return True
         case "prune", [int(), int(), int(), int()]:

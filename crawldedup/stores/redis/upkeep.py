@@ -34,6 +34,7 @@ _KEYS_PER_SCAN: Final = 10_000
 # On a cluster, a number follows the namespace.
 _HEAD: Final = re.compile(r"crawldedup:\{([\w.:-]+)\}:m", re.ASCII)
 _HEAD_OF_PART: Final = re.compile(r"crawldedup:\{([\w.:-]+)/[0-9]+\}:m", re.ASCII)
+_MAX_DEPTH: Final = 28
 SAMPLE: Final = 64
 """About so many keys of a kind are measured to project the size of all."""
 
@@ -107,8 +108,11 @@ def _list_of_records(send: Send, layout: Layout, prefix: str, number: int) -> tu
     """Return the records in one list, and True if lists follow it."""
     (head,) = send([("HMGET", f"{prefix}m", "epoch", "next")])
     epoch, following = (int(value or 0) for value in head)
-    (found,) = send([("LRANGE", f"{prefix}{epoch}:r:{number}", 0, -1)])
-    return [unpacked(record, layout) for record in found if record], (number + 1) * RECORDS_PER_LIST < following
+    lists = f"{prefix}{epoch}:r:"
+    last = max(following - 1, 0) // RECORDS_PER_LIST
+    found, ends = send([("LRANGE", f"{lists}{number}", 0, -1), ("EXISTS", f"{lists}{last}")])
+    # Of a head that names far more pages than there are, the lists end before the last one.
+    return [unpacked(record, layout) for record in found if record], number < last and bool(ends or found)
 
 
 @replies_read()
@@ -121,6 +125,8 @@ def measure(send: Send, prefixes: Sequence[str], tables: int) -> tuple[int, int,
     heads = send([("HMGET", f"{prefix}m", *fields) for prefix in prefixes])
     for prefix, head in zip(prefixes, heads, strict=True):
         count, following, depth, split, oldest, epoch = (int(value or 0) for value in head)
+        if min(following, split, oldest) < 0 or not 0 <= depth <= _MAX_DEPTH:
+            raise ValueError("the head is damaged")
         buckets, data = bucket_numbers(depth, split), f"{prefix}{epoch}:"
         in_tables += [(f"{data}t{table}:", buckets) for table in range(tables)]
         in_tables += [(f"{data}f{table}:", range(depth, depth + 2)) for table in range(tables)]

@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from crawldedup.errors import ConfigurationError, ForeignStoreError, StoreError, StoreFullError, StoreUnavailableError
+from crawldedup.errors import (
+    ConfigurationError,
+    CrawlDedupError,
+    ForeignStoreError,
+    StoreError,
+    StoreFullError,
+    StoreUnavailableError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -161,9 +168,11 @@ def _use_write_ahead_log(db: sqlite3.Connection) -> None:
 
 @contextlib.contextmanager
 def errors_of(path: str) -> Iterator[None]:
-    """Turn SQLite's errors with this file into ours."""
+    """Turn SQLite's errors with this file into ours, and those of reading what another program wrote into it."""
     try:
         yield
+    except CrawlDedupError:
+        raise  # some of ours are ValueErrors
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", "") or ""
         if name.startswith("SQLITE_FULL"):
@@ -175,3 +184,5 @@ def errors_of(path: str) -> Iterator[None]:
         raise StoreError(f"{path}: {error}") from error
     except OSError as error:
         raise StoreUnavailableError(f"{path} cannot be used: {error}") from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise StoreError(f"{path} is damaged: {type(error).__name__}: {error}") from error

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from crawldedup.stores.base import Layout
 
+_MOST_TABLES: Final = 1000
 CLEARED: Final = ""
 """The profile of an index that was cleared: the next crawler to join gives it another."""
 
@@ -61,6 +62,8 @@ def _row_of(db: sqlite3.Connection, namespace: str) -> tuple[int, str, int, byte
     found: tuple[int, str, int, bytes] | None = db.execute(
         "SELECT number, profile, tables, key FROM indexes WHERE namespace = ?", (namespace,)
     ).fetchone()
+    if found is not None and not 0 <= found[2] <= _MOST_TABLES:
+        raise ValueError(f"it has {found[2]!r} tables")
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -24,12 +24,15 @@ from crawldedup.text.urls import are_same
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
     from crawldedup.stores.base import Entry, Layout, Query, Retention
     from crawldedup.stores.packed_keys import Keys
+
+
+_LARGEST: Final = 0xFFFF_FFFF
 
 
 class Page(NamedTuple):
@@ -53,6 +56,18 @@ class Page(NamedTuple):
     def record(self) -> Record:
         """Return what the page's record says."""
         return Record(self.url, unsigned(self.url_key), unsigned(self.search), *self[4:9], self.home)
+
+    def is_sound(self, signature_bytes: int) -> bool:
+        """Return True for a row as it was written; SQLite keeps values of any type in any column."""
+        fields = (*self[5:10], self.home or 0)
+        numbers = (self.number, self.url_key, self.search, *fields)
+        return (
+            isinstance(self.url, str)
+            and isinstance(self.signature, bytes)
+            and len(self.signature) == signature_bytes
+            and all(isinstance(number, int) for number in numbers)
+            and all(0 <= number <= _LARGEST for number in fields)
+        )
 
     def is_live(self, retention: Retention, now: int) -> bool:
         """Return True for a page that has not expired."""
@@ -94,7 +109,10 @@ class SqliteIndex:
 
     def load_head(self) -> str:
         """Read what the index knows of its pages as a whole; return its profile."""
-        profile, self._newest, self._freed, self._swept = self._db.execute(self._head_sql).fetchone()
+        profile, *counts = self._db.execute(self._head_sql).fetchone()
+        if not all(isinstance(count, int) for count in counts):
+            raise ValueError("it counts its pages otherwise")
+        self._newest, self._freed, self._swept = counts
         return str(profile)
 
     @property
@@ -104,13 +122,19 @@ class SqliteIndex:
 
     def page(self, number: int) -> Page:
         """Return the page with a number that exists."""
-        return Page._make(self._db.execute(self._page_sql, (number,)).fetchone())
+        return self._page(self._db.execute(self._page_sql, (number,)).fetchone())
 
     def page_with(self, url_key: int, url: str = "") -> Page | None:
         """Return the page with a URL key, if there is one, and this URL, if that is given and kept."""
         low, high = (signed(pack_key(url_key, page)) for page in (0, MAX_PAGES - 1))
         rows = self._db.execute(self._url_sql, (low, high, signed(url_key)))
-        return next((page for page in map(Page._make, rows) if are_same(page.url, url)), None)
+        return next((page for page in map(self._page, rows) if are_same(page.url, url)), None)
+
+    def _page(self, row: Iterable[Any]) -> Page:
+        page = Page._make(row)
+        if not page.is_sound(self.layout.signature_bytes):
+            raise ValueError(f"the page {page.number!r} is none")
+        return page
 
     def search(self, query: Query, now: int) -> tuple[list[int], int, list[Page]]:
         """Compare the query with the pages in its ranges.
@@ -213,7 +237,7 @@ class SqliteIndex:
 
     def pages_after(self, number: int, most: int) -> list[Page]:
         """Return the first pages behind a number, at most so many."""
-        return [Page._make(row) for row in self._db.execute(self._pages_sql, (number, most))]
+        return [self._page(row) for row in self._db.execute(self._pages_sql, (number, most))]
 
     def _file(self, number: int, keys: Sequence[int]) -> None:
         for name, key in zip(self._keys, keys, strict=True):

@@ -67,5 +67,7 @@ def evict(index: SqliteIndex, retention: Retention, most: int) -> int:
     excess = 0 if retention.max_pages is None else min(index.pages - retention.max_pages, most)
     if excess <= 0:
         return 0
-    index.remove(index.pages_after(0, excess))
-    return excess
+    # Fewer than the head says, if that is damaged.
+    oldest = index.pages_after(0, excess)
+    index.remove(oldest)
+    return len(oldest)

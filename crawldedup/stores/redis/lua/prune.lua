@@ -13,4 +13,7 @@ else
   if ttl > 0 then freed = free_expired(first, count, now - ttl, refresh) end
   if first % RECORDS_A_LIST + count >= RECORDS_A_LIST then drop_if_empty(floor(first / RECORDS_A_LIST), 32) end
 end
-return {freed, meta.next, meta.oldest, meta.pages}
+-- Of a head that names far more pages than there are, the lists end before the last one.
+local following = meta.next
+if following > 0 and call('EXISTS', list_of(following - 1)) == 0 then following = min(following, first + count) end
+return {freed, following, meta.oldest, meta.pages}

@@ -31,25 +31,30 @@ local HEAD = 36           -- bytes of a record before the signature: see records
 local byte, sub, floor, char, concat = string.byte, string.sub, math.floor, string.char, table.concat
 local call, min, max, format = redis.call, math.min, math.max, string.format
 
-local meta
+-- What another program wrote into the head must not be looped on: the deeper, the more pages were added at some time.
+local meta, is_sound = {}, true
 do
-  local found = call('HMGET', META, 'profile', 'pages', 'next', 'depth', 'split', 'crawlers', 'oldest', 'sweep',
-    'epoch')
-  meta = {
-    profile = found[1],
-    pages = tonumber(found[2]) or 0,
-    next = tonumber(found[3]) or 0,
-    depth = tonumber(found[4]) or 0,
-    split = tonumber(found[5]) or 0,
-    crawlers = tonumber(found[6]) or 0,
-    oldest = tonumber(found[7]) or 0, -- no page before this one is left
-    sweep = tonumber(found[8]) or 0,  -- the page at which the search for expired ones goes on
-    epoch = tonumber(found[9]),
-  }
+  local names = {'pages', 'next', 'depth', 'split', 'crawlers',
+    'oldest', -- no page before this one is left
+    'sweep'}  -- the page at which the search for expired ones goes on
+  local found = call('HMGET', META, 'profile', 'epoch', unpack(names))
+  meta.profile, meta.epoch = found[1], tonumber(found[2])
+  for i = 1, #names do
+    local text = found[i + 2]
+    local value = tonumber(text or 0)
+    -- Pages that others removed may have been counted twice.
+    local is_number = value and value >= (i == 1 and -4294967295 or 0) and value < 4294967295 and value % 1 == 0
+    meta[names[i]] = is_number and value or 0
+    is_sound = is_sound and is_number
+  end
+  is_sound = is_sound and meta.depth <= MAX_DEPTH and meta.split < 2 ^ meta.depth
+    and BUCKET_PAGES * (2 ^ meta.depth + meta.split - 1) <= 2 * meta.next + 4096
 end
+-- Without arguments the index is cleared, which is the way out.
+if meta.profile and not is_sound and ARGV[1] then return redis.error_reply('FOREIGN hash at ' .. META) end
 if not meta.profile then
   -- Only these fields are left of a head that was cleared, or lost while crawlers were at work.
-  local kept = {epoch = true, crawlers = true, first = true}
+  local kept = {epoch = true, crawlers = true}
   local fields = call('HGETALL', META)
   for i = 1, #fields, 2 do
     if not kept[fields[i]] then return redis.error_reply('FOREIGN hash at ' .. META) end
@@ -97,9 +102,9 @@ end
 local function members_between(table_name, low, high, limit)
   local stem, last = DATA .. table_name .. ':', '[' .. high .. '\255\255\255\255'
   local first = '[' .. low
-  local value, final = leading(low), leading(high)
+  local value, final, most = leading(low), leading(high), tonumber(limit)
   local members = {}
-  while value <= final do
+  while value <= final and #members < most do
     local number, _, width = bucket_of(value)
     local found = call('ZRANGEBYLEX', stem .. number, first, last, 'LIMIT', '0', limit)
     for i = 1, #found do members[#members + 1] = found[i] end

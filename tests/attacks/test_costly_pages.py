@@ -1,0 +1,63 @@
+"""Pages below every limit of size that take much memory: each is read within bounds, or refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+MOST_SECONDS = 10.0  # of a processor that may be shared; two on one of our own
+MOST_MEGABYTES = 500
+
+PROSE = " ".join(f"word{number}" for number in range(80))
+
+# Reads the page on its standard input in a process of its own, and says what came of it, CPU seconds and megabytes.
+READER = """
+import json, resource, sys, time
+from crawldedup.errors import PageError
+from crawldedup.options import Options
+from crawldedup.page import PageReader
+reader = PageReader(Options.from_values({"extractor": sys.argv[1]}))
+reader.read("<p>warm up</p>")
+body, started = sys.stdin.buffer.read(), time.process_time()
+try:
+    came = reader.read(body).words
+except PageError as error:
+    came = error.reason
+print(json.dumps([came, time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+"""
+
+
+def attributes(count: int, prefix: str = "a") -> str:
+    return " ".join(f"{prefix}{number}=1" for number in range(count))
+
+
+def page(inside: str) -> str:
+    return f"<html><title>t</title><body><p>{PROSE}</p>{inside}"
+
+
+SHAPES: dict[str, Callable[[], str]] = {
+    "few attributes": lambda: page(f"<p {attributes(60)}>x" * 1600),
+    "many attributes": lambda: page(f"<p {attributes(60)}>x" * 8000),
+    "very many attributes": lambda: page(f"<p {attributes(60)}>x" * 19_900),
+    "attributes in quotes": lambda: page("""<p a=">"b='>'c="" d e f/g/h>x""" * 19_900),
+    "reopened elements": lambda: page(
+        "<p>" + "".join(f"<{tag} {attributes(60)}>" for tag in ("b", "i", "u", "s", "em", "tt")) + "<p>x" * 19_000
+    ),
+    "letters that swell": lambda: page("<p>" + "\ufdfa" * 2_750_000),
+    "words that swell": lambda: page("<p>" + "\u3316 " * 2_000_000),
+}
+
+
+@pytest.mark.parametrize("extractor", ["trafilatura", "resiliparse", "text"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_costly_page_is_held(shape: str, extractor: str) -> None:
+    command = [sys.executable, "-c", READER, extractor]
+    done = subprocess.run(command, input=SHAPES[shape]().encode(), capture_output=True, check=True)
+    came, seconds, megabytes = json.loads(done.stdout)
+    assert came == "too_large" or came > 80
+    assert seconds < MOST_SECONDS
+    assert megabytes < MOST_MEGABYTES
