@@ -33,6 +33,13 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session(python=PYTHONS[0])
+def exhaustive(session: nox.Session) -> None:
+    """Run the tests that the suite leaves out, for they try at length what others try in short."""
+    session.install("-q", "-e", ".[test]")
+    run_pytest(session, "-m", "exhaustive")
+
+
+@nox.session(python=PYTHONS[0])
 def lowest(session: nox.Session) -> None:
     """Run tests with the lowest versions that are supported, of packages and of Redis; arguments go to pytest."""
     floors = Path(session.create_tmp()) / "floors.txt"

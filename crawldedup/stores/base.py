@@ -64,10 +64,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long pages are remembered, and how many.
+    """How long pages are remembered, and how many: of more than `max_pages`, those added first are forgotten.
 
-    `ttl_seconds` counts from the last visit, or from when a page was added if `refresh` is False. Of more than
-    `max_pages` pages, those added first are forgotten.
+    `ttl_seconds` counts from the last visit, or from when a page was added if `refresh` is False.
     """
 
     ttl_seconds: int | None = None
@@ -146,9 +145,8 @@ class Status(StrEnum):
 class Answer:
     """The answer to a query.
 
-    `record` is the earlier page, with this one counted in; None for a new page. `changed` is True for a revisited page
-    with new text, `abandoned` for one whose earlier visit was never delivered. `pages` is the number of pages in the
-    index, `candidates` the number of records compared.
+    `record` is the earlier page, with this one counted in; None for a new page. `changed` is True for a revisit with
+    new text, `abandoned` if the last was never delivered. `pages` are in the index; `candidates` were compared.
     """
 
     status: Status
@@ -171,9 +169,6 @@ class Pruned:
 class CrawlSession:
     """One crawler at work on an index, numbered from 1, and the process that holds its lease.
 
-    A URL that comes again is a revisit: a retry, a later crawl, or the URL of a crawler that has died. Only while
-    another crawler that has it is at work does it count as a copy.
-
     Worker processes of one crawler share its session. The lease outlives a worker that dies, and ends early when
     `process`, the crawler's own (see `process.own_process`), has exited. A lease that ends later than LEASE_SECONDS
     from now was given before the clock went back, and counts for nothing.
@@ -189,9 +184,9 @@ NO_SESSION: Final = CrawlSession(0, "")
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """Figures of one index. `bytes` may be estimated; `table_bytes` is the share of the permuted tables.
+    """Figures of one index, of which `bytes` and `table_bytes`, the tables' share, may be estimated.
 
-    `partitions` is None for an index that is in one piece. `warnings` are sentences on the server's configuration.
+    `partitions` is None for an index in one piece. `warnings` are sentences on the server's configuration.
     """
 
     pages: int
@@ -290,9 +285,9 @@ class Store(Protocol):
         """
 
     def load(self, records: Sequence[Record]) -> int:
-        """Add records as they are, but for known URL keys; return how many were added.
+        """Add records as they are, some thousand at a time, but for known URL keys; return how many were added.
 
-        For some thousand records at a time. A store on several servers raises StoreError for those of an unknown place.
+        A store on several servers raises StoreError for those of an unknown place.
         """
 
     def info(self) -> StoreInfo:

@@ -17,7 +17,7 @@ from crawldedup.errors import CrawlDedupError
 WORDS = [f"w{number}" for number in range(1000)]
 VALUES = [None, "text", b"\xff", b"", -1, 2**62, 1.5, "\ud7ff\0"]
 COLUMNS = {
-    "indexes": ["profile", "tables", "freed", "newest_freed", "swept", "crawlers", "first_crawler"],
+    "indexes": ["profile", "tables", "freed", "newest_freed", "swept", "crawlers"],
     "crawlers": ["number", "expires", "process"],
     "pages_1": ["url", "url_key", "search", "signature", "digest", "added_at", "seen_at", "copies", "crawler"],
 }

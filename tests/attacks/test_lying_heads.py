@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 
 import pytest
 
@@ -12,11 +11,11 @@ from crawldedup.errors import CrawlDedupError, StoreError
 from tests.attacks.test_damaged_sqlite import everything, text_of
 from tests.servers import RedisServer
 
-NUMBERS = ["pages", "next", "depth", "split", "crawlers", "first", "oldest", "sweep", "epoch"]
+NUMBERS = ["pages", "next", "depth", "split", "crawlers", "oldest", "sweep", "epoch"]
 LIES = ["", "-1", "1.5", "nan", "inf", "1e308", "9" * 400, "28", "29", "4294967295", "18446744073709551616", "text"]
-MOST_SECONDS = 5.0
 
 
+@pytest.mark.timeout(20)
 @pytest.mark.parametrize("lie", LIES)
 @pytest.mark.parametrize("field", NUMBERS)
 def test_a_lie_in_the_head_is_held(session_redis: RedisServer, field: str, lie: str) -> None:
@@ -28,10 +27,8 @@ def test_a_lie_in_the_head_is_held(session_redis: RedisServer, field: str, lie: 
     client.hset("crawldedup:{default}:m", field, lie)
     dedup = Deduplicator(session_redis.url, ttl="30d", max_pages=1000)
     for call in everything(dedup, Deduplicator()):
-        started = time.monotonic()
         with contextlib.suppress(CrawlDedupError):
             call()
-        assert time.monotonic() - started < MOST_SECONDS
 
 
 def test_an_index_whose_head_lies_can_be_cleared(session_redis: RedisServer) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NoReturn
 
-import crawldedup.scrapy_plugin.reading.worker  # noqa: F401
+import crawldedup.scrapy_plugin.reading.program  # noqa: F401
 from crawldedup.scrapy_plugin.reading import process
 
 

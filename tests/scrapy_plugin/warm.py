@@ -14,7 +14,7 @@ from scrapy.settings import default_settings
 
 import crawldedup.demo.worker
 import crawldedup.scrapy_plugin.middleware
-import crawldedup.scrapy_plugin.reading.worker  # noqa: F401
+import crawldedup.scrapy_plugin.reading.program  # noqa: F401
 from crawldedup import Deduplicator
 
 _SETTINGS = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import mmh3
@@ -12,8 +13,8 @@ from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fing
 from crawldedup.search.decision import identity_rule, likelihood_prefilter, likelihood_rule
 from crawldedup.search.limits import MAX_CANDIDATES
 from crawldedup.search.model import cosine, search_similarity
-from crawldedup.search.plan import page_plan, single_plan
-from crawldedup.search.routing import home_of, partitions_to_ask
+from crawldedup.search.plan import ProbePlan, page_plan, single_plan
+from crawldedup.search.routing import home_of, partition_of, partitions_to_ask
 from crawldedup.search.two_stage import KEPT, TABLES
 from crawldedup.stores.base import DIGEST_MASK, Entry, Layout, Query, Retention
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FOR_EVER = Retention()
+NO_PROBES = ProbePlan(np.empty(0, np.intp), np.empty(0, np.uint64), np.empty(0, np.uint64), 0.0)
+EQUAL_ONLY = identity_rule(VERIFY_BITS)
 LAYOUT = Layout(namespace="test", profile="profile-1", tables=TABLES, signature_bytes=VERIFY_BITS // 8)
 OTHER_PROFILE = replace(LAYOUT, profile="profile-2")
 OTHER_NAMESPACE = replace(LAYOUT, namespace="test2")
@@ -35,17 +38,17 @@ class Page:
     digest: int
     thin: bool = False
 
-    @property
+    @cached_property
     def search(self) -> int:
         return self.digest if self.thin else int.from_bytes(np.packbits(self.search_weights >= 0).tobytes(), "big")
 
-    @property
+    @cached_property
     def signature(self) -> bytes:
         if self.thin:
             return thin_fingerprint(self.digest, 0).verify
         return np.packbits(self.verify_weights >= 0).tobytes()
 
-    @property
+    @cached_property
     def fingerprint(self) -> Fingerprint:
         weights = self.search_weights, self.verify_weights
         return Fingerprint(self.search, weights[0], self.signature, weights[1], self.digest, 100, self.thin)
@@ -113,7 +116,7 @@ def query(
 ) -> Query:
     """The question a `Deduplicator` would ask; `pages` is the size of the index as far as it knows."""
     if page.thin:
-        plan, rule, keys = single_plan(TABLES[0].key(page.search)), identity_rule(VERIFY_BITS), None
+        plan, rule, keys = single_plan(TABLES[0].key(page.search)), EQUAL_ONLY, None
     else:
         plan = page_plan(
             page.search,
@@ -143,4 +146,21 @@ def query(
         max_candidates=max_candidates,
         prefilter=keys,
         route=lambda partitions: partitions_to_ask(fingerprint, partitions, similarity=similarity, recall=0.97),
+    )
+
+
+def filler(rng: np.random.Generator, url: str, *, retention: Retention = FOR_EVER) -> Query:
+    """The question of a page that looks for no others, to fill an index with: it is made a hundred times as fast."""
+    search, signature = random_digest(rng), rng.bytes(VERIFY_BITS // 8)
+    entry = Entry(
+        url=url,
+        url_key=url_key_of(url),
+        search=search,
+        signature=signature,
+        digest=search & DIGEST_MASK,
+        keys=LAYOUT.keys(search, signature),
+        home=signature[0],
+    )
+    return Query(
+        entry, NO_PROBES, EQUAL_ONLY, retention, route=lambda partitions: (partition_of(signature[0], partitions),)
     )

@@ -24,6 +24,7 @@ from tests.stores.pages import (
     OTHER_NAMESPACE,
     OTHER_PROFILE,
     Page,
+    filler,
     near_page,
     query,
     random_page,
@@ -193,7 +194,7 @@ def test_info_tells_pages_bytes_tables_profile_and_namespace(store: Store, rng: 
     empty = store.info()
     assert (empty.pages, empty.tables, empty.profile, empty.namespace) == (0, 2, "profile-1", "test")
     for number in range(2000):
-        store.check_and_add(replace(query(random_page(rng), f"{A}/{number}"), plan=query(thin_page(rng), A).plan))
+        store.check_and_add(filler(rng, f"{A}/{number}"))
     full = store.info()
     assert full.pages == 2000
     assert 2000 * 100 < full.bytes < 2000 * 1000 + 100_000

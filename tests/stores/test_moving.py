@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from crawldedup.search.routing import home_of
 from crawldedup.stores.base import DIGEST_MASK, Record, Retention, Status
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, Page, near_page, query, random_page, url_key_of
@@ -28,7 +29,7 @@ def record(page: Page, url: str, *, added_at: int = 900_000, seen_at: int = 950_
         added_at=added_at,
         seen_at=seen_at,
         copies=copies,
-        home=query(page, url).entry.home,
+        home=home_of(page.fingerprint),
     )
 
 

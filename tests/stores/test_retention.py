@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from crawldedup.search.plan import ProbePlan
 from crawldedup.stores.base import Retention, Status
 from tests.stores.backends import Backend, Clock
-from tests.stores.pages import Page, query, random_page
+from tests.stores.pages import Page, filler, query, random_page
 
 if TYPE_CHECKING:
-    from crawldedup.stores.base import Answer, Pruned, Query, Store
+    from crawldedup.stores.base import Answer, Pruned, Store
 
 A, B, C = "https://example.com/a", "https://example.com/b", "https://example.com/c"
 TTL = Retention(ttl_seconds=100)
 NO_REFRESH = Retention(ttl_seconds=100, refresh=False)
-NO_PROBES = ProbePlan(np.empty(0, np.intp), np.empty(0, np.uint64), np.empty(0, np.uint64), 0.0)
 
 
 def url(number: int) -> str:
@@ -29,10 +27,6 @@ def url(number: int) -> str:
 def add_strangers(store: Store, rng: np.random.Generator, numbers: range, retention: Retention) -> list[Answer]:
     questions = [query(random_page(rng), url(number), retention=retention) for number in numbers]
     return [store.check_and_add(question) for question in questions]
-
-
-def without_probes(question: Query) -> Query:
-    return replace(question, plan=NO_PROBES)
 
 
 def urls(store: Store) -> list[str]:
@@ -118,7 +112,7 @@ class TestTimeToLive:
         pages = []
         for number in range(1000):
             clock.wait(1)
-            answer = store.check_and_add(without_probes(query(random_page(rng), url(number), retention=TTL)))
+            answer = store.check_and_add(filler(rng, url(number), retention=TTL))
             pages.append(answer.pages)
             if number % 10 == 0:
                 regular = number // 10 % len(regulars)
@@ -174,9 +168,9 @@ class TestMaxPages:
         limit = Retention(max_pages=200)
         sizes = []
         for number in range(6 * 200):
-            store.check_and_add(without_probes(query(random_page(rng), url(number), retention=limit)))
+            store.check_and_add(filler(rng, url(number), retention=limit))
             if number % 3 == 0:
-                store.check_and_add(without_probes(query(random_page(rng), url(number), retention=limit)))
+                store.check_and_add(filler(rng, url(number), retention=limit))
             if number % 200 == 199:
                 sizes.append(store.info().bytes)
         assert store.info().pages == 200
@@ -258,4 +252,4 @@ class TestPrune:
 
 def fill(store: Store, rng: np.random.Generator, pages: int, first: int = 0) -> None:
     for number in range(first, first + pages):
-        store.check_and_add(without_probes(query(random_page(rng), url(number))))
+        store.check_and_add(filler(rng, url(number)))

@@ -241,8 +241,11 @@ def large_web(pages: int, seed: int) -> list[tuple[str, Page]]:
 # An index that is limited has its size after two thirds of these pages.
 @pytest.mark.parametrize(
     ("retention", "crawled"),
-    [(Retention(), 1200), (Retention(ttl_seconds=700), 1200), (Retention(max_pages=600), 1200)],
-    ids=["for ever", "ttl", "limit"],
+    [
+        pytest.param(Retention(), 1200, id="for ever"),
+        pytest.param(Retention(ttl_seconds=700), 1200, id="ttl", marks=pytest.mark.exhaustive),
+        pytest.param(Retention(max_pages=600), 1200, id="limit", marks=pytest.mark.exhaustive),
+    ],
 )
 def test_a_growing_index_gives_the_same_answers_everywhere_and_finds_every_page_again(
     backends: list[Backend], retention: Retention, crawled: int

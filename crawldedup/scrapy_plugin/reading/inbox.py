@@ -69,6 +69,10 @@ class Progress:
     def begin(self) -> None:
         """Say that the next request is begun."""
         self._begun += 1
+        self.read()
+
+    def read(self) -> None:
+        """Say that the store was asked, and that the page's own time counts again."""
         PROGRESS.pack_into(self._shared, 0, self._begun, False)
         # Its default action ends the process, even inside C code that never returns to Python.
         signal.alarm(self._alarm_seconds)

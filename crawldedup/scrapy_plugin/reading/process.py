@@ -32,7 +32,7 @@ _END_SECONDS: Final = 5.0
 _BOOT: Final = """
 import sys
 sys.path[:] = {path!r}
-from crawldedup.scrapy_plugin.reading.worker import main
+from crawldedup.scrapy_plugin.reading.program import main
 main({progress})
 """
 

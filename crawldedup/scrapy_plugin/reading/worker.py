@@ -1,24 +1,13 @@
-"""The program of a worker process: reads pages, asks the store, and answers with verdicts.
+"""What a worker process does: it reads pages, asks the store, and answers with verdicts, all in their order.
 
-Requests come over a socket and are answered in their order. The first sets the process up. Pages that wait behind
-one another are asked about in one round trip to the store. Nothing here may import Scrapy or Twisted, which would
-double a worker's memory and the time it takes to start.
+Pages that wait behind one another are asked about in one round trip to the store.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gc
 import hashlib
-import json
-import logging
 import os
-import select
-import shutil
-import signal
-import socket
-import sys
-import threading
 import time
 from collections import OrderedDict
 from itertools import groupby
@@ -32,22 +21,20 @@ from crawldedup.page import PageReader
 from crawldedup.page_input import PageInput
 from crawldedup.scrapy_plugin.reading.breaker import Breaker
 from crawldedup.scrapy_plugin.reading.fields import fingerprint_fields
-from crawldedup.scrapy_plugin.reading.inbox import Inbox, Progress, Request
-from crawldedup.scrapy_plugin.reading.memory import bound_memory
-from crawldedup.scrapy_plugin.reading.messages import Job, answer, plain_error
+from crawldedup.scrapy_plugin.reading.messages import Job, plain_error
 from crawldedup.stores.base import CrawlSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from crawldedup.fingerprinting.fingerprint import Fingerprint
+    from crawldedup.scrapy_plugin.reading.inbox import Inbox, Progress, Request
     from crawldedup.scrapy_plugin.reading.messages import Name
 
 _BATCH_PAGES: Final = 16
 # A batch that took so long to read is not held back any longer.
 _BATCH_SECONDS: Final = 0.01
 _CACHED_PAGES: Final = 250
-_DYING_SECONDS: Final = 0.5
 _WARM_UP: Final = b"<html><body><p>The first page pays for the imports of the extractor.</p></body></html>"
 
 
@@ -110,12 +97,10 @@ class Worker:
         job = Job(body=request.body, **{name: value for name, value in request.header.items() if name != "do"})
         self._deliver(job.names)
         try:
-            with contextlib.nullcontext() if self._knows_key else self._store():
-                if job.remember and self._stays and not self._knows_key:
-                    self._join()  # a look would not keep others from beginning the index with another key
-                key_id = self._dedup.key.id
-            self._knows_key = True
-            key = (hashlib.blake2b(job.body, key=self._secret).digest(), job.encoding, job.form, key_id)
+            if not self._knows_key:
+                self._learn_key(joins=job.remember and self._stays)
+            digest = hashlib.blake2b(job.body, key=self._secret).digest()
+            key = (digest, job.encoding, job.form, self._dedup.key.id)
             if (known := self._lately_read.get(key)) is not None:
                 self._lately_read.move_to_end(key)
                 return Read(job, known)
@@ -129,6 +114,14 @@ class Worker:
         if len(self._lately_read) > _CACHED_PAGES:
             self._lately_read.popitem(last=False)
         return Read(job, read)
+
+    def _learn_key(self, *, joins: bool) -> None:
+        with self._store():
+            if joins:
+                self._join()  # a look would not keep others from beginning the index with another key
+            self._dedup.key  # noqa: B018
+        self._knows_key = True
+        self._progress.read()
 
     def _deliver(self, names: Iterable[Name]) -> None:
         for url, identity, scope_key in names:
@@ -249,62 +242,6 @@ class Worker:
                 self._dedup.close()
                 self._dedup = Deduplicator.from_options(self._options)
                 self._knows_key = False
-
-
-def main(progress: int) -> None:
-    """Serve standard input, a socket, until it ends, as it does when the parent dies. `progress` is a descriptor."""
-    connected = socket.socket(fileno=os.dup(0))
-    # Programs that an extractor starts, and libraries that print, must not have the socket.
-    os.dup2(os.open(os.devnull, os.O_RDWR), 0)
-    os.dup2(2 if sys.stderr else 0, 1)
-    # The parent decides when a crawl ends; Ctrl-C in a terminal is not meant for the workers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # A library that complains about a page must not fill the crawl's log.
-    logging.getLogger().addHandler(logging.NullHandler())
-
-    def tell(value: object) -> None:
-        connected.sendall(answer(value))
-
-    inbox = Inbox(connected)
-    try:
-        setup = json.loads(inbox.take(None).body)  # type: ignore[union-attr]
-        watching = threading.Thread(target=_end_with_parent, args=(connected, setup), daemon=True)
-        watching.start()
-    except EOFError:
-        os._exit(0)
-    with contextlib.suppress(EOFError, ConnectionError):
-        _serve(inbox, tell, setup, progress)
-        os._exit(0)
-    # It finds out whether the parent died, and ends the process.
-    watching.join()
-
-
-def _serve(inbox: Inbox, tell: Callable[[object], None], setup: dict[str, Any], progress: int) -> None:
-    try:
-        worker = Worker(setup, tell, Progress(progress, setup["page_seconds"]))
-    except Exception as error:
-        tell({"ready": plain_error(error)})
-        return
-    # What is there now is no garbage, and is not searched again.
-    gc.freeze()
-    tell({"ready": None})
-    worker.serve(inbox, bound_memory())
-
-
-def _end_with_parent(connected: socket.socket, setup: dict[str, Any]) -> None:
-    """End at once when the parent closes the socket or dies, even while a page is being read that never ends."""
-    # Asks for no event but the end, so that pages do not wake it.
-    watch = select.poll()
-    watch.register(connected, getattr(select, "POLLRDHUP", 0))
-    watch.poll()
-    # A process that dies closes its files first.
-    deadline = time.monotonic() + _DYING_SECONDS
-    while setup["private"] is not None and time.monotonic() < deadline:
-        if os.getppid() != setup["parent"]:
-            shutil.rmtree(setup["private"], ignore_errors=True)
-            break
-        time.sleep(0.01)
-    os._exit(0)
 
 
 def _input_of(job: Job, read: Fingerprint | BaseException) -> PageInput:

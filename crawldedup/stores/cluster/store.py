@@ -23,7 +23,7 @@ from crawldedup.search.routing import partition_of
 from crawldedup.stores.base import LEASE_SECONDS, UNKNOWN_SHARD, Record, Retention
 from crawldedup.stores.cluster.check import GlobalCheck, check_call, claim
 from crawldedup.stores.cluster.nodes import Call, Nodes, script_call
-from crawldedup.stores.cluster.partitions import old_head, prefixes
+from crawldedup.stores.cluster.partitions import PageCounts, old_head, prefixes
 from crawldedup.stores.redis.client import check_cluster_url
 from crawldedup.stores.redis.errors import is_transient, replies_read, store_errors
 from crawldedup.stores.redis.protocol import bytes8, question, unpacked
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from crawldedup.stores.redis.shared import Argument
 
 _DELIVERED_AT_ONCE: Final = 50
-_TELLS_PAGES: Final = {"check": 2, "scout": 1, "claim": 1, "count": 1, "look": 1, "join": 2}
-"""By script, the place of the number of pages in its answer."""
 
 
 class ClusterStore(SharedStore):
@@ -53,7 +51,7 @@ class ClusterStore(SharedStore):
         self.nodes = Nodes(url)
         self._wanted = parse_url(url, CLUSTER).partitions
         self._released: defaultdict[int, bytes] = defaultdict(bytes)
-        self._pages_at: dict[str, int] = {}
+        self._pages = PageCounts()
         self._delivered: dict[int, None] = {}
         self._told_at = _DELIVERED_AT_ONCE
         super().__init__(url, layout, prefixes(layout.namespace, self._wanted), clock)
@@ -86,7 +84,7 @@ class ClusterStore(SharedStore):
         own = (self._now() or "", LEASE_SECONDS, self._session.number, self._layout.key.secret, partitions)
         others = [prefix for prefix in self._answering() if prefix != self._leading]
         self._ask_each(others, "join", self._layout.profile, self._order, *own)
-        return self._pages()
+        return self._pages.of(self._prefixes)
 
     def open_read_only(self) -> int:
         """See `Store`. The pages of partitions that do not answer are not counted."""
@@ -94,8 +92,8 @@ class ClusterStore(SharedStore):
         with self._errors():
             looks = [script_call("look", prefix, self._layout.profile) for prefix in self._prefixes]
             for call, answer in self._told(looks):
-                self._note_pages(call, validate_reply("look", answer))
-            return self._pages()
+                self._pages.note("look", call.key, validate_reply("look", answer))
+            return self._pages.of(self._prefixes)
 
     def _learn_partitions(self) -> None:
         """Read the number of partitions and the key from the index. Raises StoreError for one of an older version."""
@@ -147,8 +145,8 @@ class ClusterStore(SharedStore):
 
     def _placed_answer(self, query: Query, reply: Any) -> Answer:
         answer = self._answer(query, reply)
-        self._pages_at[self._place(query)] = answer.pages
-        return replace(answer, pages=self._pages())
+        self._pages[self._place(query)] = answer.pages
+        return replace(answer, pages=self._pages.of(self._prefixes))
 
     def _check_one(self, query: Query) -> Any:
         return self._run(self._placed_check(query))[0]
@@ -163,7 +161,8 @@ class ClusterStore(SharedStore):
     def _check_alone(self, query: Query) -> Answer:
         if query.shard_key is not None:
             return self.check_and_add(query)
-        asked = replace(query, retention=self._share(query.retention))
+        # The directory tells pages by their URL keys alone.
+        asked = replace(query, retention=self._share(query.retention), is_own=True)
 
         def check() -> Answer:
             own = (self._layout, self._session, self._prefixes, self._released, self._now())
@@ -173,7 +172,7 @@ class ClusterStore(SharedStore):
             answer = self._begun_again(check)
             if self._is_copy_of_itself(query, answer) and self._expire_dead_sessions():
                 answer = check()
-            return replace(answer, pages=self._pages())
+            return replace(answer, pages=self._pages.of(self._prefixes))
 
     def find(self, query: Query) -> list[Record]:
         """See `Store`."""
@@ -267,21 +266,8 @@ class ClusterStore(SharedStore):
         """Return the validated answers of scripts that are called at once."""
         replies = [validate_reply(call.script, reply) for call, reply in zip(calls, self.nodes.run(calls), strict=True)]
         for call, reply in zip(calls, replies, strict=True):
-            self._note_pages(call, reply)
+            self._pages.note(call.script, call.key, reply)
         return replies
-
-    def _note_pages(self, call: Call, reply: Any) -> None:
-        place = _TELLS_PAGES.get(call.script, 0)
-        if place and len(reply) > place:
-            self._pages_at[call.key] = reply[place]
-        elif call.script == "forget":
-            self._pages_at[call.key] = max(0, self._pages_at.get(call.key, 0) - reply)
-        elif call.script == "load":
-            self._pages_at[call.key] = self._pages_at.get(call.key, 0) + reply[1]
-
-    def _pages(self) -> int:
-        """Return about how many pages there are: as many as each partition had when it was last asked."""
-        return sum(self._pages_at.get(prefix, 0) for prefix in self._prefixes)
 
     def _send(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         return self.nodes.run(Call(command[1], command) for command in commands)

@@ -17,7 +17,7 @@ from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSessi
 from crawldedup.stores.process import own_process
 from crawldedup.stores.redis.errors import replies_read, store_errors
 from crawldedup.stores.redis.health import layout_warnings
-from crawldedup.stores.redis.protocol import bytes8, loaded, packed_order, question, unpacked, url_keys_of
+from crawldedup.stores.redis.protocol import bytes8, loaded, packed_order, unpacked, url_keys_of
 from crawldedup.stores.redis.replies import ForeignPartError, LostPartError, validate_reply
 from crawldedup.stores.redis.upkeep import dead_sessions, end_leases, measure, prune, records, remove_epochs
 from crawldedup.stores.shown import shown_url
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from crawldedup.stores.base import Layout, Pruned, Query, Record, Retention
-    from crawldedup.stores.redis.upkeep import PruneStep
     from crawldedup.text.keys import Key
 
     Argument = bytes | str | int | float
@@ -47,13 +46,7 @@ class SharedStore:
 
     is_persistent: ClassVar = True
 
-    def __init__(
-        self,
-        url: str,
-        layout: Layout,
-        prefixes: Sequence[str],
-        clock: Callable[[], float] | None,
-    ) -> None:
+    def __init__(self, url: str, layout: Layout, prefixes: Sequence[str], clock: Callable[[], float] | None) -> None:
         self._layout = layout
         self._prefixes = prefixes
         self._leading = prefixes[0]
@@ -211,11 +204,6 @@ class SharedStore:
         except LostPartError:
             raise StoreUnavailableError(f"{self._url} loses the index as soon as it is begun") from None
 
-    def _find(self, prefix: str, query: Query) -> list[Record]:
-        asked = question(query, self._layout, self._now())
-        _, *found = self._ask(prefix, "find", self._layout.profile_of(query), *asked)
-        return [unpacked(record, self._layout) for record in found]
-
     def deliver(self, url_keys: Sequence[int]) -> None:
         """See `Store`."""
         if url_keys:
@@ -238,10 +226,8 @@ class SharedStore:
     def prune(self, retention: Retention) -> Iterator[Pruned]:
         """See `Store`."""
         with self._errors(), contextlib.suppress(LostPartError):
-            yield from prune(self._prune_steps(), retention, self._now())
-
-    def _prune_steps(self) -> list[PruneStep]:
-        return [partial(self._ask, prefix, "prune") for prefix in self._prefixes]
+            steps = [partial(self._ask, prefix, "prune") for prefix in self._prefixes]
+            yield from prune(steps, retention, self._now())
 
     def records(self) -> Iterator[list[Record]]:
         """See `Store`. In the order of adding within each part."""

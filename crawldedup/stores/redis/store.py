@@ -14,7 +14,7 @@ from redis.exceptions import NoScriptError
 
 from crawldedup.stores.redis.client import connect, retry_once
 from crawldedup.stores.redis.errors import replies_read, store_errors
-from crawldedup.stores.redis.protocol import crawl, question, url_keys_of
+from crawldedup.stores.redis.protocol import crawl, question, unpacked, url_keys_of
 from crawldedup.stores.redis.replies import validate_reply
 from crawldedup.stores.redis.scripts import script_text
 from crawldedup.stores.redis.shared import SharedStore
@@ -101,7 +101,9 @@ class RedisStore(SharedStore):
     def find(self, query: Query) -> list[Record]:
         """See `Store`."""
         with self._errors():
-            return self._find(self._prefix, query)
+            asked = question(query, self._layout, self._now())
+            _, *found = self._ask(self._prefix, "find", self._layout.profile_of(query), *asked)
+            return [unpacked(record, self._layout) for record in found]
 
     def load(self, records: Sequence[Record]) -> int:
         """See `Store`."""

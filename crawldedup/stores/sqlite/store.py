@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 from crawldedup.errors import StoreError, StoreUnavailableError
 from crawldedup.stores.base import NO_SESSION, CrawlSession, Pruned, StoreInfo
 from crawldedup.stores.layout import key_changed
-from crawldedup.stores.sqlite.database import (
-    IN_MEMORY,
-    connect,
-    errors_of,
-    holds_anything,
-    path_of,
-    transaction,
-)
+from crawldedup.stores.sqlite.database import IN_MEMORY, connect, errors_of, holds_anything, path_of, transaction
 from crawldedup.stores.sqlite.deliveries import Crew
 from crawldedup.stores.sqlite.heads import CLEARED, begin_index, clear_index, find_index
 from crawldedup.stores.sqlite.leases import has_others, join_crawl, leave_crawl, renew_lease
@@ -102,7 +95,7 @@ class SqliteStore:
         """See `Store`. An index in memory takes the place of an absent one."""
         with self._lock, errors_of(self._path):
             self._disconnect_if_absent()
-            if self._exists():
+            if holds_anything(self._path):
                 with transaction(self._connect(), "DEFERRED") as db:
                     self._use(find_index(db, self.layout, self._path) or self._index)
             if self._index is None:
@@ -207,7 +200,7 @@ class SqliteStore:
         """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
         with self._lock, errors_of(self._path):
             self._disconnect_if_absent()
-            if self._connection is None and not self._exists():
+            if self._connection is None and not holds_anything(self._path):
                 return
             index, session = self._index, self._session
             with transaction(self._connect()) as db:
@@ -280,9 +273,6 @@ class SqliteStore:
         self._index = index
         if index is not None:
             self.layout = index.layout
-
-    def _exists(self) -> bool:
-        return holds_anything(self._path)
 
     def _disconnect_if_absent(self) -> None:
         """Give up the index in memory that took the place of an absent one."""

@@ -196,7 +196,14 @@ def test_collision_probability_is_what_happens(similarity: float, bands: int, ro
     assert abs(seen - expected) < 4.5 * math.sqrt(max(expected, 1e-4) / trials)
 
 
-@pytest.mark.parametrize(("permutations", "threshold"), [(1, 0.5), (16, 0.8), (128, 0.5), (128, 0.9), (200, 0.7)])
+@pytest.mark.parametrize(
+    ("permutations", "threshold"),
+    [
+        (1, 0.5),
+        (16, 0.8),
+        *(pytest.param(*each, marks=pytest.mark.exhaustive) for each in ((128, 0.5), (128, 0.9), (200, 0.7))),
+    ],
+)
 def test_bands_are_the_best_there_are(permutations: int, threshold: float) -> None:
     bands, rows = bands_for(threshold, permutations)
     assert bands * rows <= permutations

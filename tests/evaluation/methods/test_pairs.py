@@ -119,10 +119,12 @@ def million() -> Planted:
     return Planted()
 
 
+@pytest.mark.exhaustive
 def test_planted_pairs_are_there(million: Planted) -> None:
     assert sum(len(near) for near in million.near.values()) > 1000
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("blocks", [4, 5, 6])
 def test_all_pairs_of_a_million(blocks: int, million: Planted) -> None:
     found = find_all(million.fingerprints, blocks, DISTANCE)
@@ -131,6 +133,7 @@ def test_all_pairs_of_a_million(blocks: int, million: Planted) -> None:
     assert found == sorted(expected)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("blocks", [4, 5, 6])
 def test_ranges_of_the_exact_plan_hold_all_near_fingerprints_of_a_million(blocks: int, million: Planted) -> None:
     """The plan read as a store reads it: ranges of sorted keys, and nothing but what is in them."""

@@ -167,6 +167,7 @@ def test_an_edit_changes_the_features_around_it_only() -> None:
     assert first == second == third
 
 
+@pytest.mark.exhaustive
 def test_words_that_others_taught_jieba_are_not_known() -> None:
     import jieba
 
@@ -193,6 +194,7 @@ print(hashes.tolist())
 """
 
 
+@pytest.mark.exhaustive
 def test_jieba_is_loaded_late_and_says_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-c", PROGRAM]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}

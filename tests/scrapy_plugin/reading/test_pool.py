@@ -123,6 +123,8 @@ def test_a_page_that_was_sent_again_says_so() -> None:
     run(work)
 
 
+# The time that a store has is not the page's.
+@pytest.mark.timeout(40)
 def test_a_page_that_never_ends_costs_that_page_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_module, "_EXPIRE_SECONDS", 0.1)
 

@@ -84,6 +84,9 @@ class FakeProgress:
     def begin(self) -> None:
         self.steps.append("begin")
 
+    def read(self) -> None:
+        self.steps.append("read")
+
     def ask_store(self) -> None:
         self.steps.append("ask")
 
@@ -176,7 +179,18 @@ def test_pages_that_wait_behind_one_another_are_asked_about_in_one_round_trip(sp
     group = [page("a"), page("b"), page("c", TEXTS[1]), page("a")]
     assert served.kinds(group, [page("d")]) == ["new", "exact_duplicate", "new", "revisit", "exact_duplicate"]
     assert [call for call in spy.calls if "check" in call] == ["check_many 4", "check_many 1"]
-    assert served.progress.steps == ["rest", "begin", "ask", *["begin"] * 3, "ask", "rest", "begin", "ask", "rest"]
+    assert served.progress.steps == [
+        "rest",
+        "begin",
+        "ask",
+        "read",
+        *["begin"] * 3,
+        "ask",
+        "rest",
+        "begin",
+        "ask",
+        "rest",
+    ]
 
 
 def test_a_batch_has_an_end(spy: Spy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

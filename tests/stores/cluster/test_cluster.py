@@ -189,6 +189,14 @@ class TestUrls:
             assert store.forget(url_key_of(url(number)))
         assert store.info().pages == 40
 
+    def test_other_spellings_of_a_url_are_visits_of_its_page(self, cluster: ClusterSetup) -> None:
+        with Deduplicator(cluster.url, key=0) as dedup:
+            for number in range(10):
+                text = " ".join(f"word{number}x{word}" for word in range(50))
+                spellings = (f"https://e.com/{number}?a=1&b=2", f"https://e.com/{number}?b=2&a=1#top")
+                kinds = [dedup.check(url, text=text).kind for url in spellings]
+                assert kinds == [Kind.NEW, Kind.REVISIT]
+
     def test_a_page_that_moves_is_still_on_its_way(self, cluster: ClusterSetup, store: ClusterStore) -> None:
         dead, successor = (ClusterStore(cluster.url, LAYOUT) for _ in range(2))
         for crawler, was_abandoned in ((dead, False), (successor, True)):

@@ -112,6 +112,7 @@ def test_of_racing_pages_none_is_lost_and_of_exact_copies_one_is_admitted(
     assert twice["near"] <= most_twice
 
 
+@pytest.mark.exhaustive
 def test_a_race_goes_on_while_slots_move(cluster: ClusterSetup, racers: Racers) -> None:
     contents = edited_contents(100, random.Random(4))
     moved: list[str] = []
@@ -140,6 +141,7 @@ def test_a_race_goes_on_while_slots_move(cluster: ClusterSetup, racers: Racers) 
     assert twice["near"] <= 20
 
 
+@pytest.mark.exhaustive
 def test_a_race_goes_on_while_a_master_is_killed(cluster: ClusterSetup, racers: Racers) -> None:
     contents = edited_contents(160, random.Random(7))
     killed: list[RedisServer] = []

@@ -54,7 +54,7 @@ end
 if meta.profile and not is_sound and ARGV[1] then return redis.error_reply('FOREIGN hash at ' .. META) end
 if not meta.profile then
   -- Only these fields are left of a head that was cleared, or lost while crawlers were at work.
-  local kept = {epoch = true, crawlers = true}
+  local kept = {epoch = true, crawlers = true, first = true} -- the last by an earlier version
   local fields = call('HGETALL', META)
   for i = 1, #fields, 2 do
     if not kept[fields[i]] then return redis.error_reply('FOREIGN hash at ' .. META) end

@@ -1,0 +1,87 @@
+"""The program of a worker process: it serves the socket that it was started with until that ends.
+
+The first request sets the process up. Nothing here may import Scrapy or Twisted, which would double a worker's memory
+and the time it takes to start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import logging
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from crawldedup.scrapy_plugin.reading.inbox import Inbox, Progress
+from crawldedup.scrapy_plugin.reading.memory import bound_memory
+from crawldedup.scrapy_plugin.reading.messages import answer, plain_error
+from crawldedup.scrapy_plugin.reading.worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_DYING_SECONDS: Final = 0.5
+
+
+def main(progress: int) -> None:
+    """Serve standard input, a socket, until it ends, as it does when the parent dies. `progress` is a descriptor."""
+    connected = socket.socket(fileno=os.dup(0))
+    # Programs that an extractor starts, and libraries that print, must not have the socket.
+    os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+    os.dup2(2 if sys.stderr else 0, 1)
+    # The parent decides when a crawl ends; Ctrl-C in a terminal is not meant for the workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A library that complains about a page must not fill the crawl's log.
+    logging.getLogger().addHandler(logging.NullHandler())
+
+    def tell(value: object) -> None:
+        connected.sendall(answer(value))
+
+    inbox = Inbox(connected)
+    try:
+        setup = json.loads(inbox.take(None).body)  # type: ignore[union-attr]
+        watching = threading.Thread(target=_end_with_parent, args=(connected, setup), daemon=True)
+        watching.start()
+    except EOFError:
+        os._exit(0)
+    with contextlib.suppress(EOFError, ConnectionError):
+        _serve(inbox, tell, setup, progress)
+        os._exit(0)
+    # It finds out whether the parent died, and ends the process.
+    watching.join()
+
+
+def _serve(inbox: Inbox, tell: Callable[[object], None], setup: dict[str, Any], progress: int) -> None:
+    try:
+        worker = Worker(setup, tell, Progress(progress, setup["page_seconds"]))
+    except Exception as error:
+        tell({"ready": plain_error(error)})
+        return
+    # What is there now is no garbage, and is not searched again.
+    gc.freeze()
+    tell({"ready": None})
+    worker.serve(inbox, bound_memory())
+
+
+def _end_with_parent(connected: socket.socket, setup: dict[str, Any]) -> None:
+    """End at once when the parent closes the socket or dies, even while a page is being read that never ends."""
+    # Asks for no event but the end, so that pages do not wake it.
+    watch = select.poll()
+    watch.register(connected, getattr(select, "POLLRDHUP", 0))
+    watch.poll()
+    # A process that dies closes its files first.
+    deadline = time.monotonic() + _DYING_SECONDS
+    while setup["private"] is not None and time.monotonic() < deadline:
+        if os.getppid() != setup["parent"]:
+            shutil.rmtree(setup["private"], ignore_errors=True)
+            break
+        time.sleep(0.01)
+    os._exit(0)
