@@ -33,6 +33,7 @@ def test_a_page_that_takes_too_much_memory_is_held() -> None:
     run(work, extractor=GREEDY)
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_stays_large_is_held() -> None:
     async def work(pool: WorkerPool) -> None:
         await pool.open()

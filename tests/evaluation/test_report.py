@@ -77,7 +77,7 @@ def test_a_method_that_failed_is_told() -> None:
 
 
 @pytest.mark.parametrize(("name", "start"), [("plot.svg", b"<?xml"), ("plot.png", b"\x89PNG")])
-@pytest.mark.parametrize("methods", [1, 6])
+@pytest.mark.parametrize("methods", [1, pytest.param(6, marks=pytest.mark.exhaustive)])
 def test_plot(tmp_path: Path, name: str, start: bytes, methods: int) -> None:
     path = tmp_path / name
     plot_trials([trial(FakeDetector({}))] * methods, path, title="$pages$ [x] & y")

@@ -94,6 +94,7 @@ def assert_index_holds(store: str, calls: Sequence[Call], contents: Sequence[Con
             assert found.items() <= copies.items()
 
 
+@pytest.mark.exhaustive
 def test_the_contents_are_what_the_races_need(
     edited: tuple[list[Content], Resemblance], chained: tuple[list[Content], Resemblance]
 ) -> None:

@@ -95,7 +95,7 @@ class SqliteStore:
         """See `Store`. An index in memory takes the place of an absent one."""
         with self._lock, errors_of(self._path):
             self._disconnect_if_absent()
-            if holds_anything(self._path):
+            if self._exists():
                 with transaction(self._connect(), "DEFERRED") as db:
                     self._use(find_index(db, self.layout, self._path) or self._index)
             if self._index is None:
@@ -200,7 +200,7 @@ class SqliteStore:
         """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
         with self._lock, errors_of(self._path):
             self._disconnect_if_absent()
-            if self._connection is None and not holds_anything(self._path):
+            if self._connection is None and not self._exists():
                 return
             index, session = self._index, self._session
             with transaction(self._connect()) as db:
@@ -273,6 +273,9 @@ class SqliteStore:
         self._index = index
         if index is not None:
             self.layout = index.layout
+
+    def _exists(self) -> bool:
+        return holds_anything(self._path)
 
     def _disconnect_if_absent(self) -> None:
         """Give up the index in memory that took the place of an absent one."""

@@ -23,7 +23,7 @@ def probability(flips: FlipSet, probabilities: list[float]) -> float:
 
 
 @given(PROBABILITIES)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_sets_come_in_the_order_of_brute_force(probabilities: list[float]) -> None:
     bits = len(probabilities)
     found = list(flip_sets(probabilities))

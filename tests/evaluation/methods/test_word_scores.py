@@ -132,6 +132,7 @@ def test_words_of_any_language() -> None:
     assert list(tag_words("Der Fluß, 冬の港")) == [(word, "x") for word in ("der", "fluss", "冬", "の", "港")]
 
 
+@pytest.mark.exhaustive
 def test_chinese_words_and_parts_of_speech() -> None:
     tagged = list(tag_chinese(CHINESE))
     assert ("北京大学", "nt") in tagged

@@ -79,7 +79,8 @@ def test_pages_are_read_in_workers_without_scrapy_whatever_they_do_there(
     async def work(pool: WorkerPool) -> None:
         await pool.open()
         found.extend(pids(pool))
-        assert (await pool.check(job(f"show {shown}"))).verdict.kind == Kind.NEW
+        other = Job("https://e.com/show", f"show {shown} {WORDS.replace('word', 'other')}".encode())
+        assert (await pool.check(other)).verdict.kind == Kind.NEW
         assert shown.read_text().split() == [str(found[0])]
         # What prints, what reads stdin, a Ctrl-C that got there, what raises, and what ends the program.
         texts = ("print", "stdin", "interrupt", "raise", "leave", "next")

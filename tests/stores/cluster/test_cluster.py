@@ -155,11 +155,11 @@ class TestPartitions:
                 store.check_and_add(question)
             return (store.nodes.calls - calls) / len(questions), (store.nodes.rounds - rounds) / len(questions)
 
-        strangers = [ask(number) for number in range(400)]
+        strangers = [ask(number) for number in range(250)]
         # The nodes learn the scripts, which takes rounds of its own.
         for place in (None, *range(PARTITIONS)):
             cost([replace(question, shard_key=place) for question in strangers[:100]])
-        copies = [ask(number, f"copy/{number}") for number in range(400)]
+        copies = [ask(number, f"copy/{number}") for number in range(250)]
         cost(copies[:20])
         assert cost([replace(question, shard_key=1) for question in strangers[:50]]) == (1, 1)
         for questions in (strangers[100:], copies[100:]):
