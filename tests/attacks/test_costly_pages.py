@@ -13,7 +13,7 @@ MOST_MEGABYTES = 500
 
 PROSE = " ".join(f"word{number}" for number in range(80))
 
-# Reads the page on its standard input in a process of its own, and says what came of it, and the megabytes that it took.
+# Reads the page on its standard input in a process of its own; says what came of it, and the megabytes that it took.
 READER = """
 import json, resource, sys
 from crawldedup.errors import PageError
