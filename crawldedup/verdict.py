@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from crawldedup.printable import printable
+from crawldedup.scope import site_of
 
 
 class Kind(StrEnum):
@@ -48,9 +49,15 @@ class Verdict:
         """True for `near_duplicate` and `exact_duplicate`."""
         return self.kind in (Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE)
 
+    @property
+    def is_across_sites(self) -> bool:
+        """True for a duplicate of a page on another site; False, too, if the index holds no URLs."""
+        return self.is_duplicate and self.original is not None and site_of(self.original) != site_of(self.url)
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        return {**asdict(self), "kind": str(self.kind), "is_duplicate": self.is_duplicate}
+        derived = {"is_duplicate": self.is_duplicate, "is_across_sites": self.is_across_sites}
+        return {**asdict(self), "kind": str(self.kind), **derived}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:

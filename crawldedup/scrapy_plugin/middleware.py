@@ -222,7 +222,7 @@ class DedupMiddleware:
     async def _act(
         self, request: Request, response: Response, verdict: Verdict, policy: PagePolicy, *, unchanged: bool
     ) -> Response:
-        refused = unchanged or is_surplus(verdict, policy.keep_per_cluster)
+        refused = unchanged or is_surplus(verdict, policy)
         dropped = refused and policy.action == "drop"
         self._stats.checked(verdict, dropped=dropped, unchanged=unchanged)
         request.meta[VERDICT_KEY] = verdict
@@ -240,7 +240,8 @@ class DedupMiddleware:
         if refused and policy.action == "drop-items":
             self._log(logging.DEBUG, "drops the items of %s: %s", response.url, describe(verdict))
             request.meta[DROP_ITEMS_KEY] = True
-        if policy.action == "mark" and (verdict.is_duplicate or unchanged):
+        is_stranger = verdict.is_across_sites and policy.trusted_sites is not None
+        if (policy.action == "mark" and (verdict.is_duplicate or unchanged)) or (is_stranger and not refused):
             response.flags.append(f"crawldedup:{'unchanged' if unchanged else verdict.kind}")
         return response
 

@@ -88,7 +88,7 @@ class DedupItemPipeline:
         """Check the item, if it is one to check. Raises DuplicateItemError for an item that is dropped."""
         verdict = await self._verdict_on(item)
         if verdict is not None:
-            refused = is_surplus(verdict, self._options.keep_per_cluster)
+            refused = is_surplus(verdict, self._options)
             dropped = refused and self._options.item_action == "drop"
             self._stats.checked(verdict, dropped=dropped)
             if dropped:

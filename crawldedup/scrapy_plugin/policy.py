@@ -51,6 +51,7 @@ class PagePolicy:
     remember: bool = True
     canonical: str = "ignore"
     revisit: str = "keep"
+    trusted_sites: frozenset[str] | None = None
 
     @classmethod
     def of_crawl(cls, options: CrawlOptions) -> Self:
@@ -83,9 +84,13 @@ _OVERRIDES: Final = {
 }
 
 
-def is_surplus(verdict: Verdict, keep_per_cluster: int) -> bool:
-    """Return True for a duplicate of what already has as many copies as are wanted."""
-    return verdict.is_duplicate and verdict.copies >= keep_per_cluster
+def is_surplus(verdict: Verdict, policy: PagePolicy | CrawlOptions) -> bool:
+    """Return True for a duplicate of what has as many copies as are wanted, on its own site or one that is trusted."""
+    if not verdict.is_duplicate or verdict.copies < policy.keep_per_cluster:
+        return False
+    # A page of an unknown URL is on no site.
+    original = site_of(verdict.original or "")
+    return policy.trusted_sites is None or original in policy.trusted_sites or original == site_of(verdict.url)
 
 
 def reason_to_skip(request: Request, response: Response, deny: tuple[re.Pattern[str], ...] = ()) -> str | None:

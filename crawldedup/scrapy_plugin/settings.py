@@ -13,6 +13,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError
 from crawldedup.options import Options, option, options_of
+from crawldedup.scope import check_sites
 from crawldedup.scrapy_plugin.items.text import ItemFields, check_item_fields
 from crawldedup.stores.registry import check_store_url
 
@@ -50,6 +51,11 @@ class CrawlOptions(Options):
     )
     keep_per_cluster: int = _crawl_option(
         1, checks.whole(1), "Let this many pages of one content pass, the original included.", kind=int
+    )
+    trusted_sites: frozenset[str] | None = _crawl_option(
+        None,
+        checks.optional(check_sites),
+        "Sites whose pages others may be dropped for: a duplicate of any other site's page passes. None trusts all.",
     )
     deny: tuple[re.Pattern[str], ...] = _crawl_option(
         (), checks.patterns, "Regular expressions of URLs whose pages are not checked."

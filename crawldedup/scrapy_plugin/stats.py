@@ -27,7 +27,8 @@ class CrawlStats:
 
     ``checked`` is the sum of ``new``, ``duplicate/near``, ``duplicate/exact``, ``revisit`` and ``thin``, and
     ``checked``, all ``skipped/<reason>`` and all ``error/<kind>`` together are the responses that came by.
-    ``changed`` and ``unchanged`` are revisits, the latter only those that are unwanted for it.
+    ``changed`` and ``unchanged`` are revisits, the latter only those that are unwanted for it;
+    ``duplicate/across_sites`` are duplicates of pages on other sites.
     """
 
     def __init__(self, stats: StatsCollector | None, noun: str = "page") -> None:
@@ -43,6 +44,8 @@ class CrawlStats:
         """Count a checked page; `unchanged` if it is unwanted since earlier crawls have seen the same of it."""
         self._add("checked")
         self._add(_KINDS[verdict.kind])
+        if verdict.is_across_sites:
+            self._add("duplicate/across_sites")
         if verdict.changed:
             self._add("changed")
         if unchanged:
@@ -76,6 +79,8 @@ class CrawlStats:
             f"crawldedup checked {pluralize(counts['checked'], self._noun)}: {counts['new']} new, {near} near and "
             f"{exact} exact duplicates ({self._dropped_duplicates} dropped), {revisits}, {counts['thin']} thin"
         ]
+        if across := counts["duplicate/across_sites"]:
+            lines.append(f"  {pluralize(across, 'duplicate')} of pages on other sites")
         for group, text in (("skipped/", "not checked"), ("error/", "passed unchecked after an error")):
             if names := sorted(name for name in counts if name.startswith(group)):
                 listed = ", ".join(f"{name.removeprefix(group)} {counts[name]}" for name in names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import re
@@ -178,6 +179,21 @@ def test_several_pages_of_a_cluster_can_be_kept() -> None:
         assert kept == [True, True, False, False]
 
     assert Crawl(keep_per_cluster=2).run(work).counts["dropped"] == 2
+
+
+def test_a_copy_of_a_strangers_page_passes_where_strangers_are_not_trusted() -> None:
+    async def work(crawl: Crawl) -> None:
+        kept = []
+        for site in ("https://e.com", "https://spam.com", "https://www.e.com"):
+            request = Request(f"{site}/{len(kept)}")
+            answer = HtmlResponse(request.url, body=b"text", headers={"Content-Type": "text/html"})
+            with contextlib.suppress(DuplicatePageError):
+                kept.append(await crawl.middleware.process_response(request, answer))
+        assert [response.url for response in kept] == ["https://e.com/0", "https://spam.com/1"]
+        assert [response.flags for response in kept] == [[], ["crawldedup:near_duplicate"]]
+
+    crawl = Crawl(trusted_sites=[]).run(work)
+    assert crawl.counts == {"checked": 3, "new": 1, "duplicate/near": 2, "duplicate/across_sites": 1, "dropped": 1}
 
 
 def test_overrides_reach_the_store_and_the_decision() -> None:

@@ -133,6 +133,7 @@ def test_overrides_apply_to_one_request() -> None:
         "remember": False,
         "canonical": "compare",
         "revisit": "drop",
+        "trusted_sites": frozenset({"example.com"}),
     }
     assert USUAL.for_request(Request(URL, meta={"crawldedup": given})) == PagePolicy(**given)
     for neutral in (None, True, {}):
@@ -177,7 +178,36 @@ def test_a_wrong_override_is_explained(override: object, message: str) -> None:
 def test_as_many_pages_of_a_cluster_are_kept_as_were_asked_for(
     kind: Kind, copies: int, keep: int, refused: bool
 ) -> None:
-    assert is_surplus(Verdict(kind, URL, copies=copies), keep) is refused
+    policy = replace(USUAL, keep_per_cluster=keep)
+    assert is_surplus(Verdict(kind, URL, copies=copies), policy) is refused
+
+
+@pytest.mark.parametrize(
+    ("trusted", "refused"),
+    [
+        (None, {"own", "friend", "stranger", None}),
+        (["friend.com"], {"own", "friend"}),
+        ([], {"own"}),
+    ],
+)
+def test_a_page_is_dropped_for_those_of_trusted_sites_and_of_its_own(
+    trusted: list[str] | None, refused: set[str | None]
+) -> None:
+    policy = PagePolicy.of_crawl(CrawlOptions(trusted_sites=trusted))  # type: ignore[arg-type]
+    originals = {None, "own", "friend", "stranger"}
+    verdicts = {
+        name: Verdict(
+            Kind.EXACT_DUPLICATE, "https://www.own.com/", name and f"https://a.{name}.com/x", copies=1
+        )
+        for name in originals
+    }
+    assert {name for name, verdict in verdicts.items() if is_surplus(verdict, policy)} == refused
+    assert {name for name, verdict in verdicts.items() if verdict.is_across_sites} == {"friend", "stranger"}
+
+
+def test_an_item_without_url_is_dropped_for_another_without_url() -> None:
+    policy = replace(USUAL, trusted_sites=frozenset())
+    assert is_surplus(Verdict(Kind.EXACT_DUPLICATE, "", None, copies=1), policy)
 
 
 def test_the_url_is_a_pages_identity_unless_one_url_answers_many_requests() -> None:

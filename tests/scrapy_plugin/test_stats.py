@@ -28,13 +28,16 @@ def test_counts_go_into_stats_and_add_up() -> None:
     stats.checked(Verdict(Kind.EXACT_DUPLICATE, "u", "v", copies=1), dropped=False)
     stats.checked(Verdict(Kind.REVISIT, "u"), dropped=False)
     stats.checked(Verdict(Kind.THIN, "u"), dropped=False)
+    stats.checked(Verdict(Kind.EXACT_DUPLICATE, "https://a.com/", "https://b.com/", copies=1), dropped=False)
+    assert "\n  2 duplicates of pages on other sites" in stats.summary()
     stats.skipped("status")
     stats.error("unavailable")
     assert collector.get_stats() == {
-        "crawldedup/checked": 5,
+        "crawldedup/checked": 6,
         "crawldedup/new": 1,
         "crawldedup/duplicate/near": 1,
-        "crawldedup/duplicate/exact": 1,
+        "crawldedup/duplicate/exact": 2,
+        "crawldedup/duplicate/across_sites": 2,
         "crawldedup/revisit": 1,
         "crawldedup/thin": 1,
         "crawldedup/dropped": 1,
