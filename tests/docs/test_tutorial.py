@@ -41,6 +41,7 @@ def test_the_first_crawl_keeps_half(demo: str, tmp_path: Path) -> None:
     assert len(kept) < 0.6 * len(everything)
 
 
+@pytest.mark.exhaustive
 def test_stories_come_once(demo: str, tmp_path: Path) -> None:
     items = crawl("tutorial/items.md", demo, tmp_path)
     stories = [entry.cluster for item in items if (entry := DemoSite().entry(item["url"])) is not None and entry.judged]

@@ -18,6 +18,7 @@ from typing import NoReturn
 
 import crawldedup.scrapy_plugin.reading.program  # noqa: F401
 from crawldedup.scrapy_plugin.reading import process
+from crawldedup.text.keys import Key
 
 
 class ForkedProcess:
@@ -67,4 +68,6 @@ def _become(program: str, stdin: int, pass_fds: list[int]) -> NoReturn:
     os._exit(0)
 
 
+# Estimates depend on the key: see `tests/conftest.py`. Crawls of processes of their own have keys as for users.
+Key.random = classmethod(lambda cls: cls())  # type: ignore[assignment, method-assign]
 process.subprocess = SimpleNamespace(Popen=ForkedProcess, TimeoutExpired=subprocess.TimeoutExpired)
