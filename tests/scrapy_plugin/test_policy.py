@@ -196,9 +196,7 @@ def test_a_page_is_dropped_for_those_of_trusted_sites_and_of_its_own(
     policy = PagePolicy.of_crawl(CrawlOptions(trusted_sites=trusted))  # type: ignore[arg-type]
     originals = {None, "own", "friend", "stranger"}
     verdicts = {
-        name: Verdict(
-            Kind.EXACT_DUPLICATE, "https://www.own.com/", name and f"https://a.{name}.com/x", copies=1
-        )
+        name: Verdict(Kind.EXACT_DUPLICATE, "https://www.own.com/", name and f"https://a.{name}.com/x", copies=1)
         for name in originals
     }
     assert {name for name, verdict in verdicts.items() if is_surplus(verdict, policy)} == refused
