@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from crawldedup.scrapy_plugin import add_verdict as add_verdict
     from crawldedup.stores.base import CrawlSession as CrawlSession
     from crawldedup.stores.base import StoreInfo as StoreInfo
+    from crawldedup.text.keys import Key as Key
     from crawldedup.verdict import Kind as Kind
     from crawldedup.verdict import Match as Match
     from crawldedup.verdict import Verdict as Verdict
@@ -47,6 +48,7 @@ __getattr__, __dir__, __all__ = lazy(
         "page_input": "PageInput",
         "scrapy_plugin": "Addon DedupItemPipeline add_verdict",
         "stores.base": "CrawlSession StoreInfo",
+        "text.keys": "Key",
         "verdict": "Kind Match Verdict",
     },
 )
