@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import tempfile
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
+from scrapy.settings import Settings
+
+from crawldedup.deduplicator import Deduplicator
 from crawldedup.demo.crawl import Judged, run_crawl
 from crawldedup.demo.folder import FolderSite
 from crawldedup.demo.scoring import against_manifest, against_texts, main_text
 from crawldedup.demo.server import serving, target_of
 from crawldedup.demo.site import DemoSite
+from crawldedup.scrapy_plugin.settings import CrawlOptions
+from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Kind
 
 if TYPE_CHECKING:
@@ -89,7 +96,9 @@ def run_demo(options: DemoOptions = DemoOptions(), listener: Listener = lambda *
     own = DemoSite() if options.directory is None else None
     site: Site = own or FolderSite(options.directory or "")
     settings, without = crawl_settings(options), None
-    with serving(site) as base_url:
+    with serving(site) as base_url, tempfile.TemporaryDirectory(prefix="crawldedup-demo-") as folder:
+        if options.namespace is None:
+            settings = _without_key(settings, folder)
         urls = [base_url + path for path in site.start_paths]
         pages = len(urls) if own is None else len(own.pages)
         outcome = _crawl("Crawling", pages, urls, settings, options, listener)
@@ -144,6 +153,15 @@ def crawl_settings(options: DemoOptions) -> dict[str, Any]:
         # This index is never used again.
         settings["CRAWLDEDUP_TTL"] = "1h"
     return settings | dict(options.settings)
+
+
+def _without_key(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+    """Begin the run's own index without a key, so that all runs estimate alike; return the crawl's settings."""
+    if not is_persistent(settings["CRAWLDEDUP_STORE"]):
+        settings = {**settings, "CRAWLDEDUP_STORE": f"sqlite:///{quote(folder)}/index.sqlite"}
+    index = replace(CrawlOptions.from_settings(Settings(settings)), key=0)
+    with Deduplicator.from_options(index):
+        return settings
 
 
 def _crawl(

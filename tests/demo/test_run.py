@@ -16,6 +16,7 @@ from crawldedup.demo.library import all_articles
 from crawldedup.demo.run import DemoOptions, DemoResult, run_demo
 from crawldedup.demo.server import serving
 from crawldedup.demo.site import DemoSite
+from crawldedup.errors import ConfigurationError
 from tests.scrapy_plugin.prepared import prepared_demo_crawls, run_prepared
 
 if TYPE_CHECKING:
@@ -136,9 +137,8 @@ def test_a_directory_is_crawled_whole_and_its_index_can_be_kept(copies: Path, tm
     ],
     ids=lambda options: "options",
 )
-@pytest.mark.usefixtures("prepared")
 def test_wrong_options_are_refused(options: DemoOptions) -> None:
-    with pytest.raises(CrawlError, match=r"CRAWLDEDUP_SIMILARITY is 7|CRAWLDEDUP_TYPO is not a setting"):
+    with pytest.raises(ConfigurationError, match=r"CRAWLDEDUP_SIMILARITY is 7|CRAWLDEDUP_TYPO is not a setting"):
         run_demo(options)
 
 
