@@ -19,7 +19,7 @@ import math
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
@@ -111,7 +111,8 @@ def stream(words: Words, reader: PageReader, pages: int, workers: int) -> Iterat
 def check_stream(words: Words, options: Options, method: Method, pages: int, workers: int, minutes: float) -> Outcome:
     """Check the pages one by one, for so long at most."""
     site = Site(words)
-    deduplicator = Deduplicator.from_options(options, method)
+    # Other processes make the fingerprints.
+    deduplicator = Deduplicator.from_options(replace(options, key=0), method)
     outcome = Outcome()
     fingerprints = stream(words, PageReader(options, method), pages, workers)
     console = Console(stderr=True)

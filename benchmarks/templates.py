@@ -131,7 +131,7 @@ class Judge:
 
     def __init__(self, extractor: Extractor) -> None:
         self.extractor = extractor
-        self._dedup = Deduplicator("memory://")
+        self._dedup = Deduplicator("memory://", key=0)
         self._untouched: dict[str, PageText] = {}
         self._pairs = 0
 

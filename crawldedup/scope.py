@@ -62,11 +62,14 @@ def _extractor() -> TLDExtract:
     from tldextract import TLDExtract
 
     # The public suffix list that comes with the package: a crawl must not depend on fetching another.
-    return TLDExtract(suffix_list_urls=(), cache_dir=None)
+    return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
 
 
 def site_of(url: str) -> str:
-    """Return the registered domain of a URL (example.co.uk), or its host if it has none (localhost, 10.0.0.1)."""
+    """Return the registered domain of a URL (example.co.uk), or its host if it has none (localhost, 10.0.0.1).
+
+    Users of a domain that hosts sites of many (github.io) have sites of their own.
+    """
     try:
         host = urlsplit(url).hostname or ""
     except ValueError:

@@ -88,9 +88,11 @@ def is_surplus(verdict: Verdict, policy: PagePolicy | CrawlOptions) -> bool:
     """Return True for a duplicate of what has as many copies as are wanted, on its own site or one that is trusted."""
     if not verdict.is_duplicate or verdict.copies < policy.keep_per_cluster:
         return False
-    # A page of an unknown URL is on no site.
+    if policy.trusted_sites is None:
+        return True
+    # What has no URL is on no site.
     original = site_of(verdict.original or "")
-    return policy.trusted_sites is None or original in policy.trusted_sites or original == site_of(verdict.url)
+    return bool(original) and (original in policy.trusted_sites or original == site_of(verdict.url))
 
 
 def reason_to_skip(request: Request, response: Response, deny: tuple[re.Pattern[str], ...] = ()) -> str | None:

@@ -8,7 +8,7 @@ STORED_BITS: Final = 34
 PROBE_BUDGET: Final = 64
 """Ranges read for one page, at most."""
 
-MAX_CANDIDATES: Final = 64
+MAX_CANDIDATES: Final = 128
 """Records compared with one page, at most."""
 
 MAX_KEYS: Final = 512

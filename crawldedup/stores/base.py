@@ -82,14 +82,14 @@ class Retention:
 class Query:
     """A page to look up: what it is, where to look, and which records are accepted.
 
-    `exact_only` asks for an equal digest, too (thin pages). `prefilter` rejects chance matches by their keys; None
-    accepts every key. `shard_key` is equal for all pages that may be compared with each other, and None if those are
-    all of the index: a store on several servers keeps pages of one shard key together. Of the others, `route` tells
-    which of so many partitions to ask, their own first. `key_id` names the key that the page was hashed with. `is_own`
-    tells whether a record of its URL key and another URL is its own: for None, where the URLs name one page.
+    `exact_only` asks for an equal digest, too (thin pages). `prefilter` rejects chance matches by their keys. All pages
+    of one `shard_key` may be compared with each other; None are all of the index: a store on several servers keeps
+    pages of one shard key together. Of the others, `route` tells which of so many partitions to ask, their own first.
+    `key_id` names the key that the page was hashed with. `is_own` tells whether a record of its URL key and another URL
+    is its own: for None, where the URLs name one page. One that `is_asked_again` is not counted twice as a copy.
 
-    A page `on_its_way` counts as delivered once its URL key is among those `delivered` of a later query of its crawler,
-    or given to `Store.deliver`. A cluster is told of many at once, at the latest with its crawler's next heartbeat.
+    A page `on_its_way` is delivered when its URL key is among those `delivered` of a later query of its crawler, or
+    given to `Store.deliver`. A cluster is told of many at once, at the latest with its crawler's next heartbeat.
     """
 
     entry: Entry
@@ -106,6 +106,7 @@ class Query:
     is_own: bool | None = True
     on_its_way: bool = False
     delivered: tuple[int, ...] = ()
+    is_asked_again: bool = False
 
     @property
     def max_keys_per_side(self) -> int:
@@ -170,8 +171,7 @@ class CrawlSession:
     """One crawler at work on an index, numbered from 1, and the process that holds its lease.
 
     Worker processes of one crawler share its session. The lease outlives a worker that dies, and ends early when
-    `process`, the crawler's own (see `process.own_process`), has exited. A lease that ends later than LEASE_SECONDS
-    from now was given before the clock went back, and counts for nothing.
+    `process`, the crawler's own, has exited, or the clock goes back: none ends later than LEASE_SECONDS from now.
     """
 
     number: int

@@ -12,6 +12,7 @@ from urllib.parse import urljoin, urlsplit
 
 from lxml import etree, html
 
+from crawldedup.text.limits import shorten_tags
 from crawldedup.text.urls import canonical_url
 
 if TYPE_CHECKING:
@@ -63,7 +64,9 @@ def _in_head(url: str, body: bytes, encoding: str | None) -> Iterator[str]:
     except LookupError:
         parser = html.HTMLParser()
     try:
-        head = html.document_fromstring(start, parser=parser).find("head")
+        head = html.document_fromstring(shorten_tags(start.decode("latin-1")).encode("latin-1"), parser=parser).find(
+            "head"
+        )
     except (etree.LxmlError, ValueError):
         return
     if head is None:

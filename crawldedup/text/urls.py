@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from w3lib.url import canonicalize_url
+
+LONGEST_URL: Final = 8192
+"""Letters of the longest URL that is brought into one form. Parsing it takes dozens of times its memory."""
 
 
 def canonical_url(url: str) -> str:
-    """Return the URL with its query sorted and without fragment. A broken URL is returned unchanged."""
+    """Return the URL with its query sorted and without fragment. A broken URL, or a very long one, is left as it is."""
+    if len(url) > LONGEST_URL:
+        return url
     try:
         return str(canonicalize_url(url))
     except ValueError:

@@ -203,9 +203,9 @@ def test_a_page_is_dropped_for_those_of_trusted_sites_and_of_its_own(
     assert {name for name, verdict in verdicts.items() if verdict.is_across_sites} == {"friend", "stranger"}
 
 
-def test_an_item_without_url_is_dropped_for_another_without_url() -> None:
+def test_what_has_no_url_is_on_no_site() -> None:
     policy = replace(USUAL, trusted_sites=frozenset())
-    assert is_surplus(Verdict(Kind.EXACT_DUPLICATE, "", None, copies=1), policy)
+    assert not is_surplus(Verdict(Kind.EXACT_DUPLICATE, "", None, copies=1), policy)
 
 
 def test_the_url_is_a_pages_identity_unless_one_url_answers_many_requests() -> None:

@@ -166,6 +166,7 @@ class Worker:
         try:
             if isinstance(read, BaseException):
                 raise read
+            canonical = job.canonical()
             with self._store():
                 if job.remember:
                     self._join()
@@ -175,7 +176,7 @@ class Worker:
                     identity=job.identity,
                     scope_key=job.scope_key,
                     similarity=job.similarity,
-                    canonical=job.canonical(),
+                    canonical=canonical,
                     remember=job.remember,
                     delivered=job.delivered,
                 )

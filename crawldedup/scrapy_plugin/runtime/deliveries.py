@@ -32,8 +32,11 @@ class Deliveries:
         # Without Scrapy's word on it none counts as delivered, which costs a second delivery at most.
         in_progress = self._on_their_way if slot is None else slot.inprogress
         delivered = [request for request in self._on_their_way if request not in in_progress]
-        untold, self._untold = self._untold, ()
-        return (*untold, *(self._on_their_way.pop(request) for request in delivered))
+        untold = (*self._untold, *(self._on_their_way.pop(request) for request in delivered))
+        # Of a page that was asked for twice, the second answer may be another.
+        expected = set(self._on_their_way.values()) if untold else ()
+        self._untold = tuple(name for name in untold if name in expected)
+        return tuple(name for name in untold if name not in expected)
 
     def put_back(self, names: tuple[Name, ...]) -> None:
         """Note that the store was not told of these."""

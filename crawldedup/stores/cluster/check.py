@@ -115,7 +115,7 @@ class GlobalCheck:
     def _count(self, partition: int, original: Record, compared: int) -> Answer | None:
         """Count the page as a copy of one that was found, and return the answer; None if that has gone meanwhile."""
         named = (bytes8(original.url_key), original.digest.to_bytes(4, "big"), self._url_key, self.now)
-        reply = self._ask(partition, "count", *named, 0, last_again=1)
+        reply = self._ask(partition, "count", *named, int(self.query.is_asked_again), last_again=1)
         status = Status.EXACT if original.digest == self.query.entry.digest else Status.NEAR
         return None if reply[0] == b"gone" else Answer(status, unpacked(reply[2], self.layout), False, 0, compared)
 

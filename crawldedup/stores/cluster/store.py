@@ -25,6 +25,7 @@ from crawldedup.stores.cluster.check import GlobalCheck, check_call, claim
 from crawldedup.stores.cluster.nodes import Call, Nodes, script_call
 from crawldedup.stores.cluster.partitions import PageCounts, old_head, prefixes
 from crawldedup.stores.redis.client import check_cluster_url
+from crawldedup.stores.redis.crawlers import is_copy_of_itself
 from crawldedup.stores.redis.errors import is_transient, replies_read, store_errors
 from crawldedup.stores.redis.protocol import bytes8, question, unpacked
 from crawldedup.stores.redis.replies import validate_reply
@@ -152,10 +153,8 @@ class ClusterStore(SharedStore):
         return self._run(self._placed_check(query))[0]
 
     def _placed_check(self, query: Query) -> Call:
-        asked, shared = (
-            question(query, self._layout, self._now()),
-            replace(query, retention=self._share(query.retention)),
-        )
+        asked = question(query, self._layout, self._now())
+        shared = replace(query, retention=self._share(query.retention))
         return check_call(self._place(query), asked, shared, self._layout.profile_of(query), self._session)
 
     def _check_alone(self, query: Query) -> Answer:
@@ -164,14 +163,14 @@ class ClusterStore(SharedStore):
         # The directory tells pages by their URL keys alone.
         asked = replace(query, retention=self._share(query.retention), is_own=True)
 
-        def check() -> Answer:
+        def check(asked: Query) -> Answer:
             own = (self._layout, self._session, self._prefixes, self._released, self._now())
             return GlobalCheck(self._run, asked, *own).answer()
 
         with self._errors():
-            answer = self._begun_again(check)
-            if self._is_copy_of_itself(query, answer) and self._expire_dead_sessions():
-                answer = check()
+            answer = self._begun_again(lambda: check(asked))
+            if is_copy_of_itself(asked, answer):
+                answer = check(self._asked_again(asked))
             return replace(answer, pages=self._pages.of(self._prefixes))
 
     def find(self, query: Query) -> list[Record]:

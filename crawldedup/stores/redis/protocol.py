@@ -92,7 +92,7 @@ def crawl(query: Query, session: CrawlSession, *, again: bool = False, place: in
 
     `again` if the answer to the same one was lost; `place` is the question's in the batch of this name.
     """
-    flags = again + {True: 0, None: 2, False: 4}[query.is_own] + 8 * query.on_its_way
+    flags = (again or query.is_asked_again) + {True: 0, None: 2, False: 4}[query.is_own] + 8 * query.on_its_way
     return _CRAWL.pack(min(query.retention.max_pages or 0, _MOST), session.number, flags, place) + batch
 
 

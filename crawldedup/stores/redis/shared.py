@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import secrets
 import threading
 from dataclasses import replace
 from functools import partial
@@ -15,11 +16,12 @@ from redis.exceptions import RedisClusterException
 from crawldedup.errors import StoreUnavailableError
 from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Status, StoreInfo
 from crawldedup.stores.process import own_process
+from crawldedup.stores.redis.crawlers import end_leases, expire_dead_sessions, is_copy_of_itself, name_process
 from crawldedup.stores.redis.errors import replies_read, store_errors
 from crawldedup.stores.redis.health import layout_warnings
 from crawldedup.stores.redis.protocol import bytes8, loaded, packed_order, unpacked, url_keys_of
 from crawldedup.stores.redis.replies import ForeignPartError, LostPartError, validate_reply
-from crawldedup.stores.redis.upkeep import dead_sessions, end_leases, measure, prune, records, remove_epochs
+from crawldedup.stores.redis.upkeep import measure, prune, records, remove_epochs
 from crawldedup.stores.shown import shown_url
 from crawldedup.text.urls import are_same
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     Argument = bytes | str | int | float
 
 _LOADED_AT_ONCE: Final = 200
+_NUMBERS_AHEAD: Final = 1 << 24
 _Result = TypeVar("_Result")
 
 _log = logging.getLogger(__name__)
@@ -111,9 +114,9 @@ class SharedStore:
     def open(self, session: CrawlSession | None = None) -> int:
         """See `Store`."""
         with self._joining, self._errors():
-            self._expire_dead_sessions()
+            expire_dead_sessions(self._send, self._leading, self._answering)
             given = session or self._session
-            own = (self._now() or "", LEASE_SECONDS, given.number)
+            own = (self._now() or "", LEASE_SECONDS, given.number or -secrets.randbelow(_NUMBERS_AHEAD))
             try:
                 _, number, pages, partitions = self._join(*own)
             except ForeignPartError:
@@ -121,8 +124,7 @@ class SharedStore:
                 _, number, pages, partitions = self._join(*own)
             self._session = CrawlSession(number, given.process or own_process())
             pages = self._begin(pages, partitions)
-            with contextlib.suppress(redis.OutOfMemoryError):
-                self._send([("HSET", f"{self._leading}w", number, self._session.process)])
+            name_process(self._send, self._leading, self._session)
             if not self._has_warned:
                 self._has_warned = True
                 with contextlib.suppress(redis.ConnectionError, redis.TimeoutError):
@@ -173,25 +175,18 @@ class SharedStore:
                 same = are_same(query.entry.url, found.url if found else "")
                 return self._answer(replace(query, is_own=same), self._check_one(replace(query, is_own=same)))
             answer = Answer(Status(status.decode()), found, bool(changed), pages, candidates, bool(abandoned))
-            if self._is_copy_of_itself(query, answer) and self._expire_dead_sessions():
-                return self._answer(query, self._check_one(query))
+            if is_copy_of_itself(query, answer):
+                again = self._asked_again(query)
+                return self._answer(again, self._check_one(again))
             return answer
 
-    @staticmethod
-    def _is_copy_of_itself(query: Query, answer: Answer) -> bool:
-        """Return True if another crawler has the page's URL: one that is at work, or has just died."""
-        return (
-            answer.status is not Status.REVISIT
-            and answer.record is not None
-            and answer.record.url_key == query.entry.url_key
-        )
+    def _asked_again(self, query: Query) -> Query:
+        """Return the question of a page that is a copy of itself, once dead crawlers have no lease any more.
 
-    def _expire_dead_sessions(self) -> bool:
-        """Expire the leases of crawlers whose process on this machine has exited; return True if there were any."""
-        dead = dead_sessions(self._send, self._leading)
-        if dead:
-            end_leases(self._send, self._leading, self._answering(), *dead)
-        return bool(dead)
+        Another process may have ended the lease, or this one with the answer to another page of the batch.
+        """
+        expire_dead_sessions(self._send, self._leading, self._answering)
+        return replace(query, is_asked_again=True)
 
     def _begun_again(self, call: Callable[[], _Result]) -> _Result:
         """Return the result of a call; if the index was lost in mid-crawl, begin it again with this crawler first."""
@@ -268,6 +263,9 @@ class SharedStore:
         with self._errors():
             asked = (self._now() or "", LEASE_SECONDS, self._session.number)
             self._ask_each(self._answering(), "heartbeat", *asked)
+            # The index may have been lost, and begun again by another crawler.
+            name_process(self._send, self._leading, self._session)
+            expire_dead_sessions(self._send, self._leading, self._answering)
 
     def close(self, *, leave: bool = True) -> None:
         """See `Store`."""

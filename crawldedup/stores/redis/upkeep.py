@@ -9,7 +9,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.stores.base import Pruned
-from crawldedup.stores.process import has_exited
 from crawldedup.stores.redis.errors import replies_read
 from crawldedup.stores.redis.protocol import RECORDS_PER_LIST, unpacked
 
@@ -37,19 +36,6 @@ _HEAD_OF_PART: Final = re.compile(r"crawldedup:\{([\w.:-]+)/[0-9]+\}:m", re.ASCI
 _MAX_DEPTH: Final = 28
 SAMPLE: Final = 64
 """About so many keys of a kind are measured to project the size of all."""
-
-
-@replies_read()
-def dead_sessions(send: Send, leading: str) -> list[bytes]:
-    """Return the numbers of the crawlers whose process on this machine has exited and who have a lease."""
-    (told,) = send([("HGETALL", f"{leading}w")])
-    processes = told if isinstance(told, dict) else dict(zip(told[::2], told[1::2], strict=True))
-    return [number for number, process in processes.items() if has_exited(process.decode("utf-8", "replace"))]
-
-
-def end_leases(send: Send, leading: str, prefixes: Sequence[str], *numbers: int | bytes) -> None:
-    """End the leases of crawlers with these numbers in parts of an index; the leading one names their processes."""
-    send([*(("ZREM", f"{prefix}c", *numbers) for prefix in prefixes), ("HDEL", f"{leading}w", *numbers)])
 
 
 @replies_read()

@@ -1,5 +1,5 @@
 -- parts: layout
--- Check the profile and join the crawl. KEYS: prefix. ARGV: profile, order, now, lease, own number or 0, key of an index that
+-- Check the profile and join the crawl. KEYS: prefix. ARGV: profile, order, now, lease, own number or, negative, a random one, key of an index that
 -- begins, and for a partition of a cluster, how many there are to be.
 -- Returns {'joined', number, pages, partitions or 0} or {'profile', the index's profile}.
 --
@@ -17,8 +17,8 @@ local function write(...)
 end
 
 local number = tonumber(ARGV[5])
--- Numbers grow with the clock, so that none is given twice when the index and its counter are lost.
-if number == 0 then number = max(meta.crawlers + 1, now) end
+-- Numbers grow with the clock, and begin at random, so that none is given twice when the index and its counter are lost.
+if number <= 0 then number = meta.crawlers > 0 and max(meta.crawlers + 1, now) or now - number end
 local refusal = write('HSET', META, 'profile', profile, 'key', ARGV[6], 'order', order, 'crawlers', max(meta.crawlers, number))
 if refusal then return refusal end
 -- Keys may be left of an index that lost its head. By the clock, this epoch is another one.
