@@ -37,6 +37,7 @@ def test_plain_urls_are_no_others_than_any(url: str) -> None:
         ("http://[::1]:80/", "::1"),
         ("http://intranet/x", "intranet"),
         ("https://co.uk/", "co.uk"),
+        ("https://alice.github.io/x", "alice.github.io"),
         ("file:///tmp/page.html", ""),
         ("data:text/html,hello", ""),
         ("not a URL", ""),
@@ -99,3 +100,8 @@ def test_a_salt_keeps_distances_within_a_scope_and_parts_scopes(key: str, other:
 def test_the_global_scope_has_no_salt() -> None:
     assert salt_of("", 32).number == 0
     assert salt_of("", 32).signature == bytes(32)
+
+
+def test_a_very_long_url_is_itself() -> None:
+    url = "https://example.com/?b&a&" + "x" * 10_000
+    assert canonical_url(url) == url

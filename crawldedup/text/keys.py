@@ -1,7 +1,7 @@
 """The secret of an index. Whoever knows how pages are hashed can make texts and URLs that collide, unless it has a key.
 
-The key decides the hash of every letter, so no two words collide but by chance: a key that is mixed in behind a public
-hash would let words through that collide there. It decides what texts, URLs, facts and scopes are hashed to as well.
+The key decides the hash of every letter, so words collide by chance: a key that is mixed in behind a public hash would
+let words through that collide there. It decides what texts, URLs, facts and scopes are hashed to as well.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import signal
 import sqlite3
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup import Deduplicator, Kind
+from crawldedup import Deduplicator, Kind, PageInput
 from crawldedup.stores.base import LEASE_SECONDS
 from tests.attacks.fleet import Fleet, Line, Queue, judge, text_of, url_of
 from tests.scrapy_plugin.crawling import QUICK, crawl_apart, start
@@ -22,6 +23,7 @@ from tests.servers import wait_until
 from tests.stores.backends import Clock
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.servers import RedisServer
@@ -50,6 +52,21 @@ def crawl_and_die(store: str) -> int:
     return int(died.stdout)
 
 
+GO_ON_AND_DIE = CRAWL_AND_DIE.replace(
+    "for number", "dedup.open(); print('ready', flush=True); sys.stdin.readline()\nfor number", 1
+).replace("print(dedup.session.number, flush=True)", "dedup.heartbeat(); print('done', flush=True)")
+
+
+@contextlib.contextmanager
+def crawler_that_goes_on(store: str) -> Iterator[subprocess.Popen[str]]:
+    """A crawler that has joined. When it hears of it, it remembers pages, renews its lease, and dies."""
+    command = [sys.executable, "-c", GO_ON_AND_DIE, store, str(len(PAGES))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as crawler:
+        assert crawler.stdout is not None
+        assert crawler.stdout.readline() == "ready\n"
+        yield crawler
+
+
 def kinds(dedup: Deduplicator, copy: int) -> set[tuple[Kind, bool]]:
     """The verdicts on one copy of each page, and whether they are abandoned."""
     places = [(2 * number, copy) for number in PAGES]
@@ -74,6 +91,24 @@ class TestOfADeadCrawler:
             )
             crawl_and_die(shared_backend.url)
             assert kinds(successor, 0) == {(Kind.REVISIT, True)}
+
+    def test_the_urls_come_again_in_one_batch(self, shared_backend: Backend) -> None:
+        """The answer to the first ends the lease, and the others were computed before."""
+        with Deduplicator(shared_backend.url) as successor:
+            successor.check("https://fellow.example/", text=FELLOWS)
+            crawl_and_die(shared_backend.url)
+            places = [(2 * number, 0) for number in PAGES]
+            pages = [PageInput(url_of(place), text=text_of(place), delivered=False) for place in places]
+            assert {verdict.kind for verdict in successor.check_many(pages)} == {Kind.REVISIT}
+
+    def test_its_process_is_known_when_the_server_has_lost_everything(self, redis_server: RedisServer) -> None:
+        with Deduplicator(redis_server.url) as fellow:
+            fellow.open()
+            with crawler_that_goes_on(redis_server.url) as crawler:
+                redis_server.client.flushall()
+                fellow.check("https://fellow.example/", text=FELLOWS)
+                assert crawler.communicate("go on\n")[0] == "done\n"
+            assert kinds(fellow, 0) == {(Kind.REVISIT, True)}
 
     def test_copies_take_the_places(self, shared_backend: Backend) -> None:
         crawl_and_die(shared_backend.url)

@@ -83,3 +83,10 @@ def test_no_encoding_is_too_strange(encoding: str | None) -> None:
 )
 def test_what_is_no_page_names_nothing(body: bytes) -> None:
     assert canonical_claim(URL, body) is None
+
+
+# Parsers compare each attribute of a tag with all before it.
+@pytest.mark.timeout(10)
+def test_a_tag_of_very_many_attributes_takes_no_time() -> None:
+    many = " ".join(f"a{number}" for number in range(60_000))
+    assert claim(f"<link rel=canonical href=/a><meta {many}>") == "https://e.com/a"

@@ -45,3 +45,17 @@ def test_without_scrapys_word_nothing_counts_as_delivered() -> None:
     deliveries = Deliveries(crawler)  # type: ignore[arg-type]
     deliveries.set_out(Request("https://e.com/a"), name("a"))
     assert deliveries.take_delivered() == ()
+
+
+def test_a_page_that_was_asked_for_twice_is_delivered_with_the_last_answer() -> None:
+    crawler = FakeCrawler()
+    deliveries = Deliveries(crawler)  # type: ignore[arg-type]
+    first, second = (Request("https://e.com/a") for _ in range(2))
+    crawler.engine._slot.inprogress |= {first, second}
+    for request in (first, second):
+        deliveries.set_out(request, name("a"))
+    crawler.engine._slot.inprogress.remove(first)
+    assert deliveries.take_delivered() == ()
+    crawler.engine._slot.inprogress.remove(second)
+    assert set(deliveries.take_delivered()) == {name("a")}
+    assert deliveries.take_delivered() == ()
