@@ -20,6 +20,8 @@ _SIGNATURES: Final = {
     b"wOFF": "a font", b"wOF2": "a font",
 }  # fmt: skip
 _SAMPLE_BYTES: Final = 8192
+# w3lib replaces each broken byte of GB 18030 in Python, where other rules than the codec's hold.
+_MOST_REPAIRED: Final = 1 << 20
 _LARGEST_CONTROL_SHARE: Final = 0.03
 # Escape stays out: ISO-2022-JP switches its character sets with it.
 _CONTROL_BYTES: Final = bytes({*range(0x20)} - set(b"\t\n\v\f\r\x1a\x1b"))
@@ -58,7 +60,7 @@ def decode(body: bytes | str, declared: str | None) -> str:
         except UnicodeDecodeError:
             encoding = "cp1252"
     try:
-        return clean(to_unicode(body, encoding))
+        return clean(to_unicode(body, encoding) if len(body) <= _MOST_REPAIRED else body.decode(encoding, "replace"))
     except (LookupError, ValueError):
         # Some codecs know no replacement character and raise all the same.
         return clean(body.decode("utf-8", "replace"))

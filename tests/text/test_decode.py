@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawldedup.text.decode import clean, tidy
+from crawldedup.text.decode import clean, decode, tidy
 
 
 @pytest.mark.parametrize("forbidden", ["\0", "\x08", "\x0b", "\x0c", "\x0e", "\x1f", "\x7f", "\ud800", "\uffff"])
@@ -21,3 +21,10 @@ def test_a_run_of_marks_is_cut_where_it_is_longer_than_any_language_has(offset: 
     before, after = "a" * offset, "b" * (17 - offset)
     for mark in ("\u0301", "、", "—"):
         assert tidy(f"{before}{mark * given}{after}") == f"{before}{mark * left}{after}"
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("encoding", ["gb18030", "gbk"])
+def test_a_large_page_of_broken_bytes_takes_no_time(encoding: str) -> None:
+    text = decode(b"<p>" + b"\xff" * 8_000_000, encoding)
+    assert set(text) == set("<p>\ufffd")
