@@ -25,7 +25,7 @@ from crawldedup.stores.cluster.check import GlobalCheck, check_call, claim
 from crawldedup.stores.cluster.nodes import Call, Nodes, script_call
 from crawldedup.stores.cluster.partitions import PageCounts, old_head, prefixes
 from crawldedup.stores.redis.client import check_cluster_url
-from crawldedup.stores.redis.crawlers import is_copy_of_itself
+from crawldedup.stores.redis.crawlers import expire_dead_sessions, is_copy_of_itself
 from crawldedup.stores.redis.errors import is_transient, replies_read, store_errors
 from crawldedup.stores.redis.protocol import bytes8, question, unpacked
 from crawldedup.stores.redis.replies import validate_reply
@@ -170,7 +170,9 @@ class ClusterStore(SharedStore):
         with self._errors():
             answer = self._begun_again(lambda: check(asked))
             if is_copy_of_itself(asked, answer):
-                answer = check(self._asked_again(asked))
+                # Its crawler may have died.
+                expire_dead_sessions(self._send, self._leading, self._answering)
+                answer = check(replace(asked, is_asked_again=True))
             return replace(answer, pages=self._pages.of(self._prefixes))
 
     def find(self, query: Query) -> list[Record]:

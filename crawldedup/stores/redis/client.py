@@ -34,7 +34,7 @@ ACL_RULES: Final = (
     "~crawldedup:*",
     *("+select", "+evalsha", "+script|load", "+scan", "+memory|usage", "+time", "+exists", "+unlink"),
     *("+get", "+set", "+hget", "+hgetall", "+hmget", "+hset", "+hincrby", "+hdel"),
-    *("+zadd", "+zrange", "+zrangebylex", "+zrevrangebylex", "+zrem"),
+    *("+zadd", "+zrange", "+zrangebylex", "+zrevrangebylex", "+zrem", "+zscore"),
     *("+lindex", "+llen", "+lrange", "+lset", "+rpush"),
     *("+bitfield_ro", "+setbit", "+setrange"),
 )

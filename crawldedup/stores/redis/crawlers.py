@@ -34,6 +34,12 @@ def expire_dead_sessions(send: Send, leading: str, parts: Callable[[], Sequence[
         end_leases(send, leading, parts(), *dead)
 
 
+def is_at_work(send: Send, leading: str, parts: Callable[[], Sequence[str]], number: int) -> bool:
+    """Return True if a crawler has a lease, once those whose process has exited have none."""
+    expire_dead_sessions(send, leading, parts)
+    return send([("ZSCORE", f"{leading}c", number)]) != [None]
+
+
 def end_leases(send: Send, leading: str, parts: Sequence[str], *numbers: int | bytes) -> None:
     """End the leases of crawlers with these numbers."""
     send([*(("ZREM", f"{prefix}c", *numbers) for prefix in parts), ("HDEL", f"{leading}w", *numbers)])

@@ -176,6 +176,11 @@ def packed_record(record: bytes, keys: Sequence[int]) -> bytes:
     return _LOADED.pack(len(record)) + packed_keys(keys) + record
 
 
+def crawler_of(record: bytes) -> int:
+    """Return the number of the crawler that has delivered a page of the index last, or has it on its way."""
+    return int(_HEAD.unpack_from(record)[3])
+
+
 def unpacked(record: bytes, layout: Layout) -> Record:
     """Return a record of the index. Raises UnexpectedReplyError for what is not a record."""
     if not isinstance(record, bytes) or len(record) < _HEAD.size + layout.signature_bytes:

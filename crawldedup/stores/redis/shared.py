@@ -16,10 +16,16 @@ from redis.exceptions import RedisClusterException
 from crawldedup.errors import StoreUnavailableError
 from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Status, StoreInfo
 from crawldedup.stores.process import own_process
-from crawldedup.stores.redis.crawlers import end_leases, expire_dead_sessions, is_copy_of_itself, name_process
+from crawldedup.stores.redis.crawlers import (
+    end_leases,
+    expire_dead_sessions,
+    is_at_work,
+    is_copy_of_itself,
+    name_process,
+)
 from crawldedup.stores.redis.errors import replies_read, store_errors
 from crawldedup.stores.redis.health import layout_warnings
-from crawldedup.stores.redis.protocol import bytes8, loaded, packed_order, unpacked, url_keys_of
+from crawldedup.stores.redis.protocol import bytes8, crawler_of, loaded, packed_order, unpacked, url_keys_of
 from crawldedup.stores.redis.replies import ForeignPartError, LostPartError, validate_reply
 from crawldedup.stores.redis.upkeep import measure, prune, records, remove_epochs
 from crawldedup.stores.shown import shown_url
@@ -175,18 +181,14 @@ class SharedStore:
                 same = are_same(query.entry.url, found.url if found else "")
                 return self._answer(replace(query, is_own=same), self._check_one(replace(query, is_own=same)))
             answer = Answer(Status(status.decode()), found, bool(changed), pages, candidates, bool(abandoned))
-            if is_copy_of_itself(query, answer):
-                again = self._asked_again(query)
+            if is_copy_of_itself(query, answer) and not self._is_at_work(crawler_of(record)):
+                again = replace(query, is_asked_again=True)
                 return self._answer(again, self._check_one(again))
             return answer
 
-    def _asked_again(self, query: Query) -> Query:
-        """Return the question of a page that is a copy of itself, once dead crawlers have no lease any more.
-
-        Another process may have ended the lease, or this one with the answer to another page of the batch.
-        """
-        expire_dead_sessions(self._send, self._leading, self._answering)
-        return replace(query, is_asked_again=True)
+    def _is_at_work(self, number: int) -> bool:
+        """Return True if a crawler has a lease still; the answer to another page, or to another process, may end it."""
+        return is_at_work(self._send, self._leading, self._answering, number)
 
     def _begun_again(self, call: Callable[[], _Result]) -> _Result:
         """Return the result of a call; if the index was lost in mid-crawl, begin it again with this crawler first."""

@@ -119,7 +119,7 @@ class TestAccess:
 def use_everything(store: RedisStore, server: redis.Redis) -> None:
     """Call every method of a store, with enough pages that every step of its scripts is taken."""
     rng = np.random.default_rng(2)
-    pages = [random_page(rng) for _ in range(300)]
+    pages, other = [random_page(rng) for _ in range(300)], random_page(rng)
     store.open()
     for number, page in enumerate(pages):
         assert store.check_and_add(query(page, f"https://example.com/{number}")).status is Status.NEW
@@ -129,6 +129,13 @@ def use_everything(store: RedisStore, server: redis.Redis) -> None:
         page = replace(random_page(rng), search_weights=pages[1].search_weights)
         store.check_and_add(query(page, f"https://example.com/template/{number}"))
     store.find(query(pages[1], ""))
+    # A URL that another crawler at work has.
+    at = server.connection_pool.connection_kwargs
+    fellow = RedisStore(f"redis://127.0.0.1:{at['port']}/{at['db']}", LAYOUT)
+    fellow.open()
+    for each, status in ((fellow, Status.NEW), (store, Status.EXACT)):
+        assert each.check_and_add(query(other, "https://example.com/fellow")).status is status
+    fellow.close()
     store.heartbeat()
     assert store.info().pages > 0
     assert store.forget(query(pages[2], "https://example.com/2").entry.url_key)
