@@ -69,7 +69,8 @@ class Rendezvous:
         return self._site.reply(target)
 
 
-@pytest.mark.parametrize("action", ["drop", pytest.param("drop-items", marks=pytest.mark.exhaustive)])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("action", ["drop", "drop-items"])
 def test_two_crawlers_at_once_admit_each_content_once(action: str) -> None:
     site = DemoSite()
     with RedisServer() as redis, serving(Rendezvous(site)) as base_url, ThreadPoolExecutor(2) as pool:

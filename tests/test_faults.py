@@ -353,7 +353,14 @@ FAULTS: dict[str, Fault] = {
     ),
 }
 # Kin of others.
-LESS_OFTEN = {"nothing", "asleep for three seconds", "questions cut", "one key after the other of the wrong type"}
+LESS_OFTEN = {
+    "nothing",
+    "read only",
+    "scripts flushed",
+    "asleep for three seconds",
+    "questions cut",
+    "one key after the other of the wrong type",
+}
 NAMES = [pytest.param(name, marks=[pytest.mark.exhaustive] if name in LESS_OFTEN else []) for name in FAULTS]
 
 

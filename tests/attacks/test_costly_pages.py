@@ -49,7 +49,7 @@ SHAPES: dict[str, Callable[[], str]] = {
     "letters that swell": lambda: page("<p>" + "\ufdfa" * 2_750_000),
     "words that swell": lambda: page("<p>" + "\u3316 " * 2_000_000),
 }
-LESS_OFTEN = {"many attributes", "attributes in quotes", "words that swell"}
+LESS_OFTEN = {"few attributes", "many attributes", "attributes in quotes", "words that swell"}
 TRIED = [pytest.param(shape, marks=[pytest.mark.exhaustive] if shape in LESS_OFTEN else []) for shape in SHAPES]
 
 

@@ -99,7 +99,7 @@ def test_the_same_bytes_are_read_once(site: Site, tmp_path: Path, mode: str) -> 
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-@pytest.mark.parametrize("signals", [1, 2])
+@pytest.mark.parametrize("signals", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
 def test_an_interrupted_crawl_ends_without_noise_and_without_orphans(
     site: Site, tmp_path: Path, mode: str, signals: int
 ) -> None:

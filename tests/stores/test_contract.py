@@ -193,12 +193,12 @@ def test_clear_removes_every_page_and_the_index_goes_on(store: Store, page: Page
 def test_info_tells_pages_bytes_tables_profile_and_namespace(store: Store, rng: np.random.Generator) -> None:
     empty = store.info()
     assert (empty.pages, empty.tables, empty.profile, empty.namespace) == (0, 2, "profile-1", "test")
-    for number in range(2000):
+    for number in range(800):
         store.check_and_add(filler(rng, f"{A}/{number}"))
     full = store.info()
-    assert full.pages == 2000
-    assert 2000 * 100 < full.bytes < 2000 * 1000 + 100_000
-    assert 2000 * 8 < full.table_bytes < full.bytes / 2
+    assert full.pages == 800
+    assert 800 * 100 < full.bytes < 800 * 1000 + 100_000
+    assert 800 * 8 < full.table_bytes < full.bytes / 2
 
 
 def test_who_looks_at_an_index_that_is_not_there_finds_it_empty_and_does_not_begin_it(

@@ -97,8 +97,10 @@ def meanwhile(disturb: Callable[[threading.Event], None]) -> Iterator[None]:
 
 @pytest.mark.parametrize(
     ("contents", "copies", "most_twice"),
-    [(edited_contents(100, random.Random(1)), 10, 20), (chained_contents(24, random.Random(2)), 16, 20)],
-    ids=["edited", "chained"],
+    [
+        pytest.param(edited_contents(100, random.Random(1)), 10, 20, id="edited"),
+        pytest.param(chained_contents(24, random.Random(2)), 16, 20, id="chained", marks=pytest.mark.exhaustive),
+    ],
 )
 def test_of_racing_pages_none_is_lost_and_of_exact_copies_one_is_admitted(
     cluster: ClusterSetup, racers: Racers, contents: list[Content], copies: int, most_twice: int

@@ -233,6 +233,7 @@ class TestCluster:
             assert retry_on_failover(lambda key=key: script([key], [6])) == b"6"
         assert cluster.master_of(keys[0]) is not dead
 
+    @pytest.mark.exhaustive
     def test_an_error_of_a_cluster_without_a_failover_is_ours(
         self, cluster: ClusterSetup, client: redis.RedisCluster, monkeypatch: pytest.MonkeyPatch
     ) -> None:
