@@ -103,15 +103,16 @@ def read(page: bytes, encoding: str | None, extractor: str) -> Outcome:
     return Outcome(what, is_foreign or what == "broken", time.process_time() - started, peak)
 
 
-def attack(pages: Sequence[bytes], seconds: float, most: int) -> tuple[Counter[str], Outcome, list[str]]:
+def attack(pages: Sequence[bytes], seconds: float, numbers: range) -> tuple[Counter[str], Outcome, list[str]]:
     """Read mutated pages for a while; return what came of them, the worst of all reads, and what broke the bounds."""
     counts: Counter[str] = Counter()
     worst = Outcome("", False, 0.0, 0)
     broken: list[str] = []
     workers = ProcessPoolExecutor(1)
     deadline = time.monotonic() + seconds
-    number = 0
-    while number < most and time.monotonic() < deadline:
+    for number in numbers:
+        if time.monotonic() > deadline:
+            break
         page, encoding = mutated(pages, number)
         for extractor in EXTRACTORS:
             try:
@@ -124,7 +125,6 @@ def attack(pages: Sequence[bytes], seconds: float, most: int) -> tuple[Counter[s
                 broken.append(f"{number} {extractor} {outcome}")
                 workers.shutdown()
                 workers = ProcessPoolExecutor(1)
-        number += 1
     workers.shutdown()
     return counts, worst, broken
 
@@ -134,11 +134,12 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("corpus", nargs="+", help="files, folders or JSON lines of pages to mutate")
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--pages", type=int, default=34_000, help="at most so many; each is read by three extractors")
+    parser.add_argument("--first", type=int, default=0, help="number of the first page, to go on behind another run")
     options = parser.parse_args(words)
     bodies = [
         body.encode() if isinstance(body, str) else body for each in sources(options.corpus) if (body := each.html)
     ]
-    counts, worst, broken = attack(bodies, options.seconds, options.pages)
+    counts, worst, broken = attack(bodies, options.seconds, range(options.first, options.first + options.pages))
     table = make_table(f"{sum(counts.values()):,} reads of mutated pages", "outcome", "reads")
     for what, times in counts.most_common():
         table.add_row(what, f"{times:,}")

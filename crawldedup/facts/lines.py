@@ -22,7 +22,7 @@ _BESIDE_WORDS: Final = 8
 _ENTRY_WORDS: Final = 8
 _LABELLED: Final = re.compile(r"[^:|=]{1,40}\s?(?::(?![\d/])|\||=)\s?\S.{0,100}")
 _LABELLED_WORDS: Final = 30
-_WORD: Final = re.compile(r"""(?:[^\s"'`“”„‟«»「」『』()\[\]{}:|=;!?…]|(?<=\d):(?=\d))++""")
+_WORD: Final = re.compile(r"""(?:[^\s"'`“”„‟«»「」『』()\[\]{}:|=;!?…]|(?<=\d):(?=\d))+""")
 # Han, Kana, Thai, Burmese and Khmer letters are a word each.
 _ROUGH_WORD: Final = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff]|"

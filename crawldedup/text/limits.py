@@ -38,15 +38,16 @@ EXTRACTOR_WORK: Final = 1_500_000_000
 _START_TAG: Final = re.compile(r"<[A-Za-z]")
 _TAG: Final = re.compile(r"</?[A-Za-z][A-Za-z0-9]*")
 
+# Possessive groups go wrong in Python before 3.11.5, so the groups are atomic.
 # Parsers compare each attribute of a tag with all before it. The search has bounds, or it would start over at every
 # "<" of a page full of them; a tag with longer names, values or spaces has no room for many attributes.
 _MANY_ATTRIBUTES: Final = 64
 _ATTRIBUTE: Final = (
     r"""[\s/]{0,199}+[^\s/>][^\s/>=]{0,199}+"""
-    r"""(?:\s{0,99}+=\s{0,99}+(?:"[^"]*+"|'[^']*+'|[^\s>"']{0,1999}+))?+"""
+    r"""(?>(?:\s{0,99}+=\s{0,99}+(?:"[^"]*+"|'[^']*+'|[^\s>"']{0,1999}+))?)"""
 )
 _ENDLESS_TAG: Final = re.compile(rf"<[A-Za-z][^\s/>]{{0,99}}+(?=(?:{_ATTRIBUTE}){{{_MANY_ATTRIBUTES}}})")
-_START: Final = re.compile(rf"<([A-Za-z][^\s/>]{{0,99}}+)((?:{_ATTRIBUTE})++)")
+_START: Final = re.compile(rf"<([A-Za-z][^\s/>]{{0,99}}+)((?>(?:{_ATTRIBUTE})+))")
 _EACH_ATTRIBUTE: Final = re.compile(_ATTRIBUTE)
 # One of them stands before every attribute, and counting them takes no time.
 _SEPARATORS: Final = " \t\n\f\r/\"'"
