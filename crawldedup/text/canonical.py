@@ -63,10 +63,9 @@ def _in_head(url: str, body: bytes, encoding: str | None) -> Iterator[str]:
         parser = html.HTMLParser(encoding=encoding)
     except LookupError:
         parser = html.HTMLParser()
+    shortened = shorten_tags(start.decode("latin-1")).encode("latin-1")
     try:
-        head = html.document_fromstring(shorten_tags(start.decode("latin-1")).encode("latin-1"), parser=parser).find(
-            "head"
-        )
+        head = html.document_fromstring(shortened, parser=parser).find("head")
     except (etree.LxmlError, ValueError):
         return
     if head is None:

@@ -6,16 +6,16 @@ from typing import Final
 
 from w3lib.url import canonicalize_url
 
-LONGEST_URL: Final = 8192
+_LONGEST_URL: Final = 8192
 """Letters of the longest URL that is brought into one form. Parsing it takes dozens of times its memory."""
 
 
-def canonical_url(url: str) -> str:
+def canonical_url(url: str, *, keep_fragment: bool = False) -> str:
     """Return the URL with its query sorted and without fragment. A broken URL, or a very long one, is left as it is."""
-    if len(url) > LONGEST_URL:
+    if len(url) > _LONGEST_URL:
         return url
     try:
-        return str(canonicalize_url(url))
+        return str(canonicalize_url(url, keep_fragments=keep_fragment))
     except ValueError:
         return url
 

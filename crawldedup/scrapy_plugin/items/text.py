@@ -10,13 +10,12 @@ from decimal import Decimal
 from typing import Any, Final
 
 from itemadapter import ItemAdapter
-from w3lib.url import canonicalize_url
 
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.reading.fields import FIELD_SEPARATOR
 from crawldedup.text.limits import MAX_BYTES
-from crawldedup.text.urls import LONGEST_URL
+from crawldedup.text.urls import canonical_url
 
 _ANY_CLASS: Final = ""
 _DEEPEST_LIST: Final = 10
@@ -76,11 +75,7 @@ def identity_in(item: Any) -> tuple[str, str]:
 
 def named_identity(name: str) -> str:
     """Return the identity of the item with this URL or other name. Names that are no URLs count as they are spelled."""
-    is_url = len(name) <= LONGEST_URL and _WEB_URL.match(name)
-    try:
-        return f"item {canonicalize_url(name, keep_fragments=True) if is_url else name}"
-    except ValueError:
-        return f"item {name}"
+    return f"item {canonical_url(name, keep_fragment=True) if _WEB_URL.match(name) else name}"
 
 
 def site_of_name(name: str) -> str | None:

@@ -10,6 +10,7 @@ import hashlib
 import os
 import time
 from collections import OrderedDict
+from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -150,7 +151,7 @@ class Worker:
                 verdicts = self._dedup.check_many(inputs, batch=len(inputs))
                 while len(answers) < len(inputs):
                     try:
-                        answers.append({"verdict": next(verdicts).as_dict()})
+                        answers.append({"verdict": asdict(next(verdicts))})
                     except StoreUnavailableError:
                         raise
                     except StoreError as error:
@@ -180,7 +181,7 @@ class Worker:
                     remember=job.remember,
                     delivered=job.delivered,
                 )
-                return {"verdict": verdict.as_dict()}
+                return {"verdict": asdict(verdict)}
         except BaseException as error:
             return plain_error(error)
 

@@ -25,19 +25,17 @@ def name_process(send: Send, leading: str, session: CrawlSession) -> None:
 
 
 @replies_read()
-def expire_dead_sessions(send: Send, leading: str, parts: Callable[[], Sequence[str]]) -> None:
-    """End the leases of crawlers whose process on this machine has exited. `parts` returns prefixes."""
-    (told,) = send([("HGETALL", f"{leading}w")])
+def expire_dead_sessions(send: Send, leading: str, parts: Callable[[], Sequence[str]], asked: int = 0) -> bool:
+    """End the leases of crawlers whose process on this machine has exited. `parts` returns prefixes.
+
+    Return True if the crawler of the number `asked` has a lease after that.
+    """
+    told, lease = send([("HGETALL", f"{leading}w"), ("ZSCORE", f"{leading}c", asked)])
     processes = told if isinstance(told, dict) else dict(zip(told[::2], told[1::2], strict=True))
     dead = [number for number, process in processes.items() if has_exited(process.decode("utf-8", "replace"))]
     if dead:
         end_leases(send, leading, parts(), *dead)
-
-
-def is_at_work(send: Send, leading: str, parts: Callable[[], Sequence[str]], number: int) -> bool:
-    """Return True if a crawler has a lease, once those whose process has exited have none."""
-    expire_dead_sessions(send, leading, parts)
-    return send([("ZSCORE", f"{leading}c", number)]) != [None]
+    return lease is not None and b"%d" % asked not in dead
 
 
 def end_leases(send: Send, leading: str, parts: Sequence[str], *numbers: int | bytes) -> None:

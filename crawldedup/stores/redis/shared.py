@@ -19,7 +19,6 @@ from crawldedup.stores.process import own_process
 from crawldedup.stores.redis.crawlers import (
     end_leases,
     expire_dead_sessions,
-    is_at_work,
     is_copy_of_itself,
     name_process,
 )
@@ -188,7 +187,7 @@ class SharedStore:
 
     def _is_at_work(self, number: int) -> bool:
         """Return True if a crawler has a lease still; the answer to another page, or to another process, may end it."""
-        return is_at_work(self._send, self._leading, self._answering, number)
+        return expire_dead_sessions(self._send, self._leading, self._answering, number)
 
     def _begun_again(self, call: Callable[[], _Result]) -> _Result:
         """Return the result of a call; if the index was lost in mid-crawl, begin it again with this crawler first."""

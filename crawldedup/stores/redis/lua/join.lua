@@ -1,6 +1,6 @@
 -- parts: layout
--- Check the profile and join the crawl. KEYS: prefix. ARGV: profile, order, now, lease, own number or, negative, a random one, key of an index that
--- begins, and for a partition of a cluster, how many there are to be.
+-- Check the profile and join the crawl. KEYS: prefix. ARGV: profile, order, now, lease, own number or, negative, a random
+-- one, key of an index that begins, and for a partition of a cluster, how many there are to be.
 -- Returns {'joined', number, pages, partitions or 0} or {'profile', the index's profile}.
 --
 -- A full server is joined without a lease: it still answers, and pages can be removed from it.
