@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # The most hostile pages known take two seconds and 500 MB. Of 2,300 real pages the largest had 5.3 MB and 18,000
 # elements.
-MAX_BYTES: Final = 8 * 1024 * 1024
+MAX_BYTES: Final = 6 * 1024 * 1024
 """Bytes of the largest page that is read (as UTF-8, if it is given as text)."""
 MAX_TAGS: Final = 250_000
 """Start tags of the largest page that is read."""

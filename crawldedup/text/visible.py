@@ -24,6 +24,8 @@ _TITLE: Final = re.compile(r"<title(?:\s[^<>]*)?>([^<]*)", re.IGNORECASE)
 _ELEMENTS: Final = etree.ElementDefaultClassLookup(element=HtmlElement)
 # A navigation that holds the article was never closed.
 _holds_content: Final = etree.XPath("boolean(.//main or .//article or (.//h1 and .//p))")
+# libxml2 writes an attribute of both kinds of quotes in quadratic time.
+_long_attributes: Final = etree.XPath("//@*[string-length() > 20000]")
 _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
 
 
@@ -44,7 +46,9 @@ def parse(html: str) -> HtmlElement:
 
 
 def to_html(tree: HtmlElement) -> str:
-    """Return the page of a tree, with every element closed."""
+    """Return the page of a tree, which loses attributes of very long values, with every element closed."""
+    for value in _long_attributes(tree):
+        del value.getparent().attrib[value.attrname]
     return str(tostring(tree, encoding="unicode"))
 
 

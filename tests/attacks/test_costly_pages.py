@@ -15,7 +15,7 @@ PROSE = " ".join(f"word{number}" for number in range(80))
 
 # Reads the page on its standard input in a process of its own; says what came of it, and the megabytes that it took.
 READER = """
-import json, resource, sys
+import json, sys
 from crawldedup.errors import PageError
 from crawldedup.options import Options
 from crawldedup.page import PageReader
@@ -26,7 +26,9 @@ try:
     came = reader.read(body).words
 except PageError as error:
     came = error.reason
-print(json.dumps([came, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+# A child begins with the `ru_maxrss` of its parent, but not with its `VmHWM`.
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(json.dumps([came, int(peak.split()[1]) / 1024]))
 """
 
 
@@ -43,6 +45,7 @@ SHAPES: dict[str, Callable[[], str]] = {
     "many attributes": lambda: page(f"<p {attributes(60)}>x" * 8000),
     "very many attributes": lambda: page(f"<p {attributes(60)}>x" * 19_900),
     "attributes in quotes": lambda: page("""<p a=">"b='>'c="" d e f/g/h>x""" * 19_900),
+    "quotes in quotes": lambda: page("<b>" * 100 + "<i title=x" + "\"'" * 2_900_000 + ">"),
     "reopened elements": lambda: page(
         "<p>" + "".join(f"<{tag} {attributes(60)}>" for tag in ("b", "i", "u", "s", "em", "tt")) + "<p>x" * 19_000
     ),
