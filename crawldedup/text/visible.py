@@ -24,8 +24,7 @@ _TITLE: Final = re.compile(r"<title(?:\s[^<>]*)?>([^<]*)", re.IGNORECASE)
 _ELEMENTS: Final = etree.ElementDefaultClassLookup(element=HtmlElement)
 # A navigation that holds the article was never closed.
 _holds_content: Final = etree.XPath("boolean(.//main or .//article or (.//h1 and .//p))")
-# libxml2 writes an attribute of both kinds of quotes in quadratic time.
-_long_attributes: Final = etree.XPath("//@*[string-length() > 20000]")
+_with_comments: Final = etree.XPath("//*[@*[contains(., '<!--')]]")
 _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
 
 
@@ -46,9 +45,12 @@ def parse(html: str) -> HtmlElement:
 
 
 def to_html(tree: HtmlElement) -> str:
-    """Return the page of a tree, which loses attributes of very long values, with every element closed."""
-    for value in _long_attributes(tree):
-        del value.getparent().attrib[value.attrname]
+    """Return the page of a tree, with every element closed.
+
+    Elements with a comment in an attribute lose their attributes, which libxml2 would write in quadratic time.
+    """
+    for element in _with_comments(tree):
+        element.attrib.clear()
     return str(tostring(tree, encoding="unicode"))
 
 
