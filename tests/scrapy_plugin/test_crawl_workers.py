@@ -17,7 +17,9 @@ from tests.scrapy_plugin.website import Answer, Site, article
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.parametrize("mode", MODES)
+pytestmark = pytest.mark.parametrize(
+    "mode", [pytest.param(mode, marks=[] if mode == min(MODES) else pytest.mark.exhaustive) for mode in MODES]
+)
 
 
 @pytest.fixture(scope="module")

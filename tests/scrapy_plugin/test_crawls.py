@@ -115,7 +115,9 @@ def test_a_crawl_judges_the_spiders_pages_and_nothing_else(site: Site, crawl: Cr
     assert_everything_was_judged_rightly(crawl(site, EVERYTHING, CRAWLDEDUP_STORE=store, **REALISTIC))
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "mode", [min(MODES), *(pytest.param(mode, marks=pytest.mark.exhaustive) for mode in list(MODES)[1:])]
+)
 def test_so_does_one_in_a_process_of_its_own_with_all_defaults(site: Site, tmp_path: Path, mode: str) -> None:
     process = start(site, tmp_path, EVERYTHING, **REALISTIC, **MODES[mode])
     assert_everything_was_judged_rightly(finish(process, tmp_path))

@@ -62,7 +62,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         # A record does not tell its place.
         moves = metafunc.function.__module__ == test_moving.__name__
         placed = metafunc.function.__name__ in OF_ONE_PARTITION
-        metafunc.parametrize("kind", ["global"] if moves else ["placed"] if placed else ["global", "placed"])
+        # Pages of one place are asked about as on a single server.
+        both = ["global", pytest.param("placed", marks=pytest.mark.exhaustive)]
+        metafunc.parametrize("kind", ["global"] if moves else ["placed"] if placed else both)
 
 
 @pytest.fixture(scope="module")

@@ -98,7 +98,7 @@ def meanwhile(disturb: Callable[[threading.Event], None]) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("contents", "copies", "most_twice"),
     [
-        pytest.param(edited_contents(100, random.Random(1)), 10, 20, id="edited"),
+        pytest.param(edited_contents(60, random.Random(1)), 8, 12, id="edited"),
         pytest.param(chained_contents(24, random.Random(2)), 16, 20, id="chained", marks=pytest.mark.exhaustive),
     ],
 )
