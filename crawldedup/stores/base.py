@@ -23,6 +23,9 @@ from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self
 
 from crawldedup.search.limits import MAX_CANDIDATES, MAX_KEYS
 from crawldedup.stores.layout import Layout as Layout  # noqa: TC001
+from crawldedup.stores.retention import FOR_EVER
+from crawldedup.stores.retention import Pruned as Pruned
+from crawldedup.stores.retention import Retention as Retention
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,12 +37,6 @@ if TYPE_CHECKING:
 LEASE_SECONDS: Final = 120
 """A crawler without a heartbeat for this long is at work no more; see `CrawlSession`."""
 
-MAX_EVICTED: Final = 2
-"""At most so many pages are evicted for a page that is added: an index far above its limit shrinks gradually."""
-MAX_FREED: Final = 8
-"""At most so many expired pages are freed of those that one check finds."""
-MAX_SWEPT: Final = 4
-"""For a page that is added, so many others are examined in turn and freed if they have expired."""
 DIGEST_MASK: Final = 0xFFFF_FFFF
 UNKNOWN_SHARD: Final = -1
 
@@ -63,22 +60,6 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Retention:
-    """How long pages are remembered, and how many: of more than `max_pages`, those added first are forgotten.
-
-    `ttl_seconds` counts from the last visit, or from when a page was added if `refresh` is False.
-    """
-
-    ttl_seconds: int | None = None
-    refresh: bool = True
-    max_pages: int | None = None
-
-    def is_live(self, added_at: int, seen_at: int, now: int) -> bool:
-        """Return True for a page that has not expired."""
-        return self.ttl_seconds is None or (seen_at if self.refresh else added_at) >= now - self.ttl_seconds
-
-
-@dataclass(frozen=True, slots=True)
 class Query:
     """A page to look up: what it is, where to look, and which records are accepted.
 
@@ -95,7 +76,7 @@ class Query:
     entry: Entry
     plan: ProbePlan
     rule: WeightedThreshold
-    retention: Retention = Retention()
+    retention: Retention = FOR_EVER
     exact_only: bool = False
     max_candidates: int = MAX_CANDIDATES
     max_keys: int = MAX_KEYS
@@ -156,14 +137,6 @@ class Answer:
     pages: int
     candidates: int
     abandoned: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Pruned:
-    """Progress of `prune`: pages examined and pages freed since it began."""
-
-    examined: int
-    freed: int
 
 
 @dataclass(frozen=True, slots=True)

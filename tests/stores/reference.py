@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from crawldedup.search.limits import STORED_BITS
 from crawldedup.stores.base import (
     LEASE_SECONDS,
-    MAX_EVICTED,
     NO_SESSION,
     Answer,
     CrawlSession,
@@ -21,6 +20,7 @@ from crawldedup.stores.base import (
     Status,
     StoreInfo,
 )
+from crawldedup.stores.retention import MAX_EVICTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from crawldedup.errors import StoreFullError
-from crawldedup.stores.base import MAX_FREED, Record
+from crawldedup.stores.base import Record
 from crawldedup.stores.candidates import accepted, choose_pages
 from crawldedup.stores.packed_keys import MAX_PAGES, middles, pack_key, packed_ranges
+from crawldedup.stores.retention import MAX_FREED
 from crawldedup.stores.sqlite.statements import (
     cut_ranges_sql,
     ranges_sql,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawldedup.stores.base import MAX_EVICTED, MAX_FREED, MAX_SWEPT, Answer, Status
+from crawldedup.stores.base import Answer, Status
+from crawldedup.stores.retention import MAX_EVICTED, MAX_FREED, MAX_SWEPT
 from crawldedup.stores.sqlite.statements import unsigned
 
 if TYPE_CHECKING:
