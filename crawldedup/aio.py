@@ -122,14 +122,18 @@ class AsyncDeduplicator:
         identity: str | None = None,
         scope_key: str | None = None,
         delivered: bool = True,
+        rank: int = 0,
     ) -> Verdict:
         """See `Deduplicator.check`."""
         PageRef(url, identity, scope_key)
+        ask = partial(
+            self.check_fingerprint, url, identity=identity, scope_key=scope_key, delivered=delivered, rank=rank
+        )
         with suppress(KeyMismatchError):
             page = await self.fingerprint(html=html, text=text, encoding=encoding)
-            return await self.check_fingerprint(url, page, identity=identity, scope_key=scope_key, delivered=delivered)
+            return await ask(page)
         page = await self.fingerprint(html=html, text=text, encoding=encoding)
-        return await self.check_fingerprint(url, page, identity=identity, scope_key=scope_key, delivered=delivered)
+        return await ask(page)
 
     def check_many(
         self,

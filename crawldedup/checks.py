@@ -142,20 +142,3 @@ def ttl_seconds(name: str, value: object) -> int | None:
             "and at most 100 years",
         )
     return int(seconds)
-
-
-def patterns(name: str, value: object) -> tuple[re.Pattern[str], ...]:
-    """Compile regular expressions: one, or several in a list, as texts or compiled already."""
-    allowed = "a regular expression or a list of them, none of them empty"
-    compiled = []
-    for expression in value if isinstance(value, list | tuple | set | frozenset) else [value]:
-        if not isinstance(expression, str | re.Pattern) or not isinstance(getattr(expression, "pattern", ""), str):
-            raise refused(name, expression, allowed)
-        try:
-            pattern = re.compile(expression)
-        except re.error as error:
-            raise refused(name, expression, f"{allowed}: {error}") from None
-        if not pattern.pattern:
-            raise refused(name, expression, allowed)
-        compiled.append(pattern)
-    return tuple(compiled)

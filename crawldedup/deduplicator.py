@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from crawldedup import checks
@@ -12,7 +13,7 @@ from crawldedup.errors import ConfigurationError, KeyMismatchError, PageError, S
 from crawldedup.explain import accepting_all, explained
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.index import Index
-from crawldedup.page_input import PageInput, PageRef
+from crawldedup.page_input import PageInput, PageRef, check_rank
 from crawldedup.queries import Question
 from crawldedup.verdict import Verdict
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from crawldedup.explain import Explanation
-    from crawldedup.stores.base import Answer
+    from crawldedup.stores.base import Answer, Query
     from crawldedup.verdict import Match
 
     Unreadable = tuple[PageInput, PageError]
@@ -45,21 +46,26 @@ class Deduplicator(Index):
         identity: str | None = None,
         scope_key: str | None = None,
         delivered: bool = True,
+        rank: int = 0,
     ) -> Verdict:
         """Decide about a page and remember it. Give `html` (with its declared `encoding`) or `text`.
 
         `identity` names the page; the default is its canonical URL. A page of the same name is a revisit, and a
         duplicate only while another process at work has it. `scope_key` replaces what the scope says of the URL. With
         `delivered` False, the page is yours for good only once `deliver` is called: if the process dies before, the
-        page holds back no other. Raises PageError for a page that cannot be read, and StoreError.
+        page holds back no other. A duplicate of better `rank` than its original replaces that in the index: 0 is the
+        best, 255 the worst. Raises PageError for a page that cannot be read, and StoreError.
         """
         PageRef(url, identity, scope_key)
+        ask = partial(
+            self.check_fingerprint, url, identity=identity, scope_key=scope_key, delivered=delivered, rank=rank
+        )
         with suppress(KeyMismatchError):
             page = self.fingerprint(html=html, text=text, encoding=encoding)
-            return self.check_fingerprint(url, page, identity=identity, scope_key=scope_key, delivered=delivered)
+            return ask(page)
         # By now the new key is known.
         page = self.fingerprint(html=html, text=text, encoding=encoding)
-        return self.check_fingerprint(url, page, identity=identity, scope_key=scope_key, delivered=delivered)
+        return ask(page)
 
     def check_fingerprint(
         self,
@@ -72,13 +78,14 @@ class Deduplicator(Index):
         canonical: str | None = None,
         remember: bool = True,
         delivered: bool = True,
+        rank: int = 0,
     ) -> Verdict:
         """Decide about a page whose fingerprint was made elsewhere: one atomic question to the store.
 
         `similarity` overrides the option. `canonical` is the URL that the page names as its original: if that page is
         remembered and resembles this one from 0.1 below the similarity on, this lower similarity is used. With
         `remember` False nothing is changed, and a page is known as a revisit only while its text resembles the
-        remembered one. `delivered` is as in `check`. Raises StoreError.
+        remembered one. `delivered` and `rank` are as in `check`. Raises StoreError.
         """
         ref = PageRef(url, identity, scope_key)
         if not isinstance(page, Fingerprint):
@@ -91,7 +98,9 @@ class Deduplicator(Index):
         if not remember:
             return question.preview(self._store.find(question.query))
         collected = tuple(self._delivered)
-        query = replace(question.query, on_its_way=not delivered, delivered=self._url_keys(collected))
+        query = replace(
+            _placed(question.query, delivered, check_rank("rank", rank)), delivered=self._url_keys(collected)
+        )
         verdict = self._verdict(question, self._store.check_and_add(query))
         self._has_told(collected)
         return verdict
@@ -223,7 +232,7 @@ class Deduplicator(Index):
             if isinstance(read, PageError):
                 return page, read
             question = self._question(page.ref, read, page.similarity)
-            return replace(question, query=replace(question.query, on_its_way=not page.delivered))
+            return replace(question, query=_placed(question.query, page.delivered, page.rank))
         except KeyMismatchError as error:
             return error
 
@@ -248,6 +257,10 @@ class Deduplicator(Index):
         self._pages = answer.pages
         self._queries.learn(question, answer)
         return question.verdict(answer)
+
+
+def _placed(query: Query, delivered: bool, rank: int) -> Query:
+    return replace(query, entry=replace(query.entry, rank=rank), on_its_way=not delivered)
 
 
 def _verdict_or_raise(result: Verdict | StoreError) -> Verdict:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.options import check_similarity
+
+check_rank: Final = checks.whole(0, 255)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,11 @@ class PageInput:
     scope_key: str | None = None
     similarity: float | None = None
     delivered: bool = True
+    rank: int = 0
 
     def __post_init__(self) -> None:
         PageRef(self.url, self.identity, self.scope_key)
+        check_rank("rank", self.rank)
         if self.similarity is not None:
             check_similarity("similarity", self.similarity)
         if [self.html is None, self.text is None, self.fingerprint is None].count(True) != 2:

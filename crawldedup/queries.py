@@ -78,6 +78,7 @@ class Question:
             copies=record.copies if record else 0,
             changed=answer.changed,
             abandoned=answer.abandoned,
+            replaces=answer.replaces,
             probes=len(self.query.plan),
             candidates=answer.candidates,
         )

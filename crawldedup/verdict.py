@@ -28,7 +28,8 @@ class Verdict:
     word 3-shingles, `hamming` the number of differing search bits. All three are None for a page that is `new` or
     `thin`; `original` is None, too, if the index holds no URLs. `copies` counts the duplicates of the earlier page so
     far, with this page. `changed` is True for a `revisit` with other text than at the last visit, `abandoned` for one
-    that was never delivered, because its crawler died. `probes` and `candidates` count the work: ranges planned, and
+    that was never delivered, because its crawler died. `replaces` is True for a duplicate of better rank than its
+    original, which it replaces in the index. `probes` and `candidates` count the work: ranges planned, and
     remembered pages compared.
     """
 
@@ -41,6 +42,7 @@ class Verdict:
     copies: int = 0
     changed: bool = False
     abandoned: bool = False
+    replaces: bool = False
     probes: int = 0
     candidates: int = 0
 
@@ -84,7 +86,7 @@ class Match:
 
 def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
     """Return what a page is, in words that are safe to show. `unnamed` stands for an original without URL."""
-    original = printable(verdict.original or unnamed)
+    original = printable(verdict.original or unnamed) + (", which it replaces" if verdict.replaces else "")
     match verdict.kind:
         case Kind.EXACT_DUPLICATE:
             return f"exact duplicate of {original}"

@@ -92,8 +92,8 @@ def test_two_crawlers_at_once_admit_each_content_once(action: str) -> None:
     for urls in admitted.values():
         texts = [main_text(site.reply(target_of(url)).body, None, EXTRACTOR) for url in urls]
         assert all(jaccard(one, other) < 0.9 for one, other in combinations(texts, 2)), urls
-    # With `drop`, who loses the race for the start page has no link to follow. With `drop-items` both go everywhere,
-    # so both must have been first somewhere, or the race was none.
+    # With `drop`, who loses a race has no link to follow there. With `drop-items` both go everywhere, so both must have
+    # been first somewhere, or the race was none.
     if action == "drop-items":
         assert all(any(not is_duplicate(page) for page in outcome.judged) for outcome in outcomes)
         assert all(len(outcome.judged) > len(expected) for outcome in outcomes)

@@ -144,6 +144,9 @@ def crawl_settings(options: DemoOptions) -> dict[str, Any]:
         # Breadth first, so that an article usually comes before its copies.
         "DEPTH_PRIORITY": 1,
         "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+        # What is shown is which pages are recognised, in the order of the crawl.
+        "CRAWLDEDUP_ACTION": "drop",
+        "CRAWLDEDUP_PREFER": [],
         "CRAWLDEDUP_STORE": options.store,
         "CRAWLDEDUP_NAMESPACE": options.namespace or f"demo-{uuid.uuid4().hex[:12]}",
         "CRAWLDEDUP_SIMILARITY": options.similarity,

@@ -41,7 +41,8 @@ class SiteSpider(Spider):
     async def start(self) -> AsyncIterator[Request]:
         """Request the start URLs, each once."""
         for url in self.start_urls:
-            yield Request(url)
+            # Start requests are never dropped; here they may be all there is.
+            yield Request(url, meta={"is_start_request": False})
 
     def parse(self, response: Response) -> Iterator[dict[str, str] | Request]:
         """Yield the page, and follow its links."""

@@ -23,11 +23,13 @@ from crawldedup.scrapy_plugin.policy import (
     VERDICT_KEY,
     PagePolicy,
     identity_of,
+    is_start,
     is_surplus,
     job_of,
     reason_to_skip,
     scope_key_of,
 )
+from crawldedup.scrapy_plugin.preference import Preference
 from crawldedup.scrapy_plugin.reading.pool import WorkerPool
 from crawldedup.scrapy_plugin.runtime.browser import close_browser_page
 from crawldedup.scrapy_plugin.runtime.deliveries import Deliveries
@@ -75,6 +77,7 @@ class DedupMiddleware:
         self._seen = seen or SeenPages(None)
         self._is_interactive = is_interactive
         self._usual = PagePolicy.of_crawl(options)
+        self._preference = Preference(options.prefer or ())
         self._startup_objects = StartupObjects()
         self._deliveries = Deliveries(crawler)
         self._forgetting: set[asyncio.Task[None]] = set()
@@ -107,8 +110,11 @@ class DedupMiddleware:
             crawler.signals.connect(getattr(middleware, name), signal=getattr(scrapy_signals, name))
         return middleware
 
-    async def spider_opened(self) -> None:
+    async def spider_opened(self, spider: Spider) -> None:
         """Start the workers, which get ready during the first downloads, and open the store."""
+        # A crawl that is continued makes no start requests.
+        for url in getattr(spider, "start_urls", None) or ():
+            self._preference.start_at(url)
         if self._options.gc_freeze and not self._is_interactive:
             self._startup_objects.freeze()
         try:
@@ -149,13 +155,17 @@ class DedupMiddleware:
                 return response
             policy = self._policy_for(request)
             delivered = self._deliveries.take_delivered()
-            job = job_of(request, response, policy, self._spider().name)
+            if is_start(request):
+                self._preference.start_at(request.url)
+                self._preference.start_at(response.url)
+            rank = None if self._options.prefer == () else self._preference.rank(response.url)
+            job = job_of(request, response, policy, self._spider().name, rank)
             try:
                 checked = await self._pool.check(replace(job, delivered=self._is_interactive, names=delivered))
             except Exception:
                 self._deliveries.put_back(delivered)
                 raise
-            if policy.remember and not checked.verdict.is_duplicate:
+            if policy.remember and (not checked.verdict.is_duplicate or checked.verdict.replaces):
                 self._deliveries.set_out(request, (job.url, job.identity, job.scope_key))
             unchanged = self._is_unchanged(job, checked, policy)
         except PageError as error:
@@ -223,7 +233,8 @@ class DedupMiddleware:
         self, request: Request, response: Response, verdict: Verdict, policy: PagePolicy, *, unchanged: bool
     ) -> Response:
         refused = unchanged or is_surplus(verdict, policy)
-        dropped = refused and policy.action == "drop"
+        action = "drop-items" if policy.action == "drop" and is_start(request) else policy.action
+        dropped = refused and action == "drop"
         self._stats.checked(verdict, dropped=dropped, unchanged=unchanged)
         request.meta[VERDICT_KEY] = verdict
         event = {"request": request, "response": response, "verdict": verdict, "dropped": dropped}
@@ -237,12 +248,14 @@ class DedupMiddleware:
             self._log(logging.DEBUG, "dropped %s: %s", response.url, reason)
             await close_browser_page(request)
             raise DuplicatePageError(reason, verdict)
-        if refused and policy.action == "drop-items":
+        if refused and action == "drop-items":
             self._log(logging.DEBUG, "drops the items of %s: %s", response.url, describe(verdict))
             request.meta[DROP_ITEMS_KEY] = True
         is_stranger = verdict.is_across_sites and policy.trusted_sites is not None
-        if (policy.action == "mark" and (verdict.is_duplicate or unchanged)) or (is_stranger and not refused):
-            response.flags.append(f"crawldedup:{'unchanged' if unchanged else verdict.kind}")
+        is_marked = policy.action == "mark" and (verdict.is_duplicate or unchanged)
+        if is_marked or verdict.replaces or (is_stranger and not refused):
+            flag = "unchanged" if unchanged else "replaces" if verdict.replaces else str(verdict.kind)
+            response.flags.append(f"crawldedup:{flag}")
         return response
 
     async def _send(self, signal: object, event: dict[str, object]) -> None:

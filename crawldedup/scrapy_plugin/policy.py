@@ -22,10 +22,11 @@ from crawldedup.text.limits import MAX_BYTES
 from crawldedup.text.urls import canonical_url
 
 if TYPE_CHECKING:
-    import re
+    from collections.abc import Sequence
 
     from scrapy import Request
 
+    from crawldedup.scrapy_plugin.patterns import Pattern
     from crawldedup.verdict import Verdict
 
 OVERRIDE_KEY: Final = "crawldedup"
@@ -85,8 +86,11 @@ _OVERRIDES: Final = {
 
 
 def is_surplus(verdict: Verdict, policy: PagePolicy | CrawlOptions) -> bool:
-    """Return True for a duplicate of what has as many copies as are wanted, on its own site or one that is trusted."""
-    if not verdict.is_duplicate or verdict.copies < policy.keep_per_cluster:
+    """Return True for a duplicate of what has as many copies as are wanted, on its own site or one that is trusted.
+
+    One that replaces its original is none.
+    """
+    if not verdict.is_duplicate or verdict.replaces or verdict.copies < policy.keep_per_cluster:
         return False
     if policy.trusted_sites is None:
         return True
@@ -95,7 +99,7 @@ def is_surplus(verdict: Verdict, policy: PagePolicy | CrawlOptions) -> bool:
     return bool(original) and (original in policy.trusted_sites or original == site_of(verdict.url))
 
 
-def reason_to_skip(request: Request, response: Response, deny: tuple[re.Pattern[str], ...] = ()) -> str | None:
+def reason_to_skip(request: Request, response: Response, deny: Sequence[Pattern] = ()) -> str | None:
     """Return why this response is not checked, as a short stable word for counters, or None if it is.
 
     Checked are complete pages with a body, of a status 2xx, that answer the spider's own requests: HTML, XHTML
@@ -108,7 +112,7 @@ def reason_to_skip(request: Request, response: Response, deny: tuple[re.Pattern[
     # robots.txt, media and components' own downloads; a request that asks for it by name is checked.
     if request.callback is NO_CALLBACK and not override:
         return "no_callback"
-    if not override and any(pattern.search(response.url) for pattern in deny):
+    if not override and any(pattern.matches(response.url, otherwise=True) for pattern in deny):
         return "url"
     if request.method == "HEAD":
         return "method"
@@ -133,8 +137,14 @@ def _reason_of_content(response: Response) -> str | None:
     return None
 
 
-def job_of(request: Request, response: Response, policy: PagePolicy, spider: str = "") -> Job:
-    """Return what a worker needs of a response to check it.
+def is_start(request: Request) -> bool:
+    """Return True for a request that the crawl starts with."""
+    # Spiders hand the meta of a page on to the next request.
+    return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
+
+
+def job_of(request: Request, response: Response, policy: PagePolicy, spider: str = "", rank: int | None = None) -> Job:
+    """Return what a worker needs of a response to check it. `rank` is that of its URL, if some copies are preferred.
 
     Of HTML only the server's word on the encoding goes along: the rest is found in the page, in the same way
     as everywhere else, or one page would have two fingerprints.
@@ -146,7 +156,7 @@ def job_of(request: Request, response: Response, policy: PagePolicy, spider: str
     else:
         encoding = response.encoding if isinstance(response, TextResponse) else None
     links = None
-    if policy.canonical == "compare":
+    if policy.canonical == "compare" or rank is not None:
         links = tuple(value.decode("latin-1") for value in response.headers.getlist(b"Link"))
     return Job(
         url=response.url,
@@ -157,6 +167,8 @@ def job_of(request: Request, response: Response, policy: PagePolicy, spider: str
         scope_key=scope_key_of(policy, response, spider),
         similarity=policy.similarity,
         links=links,
+        is_lenient=policy.canonical == "compare",
+        rank=rank,
         remember=policy.remember,
     )
 

@@ -15,11 +15,10 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.options import Options, option, options_of
 from crawldedup.scope import check_sites
 from crawldedup.scrapy_plugin.items.text import ItemFields, check_item_fields
+from crawldedup.scrapy_plugin.patterns import Pattern, check_patterns
 from crawldedup.stores.registry import check_store_url
 
 if TYPE_CHECKING:
-    import re
-
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
@@ -44,10 +43,10 @@ class CrawlOptions(Options):
 
     enabled: bool = _crawl_option(True, checks.flag, "Switch the plugin off with False.", kind=bool)
     action: str = _crawl_option(
-        "drop",
+        "drop-items",
         checks.one_of("drop", "drop-items", "mark"),
-        "What becomes of a duplicate: drop the page (drop), drop its items and follow its links (drop-items), "
-        "or mark it (mark).",
+        "What becomes of a duplicate: drop its items and follow its links (drop-items), drop the page (drop), or mark "
+        "it (mark).",
     )
     keep_per_cluster: int = _crawl_option(
         1, checks.whole(1), "Let this many pages of one content pass, the original included.", kind=int
@@ -57,8 +56,14 @@ class CrawlOptions(Options):
         checks.optional(check_sites),
         "Sites whose pages others may be dropped for: a duplicate of any other site's page passes. None trusts all.",
     )
-    deny: tuple[re.Pattern[str], ...] = _crawl_option(
-        (), checks.patterns, "Regular expressions of URLs whose pages are not checked."
+    deny: tuple[Pattern, ...] = _crawl_option(
+        (), check_patterns, "Regular expressions of URLs whose pages are not checked."
+    )
+    prefer: tuple[Pattern, ...] | None = _crawl_option(
+        None,
+        checks.optional(check_patterns),
+        "Regular expressions of the URLs to keep of several copies, best first. A better copy is delivered although a "
+        "worse one was, and replaces that. An empty list keeps the first copy.",
     )
     canonical: str = _crawl_option(
         "ignore",

@@ -28,7 +28,7 @@ class CrawlStats:
     ``checked`` is the sum of ``new``, ``duplicate/near``, ``duplicate/exact``, ``revisit`` and ``thin``, and
     ``checked``, all ``skipped/<reason>`` and all ``error/<kind>`` together are the responses that came by.
     ``changed`` and ``unchanged`` are revisits, the latter only those that are unwanted for it;
-    ``duplicate/across_sites`` are duplicates of pages on other sites.
+    ``duplicate/across_sites`` are duplicates of pages on other sites, ``replaced`` those that replace their original.
     """
 
     def __init__(self, stats: StatsCollector | None, noun: str = "page") -> None:
@@ -46,6 +46,8 @@ class CrawlStats:
         self._add(_KINDS[verdict.kind])
         if verdict.is_across_sites:
             self._add("duplicate/across_sites")
+        if verdict.replaces:
+            self._add("replaced")
         if verdict.changed:
             self._add("changed")
         if unchanged:

@@ -5,7 +5,8 @@ each permuted table, one key for its URL, and one record. It reads the ranges th
 threshold to the records found there, and decides by three rules:
 
 1. The URL is known, and not from another crawler that is at work: `revisit`; new text replaces the old.
-2. The threshold accepts a record in the ranges: `exact` if its digest is the page's, else `near`.
+2. The threshold accepts a record in the ranges: `exact` if its digest is the page's, else `near`. If all that it
+   accepts have a worse rank than the page, the page replaces the nearest.
 3. Otherwise the page is `new` and is added.
 
 A page may be remembered before it is delivered. If its crawler dies meanwhile, the page is abandoned: it holds nobody
@@ -47,7 +48,8 @@ class Entry:
 
     `url_key` and `search` are 64-bit integers, `keys` are the page's keys in the layout's tables. `digest` has 32 bits,
     because it decides only between pages with accepted signatures. `url` may be empty: `url_key` identifies the page.
-    `home` tells the partition of a page of the global scope in a store of several (see `search.routing`).
+    `home` tells the partition of a page of the global scope in a store of several (see `search.routing`). `rank` is 0
+    for the best of copies.
     """
 
     url: str
@@ -57,6 +59,7 @@ class Entry:
     digest: int
     keys: tuple[int, ...]
     home: int | None = None
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,7 @@ class Record:
     copies: int
     home: int | None = None
     shard_key: int | None = None
+    rank: int = 0
 
 
 class Status(StrEnum):
@@ -128,7 +132,8 @@ class Answer:
     """The answer to a query.
 
     `record` is the earlier page, with this one counted in; None for a new page. `changed` is True for a revisit with
-    new text, `abandoned` if the last was never delivered. `pages` are in the index; `candidates` were compared.
+    new text, `abandoned` if the last was never delivered. With `replaces`, the page took the record's place. `pages`
+    are in the index; `candidates` were compared.
     """
 
     status: Status
@@ -137,6 +142,7 @@ class Answer:
     pages: int
     candidates: int
     abandoned: bool = False
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ ADDONS = {"crawldedup.Addon": 500}
 # The share of the text (Jaccard similarity of word 3-shingles) from which on two pages are near duplicates.
 # CRAWLDEDUP_SIMILARITY = 0.9
 
-# "drop": the spider does not see duplicates. "drop-items": it sees them and follows their links, and their items are
-# dropped. "mark": nothing is dropped; response.meta["crawldedup_verdict"] tells what each page is.
-# CRAWLDEDUP_ACTION = "drop"
+# "drop-items": the spider follows the links of duplicates, and their items are dropped. "drop": it does not see them.
+# "mark": nothing is dropped; response.meta["crawldedup_verdict"] tells what each page is.
+# CRAWLDEDUP_ACTION = "drop-items"
 
 # "global": a page is compared with all pages. "site": only with pages of its own site.
 # CRAWLDEDUP_SCOPE = "global"

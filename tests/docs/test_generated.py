@@ -29,7 +29,7 @@ def test_every_setting_has_a_section(generated: ModuleType) -> None:
     assert re.findall("^## (.*)$", page, re.MULTILINE) == list(crawl_settings())
     for name, setting in crawl_settings().items():
         assert f"```{{setting}} {name}\n```\n\n{setting.help}\n" in page
-    assert "Default: `\"drop\"`. Allowed: 'drop' or 'drop-items' or 'mark'." in page
+    assert "Default: `\"drop-items\"`. Allowed: 'drop' or 'drop-items' or 'mark'." in page
     assert "Default: `0.9`. Allowed: a number above 0.5 and at most 1." in page
 
 

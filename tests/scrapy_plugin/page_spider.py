@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 SETTINGS: dict[str, Any] = {
     "ADDONS": {"crawldedup.Addon": 500},
+    "CRAWLDEDUP_ACTION": "drop",
     "CONCURRENT_REQUESTS": 1,
     "RETRY_TIMES": 1,
     "RETRY_PRIORITY_ADJUST": 0,
@@ -54,6 +55,8 @@ class PageSpider(Spider):
             yield Request("data:image/png,items", callback=self.listed, priority=1)
         for number, page in enumerate(self.task["pages"]):
             options = {"dont_filter": True, "priority": -number, "callback": "parse", "errback": self.failed, **page}
+            # Start requests are never dropped; these stand for pages that links lead to.
+            options["meta"] = {"is_start_request": False, **page.get("meta", {})}
             if options["callback"] == "NO_CALLBACK":
                 await self.download(Request(**{**options, "callback": NO_CALLBACK, "errback": None}))
             else:

@@ -7,6 +7,7 @@ import contextlib
 import gc
 import logging
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -52,7 +53,7 @@ class Crawl:
         self.crawler = FakeCrawler(has_item_middleware=has_item_middleware)
         self.middleware = DedupMiddleware(
             self.crawler,  # type: ignore[arg-type]
-            CrawlOptions(**options),
+            CrawlOptions(**{"action": "drop", **options}),
             self.pool,  # type: ignore[arg-type]
             seen=seen,
             is_interactive=is_interactive,
@@ -60,7 +61,7 @@ class Crawl:
 
     def run(self, work: Callable[[Crawl], Awaitable[None]]) -> Crawl:
         async def whole() -> None:
-            await self.middleware.spider_opened()
+            await self.middleware.spider_opened(Spider("news"))
             await self.middleware.engine_started()
             await work(self)
             await asyncio.sleep(0)  # lets a spider that is being closed get there
@@ -205,7 +206,7 @@ def test_overrides_reach_the_store_and_the_decision() -> None:
 
     first, second = Crawl().run(work).pool.jobs
     expected = Job("https://e.com/a", b"text", "utf-8", scope_key="news", similarity=0.8, delivered=False)
-    assert first == expected
+    assert first == replace(expected, links=(), rank=0)
     assert str(second.identity).startswith("POST https://e.com/b ")
     assert (second.scope_key, second.similarity) == ("", None)
 
@@ -269,7 +270,9 @@ def test_the_pages_own_word_on_its_original_counts_where_that_is_wanted() -> Non
         await crawl.page("a", "text")
         await crawl.page("b", "text", meta={"crawldedup": {"canonical": "compare"}})
 
-    assert [job.links for job in Crawl().run(work).pool.jobs] == [None, ()]
+    by_rank, first = (Crawl(prefer=prefer).run(work).pool.jobs for prefer in (None, []))
+    assert [(job.links, job.is_lenient, job.rank) for job in by_rank] == [((), False, 0), ((), True, 0)]
+    assert [(job.links, job.is_lenient, job.rank) for job in first] == [(None, False, None), ((), True, None)]
 
 
 def test_pages_that_are_only_looked_at_are_checked_and_dropped_alike() -> None:

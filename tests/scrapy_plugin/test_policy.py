@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +9,7 @@ from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlR
 from scrapy.http.request import NO_CALLBACK
 
 from crawldedup.errors import ConfigurationError
+from crawldedup.scrapy_plugin.patterns import check_patterns
 from crawldedup.scrapy_plugin.policy import (
     PagePolicy,
     identity_of,
@@ -90,7 +90,7 @@ def test_requests_decide_whether_their_answers_are_checked(request_: Request, re
     ("deny", "reason"), [([], None), (["/news/"], None), (["/news/", "a=1$"], "url"), (["page"], "url")]
 )
 def test_urls_are_denied_unless_the_request_asks_for_it(deny: list[str], reason: str | None) -> None:
-    patterns = tuple(map(re.compile, deny))
+    patterns = check_patterns("DENY", deny)
     assert reason_to_skip(Request(URL), html(), patterns) == reason
     asked_for = Request(URL, meta={"crawldedup": {"action": "mark"}})
     assert reason_to_skip(asked_for, html(), patterns) is None

@@ -7,6 +7,7 @@ import pytest
 from scrapy.settings import Settings
 
 from crawldedup.errors import ConfigurationError
+from crawldedup.scrapy_plugin.patterns import Pattern
 from crawldedup.scrapy_plugin.settings import CrawlOptions, default_workers, is_enabled
 
 
@@ -20,7 +21,7 @@ def test_defaults() -> None:
     assert (settings.store, settings.namespace, settings.action, settings.similarity) == (
         "memory://",
         "default",
-        "drop",
+        "drop-items",
         0.9,
     )
 
@@ -48,9 +49,9 @@ def test_defaults() -> None:
         ("REMEMBER", 0, False),
         ("ENABLED", "true", True),
         ("WORKERS", "2", 2),
-        ("DENY", r"/(a|b),\d{1,2}", (re.compile(r"/(a|b),\d{1,2}"),)),
+        ("DENY", r"/(a|b),\d{1,2}", (Pattern.of(r"/(a|b),\d{1,2}"),)),
         ("DENY", [], ()),
-        ("DENY", ["x", re.compile("Y", re.IGNORECASE)], (re.compile("x"), re.compile("Y", re.IGNORECASE))),
+        ("DENY", ["x", re.compile("Y", re.IGNORECASE)], (Pattern.of("x"), Pattern.of("(?i:Y)"))),
     ],
 )
 def test_values_as_code_and_command_line_give_them(name: str, given: object, read_as: object) -> None:
@@ -114,7 +115,7 @@ def test_what_is_wrong_of_it_is_shown(name: str, given: object, shown: str) -> N
 
 
 def test_a_broken_expression_is_refused_with_what_is_wrong_in_it() -> None:
-    with pytest.raises(ConfigurationError, match=r"^CRAWLDEDUP_DENY is '\(page'; .*unterminated subpattern"):
+    with pytest.raises(ConfigurationError, match=r"^CRAWLDEDUP_DENY is '\(page'; .*missing \)"):
         read(CRAWLDEDUP_DENY=["ok", "(page"])
 
 

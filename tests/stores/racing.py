@@ -138,6 +138,7 @@ class Call:
     copies: int
     began: int
     ended: int
+    replaces: bool = False
 
     @property
     def is_duplicate(self) -> bool:
@@ -228,6 +229,29 @@ def ask_carelessly(dedup: Deduplicator, offer: Offer) -> Verdict:
     return dedup.check_fingerprint(offer.url, offer.page, similarity=1.0)
 
 
+def rank_of(url: str) -> int:
+    return parts_of(url)[2] % 3
+
+
+def ask_with_rank(dedup: Deduplicator, offer: Offer) -> Verdict:
+    """Ask with a rank that the URL tells."""
+    return dedup.check_fingerprint(offer.url, offer.page, rank=rank_of(offer.url))
+
+
+def assert_the_best_is_kept(store: str, calls: Sequence[Call], contents: Sequence[Content]) -> None:
+    """Of each content, all of one text, each rank is delivered once at most, and better than what it replaces."""
+    with Deduplicator(store, expected_pages=EXPECTED_PAGES, key=0) as dedup:
+        for number, own in by_content(calls).items():
+            delivered = [call for call in own if not call.is_duplicate or call.replaces]
+            assert [call.kind for call in delivered].count(Kind.NEW) == 1
+            ranks = sorted(rank_of(call.url) for call in delivered)
+            assert ranks == sorted(set(ranks))
+            assert ranks[0] == 0
+            assert all(rank_of(call.url) < rank_of(call.original or "") for call in delivered if call.replaces)
+            (kept,) = dedup.find(text=contents[number].texts[0])
+            assert kept.url == next(call.url for call in delivered if rank_of(call.url) == 0)
+
+
 def offers_of(contents: Sequence[Content], copies: int) -> list[Offer]:
     """`copies` pages of each content, at URLs of their own, the texts taken in turn; contents stay together."""
     reader = Deduplicator(key=0)
@@ -292,7 +316,8 @@ def _offer_all(store: str, rounds: Sequence[Sequence[Offer]], ask: Ask) -> list[
                 began = time.monotonic_ns()
                 verdict = ask(dedup, offer)
                 ended = time.monotonic_ns()
-                calls.append(Call(offer.url, verdict.kind, verdict.original, verdict.copies, began, ended))
+                said = (verdict.kind, verdict.original, verdict.copies)
+                calls.append(Call(offer.url, *said, began, ended, verdict.replaces))
         # Nobody leaves the crawl while others are at work.
         _together.wait()
     return calls

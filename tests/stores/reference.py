@@ -86,6 +86,7 @@ class ReferenceStore:
             new = replace(old, seen_at=self._now)
             if old.digest != entry.digest:
                 new = replace(new, search=entry.search, signature=entry.signature, digest=entry.digest, home=entry.home)
+                new = replace(new, rank=entry.rank)
             is_abandoned = self._is_abandoned(own)
             if query.on_its_way:
                 on_their_way[entry.url_key] = self._me.number
@@ -97,14 +98,18 @@ class ReferenceStore:
         accepted = self._accepted(query, places)
         abandoned = list(takewhile(self._is_abandoned, accepted))
         accepted = accepted[len(abandoned) :]
+        status, counted = Status.NEW, None
+        replaces = bool(accepted) and all(pages[place][0].rank > entry.rank for place in accepted)
         if accepted:
             page, crawler = pages[accepted[0]]
             counted = replace(page, seen_at=self._now, copies=page.copies + 1)
-            pages[accepted[0]] = (counted, crawler)
             status = Status.EXACT if page.digest == entry.digest else Status.NEAR
-            return Answer(status, counted, False, len(pages), len(places))
+            if not replaces:
+                pages[accepted[0]] = (counted, crawler)
+                return Answer(status, counted, False, len(pages), len(places))
+            abandoned.append(accepted[0])
         for place in abandoned:
-            del on_their_way[pages[place][0].url_key]
+            on_their_way.pop(pages[place][0].url_key, None)
         if query.on_its_way:
             on_their_way[entry.url_key] = self._me.number
         else:
@@ -119,12 +124,13 @@ class ReferenceStore:
             entry.digest,
             self._now,
             self._now,
-            copies=0,
+            copies=counted.copies if counted else 0,
             home=entry.home,
+            rank=entry.rank,
         )
         pages.append((added, self._me.number))
         self._free_oldest(query.retention, MAX_EVICTED)
-        return Answer(Status.NEW, None, False, len(pages), len(places))
+        return Answer(status, counted, False, len(pages), len(places), replaces=replaces)
 
     def deliver(self, url_keys: Sequence[int]) -> None:
         for url_key in url_keys:

@@ -89,6 +89,71 @@ def test_a_copy_names_its_original_and_is_not_added(
     )
 
 
+def ranked(page: Page, url: str, rank: int) -> Query:
+    question = query(page, url)
+    return replace(question, entry=replace(question.entry, rank=rank))
+
+
+class TestRanks:
+    @pytest.mark.parametrize(
+        ("copy_of", "status"), [(lambda page: page, Status.EXACT), (near_page, Status.NEAR)], ids=["exact", "near"]
+    )
+    def test_a_better_copy_replaces_its_original(
+        self, store: Store, page: Page, copy_of: object, status: Status
+    ) -> None:
+        copy = copy_of(page)  # type: ignore[operator]
+        store.check_and_add(ranked(page, A, 3))
+        better = store.check_and_add(ranked(copy, B, 2))
+        assert (better.status, better.replaces, record_of(better).url) == (status, True, A)
+        assert (record_of(better).copies, store.info().pages) == (1, 1)
+        (kept,) = store.find(query(page, C))
+        assert (kept.url, kept.rank) == (B, 2)
+        assert store.find(query(copy, C)) == [kept]
+
+    @pytest.mark.parametrize("rank", [2, 3, 255])
+    def test_one_that_is_no_better_does_not(self, store: Store, page: Page, rank: int) -> None:
+        store.check_and_add(ranked(page, A, 2))
+        answer = store.check_and_add(ranked(page, B, rank))
+        assert (answer.status, answer.replaces, record_of(answer).url) == (Status.EXACT, False, A)
+        assert [record.url for record in store.find(query(page, C))] == [A]
+
+    def test_the_page_that_was_replaced_is_a_copy_from_then_on(self, store: Store, page: Page) -> None:
+        store.check_and_add(ranked(page, A, 1))
+        store.check_and_add(ranked(page, B, 0))
+        again = [store.check_and_add(ranked(page, url, rank)) for url, rank in ((A, 1), (C, 1), (C, 0))]
+        assert {(answer.status, answer.replaces, record_of(answer).url) for answer in again} == {
+            (Status.EXACT, False, B)
+        }
+
+    def test_nothing_is_replaced_where_a_copy_as_good_is_accepted(self, store: Store, page: Page) -> None:
+        far = replace(page, verify_weights=page.verify_weights.copy(), digest=1)
+        far.verify_weights[np.abs(page.verify_weights).argsort()[:20]] *= -1
+        for url, text, rank in ((A, page, 2), (B, far, 1)):
+            strict = ranked(text, url, rank)
+            assert store.check_and_add(replace(strict, rule=replace(strict.rule, limit=0))).status is Status.NEW
+        answer = store.check_and_add(ranked(page, C, 1))
+        assert (answer.replaces, record_of(answer).url, store.info().pages) == (False, A, 2)
+
+    def test_a_visit_with_other_text_has_its_own_rank(self, store: Store, page: Page, rng: np.random.Generator) -> None:
+        other = random_page(rng)
+        store.check_and_add(ranked(page, A, 1))
+        assert store.check_and_add(ranked(other, A, 4)).changed
+        assert [(record.url, record.rank) for record in store.find(query(other, B))] == [(A, 4)]
+        assert store.check_and_add(ranked(other, B, 2)).replaces
+
+    def test_a_page_that_replaces_may_be_on_its_way(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
+        """If its crawler dies, it is abandoned as others are."""
+        one, other = shared_backend.store(LAYOUT, clock), shared_backend.store(LAYOUT, clock)
+        one.open()
+        one.check_and_add(ranked(page, A, 1))
+        assert one.check_and_add(replace(ranked(page, B, 0), on_its_way=True)).replaces
+        clock.wait(LEASE_SECONDS + 1)
+        other.open()
+        revisit = other.check_and_add(ranked(page, B, 0))
+        assert (revisit.status, revisit.abandoned) == (Status.REVISIT, True)
+        other.close()
+
+
 def test_strangers_are_new(store: Store, rng: np.random.Generator) -> None:
     answers = [store.check_and_add(query(random_page(rng), f"{A}/{number}")) for number in range(200)]
     assert {answer.status for answer in answers} == {Status.NEW}

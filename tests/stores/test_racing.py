@@ -21,6 +21,8 @@ from tests.stores.racing import (
     Racers,
     Resemblance,
     ask_carelessly,
+    ask_with_rank,
+    assert_the_best_is_kept,
     by_content,
     chained_contents,
     edited_contents,
@@ -135,6 +137,13 @@ def test_of_racing_copies_and_near_duplicates_one_is_admitted(
     assert unexplained(calls, resemblance) == []
     assert_index_holds(shared_backend.url, calls, contents)
     assert contested(calls) > len(contents) // 20
+
+
+def test_of_racing_copies_of_several_ranks_the_best_is_kept(racers: Racers, shared_backend: Backend) -> None:
+    contents = [Content(content.texts[:1]) for content in edited_contents(40, random.Random(6))]
+    calls = racers.race(shared_backend.url, offers_of(contents, PAGES_A_CONTENT), random.Random(7), ask_with_rank)
+    assert_the_best_is_kept(shared_backend.url, calls, contents)
+    assert sum(call.replaces for call in calls) > len(contents) // 4
 
 
 def test_racing_pages_of_which_not_all_resemble_each_other_have_answers_of_one_process(

@@ -55,6 +55,7 @@ class Step(NamedTuple):
     url: int
     seconds: int
     on_its_way: bool
+    rank: int
 
 
 steps = st.lists(
@@ -73,6 +74,7 @@ steps = st.lists(
         url=st.integers(0, len(URLS) - 1),
         seconds=st.sampled_from([1, 50, 51, LEASE_SECONDS - 1, LEASE_SECONDS]),
         on_its_way=st.booleans(),
+        rank=st.sampled_from([0, 0, 1, 1, 255]),
     ),
     min_size=40,
     max_size=80,
@@ -154,7 +156,7 @@ class Play:
 
     def _query(self, step: Step) -> Query:
         asked = query(TEXTS[step.text], URLS[step.url], retention=self._retention)
-        return replace(asked, on_its_way=step.on_its_way)
+        return replace(asked, entry=replace(asked.entry, rank=step.rank), on_its_way=step.on_its_way)
 
     def _record(self, step: Step) -> Record:
         entry = self._query(step).entry
@@ -171,6 +173,7 @@ class Play:
             now - age // 2,
             copies=7,
             home=entry.home,
+            rank=entry.rank,
         )
 
     def _prune(self, store: Store) -> None:

@@ -57,7 +57,8 @@ class Job:
     """One page to check: its bytes, and the rules for it.
 
     `form` is "html", "text", or "fields" for the texts of an item's fields. `encoding` is what the server declared.
-    `links` are the Link headers where the page's canonical URL counts, else None. The rest is as in
+    `links` are the Link headers where the page's canonical URL counts, else None: for its rank, and with `is_lenient`
+    for its similarity. `rank` is that of the URL, None where no copy is preferred. The rest is as in
     `Deduplicator.check_fingerprint`.
 
     `names` are url, identity and scope key of earlier pages that were delivered since.
@@ -71,6 +72,8 @@ class Job:
     scope_key: str | None = None
     similarity: float | None = None
     links: tuple[str, ...] | None = None
+    is_lenient: bool = False
+    rank: int | None = None
     remember: bool = True
     delivered: bool = True
     names: tuple[Name, ...] = ()
@@ -88,6 +91,11 @@ class Job:
         if self.links is None:
             return None
         return canonical_claim(self.url, self.html() or b"", self.encoding, link_headers=list(self.links))
+
+    def full_rank(self) -> int:
+        """Return the rank of the page, which is odd for one that names another as its original."""
+        rank = self.rank or 0
+        return rank + 1 if self.rank is not None and rank % 2 == 0 and self.canonical() else rank
 
     def request(self) -> bytes:
         """Return the message that asks for a verdict."""

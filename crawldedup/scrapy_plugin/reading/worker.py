@@ -47,7 +47,7 @@ class Read(NamedTuple):
 
     def is_plain(self) -> bool:
         """Return True if the page can be asked about together with others."""
-        return not isinstance(self.fingerprint, BaseException) and self.job.remember and self.job.links is None
+        return not isinstance(self.fingerprint, BaseException) and self.job.remember and not self.job.is_lenient
 
 
 class Worker:
@@ -167,7 +167,7 @@ class Worker:
         try:
             if isinstance(read, BaseException):
                 raise read
-            canonical = job.canonical()
+            canonical = job.canonical() if job.is_lenient else None
             with self._store():
                 if job.remember:
                     self._join()
@@ -180,6 +180,7 @@ class Worker:
                     canonical=canonical,
                     remember=job.remember,
                     delivered=job.delivered,
+                    rank=job.full_rank(),
                 )
                 return {"verdict": asdict(verdict)}
         except BaseException as error:
@@ -255,4 +256,5 @@ def _input_of(job: Job, read: Fingerprint | BaseException) -> PageInput:
         scope_key=job.scope_key,
         similarity=job.similarity,
         delivered=job.delivered,
+        rank=job.full_rank(),
     )

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from crawldedup.search.routing import partition_of
 from crawldedup.stores.base import Answer, Retention, Status
 from crawldedup.stores.cluster.nodes import script_call
-from crawldedup.stores.redis.protocol import body_of, bytes8, crawl, packed_record, question, unpacked
+from crawldedup.stores.redis.protocol import answer_from, body_of, bytes8, crawl, packed_record, question, unpacked
 from crawldedup.stores.redis.replies import LostPartError
 
 if TYPE_CHECKING:
@@ -84,15 +84,19 @@ class GlobalCheck:
             _, own, is_revisit, abandoned = self._ask(kept_at, "own", self._url_key, visit)
         if is_revisit and is_elsewhere:
             return self._move(kept_at, own, is_abandoned=bool(abandoned))
-        answer = None
+        counted = None
+        replaces = all(record.rank > self.query.entry.rank for *_, record in found)
         for _, partition, record in () if is_revisit else found:
-            answer = answer or self._count(partition, record, compared)
-        is_counted = answer is not None
-        answer = answer or self._check_at_home(compared)
-        if answer.status is Status.NEW and is_elsewhere:
+            counted = counted or self._count(partition, record, compared, replaces=replaces)
+        answer = counted if counted and not replaces else self._check_at_home(compared)
+        is_counted = answer is counted
+        if counted and answer.status is Status.NEW:
+            answer = replace(counted, pages=answer.pages, candidates=answer.candidates)
+        is_copy = answer.status in (Status.NEAR, Status.EXACT) and not answer.replaces
+        if is_elsewhere and not is_copy and answer.status is not Status.REVISIT:
             # What the URL held before has expired, or another crawler of this crawl delivered it with other text.
             self._leave(kept_at, is_there=bool(own))
-        elif not own and (is_counted or (not noted and answer.status in (Status.NEAR, Status.EXACT))):
+        elif not own and is_copy and (is_counted or not noted):
             # The next call tells the directory that nothing of this URL is kept there.
             self.released[self._directory] += self._url_key + (noted or bytes((self.query.entry.home or 0,)))
         return answer
@@ -112,19 +116,27 @@ class GlobalCheck:
         found = [(cost, part, unpacked(record, self.layout)) for part, _, cost, record in told if record is not None]
         return b"".join(reply[2] for reply in replies), sorted(found, key=itemgetter(0)), sum(each[1] for each in told)
 
-    def _count(self, partition: int, original: Record, compared: int) -> Answer | None:
-        """Count the page as a copy of one that was found, and return the answer; None if that has gone meanwhile."""
+    def _count(self, partition: int, original: Record, compared: int, *, replaces: bool) -> Answer | None:
+        """Count the page as a copy of one that was found, and return the answer; None if that has gone meanwhile.
+
+        One that it replaces is removed.
+        """
         named = (bytes8(original.url_key), original.digest.to_bytes(4, "big"), self._url_key, self.now)
-        reply = self._ask(partition, "count", *named, int(self.query.is_asked_again), last_again=1)
+        again = int(self.query.is_asked_again)
+        reply = self._ask(partition, "count", *named, int(replaces), again, last_again=1)
+        if reply[0] == b"gone":
+            return None
         status = Status.EXACT if original.digest == self.query.entry.digest else Status.NEAR
-        return None if reply[0] == b"gone" else Answer(status, unpacked(reply[2], self.layout), False, 0, compared)
+        if replaces:
+            noted = bytes8(original.url_key) + bytes((original.home or 0,))
+            self.released[original.url_key % len(self.prefixes)] += noted
+        return Answer(status, unpacked(reply[2], self.layout), False, 0, compared, replaces=replaces)
 
     def _check_at_home(self, compared: int) -> Answer:
         own = (self.query, self.layout.profile_of(self.query), self.session)
         reply = self.run(check_call(self.prefixes[self._home], self._asked, *own))[0]
-        status, changed, pages, more, record, abandoned = reply
-        earlier = unpacked(record, self.layout) if record else None
-        return Answer(Status(status.decode()), earlier, bool(changed), pages, compared + more, bool(abandoned))
+        answer = answer_from(reply, self.layout)
+        return replace(answer, candidates=compared + answer.candidates)
 
     def _move(self, kept_at: int, own: bytes, *, is_abandoned: bool) -> Answer:
         """Give the URL's page its new text at its new home, and remove it from the old one."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import struct
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from crawldedup.search.limits import STORED_BITS
 from crawldedup.search.tables import KEY_BITS
-from crawldedup.stores.base import Record
+from crawldedup.stores.base import Answer, Record, Status
 from crawldedup.stores.candidates import key_costs
 from crawldedup.stores.redis.errors import UnexpectedReplyError
 
@@ -40,6 +40,8 @@ _LOADED: Final = struct.Struct(">I")
 _MOST: Final = 0xFFFF_FFFF
 _HOME: Final = 0xFF
 """Stands before the home of a page. No URL begins with this byte, so pages of earlier versions have none."""
+_RANK: Final = 0xFE
+"""Stands before the rank of a page, if that is not 0."""
 _PARTS: Final = 8
 _NIBBLES: Final = 9
 _NOT_KEPT: Final = np.uint64(KEY_BITS - 8 * KEY_BYTES)
@@ -105,7 +107,8 @@ def body_of(entry: Entry | Record) -> bytes:
     """Return a record without its times and counters, which the script puts in front."""
     numbers = struct.pack(">QIQ", entry.search, entry.digest, entry.url_key)
     home = b"" if entry.home is None else bytes((_HOME, entry.home))
-    return numbers + entry.signature + home + entry.url.encode("utf-8", "replace")
+    rank = bytes((_RANK, entry.rank)) if entry.rank else b""
+    return numbers + entry.signature + home + rank + entry.url.encode("utf-8", "replace")
 
 
 def _packed_search(query: Query, layout: Layout) -> tuple[bytes, bytes, bytes]:
@@ -181,15 +184,23 @@ def crawler_of(record: bytes) -> int:
     return int(_HEAD.unpack_from(record)[3])
 
 
+def answer_from(reply: Any, layout: Layout) -> Answer:
+    """Return the answer that the script `check` replied."""
+    status, changed, pages, candidates, record, flags = reply
+    found = unpacked(record, layout) if record else None
+    return Answer(Status(status.decode()), found, bool(changed), pages, candidates, bool(flags & 1), bool(flags & 2))
+
+
 def unpacked(record: bytes, layout: Layout) -> Record:
     """Return a record of the index. Raises UnexpectedReplyError for what is not a record."""
     if not isinstance(record, bytes) or len(record) < _HEAD.size + layout.signature_bytes:
         raise UnexpectedReplyError("a reply holds something else than a record of a page")
     added_at, seen_at, copies, _, search, digest, url_key = _HEAD.unpack_from(record)
     end = _HEAD.size + layout.signature_bytes
-    has_home = record[end : end + 1] == bytes((_HOME,)) and len(record) > end + 1
+    home, url = _marked(record, end, _HOME)
+    rank, url = _marked(record, url, _RANK)
     return Record(
-        url=record[end + 2 * has_home :].decode("utf-8", "replace"),
+        url=record[url:].decode("utf-8", "replace"),
         url_key=int.from_bytes(url_key, "big"),
         search=int.from_bytes(search, "big"),
         signature=record[_HEAD.size : end],
@@ -197,5 +208,12 @@ def unpacked(record: bytes, layout: Layout) -> Record:
         added_at=added_at,
         seen_at=seen_at,
         copies=copies >> 8,
-        home=record[end + 1] if has_home else None,
+        home=home,
+        rank=rank or 0,
     )
+
+
+def _marked(record: bytes, place: int, mark: int) -> tuple[int | None, int]:
+    """Return the byte behind a mark at this place, if it is there, and the place behind both."""
+    is_there = len(record) > place + 1 and record[place] == mark
+    return (record[place + 1], place + 2) if is_there else (None, place)

@@ -14,17 +14,20 @@ import redis
 from redis.exceptions import RedisClusterException
 
 from crawldedup.errors import StoreUnavailableError
-from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Status, StoreInfo
+from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, StoreInfo
 from crawldedup.stores.process import own_process
-from crawldedup.stores.redis.crawlers import (
-    end_leases,
-    expire_dead_sessions,
-    is_copy_of_itself,
-    name_process,
-)
+from crawldedup.stores.redis.crawlers import end_leases, expire_dead_sessions, is_copy_of_itself, name_process
 from crawldedup.stores.redis.errors import replies_read, store_errors
 from crawldedup.stores.redis.health import layout_warnings
-from crawldedup.stores.redis.protocol import bytes8, crawler_of, loaded, packed_order, unpacked, url_keys_of
+from crawldedup.stores.redis.protocol import (
+    answer_from,
+    bytes8,
+    crawler_of,
+    loaded,
+    packed_order,
+    unpacked,
+    url_keys_of,
+)
 from crawldedup.stores.redis.replies import ForeignPartError, LostPartError, validate_reply
 from crawldedup.stores.redis.upkeep import measure, prune, records, remove_epochs
 from crawldedup.stores.shown import shown_url
@@ -174,12 +177,11 @@ class SharedStore:
                 reply = validate_reply("check", reply)
             except LostPartError:
                 reply = self._begun_again(lambda: self._check_one(query))
-            status, changed, pages, candidates, record, abandoned = reply
-            found = unpacked(record, self._layout) if record else None
+            status, record = reply[0], reply[4]
             if status == b"other":
-                same = are_same(query.entry.url, found.url if found else "")
+                same = are_same(query.entry.url, unpacked(record, self._layout).url if record else "")
                 return self._answer(replace(query, is_own=same), self._check_one(replace(query, is_own=same)))
-            answer = Answer(Status(status.decode()), found, bool(changed), pages, candidates, bool(abandoned))
+            answer = answer_from(reply, self._layout)
             if is_copy_of_itself(query, answer) and not self._is_at_work(crawler_of(record)):
                 again = replace(query, is_asked_again=True)
                 return self._answer(again, self._check_one(again))

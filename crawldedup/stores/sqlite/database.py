@@ -30,7 +30,7 @@ _MAP_BYTES: Final = 1 << 30
 _CACHED_STATEMENTS: Final = 512
 _LOG_PAGES: Final = 8192  # 32 MiB
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
-_VERSION: Final = 2
+_VERSION: Final = 3
 """The version of the layout. A new one changes `_SCHEMA` and adds a step to `_UPGRADES`."""
 _ON_THEIR_WAY: Final = (
     "CREATE TABLE on_their_way (idx INTEGER NOT NULL, url_key INTEGER NOT NULL, crawler INTEGER NOT NULL, "
@@ -42,7 +42,8 @@ _UPGRADES: Final[dict[int, tuple[str, ...]]] = {
         "ALTER TABLE indexes DROP COLUMN first_crawler",
         "ALTER TABLE indexes ADD COLUMN key BLOB NOT NULL DEFAULT x''",
         _ON_THEIR_WAY,
-    )
+    ),
+    2: ("ALTER TABLE pages_{number} ADD COLUMN rank INTEGER NOT NULL DEFAULT 0",),
 }
 """By version, the statements that make its layout that of the next version, {number} being that of each index."""
 

@@ -74,7 +74,7 @@ def _create_tables(db: sqlite3.Connection, number: int, tables: int) -> None:
         f"CREATE TABLE {pages} (number INTEGER PRIMARY KEY, url TEXT NOT NULL, "
         "url_key INTEGER NOT NULL, search INTEGER NOT NULL, signature BLOB NOT NULL, "
         "digest INTEGER NOT NULL, added_at INTEGER NOT NULL, seen_at INTEGER NOT NULL, "
-        "copies INTEGER NOT NULL, crawler INTEGER NOT NULL, home INTEGER)"
+        "copies INTEGER NOT NULL, crawler INTEGER NOT NULL, home INTEGER, rank INTEGER NOT NULL DEFAULT 0)"
     )
     for name in sorted_tables:
         db.execute(f"CREATE TABLE {name} (k INTEGER PRIMARY KEY)")

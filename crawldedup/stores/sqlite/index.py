@@ -53,14 +53,16 @@ class Page(NamedTuple):
     copies: int
     crawler: int
     home: int | None
+    rank: int
 
     def record(self) -> Record:
         """Return what the page's record says."""
-        return Record(self.url, unsigned(self.url_key), unsigned(self.search), *self[4:9], self.home)
+        url_key, search = unsigned(self.url_key), unsigned(self.search)
+        return Record(self.url, url_key, search, *self[4:9], self.home, rank=self.rank)
 
     def is_sound(self, signature_bytes: int) -> bool:
         """Return True for a row as it was written; SQLite keeps values of any type in any column."""
-        fields = (*self[5:10], self.home or 0)
+        fields = (*self[5:10], self.home or 0, self.rank)
         numbers = (self.number, self.url_key, self.search, *fields)
         return (
             isinstance(self.url, str)
@@ -185,7 +187,8 @@ class SqliteIndex:
             )
         url = page.url.encode("utf-8", "replace").decode()
         numbers = (signed(page.url_key), signed(page.search))
-        row = Page(number, url, *numbers, page.signature, page.digest, added_at, seen_at, copies, crawler, page.home)
+        times = (added_at, seen_at, copies, crawler)
+        row = Page(number, url, *numbers, page.signature, page.digest, *times, page.home, page.rank)
         self._db.execute(self._insert_sql, row)
         self._db.execute(f"INSERT INTO {self._urls} VALUES (?)", (signed(pack_key(page.url_key, number)),))
         self._file(number, keys)
@@ -197,7 +200,11 @@ class SqliteIndex:
         changed = page.digest != entry.digest
         if changed:
             newer = newer._replace(
-                search=signed(entry.search), signature=entry.signature, digest=entry.digest, home=entry.home
+                search=signed(entry.search),
+                signature=entry.signature,
+                digest=entry.digest,
+                home=entry.home,
+                rank=entry.rank,
             )
             self._unfile([page])
             self._file(page.number, entry.keys)
@@ -210,8 +217,8 @@ class SqliteIndex:
     def _update(self, page: Page) -> Record:
         self._db.execute(
             f"UPDATE {self._pages} SET search = ?, signature = ?, digest = ?, seen_at = ?, copies = ?, crawler = ?, "
-            "home = ? WHERE number = ?",
-            (page.search, page.signature, page.digest, page.seen_at, page.copies, page.crawler, page.home, page.number),
+            "home = ?, rank = ? WHERE number = ?",
+            (page.search, page.signature, page.digest, *page[7:], page.number),
         )
         return page.record()
 

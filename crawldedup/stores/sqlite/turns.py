@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crawldedup.stores.base import Answer, Status
@@ -35,13 +36,18 @@ def decide(index: SqliteIndex, query: Query, session: CrawlSession, crew: Crew, 
     while accepted and crew.is_abandoned(found := index.page(accepted[0])):
         abandoned_pages.append(found)
         del accepted[0]
-    if own is not None and not (own_is_live and accepted):
+    nearest = index.page(accepted[0]) if accepted else None
+    replaces = nearest is not None and all(index.page(number).rank > entry.rank for number in accepted)
+    if own is not None and not (own_is_live and nearest and not replaces):
         expired = [own, *(page for page in expired if page != own)]
     index.remove(expired[:MAX_FREED])
-    if accepted:
-        record = index.count_copy(index.page(accepted[0]), now)
-        status = Status.EXACT if record.digest == entry.digest else Status.NEAR
-        return Answer(status, record, False, index.pages, compared)
+    status, copies = Status.NEW, 0
+    if nearest is not None:
+        status = Status.EXACT if nearest.digest == entry.digest else Status.NEAR
+        if not replaces:
+            return Answer(status, index.count_copy(nearest, now), False, index.pages, compared)
+        copies = nearest.copies + 1
+        abandoned_pages += [nearest] if nearest != own else []
     index.remove(abandoned_pages)
     for page in abandoned_pages:
         crew.arrive(unsigned(page.url_key))
@@ -49,11 +55,12 @@ def decide(index: SqliteIndex, query: Query, session: CrawlSession, crew: Crew, 
         crew.set_out(entry.url_key)
     else:
         crew.arrive(entry.url_key)
-    index.add(entry, entry.keys, added_at=now, seen_at=now, copies=0, crawler=session.number)
+    index.add(entry, entry.keys, added_at=now, seen_at=now, copies=copies, crawler=session.number)
     if retention.ttl_seconds is not None:
         free_expired(index, index.next_to_sweep(MAX_SWEPT), retention, now)
     evict(index, retention, MAX_EVICTED)
-    return Answer(Status.NEW, None, False, index.pages, compared)
+    replaced = replace(nearest.record(), seen_at=now, copies=copies) if nearest else None
+    return Answer(status, replaced, False, index.pages, compared, replaces=replaces)
 
 
 def free_expired(index: SqliteIndex, pages: Sequence[Page], retention: Retention, now: int) -> int:

@@ -12,8 +12,9 @@ from example.site_spider import SiteSpider
 class ShopSpider(SiteSpider):
     name = "shop"
     custom_settings = {
-        "CRAWLDEDUP_ACTION": "drop-items",
         "CRAWLDEDUP_DISTINGUISH": "products",
+        # Whichever URL of a product comes first will do.
+        "CRAWLDEDUP_PREFER": [],
     }
     first_path = "shop/"
     links = LinkExtractor(allow=r"/shop/")

@@ -13,7 +13,6 @@ class UpdatesSpider(SiteSpider):
     name = "updates"
     custom_settings = {
         "CRAWLDEDUP_STORE": "sqlite:///.scrapy/updates.sqlite",
-        "CRAWLDEDUP_ACTION": "drop-items",
         "CRAWLDEDUP_REVISIT": "drop",
         # Forget pages that were not seen for this long.
         "CRAWLDEDUP_TTL": "90d",

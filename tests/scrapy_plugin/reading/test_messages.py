@@ -62,6 +62,7 @@ def test_a_request_is_its_rules_and_its_bytes() -> None:
         "form": "html",
         "identity": "POST x",
         "links": ["</a>; rel=canonical"],
+        "is_lenient": False,
         "remember": True,
         "delivered": True,
         "names": [],

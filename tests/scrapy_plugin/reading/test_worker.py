@@ -260,13 +260,24 @@ def test_a_page_that_is_only_looked_at_changes_nothing(served: Served) -> None:
 def test_a_page_that_names_its_original_is_compared_more_leniently(served: Served) -> None:
     def printed(name: str, head: str = "", links: tuple[str, ...] | None = None) -> Request:
         body = article(1, changed_words=10, head=head).body
-        return request_of(Job(f"https://e.com/{name}", body, links=links, remember=False))
+        rules = {"links": links, "is_lenient": links is not None}
+        return request_of(Job(f"https://e.com/{name}", body, **rules, remember=False))
 
     original = request_of(Job("https://e.com/a", article(1).body))
     by_header = printed("b", links=("<https://e.com/a>; rel=canonical",))
     by_page = printed("c", head="<link rel=canonical href='/a'>", links=())
     unasked = printed("d", head="<link rel=canonical href='/a'>")
     assert served.kinds([original, by_header, by_page, unasked]) == ["new", "near_duplicate", "near_duplicate", "new"]
+
+
+def test_a_page_that_names_another_as_its_original_has_a_worse_rank(served: Served) -> None:
+    def copy(name: str, rank: int | None, head: str = "", links: tuple[str, ...] | None = ()) -> Request:
+        return request_of(Job(f"https://e.com/{name}", article(1, head=head).body, rank=rank, links=links))
+
+    names_a = "<link rel=canonical href='/a'>"
+    asked = [copy("b", 0, names_a), copy("c", 0, names_a), copy("d", 1), copy("a", 0, names_a), copy("e", 0, names_a)]
+    verdicts = [told for told in served.serve(asked) if isinstance(told, Verdict)]
+    assert [verdict.replaces for verdict in verdicts] == [False, False, False, True, False]
 
 
 def test_rules_of_a_page_count(served: Served) -> None:

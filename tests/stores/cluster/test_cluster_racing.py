@@ -25,6 +25,8 @@ from tests.stores.racing import (
     Racers,
     Resemblance,
     ask,
+    ask_with_rank,
+    assert_the_best_is_kept,
     by_content,
     chained_contents,
     edited_contents,
@@ -112,6 +114,13 @@ def test_of_racing_pages_none_is_lost_and_of_exact_copies_one_is_admitted(
     print(f"of {len(contents)} contents, pairs of near duplicates admitted: {twice['near']}")
     assert twice["exact"] == 0
     assert twice["near"] <= most_twice
+
+
+@pytest.mark.exhaustive
+def test_of_racing_copies_of_several_ranks_the_best_is_kept(cluster: ClusterSetup, racers: Racers) -> None:
+    contents = [Content(content.texts[:1]) for content in edited_contents(40, random.Random(9))]
+    calls = racers.race(cluster.url, offers_of(contents, 10), random.Random(10), ask_with_rank)
+    assert_the_best_is_kept(cluster.url, calls, contents)
 
 
 @pytest.mark.exhaustive

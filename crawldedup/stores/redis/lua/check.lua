@@ -4,8 +4,8 @@
 -- of the batch.
 -- Flags: 1 if the answer to the same question was lost; 2 to ask back whether a page of the same URL key and another URL is
 -- the page's own, 4 if it is not; 8 if the page is on its way. Asking back changes nothing and returns {'other', 0, pages, 0,
--- record, 0}, else it returns {status, changed, pages, compared, record or false, abandoned}, {'profile', the index's
--- profile}, or {'lost'} without an index.
+-- record, 0}, else it returns {status, changed, pages, compared, record or false, flags: 1 if the page was abandoned, 2 if it
+-- took the record's place}, {'profile', the index's profile}, or {'lost'} without an index.
 
 if not meta.profile then return {'lost'} end
 if meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
@@ -53,7 +53,8 @@ local matches, compared, expired = search(question)
 local nearest = 1
 while matches[nearest] and is_abandoned(matches[nearest][3], crawler, now) do nearest = nearest + 1 end
 local match = matches[nearest]
-if match then
+local replaces = match and is_better(question, matches, nearest)
+if match and not replaces then
   local _, page, record = unpack(match)
   local is_known = again == 1 and is_last_counted(record, url_key)
   if batch ~= '' then
@@ -68,9 +69,11 @@ if match then
   return {digest_of(record) == question.digest and 'exact' or 'near', 0, meta.pages, compared, updated, 0}
 end
 
-local page = add(keys, head_of(now, now, 0, 0, crawler) .. question.body)
+local copies = replaces and copies_of(match[3]) + 1 or 0
+local page = add(keys, head_of(now, now, copies, 0, crawler) .. question.body)
 call('HSET', META, 'pages', meta.pages, 'next', meta.next)
-for i = 1, nearest - 1 do
+for i = 1, replaces and nearest or nearest - 1 do
+  if matches[i][2] == own_page then own = nil end
   remove_page(matches[i][2], matches[i][3])
   arrive(url_key_of(matches[i][3]))
 end
@@ -83,4 +86,6 @@ end
 grow(#keys / 8, 2)
 if question.oldest > 0 and page % 16 == 0 then sweep(64, question.oldest, question.refresh, 32) end
 if max_pages > 0 then evict(max_pages, 2) end
-return {'new', 0, meta.pages, compared, false, 0}
+if not replaces then return {'new', 0, meta.pages, compared, false, 0} end
+local status = digest_of(match[3]) == question.digest and 'exact' or 'near'
+return {status, 0, meta.pages, compared, counted(match[3], now, url_key, false), 2}

@@ -1,9 +1,9 @@
 -- Records, and the URL table that leads to them.
 --
--- A record has these bytes: added 4, seen 4, copies 3, tag 1, crawler 4, search 8, digest 4, URL key 8, signature, home 2, URL.
--- A home is 255, which no URL begins with, and the byte that tells it; pages that have none lack both. The tag is the last
--- byte of the URL key of the copy counted last: if its question is repeated because the answer was lost, it is not counted
--- again.
+-- A record has these bytes: added 4, seen 4, copies 3, tag 1, crawler 4, search 8, digest 4, URL key 8, signature, home 2,
+-- rank 2, URL. A home is 255 and the byte that tells it, a rank above 0 is 254 and its byte. No URL begins with these, and
+-- pages that have none lack both. The tag is the last byte of the URL key of the copy counted last: if its question is
+-- repeated because the answer was lost, it is not counted again.
 
 local function list_of(page)
   return format('%sr:%d', DATA, floor(page / RECORDS_A_LIST))
@@ -29,12 +29,18 @@ local function search_of(record) return sub(record, 17, 24) end
 local function digest_of(record) return sub(record, 25, 28) end
 local function url_key_of(record) return sub(record, 29, 36) end
 
+-- Return where the URL begins, and the rank, of a record or a question's body, whose signature ends before `first`.
+local function url_place(bytes, first)
+  if byte(bytes, first) == 255 then first = first + 2 end
+  if byte(bytes, first) == 254 then return first + 2, byte(bytes, first + 1) end
+  return first, 0
+end
+
 -- Return a record's head with the body of a question, whose signature has so many bytes, and the record's own URL.
 local function with_body(record, body, signature_bytes)
   local first = 21 + signature_bytes
-  local last = byte(body, first) == 255 and first + 1 or first - 1
-  local url = byte(record, first + 16) == 255 and first + 18 or first + 16
-  return sub(record, 1, 16) .. sub(body, 1, last) .. sub(record, url)
+  local own_url, its_url = url_place(record, first + 16), url_place(body, first)
+  return sub(record, 1, 16) .. sub(body, 1, its_url - 1) .. sub(record, own_url)
 end
 
 local function head_of(added, seen, copies, tag, crawler)
@@ -66,9 +72,9 @@ end
 -- first of such a crowd are recognised, because each would cost a read of all.
 local URL_CROWD = '16'
 
--- Return the URL in a record or a question's body, whose signature ends before `first`.
 local function url_from(bytes, first)
-  return sub(bytes, byte(bytes, first) == 255 and first + 2 or first)
+  local place = url_place(bytes, first)
+  return sub(bytes, place)
 end
 
 -- Return the page with a URL key, and its record. With a question, the record of another URL comes third, alone.

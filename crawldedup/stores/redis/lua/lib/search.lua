@@ -267,3 +267,13 @@ local function search(question)
   end)
   return accepted, compared, expired
 end
+
+-- Return whether all accepted pages from this one on have a worse rank than the question's page.
+local function is_better(question, matches, first)
+  local _, rank = url_place(question.body, 21 + #question.signature)
+  for i = first, #matches do
+    local _, other = url_place(matches[i][3], HEAD + #question.signature + 1)
+    if other <= rank then return false end
+  end
+  return true
+end

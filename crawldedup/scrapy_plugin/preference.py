@@ -1,0 +1,53 @@
+"""Rank the copies of one content: a better copy is delivered although a worse one was, and replaces that in the index.
+
+A second delivery has its price, so ranks are coarse. A good copy is on a site that the crawl started on, its URL has no
+query and names no print, AMP or mobile view, and it names no other page as its original. All other copies are poor. So
+no content is delivered more than twice, and once more for each pattern of the user's.
+
+A page that names another as its original lowers its own rank alone, so that no page can raise or lower another's.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
+
+from crawldedup.scope import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawldedup.scrapy_plugin.patterns import Pattern
+
+LOWEST_RANK: Final = 255
+_VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|amp|mobile"
+_VIEW_OF_PATH: Final = re.compile(rf"/(?:{_VIEWS})(?:/|$)|[._-](?:print|amp)(?:\.\w+)?/?$|;", re.IGNORECASE)
+_VIEW_OF_HOST: Final = re.compile(r"(?:m|mobile|amp|wap|print)\.", re.IGNORECASE)
+
+
+class Preference:
+    """Ranks pages by their URLs. `patterns` are the user's, best first; what matches none of them comes last."""
+
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        self._patterns = patterns
+        self._own_sites: set[str] = set()
+
+    def start_at(self, url: str) -> None:
+        """Note that the crawl starts at a URL. Until it has started anywhere, all sites are its own."""
+        if site := site_of(url):
+            self._own_sites.add(site)
+
+    def rank(self, url: str) -> int:
+        """Return the rank of a page that names no other as its original: even for a good copy, odd for a poor one."""
+        place = next((i for i, each in enumerate(self._patterns) if each.matches(url)), len(self._patterns))
+        return min(2 * place + self._is_poor(url), LOWEST_RANK)
+
+    def _is_poor(self, url: str) -> bool:
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            return True
+        if parts.query or _VIEW_OF_HOST.match(parts.netloc) or _VIEW_OF_PATH.search(unquote(parts.path)):
+            return True
+        return bool(self._own_sites) and site_of(url) not in self._own_sites

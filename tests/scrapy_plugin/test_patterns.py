@@ -1,0 +1,24 @@
+"""Patterns for URLs: hostile ones end the search, not the crawl."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from crawldedup.scrapy_plugin.patterns import Pattern, check_patterns
+
+ENDLESS = "https://e.com/" + "a" * 5000 + "b"
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("otherwise", [True, False])
+def test_a_search_without_end_is_given_up(otherwise: bool) -> None:
+    assert Pattern.of(r"(a|aa)+$").matches(ENDLESS, otherwise=otherwise) is otherwise
+
+
+def test_a_compiled_expression_keeps_its_flags() -> None:
+    one, other = check_patterns("DENY", [re.compile("/NEWS/ .", re.IGNORECASE | re.VERBOSE), "/NEWS/."])
+    assert one.matches("https://e.com/news/1")
+    assert not other.matches("https://e.com/news/1")
+    assert not one.matches("https://e.com/news/", otherwise=True)

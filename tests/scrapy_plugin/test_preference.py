@@ -1,0 +1,134 @@
+"""Which copy of a content is kept: ranks of URLs, and real crawls that meet worse copies first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawldedup.scrapy_plugin.patterns import check_patterns
+from crawldedup.scrapy_plugin.preference import Preference
+from tests.scrapy_plugin.conftest import with_every_store
+from tests.scrapy_plugin.website import Site, article
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.scrapy_plugin.conftest import Crawler
+
+START = "https://www.example.com/"
+GOOD = [
+    "https://example.com/a",
+    "https://blog.example.com/2026/a.html",
+    "https://example.com/amplifier",
+    "https://example.com/fingerprint/a-print-of-it",
+    "https://example.com/a#part",
+]
+POOR = [
+    "https://example.com/a?sid=1",
+    "https://example.com/a;jsessionid=1",
+    "https://m.example.com/a",
+    "https://amp.example.com/a",
+    "https://example.com/print/a",
+    "https://example.com/a/amp/",
+    "https://example.com/a/AMP",
+    "https://example.com/%70rint/a",
+    "https://example.com/a.print.html",
+    "https://example.com/a-print",
+    "https://partner.example/a",
+    "https://[broken/a",
+]
+
+
+@pytest.mark.parametrize("url", GOOD)
+def test_copies_on_the_crawls_own_sites_with_plain_urls_are_good(url: str) -> None:
+    preference = Preference(())
+    preference.start_at(START)
+    assert preference.rank(url) == 0
+
+
+@pytest.mark.parametrize("url", POOR)
+def test_others_are_poor(url: str) -> None:
+    preference = Preference(())
+    preference.start_at(START)
+    assert preference.rank(url) == 1
+
+
+def test_until_the_crawl_has_started_all_sites_are_its_own() -> None:
+    preference = Preference(())
+    preference.start_at("data:,items")
+    assert preference.rank("https://partner.example/a") == 0
+
+
+def test_patterns_come_first_and_the_first_of_them_foremost() -> None:
+    preference = Preference(check_patterns("PREFER", ["/en/", "/de/", "(a|aa)+$"]))
+    names = ["en/a?b", "de/en/", "de/a", f"fr/{'a' * 5000}b"]
+    assert [preference.rank(f"https://e.com/{name}") for name in names] == [1, 0, 2, 6]
+
+
+def test_ranks_have_an_end() -> None:
+    preference = Preference(check_patterns("PREFER", ["x"] * 300))
+    assert preference.rank("https://e.com/") == 255
+
+
+def story(number: int, canonical: str | None = None) -> object:
+    return article(number, head=f'<link rel="canonical" href="{canonical}">' if canonical else "")
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with Site(
+        {
+            "/print/1": article(1),
+            "/1?sid=1": article(1),
+            "/1": article(1, changed_words=1),
+            "/1-again": article(1),
+            "/2-copy": story(2, "/2"),
+            "/2": article(2),
+            "/3-copy": story(3, "https://victim.example/3"),
+            "/3": story(3, "https://victim.example/3"),
+        }
+    ) as running:
+        yield running
+
+
+@with_every_store
+def test_a_better_copy_is_delivered_once_and_names_what_it_replaces(crawl: Crawler, site: Site, store: str) -> None:
+    result = crawl(site, ["/print/1", "/1?sid=1", "/1", "/1-again", "/2-copy", "/2", "/2-copy"], CRAWLDEDUP_STORE=store)
+    assert result.passed == ["/print/1", "/1", "/2-copy", "/2"]
+    assert [flags for _, flags in result.report["flags"]] == [["crawldedup:replaces"]] * 2
+    assert result.report["duplicates"] == [
+        ["/1?sid=1", "/print/1", True],
+        ["/1", "/print/1", False],
+        ["/1-again", "/1", True],
+        ["/2", "/2-copy", False],
+        ["/2-copy", "/2", True],
+    ]
+    assert result.counts["replaced"] == 2
+    assert result.counts["dropped"] == 3
+
+
+@with_every_store
+def test_a_page_that_names_anothers_as_its_original_neither_displaces_nor_suppresses_any(
+    crawl: Crawler, site: Site, store: str
+) -> None:
+    result = crawl(site, ["/3-copy", "/3", "/1", "/print/1"], CRAWLDEDUP_STORE=store)
+    assert result.passed == ["/3-copy", "/1"]
+    assert "replaced" not in result.counts
+
+
+@with_every_store
+def test_preferences_can_be_ones_own_or_none(crawl: Crawler, site: Site, store: str) -> None:
+    pages = ["/1?sid=1", "/1", "/print/1", "/1-again"]
+    own = {"CRAWLDEDUP_PREFER": ["/print/", r"\?sid="], "CRAWLDEDUP_STORE": store}
+    assert crawl(site, pages, **own).passed == ["/1?sid=1", "/print/1"]
+    none = {"CRAWLDEDUP_PREFER": [], "CRAWLDEDUP_STORE": store, "CRAWLDEDUP_NAMESPACE": "none"}
+    assert crawl(site, pages, **none).passed == ["/1?sid=1"]
+
+
+def test_start_pages_are_never_dropped(crawl: Crawler, site: Site) -> None:
+    starts = [{"url": path, "meta": {"is_start_request": True}} for path in ("/1", "/1-again")]
+    result = crawl(site, [*starts, "/print/1"], follow={"/1-again": "/2"}, CRAWLDEDUP_STORE="memory://")
+    assert result.passed == ["/1", "/1-again", "/2"]
+    assert [item["url"] for item in result.report["items"]] == ["/1", "/2"]
+    assert result.counts["items_dropped"] == 1
