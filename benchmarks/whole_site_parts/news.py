@@ -38,7 +38,7 @@ class _Story:
     """A story and its pages. What stands around its text is another's on the own host and on the partner's."""
 
     def __init__(self, plan: Plan, texts: Sequence[Text], number: int) -> None:
-        self._plan, self._number, self.text = plan, number, texts[number]
+        self._plan, self._all, self._number, self.text = plan, texts, number, texts[number]
         own, before = plan.hosts.own, number - 1 if number else len(texts) - 1
         self.url = f"{own}/news/{number}.html"
         self.session_url = f"{self.url}?sid={plan.prose.random(f'sid {number}').randrange(16**8):08x}"
@@ -101,9 +101,10 @@ class _Story:
     def _partners(self) -> bytes:
         """Another template; every other page names the article as its original."""
         text, around = self.text, self._plan.prose.writer(f"partner {self._number}")
+        home = f"{self._plan.hosts.partner}/list/{(len(self._all) - 1) // _PER_LIST}"
         teasers = bullets(f"<h4>{around.term()}</h4><p>{escape(around.sentence())}</p>" for _ in range(3))
         body = (
-            f"<div class=top>{link(self._plan.hosts.partner + '/list/0', 'The Weekend Shelf')} <span>What we read "
+            f"<div class=top>{link(home, 'The Weekend Shelf')} <span>What we read "
             f"elsewhere</span></div><div class=content><h2>{escape(text.title)}</h2><div class=meta>{text.author} for "
             "the Harbour Post</div><div class=text><p>This story first appeared in the Harbour Post, and stands here "
             f"by its leave.</p>{paragraphs(text.paragraphs)}</div><p>{link(self._tracked_url, 'At the source')}</p>"

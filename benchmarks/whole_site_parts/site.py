@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from benchmarks.whole_site_parts.events import events
 from benchmarks.whole_site_parts.forum import forum
 from benchmarks.whole_site_parts.manuals import manuals
-from benchmarks.whole_site_parts.news import ARTICLE, STORIES, news
+from benchmarks.whole_site_parts.news import STORIES, news
 from benchmarks.whole_site_parts.oddities import oddities
-from benchmarks.whole_site_parts.pages import Hosts, Page, Plan, bullets, link, own_page
+from benchmarks.whole_site_parts.pages import Hosts, Page, Plan, bullets, link, lists, own_page
 from benchmarks.whole_site_parts.prose import Prose, read_articles
 from benchmarks.whole_site_parts.shop import shop
 
@@ -34,10 +34,13 @@ class Site:
         threads, forum_lists = forum(plan)
         calendar, this_month = events(plan)
         odd = oddities(plan, documentation[1:])
-        # Scrapy takes turns with the hosts, and of a host crawls what was named last. So the articles that the front page
-        # names come before the partner's copies, and of the other stories, four in five, the copies come first.
-        top = [page for page in about if page.kind == ARTICLE][: stories // 5]
-        named = [*partner_lists, *own_lists, *manual_pages, *shop_lists, *forum_lists, this_month, *odd, *top]
+        # Scrapy takes turns with the hosts, and of a host crawls what was named last. So the partner's copies come
+        # before the articles, but for those, of one story in five, to which a page that is crawled late leads.
+        late = len(partner_lists) // 5
+        shelves = [(page.url, f"The Weekend Shelf, {number}") for number, page in enumerate(partner_lists[:late], 1)]
+        partners = lists(f"{plan.hosts.own}/partners", "Our partners", shelves)
+        own_lists = [*partners, *own_lists]
+        named = [*own_lists, *manual_pages, *shop_lists, *forum_lists, this_month, *odd, *partner_lists[late:]]
         self.start_url = plan.hosts.own + "/"
         self.own_host = plan.hosts.own
         titles = ((page.url, page.url.partition("//")[2]) for page in named)
