@@ -42,15 +42,19 @@ if TYPE_CHECKING:
     from benchmarks.whole_site_parts.rows import Row
     from benchmarks.whole_site_parts.site import Site
 
+WIDTH = 160
+"""Eleven columns cannot be read in fewer characters."""
+
 
 def measure(row: Row, site: Site) -> Figures | NoFigures:
     """Crawl with the tool of a row, if it is there."""
-    if missing := row.missing():
-        return NoFigures(row.full_label(), missing)
+    label, missing = row.peer()
+    if missing:
+        return NoFigures(label, missing)
     outcome = run_crawl(site.start_url, row.settings)
     if not outcome.delivered:
-        return NoFigures(row.full_label(), outcome.error or "nothing was delivered")
-    return figures(row.full_label(), site, outcome)
+        return NoFigures(label, outcome.error or "nothing was delivered")
+    return figures(label, site, outcome)
 
 
 def main(words: Sequence[str]) -> int:
@@ -78,6 +82,7 @@ def main(words: Sequence[str]) -> int:
         print(json.dumps([asdict(row) for row in measured], indent=1))
         return 0
     console = Console()
+    console.width = max(console.width, WIDTH)
     judged = site.judged()
     contents = len({page.content for page in judged})
     show(console, f"{len(judged):,} pages of {contents:,} contents, seed {options.seed}", measured)

@@ -97,7 +97,7 @@ def show(console: Console, title: str, rows: Sequence[Figures | NoFigures]) -> N
     table = make_table(
         title,
         *("what", "fetched", "delivered contents", "lost", "missed copies", "replacing", "own site's copy"),
-        *("the article", "most of one content", "crawl, s", "processor, s"),
+        *("the article", "most of one", "crawl, s", "processor, s"),
     )
     for row in rows:
         if isinstance(row, NoFigures):

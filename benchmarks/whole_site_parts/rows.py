@@ -29,24 +29,21 @@ _RULES: Final = [
 
 @dataclass(frozen=True)
 class Row:
-    """A tool and its settings; `package` and `module` are those of a peer."""
+    """A tool and its settings. `package` is that of a peer, which the label follows."""
 
     name: str
     label: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     package: str = ""
-    module: str = ""
 
-    def missing(self) -> str:
-        """How to install the peer, if it is not there."""
-        if not self.package or peers.load(self.package, self.module):
-            return ""
-        return f"not installed: {peers.how_to_install(self.package)}"
-
-    def full_label(self) -> str:
-        """The label, with the version of a peer."""
-        peer = peers.load(self.package, self.module) if self.package else None
-        return self.label.format(peer.version if peer else "")
+    def peer(self) -> tuple[str, str]:
+        """What the row is called, and how to install the peer if it is not there."""
+        if not self.package:
+            return self.label, ""
+        peer = peers.load(self.package)
+        if peer is None:
+            return self.package + self.label, f"not installed: {peers.how_to_install(self.package)}"
+        return f"{self.package} {peer.version}{self.label}", ""
 
 
 def rows(folder: Path) -> dict[str, Row]:
@@ -76,17 +73,15 @@ def _by_url(rules: Path) -> list[Row]:
     return [
         Row(
             "url-rules",
-            "duplicate-url-discarder {}: rules for the site's queries",
+            ", rules for the site",
             {"ADDONS": {"duplicate_url_discarder.Addon": 600}, "DUD_LOAD_RULE_PATHS": [str(rules)]},
             "duplicate-url-discarder",
-            "duplicate_url_discarder",
         ),
         Row(
             "deltafetch",
-            "scrapy-deltafetch {}",
+            "",
             {"SPIDER_MIDDLEWARES": {"scrapy_deltafetch.DeltaFetch": 100}, "DELTAFETCH_ENABLED": True},
             "scrapy-deltafetch",
-            "scrapy_deltafetch",
         ),
     ]
 
@@ -97,7 +92,7 @@ def _by_text() -> list[Row]:
         *(
             Row(
                 f"minhash-{threshold}",
-                f"datasketch {{}}, MinHashLSH {threshold}, trafilatura's text",
+                f", MinHashLSH {threshold} of trafilatura's text",
                 {**minhash, "MINHASH_THRESHOLD": threshold},
                 "datasketch",
             )
@@ -105,7 +100,7 @@ def _by_text() -> list[Row]:
         ),
         Row(
             "simhash",
-            "simhash {}, k=3, trafilatura's text",
+            ", k=3 of trafilatura's text",
             {"ITEM_PIPELINES": {f"{_PIPELINES}.SimhashPipeline": 300}},
             "simhash",
         ),
