@@ -17,15 +17,20 @@ STORIES: Final = 181
 ARTICLE: Final = "news: article"
 STORY: Final = "story-"
 _PER_LIST: Final = 20
+# Of so many stories one has a box within the text, here and at the partner's.
+_WITH_FACTS: Final = 4
+_WITH_TEASERS: Final = 5
 
 
 def news(plan: Plan, texts: Sequence[Text]) -> tuple[list[Page], list[Page], list[Page]]:
     """All pages about stories, and the lists of the own host and of the partner that lead to them."""
     stories = [_Story(plan, texts, number) for number in range(len(texts))]
     own = plan.hosts.own
+    # No list has the stories of another, or it would be its copy.
+    sections, read = (plan.prose.random(name).sample(stories, len(stories)) for name in ("sections", "most read"))
     own_lists = [
-        *lists(f"{own}/section", "Section", [(story.url, story.text.title) for story in stories]),
-        *lists(f"{own}/most-read", "Most read", [(story.session_url, story.text.title) for story in stories]),
+        *lists(f"{own}/section", "Section", [(story.url, story.text.title) for story in sections]),
+        *lists(f"{own}/most-read", "Most read", [(story.session_url, story.text.title) for story in read]),
     ]
     partner_lists = [
         _partner_list(plan, start // _PER_LIST, stories[start : start + _PER_LIST])
@@ -64,7 +69,7 @@ class _Story:
         return Page(url, kind, f"{STORY}{self._number}", body)
 
     def _full_page(self) -> bytes:
-        """The own template, with a box within the text, a column beside it and comments below."""
+        """The own template: a picture, boxes within the text, a column beside it, the author and comments below."""
         lines, around = self.text.paragraphs, self._plan.prose.writer(f"around {self._number}")
         half = len(lines) // 2
         tools = [
@@ -72,13 +77,19 @@ class _Story:
             link(self._amp_url, "For telephones"),
             link(self.session_url, "Share"),
         ]
+        picture = (
+            f'<figure><img src="/{self._number}.jpg"><figcaption>{escape(around.sentence())}</figcaption></figure>'
+        )
+        facts = bullets(escape(around.sentence()) for _ in range(3))
+        box = f"<div class=facts><h4>In short</h4>{facts}</div>" if self._number % _WITH_FACTS == 0 else ""
+        about = f"<p class=author>{self.text.author} writes about {around.term()} and {around.term()}.</p>"
         comments = "".join(
             f"<div class=comment><b>{around.name()}</b><p>{escape(around.sentence())}</p></div>" for _ in range(2)
         )
         return own_page(
             self.text.title,
-            f"<article>{self._head}{paragraphs(lines[:half])}"
-            f"<aside class=box><p>Read also: {self._read_also}</p></aside>{paragraphs(lines[half:])}</article>\n"
+            f"<article>{self._head}{picture}{paragraphs(lines[:half])}<aside class=box><p>Read also: {self._read_also}"
+            f"</p></aside>{box}{paragraphs(lines[half:])}{about}</article>\n"
             f"{bullets(tools)}<aside class=sidebar><h3>Most read</h3>"
             f"{bullets(escape(around.sentence()) for _ in range(3))}</aside>\n"
             f"<section class=comments id=comments><h3>Comments</h3>{comments}</section>",
@@ -99,15 +110,18 @@ class _Story:
         return document(self.text.title, body, self._canonical())
 
     def _partners(self) -> bytes:
-        """Another template; every other page names the article as its original."""
+        """Another template, with teasers within some texts; every other page names the article as its original."""
         text, around = self.text, self._plan.prose.writer(f"partner {self._number}")
         home = f"{self._plan.hosts.partner}/list/{(len(self._all) - 1) // _PER_LIST}"
         teasers = bullets(f"<h4>{around.term()}</h4><p>{escape(around.sentence())}</p>" for _ in range(3))
+        half = len(text.paragraphs) // 2
+        within = teasers if self._number % _WITH_TEASERS == 0 else ""
         body = (
             f"<div class=top>{link(home, 'The Weekend Shelf')} <span>What we read "
             f"elsewhere</span></div><div class=content><h2>{escape(text.title)}</h2><div class=meta>{text.author} for "
             "the Harbour Post</div><div class=text><p>This story first appeared in the Harbour Post, and stands here "
-            f"by its leave.</p>{paragraphs(text.paragraphs)}</div><p>{link(self._tracked_url, 'At the source')}</p>"
+            f"by its leave.</p>{paragraphs(text.paragraphs[:half])}{within}{paragraphs(text.paragraphs[half:])}"
+            f"</div><p>{link(self._tracked_url, 'At the source')}</p>"
             f"</div><div class=more><h3>More on the shelf</h3>{teasers}</div>"
             "<div class=bottom>The Weekend Shelf collects what others write. Subscribe to the letter that goes out on "
             "Fridays, or follow us where you read.</div>"
