@@ -32,6 +32,7 @@ from rich.console import Console
 from benchmarks.shared.common import make_parser, one_of, progress, run
 from benchmarks.whole_site_parts.crawl import run_crawl
 from benchmarks.whole_site_parts.figures import NoFigures, figures, show, show_details
+from benchmarks.whole_site_parts.prose import TRUTH
 from benchmarks.whole_site_parts.rows import rows
 from benchmarks.whole_site_parts.server import Recipe, serving
 
@@ -70,6 +71,8 @@ def main(words: Sequence[str]) -> int:
         parser.add_argument("--details", action="store_true", help="list what was lost and missed by kind of page")
         parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
         options = parser.parse_args(words)
+        if options.articles and not (options.articles / TRUTH).is_file():
+            parser.error(f"{options.articles} has no {TRUTH}")
         with (
             serving(Recipe(options.seed, options.scale, options.articles)) as site,
             progress("crawling", len(options.rows)) as advance,
@@ -94,6 +97,6 @@ def main(words: Sequence[str]) -> int:
 if __name__ == "__main__":
     run(
         main,
-        "--scale 0.02 --rows nothing,drop-items/resiliparse,url-rules,deltafetch,minhash-0.9,simhash,md5 --details",
-        "--scale 0.02 --rows drop/trafilatura --json",
+        "--scale 0.02 --rows drop-items/text,url-rules,deltafetch,minhash-0.9,simhash --details",
+        "--scale 0.02 --rows md5 --articles ARTICLES --json",
     )

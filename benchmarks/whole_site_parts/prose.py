@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+TRUTH: Final = "ground-truth.json"
+"""The file of the article extraction benchmark that has the texts."""
 _OWN_WORDS: Final = 24
 _OWN_SHARE: Final = 0.25
 _FEWEST_WORDS: Final = 6
@@ -123,7 +125,7 @@ def invented(random: Random) -> str:
 
 def read_articles(folder: Path, prose: Prose) -> list[Text]:
     """The bodies of the article extraction benchmark, each with a title and an author of our own making."""
-    truth: dict[str, dict[str, str]] = json.loads((folder / "ground-truth.json").read_text("utf-8"))
+    truth: dict[str, dict[str, str]] = json.loads((folder / TRUTH).read_text("utf-8"))
     texts = []
     for key in sorted(truth):
         lines = [line.strip() for line in truth[key]["articleBody"].splitlines() if line.strip()]
