@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    # In place of this folder, whose modules have names of the standard library.
+    sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
