@@ -35,6 +35,8 @@ MODULES = {
     **dict.fromkeys(OF_ONE_NAME, "simhash"),
     TEXT_DEDUP: "text_dedup.minhash",
     **{name: name for name in ("datasketch", "gaoya", "rensa", "trafilatura")},
+    "duplicate-url-discarder": "duplicate_url_discarder",
+    "scrapy-deltafetch": "scrapy_deltafetch",
 }
 """The module of each peer, by package."""
 # What its functions import, of the many packages it depends on.

@@ -1,0 +1,95 @@
+"""The site of `whole_site.py`, and how a crawl of it is counted."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from urllib.parse import urljoin
+
+import pytest
+
+from benchmarks.whole_site_parts.crawl import Delivered, Outcome
+from benchmarks.whole_site_parts.figures import figures
+from benchmarks.whole_site_parts.site import Site
+
+HOSTS = ("http://127.0.0.1:80", "http://127.0.0.2:80", "http://127.0.0.3:80")
+
+
+@pytest.fixture(scope="module")
+def site() -> Site:
+    return Site(port=80, seed=1, scale=0.1)
+
+
+def links(site: Site, url: str) -> set[str]:
+    body = site.pages[url].body.decode()
+    found = {urljoin(url, unescape(href)) for href in re.findall(r'<a href="([^"]*)"', body)}
+    return found | {site.pages[url].location or url}
+
+
+def reached(site: Site, without: str = "") -> set[str]:
+    """The URLs to which links lead from the start, those of pages of one kind left alone."""
+    seen, waiting = {site.start_url}, [site.start_url]
+    while waiting:
+        url = waiting.pop()
+        if site.pages[url].kind != without:
+            new = (links(site, url) & site.pages.keys()) - seen
+            seen |= new
+            waiting += new
+    return seen
+
+
+def outcome(*pages: Delivered) -> Outcome:
+    return Outcome(fetched=9, delivered=list(pages), seconds=1, cpu_seconds=1, error="")
+
+
+def delivered(site: Site, path: str, *, host: int = 0, replaces: bool = False) -> Delivered:
+    url = HOSTS[host] + path
+    return Delivered(url, site.pages[url].content, replaces)
+
+
+def test_the_site_is_the_same_each_time(site: Site) -> None:
+    again, other = Site(port=80, seed=1, scale=0.1), Site(port=80, seed=2, scale=0.1)
+    assert again.pages == site.pages
+    story = f"{HOSTS[0]}/news/1.html"
+    assert other.pages[story].content == site.pages[story].content
+    assert other.pages[story].body != site.pages[story].body
+
+
+def test_at_full_size_it_has_as_many_pages_as_the_documentation_says() -> None:
+    judged = Site(port=80, seed=1, scale=1).judged()
+    assert (len(judged), len({page.content for page in judged})) == (3656, 1701)
+
+
+def test_links_lead_to_every_page(site: Site) -> None:
+    assert reached(site) == site.pages.keys()
+
+
+def test_the_links_of_empty_months_lead_to_events_that_no_other_page_leads_to(site: Site) -> None:
+    lost = {site.pages[url].kind for url in site.pages.keys() - reached(site, without="calendar: empty month")}
+    assert "calendar: event" in lost
+
+
+def test_every_story_has_six_views(site: Site) -> None:
+    pages = [page for page in site.judged() if page.content == "story-1"]
+    assert len(pages) == len({page.kind for page in pages}) == 6
+
+
+def test_what_is_delivered_again_is_missed_unless_it_replaces(site: Site) -> None:
+    pages = (
+        delivered(site, "/shelf/0", host=1),
+        delivered(site, "/news/0.html", replaces=True),
+        delivered(site, "/print/0.html"),
+        delivered(site, "/shelf/1", host=1),
+        delivered(site, "/amp/2.html"),
+    )
+    counted = figures("a tool", site, outcome(*pages))
+    assert counted.delivered_contents == 3
+    assert counted.missed == {"news: print": [f"{HOSTS[0]}/print/0.html"]}
+    assert counted.replaced == 1
+    assert (counted.own_site, counted.article, counted.stories) == (2, 1, 18)
+    assert counted.most_deliveries == 3
+
+
+def test_a_content_that_no_delivered_page_has_is_lost(site: Site) -> None:
+    every = [Delivered(page.url, page.content, False) for page in site.judged() if page.content != "event-1-0"]
+    assert figures("a tool", site, outcome(*every)).lost == {"calendar: event": ["event-1-0"]}

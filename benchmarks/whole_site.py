@@ -1,0 +1,102 @@
+"""Crawl a whole site with each of the tools that people use: what is lost, and which copies are delivered twice?
+
+    python benchmarks/whole_site.py
+    python benchmarks/whole_site.py --rows drop-items/trafilatura,minhash-0.9 --details
+    python benchmarks/whole_site.py --articles ARTICLES     # a folder of the article extraction benchmark
+
+A server on three loopback addresses has some 3,650 pages of 1,700 contents: news in six views, a partner's copies
+among them, mirrored documentation, a shop with variants, a forum with session ids and a login wall, a calendar, and
+oddities. Each answer names its content in a header that only the accounting reads. A plain CrawlSpider crawls it once
+for each row, in a process of its own.
+
+    lost             contents of the site that no delivered page has
+    missed copies    delivered pages whose content had been delivered before, those that replace a worse copy excepted
+    replacing        delivered pages whose verdict says that they replace a worse copy
+    own site's copy  stories of which a page of the site itself was delivered, and not only the partner's;
+                     of them the article itself, and not one of its views
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from rich.console import Console
+
+from benchmarks.shared.common import make_parser, one_of, progress, run
+from benchmarks.whole_site_parts.crawl import run_crawl
+from benchmarks.whole_site_parts.figures import NoFigures, figures, show, show_details
+from benchmarks.whole_site_parts.prose import TRUTH
+from benchmarks.whole_site_parts.rows import rows
+from benchmarks.whole_site_parts.server import Recipe, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.whole_site_parts.figures import Figures
+    from benchmarks.whole_site_parts.rows import Row
+    from benchmarks.whole_site_parts.site import Site
+
+WIDTH = 160
+"""Eleven columns cannot be read in fewer characters."""
+
+
+def measure(row: Row, site: Site) -> Figures | NoFigures:
+    """Crawl with the tool of a row, if it is there."""
+    label, missing = row.peer()
+    if missing:
+        return NoFigures(label, missing)
+    outcome = run_crawl(site.start_url, row.settings)
+    if not outcome.delivered:
+        return NoFigures(label, outcome.error or "nothing was delivered")
+    return figures(label, site, outcome)
+
+
+def main(words: Sequence[str]) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        known = rows(Path(folder))
+        parser = make_parser(__doc__)
+        parser.add_argument(
+            "--rows", type=one_of(*known), default=list(known), help=f"with commas between them: {', '.join(known)}"
+        )
+        parser.add_argument("--seed", type=int, default=1, help="another seed makes other texts (default: 1)")
+        parser.add_argument("--scale", type=float, default=1.0, help="0.1 makes a tenth of the pages (default: 1)")
+        parser.add_argument("--articles", type=Path, help="take the stories' texts from this folder")
+        parser.add_argument("--details", action="store_true", help="list what was lost and missed by kind of page")
+        parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+        options = parser.parse_args(words)
+        if options.articles and not (options.articles / TRUTH).is_file():
+            parser.error(f"{options.articles} has no {TRUTH}")
+        with (
+            serving(Recipe(options.seed, options.scale, options.articles)) as site,
+            progress("crawling", len(options.rows)) as advance,
+        ):
+            measured = []
+            for name in options.rows:
+                measured.append(measure(known[name], site))
+                advance(1)
+    if options.json:
+        print(json.dumps([asdict(row) for row in measured], indent=1))
+        return 0
+    console = Console()
+    console.width = max(console.width, WIDTH)
+    judged = site.judged()
+    contents = len({page.content for page in judged})
+    show(console, f"{len(judged):,} pages of {contents:,} contents, seed {options.seed}", measured)
+    if options.details:
+        show_details(console, site, measured)
+    return 0
+
+
+if __name__ == "__main__":
+    run(
+        main,
+        "--scale 0.02 --rows drop-items/text,url-rules,deltafetch,minhash-0.9,simhash --details",
+        "--scale 0.02 --rows md5 --articles ARTICLES --json",
+    )
