@@ -23,7 +23,16 @@ from crawldedup.errors import PageError
 from crawldedup.text import limits
 from crawldedup.text.decode import decode, tidy
 from crawldedup.text.tokenize import count_words
-from crawldedup.text.visible import content_text, headline, identity_text, levels, parse, to_html, visible_text
+from crawldedup.text.visible import (
+    content_text,
+    headline,
+    identity_text,
+    letters_in_attributes,
+    levels,
+    parse,
+    to_html,
+    visible_text,
+)
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -66,6 +75,8 @@ class HtmlPage:
         if tags > limits.EXTRACTOR_TAGS or attributes > limits.EXTRACTOR_ATTRIBUTES:
             return False
         if may_copy and limits.copies_attributes(self.html):
+            return False
+        if len(self.html) > limits.EXTRACTOR_VALUES and letters_in_attributes(self.tree) > limits.EXTRACTOR_VALUES:
             return False
         if not may_nest_deep and tags * len(self.html.encode()) <= most:
             return True

@@ -28,6 +28,8 @@ MAX_LETTERS: Final = MAX_BYTES
 """Letters of the longest text that is fingerprinted, after normalisation, which makes eighteen of some."""
 EXTRACTOR_ATTRIBUTES: Final = 100_000
 """Attributes of the largest page that is given to an extractor."""
+EXTRACTOR_VALUES: Final = 1_000_000
+"""Letters in the attributes of such a page, which are searched for dozens of words; data URLs do not count."""
 EXTRACTOR_TAGS: Final = 20_000
 """Start tags of the largest page that is given to an extractor."""
 EXTRACTOR_LEVELS: Final = 64

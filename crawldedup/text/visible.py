@@ -63,6 +63,12 @@ def levels(tree: HtmlElement) -> int:
     return deepest
 
 
+def letters_in_attributes(tree: HtmlElement) -> int:
+    """Return how many letters the values of all attributes have, but for data URLs."""
+    values = (value for element in tree.iter() for value in element.attrib.values())
+    return sum(len(value) for value in values if not value.startswith("data:"))
+
+
 def visible_text(tree: HtmlElement) -> str:
     """Return all text that a visitor without scripts sees, title first, one block of the page a line."""
     return _text(tree, lambda element: element.tag in INVISIBLE)

@@ -499,6 +499,12 @@ def is_read_without(text: PageText) -> bool:
     return not text.source.suits_extractors()
 
 
+@pytest.mark.parametrize(("value", "is_asked"), [("a b " * 250_000, True), ("a b " * 251_000, False)])
+def test_extractors_are_not_asked_to_search_a_million_letters_of_attributes(value: str, is_asked: bool) -> None:
+    image = f"<img src='data:image/png,{'a' * 900_000}'>"
+    assert is_read_without(read(page(f"<p>{PARAGRAPHS[0]}</p><i class='{value}'></i>{image}"), "text")) is not is_asked
+
+
 # Determinism
 
 
