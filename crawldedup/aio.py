@@ -122,14 +122,21 @@ class AsyncDeduplicator:
         identity: str | None = None,
         scope_key: str | None = None,
         delivered: bool = True,
+        revisit_similarity: float | None = None,
     ) -> Verdict:
         """See `Deduplicator.check`."""
         PageRef(url, identity, scope_key)
+        ask = partial(
+            self.check_fingerprint,
+            url,
+            identity=identity,
+            scope_key=scope_key,
+            delivered=delivered,
+            revisit_similarity=revisit_similarity,
+        )
         with suppress(KeyMismatchError):
-            page = await self.fingerprint(html=html, text=text, encoding=encoding)
-            return await self.check_fingerprint(url, page, identity=identity, scope_key=scope_key, delivered=delivered)
-        page = await self.fingerprint(html=html, text=text, encoding=encoding)
-        return await self.check_fingerprint(url, page, identity=identity, scope_key=scope_key, delivered=delivered)
+            return await ask(await self.fingerprint(html=html, text=text, encoding=encoding))
+        return await ask(await self.fingerprint(html=html, text=text, encoding=encoding))
 
     def check_many(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from crawldedup import checks
@@ -45,21 +46,29 @@ class Deduplicator(Index):
         identity: str | None = None,
         scope_key: str | None = None,
         delivered: bool = True,
+        revisit_similarity: float | None = None,
     ) -> Verdict:
         """Decide about a page and remember it. Give `html` (with its declared `encoding`) or `text`.
 
         `identity` names the page; the default is its canonical URL. A page of the same name is a revisit, and a
         duplicate only while another process at work has it. `scope_key` replaces what the scope says of the URL. With
         `delivered` False, the page is yours for good only once `deliver` is called: if the process dies before, the
-        page holds back no other. Raises PageError for a page that cannot be read, and StoreError.
+        page holds back no other. A revisit from `revisit_similarity` on is unchanged, and the text of the earlier visit
+        stays remembered; None asks for equal texts. Raises PageError for a page that cannot be read, and StoreError.
         """
         PageRef(url, identity, scope_key)
+        ask = partial(
+            self.check_fingerprint,
+            url,
+            identity=identity,
+            scope_key=scope_key,
+            delivered=delivered,
+            revisit_similarity=revisit_similarity,
+        )
         with suppress(KeyMismatchError):
-            page = self.fingerprint(html=html, text=text, encoding=encoding)
-            return self.check_fingerprint(url, page, identity=identity, scope_key=scope_key, delivered=delivered)
+            return ask(self.fingerprint(html=html, text=text, encoding=encoding))
         # By now the new key is known.
-        page = self.fingerprint(html=html, text=text, encoding=encoding)
-        return self.check_fingerprint(url, page, identity=identity, scope_key=scope_key, delivered=delivered)
+        return ask(self.fingerprint(html=html, text=text, encoding=encoding))
 
     def check_fingerprint(
         self,
@@ -72,13 +81,14 @@ class Deduplicator(Index):
         canonical: str | None = None,
         remember: bool = True,
         delivered: bool = True,
+        revisit_similarity: float | None = None,
     ) -> Verdict:
         """Decide about a page whose fingerprint was made elsewhere: one atomic question to the store.
 
         `similarity` overrides the option. `canonical` is the URL that the page names as its original: if that page is
         remembered and resembles this one from 0.1 below the similarity on, this lower similarity is used. With
         `remember` False nothing is changed, and a page is known as a revisit only while its text resembles the
-        remembered one. `delivered` is as in `check`. Raises StoreError.
+        remembered one. `delivered` and `revisit_similarity` are as in `check`. Raises StoreError.
         """
         ref = PageRef(url, identity, scope_key)
         if not isinstance(page, Fingerprint):
@@ -87,7 +97,7 @@ class Deduplicator(Index):
             self._join()
         else:
             self._look()
-        question = self._question(ref, page, self._similarity(ref, page, similarity, canonical))
+        question = self._question(ref, page, self._similarity(ref, page, similarity, canonical), revisit_similarity)
         if not remember:
             return question.preview(self._store.find(question.query))
         collected = tuple(self._delivered)
@@ -222,7 +232,7 @@ class Deduplicator(Index):
         try:
             if isinstance(read, PageError):
                 return page, read
-            question = self._question(page.ref, read, page.similarity)
+            question = self._question(page.ref, read, page.similarity, page.revisit_similarity)
             return replace(question, query=replace(question.query, on_its_way=not page.delivered))
         except KeyMismatchError as error:
             return error
@@ -240,9 +250,13 @@ class Deduplicator(Index):
         records = self._store.find(self._question(ref, page, lower).query)
         return lower if self._queries.url_key(original) in {record.url_key for record in records} else wanted
 
-    def _question(self, ref: PageRef, page: Fingerprint, similarity: float | None) -> Question:
+    def _question(
+        self, ref: PageRef, page: Fingerprint, similarity: float | None, revisit_similarity: float | None = None
+    ) -> Question:
         figures = {"pages": self._pages, "partitions": self._store.partitions}
-        return self._queries.question(ref, page, **figures, similarity=similarity)
+        return self._queries.question(
+            ref, page, **figures, similarity=similarity, revisit_similarity=revisit_similarity
+        )
 
     def _verdict(self, question: Question, answer: Answer) -> Verdict:
         self._pages = answer.pages

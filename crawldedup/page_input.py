@@ -44,11 +44,12 @@ class PageInput:
     scope_key: str | None = None
     similarity: float | None = None
     delivered: bool = True
+    revisit_similarity: float | None = None
 
     def __post_init__(self) -> None:
         PageRef(self.url, self.identity, self.scope_key)
-        if self.similarity is not None:
-            check_similarity("similarity", self.similarity)
+        for name in ("similarity", "revisit_similarity"):
+            checks.optional(check_similarity)(name, getattr(self, name))
         if [self.html is None, self.text is None, self.fingerprint is None].count(True) != 2:
             raise ConfigurationError(f"the page {self.url!r} must have one of html, text and fingerprint")
         if self.fingerprint is None:

@@ -51,6 +51,7 @@ class PagePolicy:
     remember: bool = True
     canonical: str = "ignore"
     revisit: str = "keep"
+    revisit_similarity: float | None = None
     trusted_sites: frozenset[str] | None = None
 
     @classmethod
@@ -156,6 +157,7 @@ def job_of(request: Request, response: Response, policy: PagePolicy, spider: str
         identity=identity_of(request, response),
         scope_key=scope_key_of(policy, response, spider),
         similarity=policy.similarity,
+        revisit_similarity=policy.revisit_similarity if policy.revisit == "drop" else None,
         links=links,
         remember=policy.remember,
     )

@@ -22,7 +22,17 @@ from crawldedup.stores.base import (
     StoreInfo,
 )
 from tests.stores.backends import Backend, Clock, redis_contents
-from tests.stores.pages import LAYOUT, Page, near_page, query, random_page, similar_page, thin_page, url_key_of
+from tests.stores.pages import (
+    LAYOUT,
+    Page,
+    near_page,
+    query,
+    random_page,
+    revisit_rule,
+    similar_page,
+    thin_page,
+    url_key_of,
+)
 from tests.stores.reference import ReferenceIndex, ReferenceStore
 
 if TYPE_CHECKING:
@@ -55,6 +65,7 @@ class Step(NamedTuple):
     url: int
     seconds: int
     on_its_way: bool
+    revisit_similarity: float | None
 
 
 steps = st.lists(
@@ -73,6 +84,7 @@ steps = st.lists(
         url=st.integers(0, len(URLS) - 1),
         seconds=st.sampled_from([1, 50, 51, LEASE_SECONDS - 1, LEASE_SECONDS]),
         on_its_way=st.booleans(),
+        revisit_similarity=st.sampled_from([None, None, 0.75, 0.9]),
     ),
     min_size=40,
     max_size=80,
@@ -154,7 +166,8 @@ class Play:
 
     def _query(self, step: Step) -> Query:
         asked = query(TEXTS[step.text], URLS[step.url], retention=self._retention)
-        return replace(asked, on_its_way=step.on_its_way)
+        rule = revisit_rule(TEXTS[step.text], step.revisit_similarity)
+        return replace(asked, on_its_way=step.on_its_way, revisit_rule=rule)
 
     def _record(self, step: Step) -> Record:
         entry = self._query(step).entry
