@@ -213,6 +213,8 @@ def _revisit_rule(page: Fingerprint, similarity: float | None) -> WeightedThresh
 
     They must without weights to estimate by: those of thin pages, and of some methods.
     """
-    if similarity is None or not page.verify_weights.any():
-        return None
-    return likelihood_rule(page.verify_weights, check_similarity("revisit_similarity", similarity))
+    if similarity is not None:
+        check_similarity("revisit_similarity", similarity)
+        if page.verify_weights.any():
+            return likelihood_rule(page.verify_weights, similarity)
+    return None

@@ -119,9 +119,16 @@ def test_the_rules_of_a_page_go_along() -> None:
 
 
 def test_the_usual_rules_are_those_of_the_crawl() -> None:
-    options = CrawlOptions(action="mark", scope="site", keep_per_cluster=3, similarity=0.8, revisit="drop")
+    revisits = {"revisit": "drop", "revisit_similarity": 0.95}
+    options = CrawlOptions(action="mark", scope="site", keep_per_cluster=3, similarity=0.8, **revisits)
     # The index has the similarity already.
-    assert PagePolicy.of_crawl(options) == PagePolicy("mark", "site", 3, similarity=None, revisit="drop")
+    assert PagePolicy.of_crawl(options) == PagePolicy("mark", "site", 3, similarity=None, **revisits)
+
+
+@pytest.mark.parametrize(("revisit", "asked"), [("keep", None), ("drop", 0.95)])
+def test_where_revisits_are_kept_their_texts_are_remembered_as_they_are(revisit: str, asked: float | None) -> None:
+    policy = PagePolicy("drop", "global", 1, revisit=revisit, revisit_similarity=0.95)
+    assert job(html(), policy).revisit_similarity == asked
 
 
 def test_overrides_apply_to_one_request() -> None:
@@ -133,6 +140,7 @@ def test_overrides_apply_to_one_request() -> None:
         "remember": False,
         "canonical": "compare",
         "revisit": "drop",
+        "revisit_similarity": 0.95,
         "trusted_sites": frozenset({"example.com"}),
     }
     assert USUAL.for_request(Request(URL, meta={"crawldedup": given})) == PagePolicy(**given)
@@ -145,7 +153,7 @@ def test_overrides_apply_to_one_request() -> None:
     [
         (
             {"threshold": 0.8},
-            r"unknown key 'threshold'; allowed are action, canonical, keep_per_cluster, remember, revisit, scope, sim",
+            r"unknown key 'threshold'; allowed are action, canonical, keep_per_cluster, remember, revisit, revisit_s",
         ),
         ({"similarity": 0.2}, r'meta\["crawldedup"\]\["similarity"\] is 0.2; it must be a number above 0.5'),
         ({"keep_per_cluster": 0}, "whole number from 1"),
@@ -153,6 +161,7 @@ def test_overrides_apply_to_one_request() -> None:
         ({"remember": "maybe"}, "True or False"),
         ({"canonical": True}, "'ignore' or 'compare'"),
         ({"revisit": "skip"}, "'keep' or 'drop'"),
+        ({"revisit_similarity": 0.4}, "must be a number above 0.5"),
         ("yes", "must be True, False or a dict"),
         (1, "must be True, False or a dict"),
     ],
