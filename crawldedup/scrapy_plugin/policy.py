@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import mimetypes
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -22,8 +23,6 @@ from crawldedup.text.limits import MAX_BYTES
 from crawldedup.text.urls import canonical_url
 
 if TYPE_CHECKING:
-    import re
-
     from scrapy import Request
 
     from crawldedup.verdict import Verdict
@@ -32,9 +31,12 @@ OVERRIDE_KEY: Final = "crawldedup"
 VERDICT_KEY: Final = "crawldedup_verdict"
 DROP_ITEMS_KEY: Final = "_crawldedup_drop_items"
 
-# Flags that Scrapy puts on a response that ended early: half a page resembles too many others.
-_PARTIAL_FLAGS: Final = frozenset({"partial", "dataloss", "download_stopped"})
+# Flags that Scrapy puts on a response that ended early, or may have: half a page resembles too many others.
+_NO_LENGTH: Final = "partial"
+_PARTIAL_FLAGS: Final = frozenset({_NO_LENGTH, "dataloss", "download_stopped"})
 _PARTIAL_CONTENT: Final = 206
+_TAIL_BYTES: Final = 2048
+_COMMENT: Final = re.compile(rb"<!--.*?-->", re.DOTALL)
 
 # Style sheets, scripts and tables are text/* too, but nothing that a reader would call a page.
 _PROSE_TYPES: Final = frozenset({"text/plain", "text/markdown"})
@@ -115,9 +117,15 @@ def reason_to_skip(request: Request, response: Response, deny: tuple[re.Pattern[
         return "method"
     if not 200 <= response.status < 300 or response.status == _PARTIAL_CONTENT:
         return "status"
-    if not _PARTIAL_FLAGS.isdisjoint(response.flags):
+    if (flags := _PARTIAL_FLAGS.intersection(response.flags)) and not (flags == {_NO_LENGTH} and _is_whole(response)):
         return "partial"
     return _reason_of_content(response)
+
+
+def _is_whole(response: Response) -> bool:
+    """Return True for a page that ends as HTML does, a comment or two behind it included."""
+    tail = _COMMENT.sub(b"", response.body[-_TAIL_BYTES:])
+    return tail.rstrip().lower().endswith(b"</html>")
 
 
 def _reason_of_content(response: Response) -> str | None:
