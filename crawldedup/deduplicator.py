@@ -157,6 +157,7 @@ class Deduplicator(Index):
         scope_key: str | None = None,
         similarity: float | None = None,
         canonical: str | None = None,
+        revisit_similarity: float | None = None,
     ) -> Explanation:
         """Explain the verdict that a page would get now. Nothing is remembered.
 
@@ -166,7 +167,7 @@ class Deduplicator(Index):
         page = self._read(given)
         self._look()
         wanted = self._similarity(given.ref, page, similarity, canonical)
-        question = self._question(given.ref, page, wanted)
+        question = self._question(given.ref, page, wanted, revisit_similarity)
         records = self._store.find(accepting_all(question.query))
         return explained(question, records, pages=self._pages, similarity=wanted)
 

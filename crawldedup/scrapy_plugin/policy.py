@@ -62,6 +62,11 @@ class PagePolicy:
         names = [each.name for each in fields(cls) if each.name != "similarity"]
         return cls(**{name: getattr(options, name) for name in names})
 
+    @property
+    def similarity_of_revisits(self) -> float | None:
+        """From which similarity on revisits count as unchanged. Where they are kept, only equal texts do."""
+        return self.revisit_similarity if self.revisit == "drop" else None
+
     def for_request(self, request: Request) -> PagePolicy:
         """Apply a request's ``meta["crawldedup"]``. Raises ConfigurationError for what is not allowed."""
         override = request.meta.get(OVERRIDE_KEY)
@@ -165,7 +170,7 @@ def job_of(request: Request, response: Response, policy: PagePolicy, spider: str
         identity=identity_of(request, response),
         scope_key=scope_key_of(policy, response, spider),
         similarity=policy.similarity,
-        revisit_similarity=policy.revisit_similarity if policy.revisit == "drop" else None,
+        revisit_similarity=policy.similarity_of_revisits,
         links=links,
         remember=policy.remember,
     )

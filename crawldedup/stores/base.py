@@ -147,8 +147,9 @@ class Status(StrEnum):
 class Answer:
     """The answer to a query.
 
-    `record` is the earlier page and text, with this visit counted in. `changed` is True for a revisit with new text,
-    `abandoned` if the last was never delivered. `pages` are in the index; `candidates` were compared.
+    `record` is the earlier page with its text, and with this one counted in; None for a new page. `changed` is True
+    for a revisit with new text, `abandoned` if the last was never delivered. `pages` are in the index; `candidates`
+    were compared.
     """
 
     status: Status
