@@ -100,3 +100,8 @@ def test_cut_off_utf_8_stays_utf_8() -> None:
 def test_some_broken_bytes_leave_utf_8_what_it_is(broken: bytes) -> None:
     body = b"<p>" + broken + b"</p>" + (FRENCH + "\ufffd").encode() + broken
     assert decode(body, "utf-8") == body.decode("utf-8", "replace")
+
+
+def test_replacement_characters_of_the_page_itself_are_not_broken() -> None:
+    body = "<p>é \ufffd\ufffd\ufffd".encode() + b"\xff</p>"
+    assert decode(body, "utf-8") == "<p>é \ufffd\ufffd\ufffd\ufffd</p>"
