@@ -48,8 +48,8 @@ def decode(body: bytes | str, declared: str | None) -> str:
     characters than were meant where it is wrong. Here copies are to meet, so the bytes overrule it in two cases:
 
     - Valid UTF-8 is UTF-8, whatever single-byte charset is declared.
-    - Of bytes that are declared as UTF-8, more are none than are: they are of the <meta> charset, if that is another,
-      else cp1252. A page that was cut off, or has some broken bytes, stays UTF-8.
+    - A page that is declared as UTF-8, with more broken bytes than UTF-8 characters, is of the <meta> charset, if that
+      is another, else cp1252. One that was cut off, or has some broken bytes, stays UTF-8.
 
     The text holds no NUL, no other control character than white space, and no lone surrogate, so it can be encoded as
     UTF-8. Raises PageError("binary") for images, archives, programs and the like.
