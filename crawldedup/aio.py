@@ -123,17 +123,22 @@ class AsyncDeduplicator:
         scope_key: str | None = None,
         delivered: bool = True,
         rank: int = 0,
+        revisit_similarity: float | None = None,
     ) -> Verdict:
         """See `Deduplicator.check`."""
         PageRef(url, identity, scope_key)
         ask = partial(
-            self.check_fingerprint, url, identity=identity, scope_key=scope_key, delivered=delivered, rank=rank
+            self.check_fingerprint,
+            url,
+            identity=identity,
+            scope_key=scope_key,
+            delivered=delivered,
+            rank=rank,
+            revisit_similarity=revisit_similarity,
         )
         with suppress(KeyMismatchError):
-            page = await self.fingerprint(html=html, text=text, encoding=encoding)
-            return await ask(page)
-        page = await self.fingerprint(html=html, text=text, encoding=encoding)
-        return await ask(page)
+            return await ask(await self.fingerprint(html=html, text=text, encoding=encoding))
+        return await ask(await self.fingerprint(html=html, text=text, encoding=encoding))
 
     def check_many(
         self,

@@ -47,6 +47,7 @@ class Deduplicator(Index):
         scope_key: str | None = None,
         delivered: bool = True,
         rank: int = 0,
+        revisit_similarity: float | None = None,
     ) -> Verdict:
         """Decide about a page and remember it. Give `html` (with its declared `encoding`) or `text`.
 
@@ -54,18 +55,23 @@ class Deduplicator(Index):
         duplicate only while another process at work has it. `scope_key` replaces what the scope says of the URL. With
         `delivered` False, the page is yours for good only once `deliver` is called: if the process dies before, the
         page holds back no other. A duplicate of better `rank` than its original replaces that in the index: 0 is the
-        best, 255 the worst. Raises PageError for a page that cannot be read, and StoreError.
+        best, 255 the worst. A revisit from `revisit_similarity` on is unchanged, and the text of the earlier visit
+        stays remembered; None asks for equal texts. Raises PageError for a page that cannot be read, and StoreError.
         """
         PageRef(url, identity, scope_key)
         ask = partial(
-            self.check_fingerprint, url, identity=identity, scope_key=scope_key, delivered=delivered, rank=rank
+            self.check_fingerprint,
+            url,
+            identity=identity,
+            scope_key=scope_key,
+            delivered=delivered,
+            rank=rank,
+            revisit_similarity=revisit_similarity,
         )
         with suppress(KeyMismatchError):
-            page = self.fingerprint(html=html, text=text, encoding=encoding)
-            return ask(page)
+            return ask(self.fingerprint(html=html, text=text, encoding=encoding))
         # By now the new key is known.
-        page = self.fingerprint(html=html, text=text, encoding=encoding)
-        return ask(page)
+        return ask(self.fingerprint(html=html, text=text, encoding=encoding))
 
     def check_fingerprint(
         self,
@@ -79,13 +85,14 @@ class Deduplicator(Index):
         remember: bool = True,
         delivered: bool = True,
         rank: int = 0,
+        revisit_similarity: float | None = None,
     ) -> Verdict:
         """Decide about a page whose fingerprint was made elsewhere: one atomic question to the store.
 
         `similarity` overrides the option. `canonical` is the URL that the page names as its original: if that page is
         remembered and resembles this one from 0.1 below the similarity on, this lower similarity is used. With
         `remember` False nothing is changed, and a page is known as a revisit only while its text resembles the
-        remembered one. `delivered` and `rank` are as in `check`. Raises StoreError.
+        remembered one. `delivered`, `rank` and `revisit_similarity` are as in `check`. Raises StoreError.
         """
         ref = PageRef(url, identity, scope_key)
         if not isinstance(page, Fingerprint):
@@ -94,7 +101,7 @@ class Deduplicator(Index):
             self._join()
         else:
             self._look()
-        question = self._question(ref, page, self._similarity(ref, page, similarity, canonical))
+        question = self._question(ref, page, self._similarity(ref, page, similarity, canonical), revisit_similarity)
         if not remember:
             return question.preview(self._store.find(question.query))
         collected = tuple(self._delivered)
@@ -156,6 +163,7 @@ class Deduplicator(Index):
         scope_key: str | None = None,
         similarity: float | None = None,
         canonical: str | None = None,
+        revisit_similarity: float | None = None,
     ) -> Explanation:
         """Explain the verdict that a page would get now. Nothing is remembered.
 
@@ -165,7 +173,7 @@ class Deduplicator(Index):
         page = self._read(given)
         self._look()
         wanted = self._similarity(given.ref, page, similarity, canonical)
-        question = self._question(given.ref, page, wanted)
+        question = self._question(given.ref, page, wanted, revisit_similarity)
         records = self._store.find(accepting_all(question.query))
         return explained(question, records, pages=self._pages, similarity=wanted)
 
@@ -231,7 +239,7 @@ class Deduplicator(Index):
         try:
             if isinstance(read, PageError):
                 return page, read
-            question = self._question(page.ref, read, page.similarity)
+            question = self._question(page.ref, read, page.similarity, page.revisit_similarity)
             return replace(question, query=_placed(question.query, page.delivered, page.rank))
         except KeyMismatchError as error:
             return error
@@ -249,9 +257,13 @@ class Deduplicator(Index):
         records = self._store.find(self._question(ref, page, lower).query)
         return lower if self._queries.url_key(original) in {record.url_key for record in records} else wanted
 
-    def _question(self, ref: PageRef, page: Fingerprint, similarity: float | None) -> Question:
+    def _question(
+        self, ref: PageRef, page: Fingerprint, similarity: float | None, revisit_similarity: float | None = None
+    ) -> Question:
         figures = {"pages": self._pages, "partitions": self._store.partitions}
-        return self._queries.question(ref, page, **figures, similarity=similarity)
+        return self._queries.question(
+            ref, page, **figures, similarity=similarity, revisit_similarity=revisit_similarity
+        )
 
     def _verdict(self, question: Question, answer: Answer) -> Verdict:
         self._pages = answer.pages

@@ -48,12 +48,13 @@ class PageInput:
     similarity: float | None = None
     delivered: bool = True
     rank: int = 0
+    revisit_similarity: float | None = None
 
     def __post_init__(self) -> None:
         PageRef(self.url, self.identity, self.scope_key)
         check_rank("rank", self.rank)
-        if self.similarity is not None:
-            check_similarity("similarity", self.similarity)
+        for name in ("similarity", "revisit_similarity"):
+            checks.optional(check_similarity)(name, getattr(self, name))
         if [self.html is None, self.text is None, self.fingerprint is None].count(True) != 2:
             raise ConfigurationError(f"the page {self.url!r} must have one of html, text and fingerprint")
         if self.fingerprint is None:

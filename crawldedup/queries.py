@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final
 from crawldedup.errors import KeyMismatchError
 from crawldedup.options import LOWEST_SIMILARITY, check_similarity
 from crawldedup.scope import page_key, salt_of, site_of, xored
-from crawldedup.search.decision import identity_rule
+from crawldedup.search.decision import identity_rule, likelihood_rule
 from crawldedup.search.hot_prefixes import HotPrefixes
 from crawldedup.search.method import Search, SearchContext
 from crawldedup.search.plan import single_plan
 from crawldedup.search.routing import home_of, partitions_to_ask
 from crawldedup.stores.base import DIGEST_MASK, UNKNOWN_SHARD, Answer, Entry, Query, Retention, Status
+from crawldedup.stores.revisits import has_new_text
 from crawldedup.text.keys import NO_KEY
 from crawldedup.verdict import Kind, Match, Verdict
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.options import Options
     from crawldedup.page_input import PageRef
+    from crawldedup.search.decision import WeightedThreshold
     from crawldedup.search.method import Method
     from crawldedup.stores.base import Record
     from crawldedup.text.keys import Key
@@ -66,7 +68,9 @@ class Question:
     def verdict(self, answer: Answer) -> Verdict:
         """Return what the store's answer means for the page."""
         record = answer.record
-        match = None if record is None or answer.changed else self.match(record)
+        # Of a text that is too short, the bits are those of its digest.
+        is_unlike = answer.changed and self.page.thin
+        match = None if record is None or is_unlike else self.match(record)
         is_thin = self.page.thin and answer.status is Status.NEW
         return Verdict(
             kind=Kind.THIN if is_thin else _KINDS[answer.status],
@@ -92,7 +96,7 @@ class Question:
         is_exact = record.digest == self.query.entry.digest
         status = Status.REVISIT if own else Status.EXACT if is_exact else Status.NEAR
         counted = record if own else replace(record, copies=record.copies + 1)
-        changed = bool(own) and not is_exact
+        changed = bool(own) and has_new_text(self.query, record.signature, record.digest)
         return self.verdict(Answer(status, counted, changed, pages=0, candidates=len(records)))
 
 
@@ -114,6 +118,7 @@ class QueryBuilder:
         pages: int,
         partitions: int = 1,
         similarity: float | None = None,
+        revisit_similarity: float | None = None,
     ) -> Question:
         """Return the question about a page for an index of about `pages` pages, in so many partitions.
 
@@ -158,6 +163,7 @@ class QueryBuilder:
             route=route if is_global else None,
             key_id=key.id,
             is_own=None if ref.identity is None else True,
+            revisit_rule=_revisit_rule(page, revisit_similarity),
         )
         return Question(ref.url, page, query, self._method)
 
@@ -201,3 +207,15 @@ class QueryBuilder:
             return Search(single_plan(keys[0]), identity_rule(8 * self._method.signature_bytes))
         size = max(pages, self._options.expected_pages, partitions) // partitions << self._hot_prefixes.extra_bits(keys)
         return self._method.search(page, SearchContext(similarity, self._options.recall, size))
+
+
+def _revisit_rule(page: Fingerprint, similarity: float | None) -> WeightedThreshold | None:
+    """Return what decides whether a page is unchanged; None if texts must be equal.
+
+    They must without weights to estimate by: those of thin pages, and of some methods.
+    """
+    if similarity is not None:
+        check_similarity("revisit_similarity", similarity)
+        if page.verify_weights.any():
+            return likelihood_rule(page.verify_weights, similarity)
+    return None

@@ -27,10 +27,11 @@ class Verdict:
     `original` is the URL of the earlier page, `similarity` the estimated Jaccard similarity (0 to 1) of the two pages'
     word 3-shingles, `hamming` the number of differing search bits. All three are None for a page that is `new` or
     `thin`; `original` is None, too, if the index holds no URLs. `copies` counts the duplicates of the earlier page so
-    far, with this page. `changed` is True for a `revisit` with other text than at the last visit, `abandoned` for one
-    that was never delivered, because its crawler died. `replaces` is True for a duplicate of better rank than its
-    original, which it replaces in the index. `probes` and `candidates` count the work: ranges planned, and
-    remembered pages compared.
+    far, with this page. `changed` is True for a `revisit` with other text than was delivered last, `abandoned` for one
+    that was never delivered, because its crawler died. The earlier page of a `revisit` is the page itself with that
+    text: `similarity` and `hamming` tell how much of it is left, but for texts that are too short. It is near 0 if
+    product attributes differ. `replaces` is True for a duplicate of better rank than its original, which it replaces
+    in the index. `probes` and `candidates` count the work: ranges planned, and remembered pages compared.
     """
 
     kind: Kind
@@ -93,6 +94,9 @@ def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
         case Kind.NEAR_DUPLICATE:
             return f"near duplicate ({verdict.similarity or 0:.3f}) of {original}"
         case Kind.REVISIT:
-            return "known, with other text" if verdict.changed else "known and unchanged"
+            if verdict.changed:
+                return "known, with other text" + (f" ({verdict.similarity:.3f})" if verdict.similarity else "")
+            is_same = verdict.similarity in (None, 1)
+            return "known and unchanged" if is_same else f"known and hardly changed ({verdict.similarity:.3f})"
         case Kind.NEW | Kind.THIN:
             return str(verdict.kind)

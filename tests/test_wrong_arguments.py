@@ -43,6 +43,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "encoding is 5": lambda dedup: dedup.check("u", html=HTML, encoding=5),
     "scope_key is 5": lambda dedup: dedup.check("u", html=HTML, scope_key=5),
     "canonical is 5": lambda dedup: dedup.check_fingerprint("u", FINGERPRINT, canonical=5),
+    "revisit_similarity is '1'": lambda dedup: dedup.check("u", text="thin", revisit_similarity="1"),
     "page is a str": lambda dedup: dedup.check_fingerprint("u", "x"),
     "page is a NoneType": lambda dedup: dedup.forget(None),
     "identity is 5": lambda dedup: dedup.forget("u", identity=5),

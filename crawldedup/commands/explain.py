@@ -23,7 +23,14 @@ _SHOWN_TEXT = 200
 _SHOWN_CANDIDATES = 10
 
 
-def explain(dedup: Deduplicator, pages: Iterable[Source], output: Output, *, scope_key: str | None = None) -> None:
+def explain(
+    dedup: Deduplicator,
+    pages: Iterable[Source],
+    output: Output,
+    *,
+    scope_key: str | None = None,
+    revisit_similarity: float | None = None,
+) -> None:
     """Show the verdict that a crawl would give now for each page, and why. Changes nothing."""
     require_existing(dedup)
     options = dedup.options
@@ -33,7 +40,11 @@ def explain(dedup: Deduplicator, pages: Iterable[Source], output: Output, *, sco
             content = reader.content(page.html, page.text, page.encoding)
             fingerprint = reader.fingerprint(content, dedup.key)
             explanation = dedup.explain(
-                page.url, fingerprint=fingerprint, scope_key=scope_key, canonical=page.canonical
+                page.url,
+                fingerprint=fingerprint,
+                scope_key=scope_key,
+                canonical=page.canonical,
+                revisit_similarity=revisit_similarity,
             )
             value = {
                 **explanation.verdict.as_dict(),

@@ -39,7 +39,13 @@ def check(dedup: Deduplicator, pages: Iterable[Source], output: Output) -> None:
 
 
 def check_as_crawl(
-    dedup: Deduplicator, pages: Iterable[Source], output: Output, *, remember: bool, scope_key: str | None
+    dedup: Deduplicator,
+    pages: Iterable[Source],
+    output: Output,
+    *,
+    remember: bool,
+    scope_key: str | None,
+    revisit_similarity: float | None,
 ) -> None:
     """Decide about pages as a crawl does, one by one, heeding the originals that they name."""
     if not remember:
@@ -47,7 +53,12 @@ def check_as_crawl(
     for page in output.counted(pages):
         with output.skipping(page.url):
             verdict = dedup.check_fingerprint(
-                page.url, page.read(dedup), scope_key=scope_key, canonical=page.canonical, remember=remember
+                page.url,
+                page.read(dedup),
+                scope_key=scope_key,
+                canonical=page.canonical,
+                remember=remember,
+                revisit_similarity=revisit_similarity,
             )
             output.show(verdict.as_dict() | {"remembered": remember}, in_words(verdict))
 

@@ -35,6 +35,7 @@ from crawldedup.scrapy_plugin.runtime.browser import close_browser_page
 from crawldedup.scrapy_plugin.runtime.deliveries import Deliveries
 from crawldedup.scrapy_plugin.runtime.failures import Failures, refuse
 from crawldedup.scrapy_plugin.runtime.garbage import StartupObjects
+from crawldedup.scrapy_plugin.runtime.revisits import KeptRevisits
 from crawldedup.scrapy_plugin.runtime.seen import FILE_NAME, SeenPages
 from crawldedup.scrapy_plugin.settings import CrawlOptions, is_enabled, is_interactive, options_for_inspection
 from crawldedup.scrapy_plugin.stats import CrawlStats
@@ -69,6 +70,7 @@ class DedupMiddleware:
         pool: WorkerPool,
         *,
         seen: SeenPages | None = None,
+        kept_revisits: KeptRevisits | None = None,
         is_interactive: bool = False,
     ) -> None:
         self._crawler = crawler
@@ -78,6 +80,7 @@ class DedupMiddleware:
         self._is_interactive = is_interactive
         self._usual = PagePolicy.of_crawl(options)
         self._preference = Preference(options.prefer or ())
+        self._kept_revisits = kept_revisits or KeptRevisits(is_watching=False)
         self._startup_objects = StartupObjects()
         self._deliveries = Deliveries(crawler)
         self._forgetting: set[asyncio.Task[None]] = set()
@@ -105,7 +108,10 @@ class DedupMiddleware:
         pool = WorkerPool(options, workers=options.workers, page_seconds=options.page_seconds, stays=not interactive)
         directory = None if interactive else job_dir(crawler.settings)
         seen = SeenPages(Path(directory, FILE_NAME) if directory else None)
-        middleware = cls(crawler, options, pool, seen=seen, is_interactive=interactive)
+        # The runs of a paused job are one crawl.
+        is_lasting = is_persistent(options.store) and not directory and not interactive
+        kept_revisits = KeptRevisits(is_watching=is_lasting and options.revisit == "keep")
+        middleware = cls(crawler, options, pool, seen=seen, kept_revisits=kept_revisits, is_interactive=interactive)
         for name in ("spider_opened", "engine_started", "spider_error", "spider_closed"):
             crawler.signals.connect(getattr(middleware, name), signal=getattr(scrapy_signals, name))
         return middleware
@@ -141,6 +147,7 @@ class DedupMiddleware:
             self._seen.close(finished=reason == "finished")
         except OSError as error:
             logger.warning("crawldedup: closing failed: %r", error, extra={"spider": spider})
+        self._kept_revisits.tell(spider)
         logger.info("%s", self._stats.summary(), extra={"spider": spider})
 
     async def process_response(self, request: Request, response: Response) -> Response:
@@ -155,11 +162,7 @@ class DedupMiddleware:
                 return response
             policy = self._policy_for(request)
             delivered = self._deliveries.take_delivered()
-            if is_start(request):
-                self._preference.start_at(request.url)
-                self._preference.start_at(response.url)
-            rank = None if self._options.prefer == () else self._preference.rank(response.url)
-            job = job_of(request, response, policy, self._spider().name, rank)
+            job = self._job_of(request, response, policy)
             try:
                 checked = await self._pool.check(replace(job, delivered=self._is_interactive, names=delivered))
             except Exception:
@@ -168,6 +171,8 @@ class DedupMiddleware:
             if policy.remember and (not checked.verdict.is_duplicate or checked.verdict.replaces):
                 self._deliveries.set_out(request, (job.url, job.identity, job.scope_key))
             unchanged = self._is_unchanged(job, checked, policy)
+            if policy.revisit == "keep" and self._kept_revisits.is_watching:
+                self._kept_revisits.add(_key_of(job), checked.verdict, self._spider())
         except PageError as error:
             self._stats.skipped(error.reason)
             self._failures.at_reading(response.url, error)
@@ -195,12 +200,23 @@ class DedupMiddleware:
                 'ADDONS = {"crawldedup.Addon": 500}.'
             )
 
+    def _job_of(self, request: Request, response: Response, policy: PagePolicy) -> Job:
+        if is_start(request):
+            self._preference.start_at(request.url)
+            self._preference.start_at(response.url)
+        rank = None if self._options.prefer == () else self._preference.rank(response.url)
+        job = job_of(request, response, policy, self._spider().name, rank)
+        if job.revisit_similarity is not None and _key_of(job) in self._seen:
+            # What this crawl has delivered is delivered again, and so the text that is remembered.
+            return replace(job, revisit_similarity=None)
+        return job
+
     def _is_unchanged(self, job: Job, checked: Checked, policy: PagePolicy) -> bool:
         """Return True for a page that is unwanted because an earlier crawl has seen the same of it."""
         verdict = checked.verdict
         if verdict.is_duplicate or (policy.revisit == "keep" and self._usual.revisit == "keep"):
             return False
-        key = page_key(job.scope_key or "", job.url, job.identity)
+        key = _key_of(job)
         is_same = verdict.kind is Kind.REVISIT and not verdict.changed
         # What a worker, or a crawler, remembered before it died was not delivered.
         is_lost = checked.is_repeated or verdict.abandoned
@@ -270,3 +286,7 @@ class DedupMiddleware:
     def _log(self, level: int, message: str, *values: str) -> None:
         shown = [printable(value) for value in values]
         logger.log(level, f"crawldedup: {message}", *shown, extra={"spider": self._crawler.spider})
+
+
+def _key_of(job: Job) -> int:
+    return page_key(job.scope_key or "", job.url, job.identity)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import mimetypes
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -33,9 +34,12 @@ OVERRIDE_KEY: Final = "crawldedup"
 VERDICT_KEY: Final = "crawldedup_verdict"
 DROP_ITEMS_KEY: Final = "_crawldedup_drop_items"
 
-# Flags that Scrapy puts on a response that ended early: half a page resembles too many others.
-_PARTIAL_FLAGS: Final = frozenset({"partial", "dataloss", "download_stopped"})
+# Flags that Scrapy puts on a response that ended early, or may have: half a page resembles too many others.
+_NO_LENGTH: Final = "partial"
+_PARTIAL_FLAGS: Final = frozenset({_NO_LENGTH, "dataloss", "download_stopped"})
 _PARTIAL_CONTENT: Final = 206
+_TAIL_BYTES: Final = 2048
+_COMMENT: Final = re.compile(rb"<!--.*?-->", re.DOTALL)
 
 # Style sheets, scripts and tables are text/* too, but nothing that a reader would call a page.
 _PROSE_TYPES: Final = frozenset({"text/plain", "text/markdown"})
@@ -52,6 +56,7 @@ class PagePolicy:
     remember: bool = True
     canonical: str = "ignore"
     revisit: str = "keep"
+    revisit_similarity: float | None = None
     trusted_sites: frozenset[str] | None = None
 
     @classmethod
@@ -59,6 +64,11 @@ class PagePolicy:
         """Return the rules for pages whose request says nothing else."""
         names = [each.name for each in fields(cls) if each.name != "similarity"]
         return cls(**{name: getattr(options, name) for name in names})
+
+    @property
+    def similarity_of_revisits(self) -> float | None:
+        """From which similarity on revisits count as unchanged. Where they are kept, only equal texts do."""
+        return self.revisit_similarity if self.revisit == "drop" else None
 
     def for_request(self, request: Request) -> PagePolicy:
         """Apply a request's ``meta["crawldedup"]``. Raises ConfigurationError for what is not allowed."""
@@ -118,9 +128,15 @@ def reason_to_skip(request: Request, response: Response, deny: Sequence[Pattern]
         return "method"
     if not 200 <= response.status < 300 or response.status == _PARTIAL_CONTENT:
         return "status"
-    if not _PARTIAL_FLAGS.isdisjoint(response.flags):
+    if (flags := _PARTIAL_FLAGS.intersection(response.flags)) and not (flags == {_NO_LENGTH} and _is_whole(response)):
         return "partial"
     return _reason_of_content(response)
+
+
+def _is_whole(response: Response) -> bool:
+    """Return True for a page that ends as HTML does, a comment or two behind it included."""
+    tail = _COMMENT.sub(b"", response.body[-_TAIL_BYTES:])
+    return tail.rstrip().lower().endswith(b"</html>")
 
 
 def _reason_of_content(response: Response) -> str | None:
@@ -166,6 +182,7 @@ def job_of(request: Request, response: Response, policy: PagePolicy, spider: str
         identity=identity_of(request, response),
         scope_key=scope_key_of(policy, response, spider),
         similarity=policy.similarity,
+        revisit_similarity=policy.similarity_of_revisits,
         links=links,
         is_lenient=policy.canonical == "compare",
         rank=rank,

@@ -12,7 +12,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError
-from crawldedup.options import Options, option, options_of
+from crawldedup.options import Options, check_similarity, option, options_of
 from crawldedup.scope import check_sites
 from crawldedup.scrapy_plugin.items.text import ItemFields, check_item_fields
 from crawldedup.scrapy_plugin.patterns import Pattern, check_patterns
@@ -74,6 +74,12 @@ class CrawlOptions(Options):
         "keep",
         checks.one_of("keep", "drop"),
         "With drop, a page that an earlier crawl has seen with the same text is treated as a duplicate.",
+    )
+    revisit_similarity: float | None = _crawl_option(
+        None,
+        checks.optional(check_similarity),
+        "With revisit drop, text of this similarity to what was delivered last is the same. None asks for equal texts.",
+        kind=float,
     )
     remember: bool = _crawl_option(
         True, checks.flag, "With False, pages are looked up and nothing is added.", kind=bool

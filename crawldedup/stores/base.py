@@ -4,7 +4,7 @@ A store knows nothing of text, of similarity or of how probes are chosen. For ev
 each permuted table, one key for its URL, and one record. It reads the ranges that a query probes, applies the query's
 threshold to the records found there, and decides by three rules:
 
-1. The URL is known, and not from another crawler that is at work: `revisit`; new text replaces the old.
+1. The URL is known, and not from another crawler that is at work: `revisit`; new text replaces the old (`revisits`).
 2. The threshold accepts a record in the ranges: `exact` if its digest is the page's, else `near`. If all that it
    accepts have a worse rank than the page, the page replaces the nearest.
 3. Otherwise the page is `new` and is added.
@@ -73,7 +73,7 @@ class Query:
     is its own: for None, where the URLs name one page. One that `is_asked_again` is not counted twice as a copy.
 
     A page `on_its_way` is delivered when its URL key is among those `delivered` of a later query of its crawler, or
-    given to `Store.deliver`. A cluster is told of many at once, at the latest with its crawler's next heartbeat.
+    given to `Store.deliver`. A cluster is told of many at once. `revisit_rule` accepts what counts as unchanged text.
     """
 
     entry: Entry
@@ -91,6 +91,7 @@ class Query:
     on_its_way: bool = False
     delivered: tuple[int, ...] = ()
     is_asked_again: bool = False
+    revisit_rule: WeightedThreshold | None = None
 
     @property
     def max_keys_per_side(self) -> int:
@@ -131,9 +132,9 @@ class Status(StrEnum):
 class Answer:
     """The answer to a query.
 
-    `record` is the earlier page, with this one counted in; None for a new page. `changed` is True for a revisit with
-    new text, `abandoned` if the last was never delivered. With `replaces`, the page took the record's place. `pages`
-    are in the index; `candidates` were compared.
+    `record` is the earlier page with its text, and with this one counted in; None for a new page. `changed` is True
+    for a revisit with new text, `abandoned` if the last was never delivered. With `replaces`, the page took the
+    record's place. `pages` are in the index; `candidates` were compared.
     """
 
     status: Status
@@ -264,10 +265,7 @@ class Store(Protocol):
         """
 
     def load(self, records: Sequence[Record]) -> int:
-        """Add records as they are, some thousand at a time, but for known URL keys; return how many were added.
-
-        A store on several servers raises StoreError for those of an unknown place.
-        """
+        """Add records as they are, but for known URL keys; return how many. Raises StoreError for an unknown place."""
 
     def info(self) -> StoreInfo:
         """Return figures of the index."""

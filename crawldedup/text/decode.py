@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from typing import Final
 
@@ -33,14 +34,25 @@ _NONE_FORBIDDEN: Final = re.compile(f"[^{_FORBIDDEN}]*+")
 # Text encodings of Python that no web page is written in; punycode takes quadratic time.
 _NOT_FOR_PAGES: Final = frozenset({"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"})
 _WIDE: Final = ("utf-16", "utf-32")
+# Each byte is a character, so no bytes are wrong in them.
+_SINGLE_BYTE: Final = ("cp125", "cp866", "cp874", "iso8859-", "koi8-", "mac-")
+_HIGH_BYTES: Final = bytes(range(0x80, 0x100))
+_BEYOND_CHANCE: Final = 3
+"""Characters of several bytes that valid UTF-8 has at least: a page in Latin-1 that explains "Ã©" has fewer."""
 
 
 def decode(body: bytes | str, declared: str | None) -> str:
     """Decode a page, best evidence first: byte order mark, `declared`, <meta>, UTF-8 if valid, cp1252.
 
-    `declared` is the charset of the Content-Type header, if any. The text holds no NUL, no other control
-    character than white space, and no lone surrogate, so it can be encoded as UTF-8.
-    Raises PageError("binary") for images, archives, programs and the like.
+    `declared` is the charset of the Content-Type header, if any. Browsers go by this evidence, too, and show other
+    characters than were meant where it is wrong. Here copies are to meet, so the bytes overrule it in two cases:
+
+    - Valid UTF-8 is UTF-8, whatever single-byte charset is declared.
+    - A page that is declared as UTF-8, with more broken bytes than UTF-8 characters, is of the <meta> charset, if that
+      is another, else cp1252. One that was cut off, or has some broken bytes, stays UTF-8.
+
+    The text holds no NUL, no other control character than white space, and no lone surrogate, so it can be encoded as
+    UTF-8. Raises PageError("binary") for images, archives, programs and the like.
     """
     if isinstance(body, str):
         _refuse_controls(body[:_SAMPLE_BYTES].encode("utf-8", "replace"))
@@ -54,11 +66,13 @@ def decode(body: bytes | str, declared: str | None) -> str:
     encoding = _usable(declared) or _declared_inside(body)
     if encoding is None or not encoding.startswith(_WIDE):
         _refuse_controls(body[:_SAMPLE_BYTES])
-    if encoding is None:
+    if encoding is None or encoding == "utf-8":
         try:
             return clean(body.decode("utf-8"))
         except UnicodeDecodeError:
-            encoding = "cp1252"
+            encoding = "cp1252" if encoding is None else _despite_utf8(body)
+    elif encoding.startswith(_SINGLE_BYTE) and _is_utf8(body):
+        encoding = "utf-8"
     try:
         return clean(to_unicode(body, encoding) if len(body) <= _MOST_REPAIRED else body.decode(encoding, "replace"))
     except (LookupError, ValueError):
@@ -88,6 +102,33 @@ def _declared_inside(body: bytes) -> str | None:
     encoding = _usable(html_body_declared_encoding(body))
     # A declaration read as ASCII cannot be true of the page it stands in (HTML standard, 13.2.3.2).
     return "utf-8" if encoding is not None and encoding.startswith(_WIDE) else encoding
+
+
+def _is_utf8(body: bytes) -> bool:
+    """Return True for valid UTF-8 beyond ASCII, which may end within a character."""
+    if body.isascii():
+        return False
+    try:
+        text, _ = codecs.utf_8_decode(body, "strict", False)
+    except UnicodeDecodeError:
+        return False
+    return len(text) - _ascii_letters(body) >= _BEYOND_CHANCE
+
+
+def _despite_utf8(body: bytes) -> str:
+    """Return the encoding in which fewer characters are wrong, of a page that is declared as UTF-8 and is not valid."""
+    # The last character may be cut off.
+    text, _ = codecs.utf_8_decode(body, "replace", False)
+    broken = text.count("\ufffd") - body.count("\ufffd".encode())
+    valid = len(text) - _ascii_letters(body) - broken
+    if broken <= valid:
+        return "utf-8"
+    inside = _declared_inside(body)
+    return "cp1252" if inside is None or inside == "utf-8" else inside
+
+
+def _ascii_letters(body: bytes) -> int:
+    return len(body.translate(None, _HIGH_BYTES))
 
 
 def _refuse_controls(sample: bytes) -> None:

@@ -116,7 +116,9 @@ class FakePool:
     def _verdict(self, job: Job, text: str) -> Verdict:
         urls = self.seen.setdefault(text.lower(), [])
         if job.url in urls:
-            return Verdict(Kind.REVISIT, job.url, changed=text.startswith("changed"))
+            # A text that is "hardly" another is one only where texts must be equal.
+            changed = text.startswith("changed") or (text.startswith("hardly") and job.revisit_similarity is None)
+            return Verdict(Kind.REVISIT, job.url, changed=changed)
         if job.remember:
             urls.append(job.url)
         else:

@@ -121,6 +121,18 @@ def test_check_looks_only_unless_it_is_told_to_remember(project: Project, files:
     assert project.json("info")[0]["pages"] == 2
 
 
+def test_a_page_that_comes_again_is_judged_as_the_crawls_judge_it(project: Project, files: dict[str, str]) -> None:
+    again = [files["near"], "--url", URL]
+    project.settings["CRAWLDEDUP_REVISIT_SIMILARITY"] = 0.8
+    for revisit, changed in (("keep", True), ("drop", False)):
+        project.settings["CRAWLDEDUP_REVISIT"] = revisit
+        ((looked,), (explained,)) = (project.json(action, *again) for action in ("check", "explain"))
+        assert [(verdict["kind"], verdict["changed"]) for verdict in (looked, explained)] == [("revisit", changed)] * 2
+    (remembered,) = project.json("check", *again, "--remember")
+    assert not remembered["changed"]
+    assert project.json("check", files["a"])[0]["kind"] == "exact_duplicate"
+
+
 def test_check_in_words(project: Project, files: dict[str, str]) -> None:
     status, out, err = project.run("check", files["near"], files["empty"], files["other"])
     assert (status, err) == (0, "")

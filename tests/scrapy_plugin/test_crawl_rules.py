@@ -237,6 +237,41 @@ def test_a_crawl_can_leave_out_what_is_unchanged_since_the_last_one(
 
 
 @with_every_lasting_store
+def test_a_counter_in_the_text_brings_no_page_again_but_slow_drift_does(crawl: Crawler, lasting_store: str) -> None:
+    settings = {
+        "CRAWLDEDUP_STORE": lasting_store,
+        "CRAWLDEDUP_REVISIT": "drop",
+        "CRAWLDEDUP_REVISIT_SIMILARITY": 0.9,
+        "CRAWLDEDUP_EXTRACTOR": "text",
+    }
+    with Site({"/a": WORDS}) as site:
+        assert crawl(site, ["/a"], **settings).passed == ["/a"]
+        passed = dropped = 0
+        # Each text is much like the one before it, and the last is quite another than the first.
+        for changed in range(1, 40, 3):
+            site.pages["/a"] = article(1, changed_words=changed)
+            # One that this crawl delivers is delivered again, and no other.
+            result = crawl(site, ["/a"], again=["/a"], **settings)
+            assert len(result.passed) == 2 * result.counts.get("changed", 0)
+            assert all(words.startswith("known and hardly changed (0.") for _, words in result.failed)
+            passed += bool(result.passed)
+            dropped += len(result.failed)
+        assert 2 <= passed <= 6
+        assert dropped == 13 - passed
+
+
+@with_every_lasting_store
+def test_who_keeps_revisits_is_told_of_the_setting(crawl: Crawler, lasting_store: str, site: Site) -> None:
+    pages = ["/a", "/b"]
+    first = crawl(site, pages, again=["/a"], CRAWLDEDUP_STORE=lasting_store)
+    again = crawl(site, [*pages, "/c"], again=["/a"], CRAWLDEDUP_STORE=lasting_store)
+    dropping = crawl(site, pages, CRAWLDEDUP_STORE=lasting_store, CRAWLDEDUP_REVISIT="drop")
+    hint = "INFO: crawldedup: 2 pages of an earlier crawl delivered again, since CRAWLDEDUP_REVISIT is 'keep'"
+    assert [result.log.count(hint) for result in (first, again, dropping)] == [0, 1, 0]
+    assert "delivered again, since" not in first.log + dropping.log
+
+
+@with_every_lasting_store
 def test_a_page_whose_callback_failed_is_seen_again(site: Site, crawl: Crawler, lasting_store: str) -> None:
     settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": "drop"}
     broken = {"url": "/a", "callback": "broken"}

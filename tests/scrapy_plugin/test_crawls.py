@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.scrapy_plugin.conftest import with_every_lasting_store, with_every_store
-from tests.scrapy_plugin.crawling import MODES, QUICK, Crawl, crawl_apart, finish, start
-from tests.scrapy_plugin.website import Answer, Site, article, compressed
+from tests.scrapy_plugin.crawling import MODES, QUICK, Crawl, Crawling, crawl_apart, finish, start
+from tests.scrapy_plugin.website import Answer, Site, article, compressed, old
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,6 +121,23 @@ def test_a_crawl_judges_the_spiders_pages_and_nothing_else(site: Site, crawl: Cr
 def test_so_does_one_in_a_process_of_its_own_with_all_defaults(site: Site, tmp_path: Path, mode: str) -> None:
     process = start(site, tmp_path, EVERYTHING, **REALISTIC, **MODES[mode])
     assert_everything_was_judged_rightly(finish(process, tmp_path))
+
+
+def test_pages_of_old_servers_are_judged_when_they_are_whole(crawl: Crawler, crawling: Crawling) -> None:
+    pages = {
+        "/a": old(WORDS),
+        "/a-copy": old(WORDS._replace(body=WORDS.body + b"\n<!-- served in 3 ms -->\n")),
+        "/a-gzip": old(compressed(WORDS)),
+        "/a-broken": old(WORDS, missing_bytes=60),
+        "/a-cut": WORDS._replace(missing_bytes=100),
+    }
+    with Site(pages) as site:
+        result = crawl(site, list(pages), DOWNLOAD_FAIL_ON_DATALOSS=False)
+    # Only with a reactor does Scrapy say that no length was promised.
+    is_told = crawling.mode == "asyncio"
+    assert result.passed == ["/a", *(["/a-broken"] if is_told else []), "/a-cut"]
+    assert result.counts["skipped/partial"] == 1 + is_told
+    assert result.counts["duplicate/exact"] + result.counts.get("duplicate/near", 0) == 3 - is_told
 
 
 def test_another_reactor_ends_the_crawl_at_its_start_and_says_why(site: Site, tmp_path: Path) -> None:

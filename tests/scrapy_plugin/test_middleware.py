@@ -356,6 +356,21 @@ def test_what_this_crawl_let_pass_may_be_asked_for_again_even_after_a_pause(tmp_
     Recrawl(seen).crawl.run(next_crawl)
 
 
+def test_what_is_hardly_changed_is_dropped_unless_this_crawl_has_delivered_it() -> None:
+    async def work(crawl: Crawl) -> None:
+        crawl.pool.seen["hardly other text"] = ["https://e.com/a", "https://e.com/c"]
+        assert (await crawl.page("a", "hardly other text"))[1] is None
+        kept = {"crawldedup": {"revisit": "keep"}}
+        for meta in (kept, {}):
+            request, response = await crawl.page("c", "hardly other text", meta=meta)
+            assert response is not None
+            assert request.meta["crawldedup_verdict"].changed
+        assert [job.revisit_similarity for job in crawl.pool.jobs] == [0.95, None, None]
+
+    counts = Recrawl(revisit_similarity=0.95).crawl.run(work).counts
+    assert counts == {"checked": 3, "revisit": 3, "changed": 2, "unchanged": 1, "dropped": 1}
+
+
 def test_a_page_that_a_dead_worker_may_have_remembered_is_not_unchanged_since_an_earlier_crawl() -> None:
     async def work(crawl: Crawl) -> None:
         crawl.pool.repeats = True

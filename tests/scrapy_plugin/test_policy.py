@@ -49,6 +49,19 @@ def typed(cls: type[Response], content_type: str, url: str = URL) -> Response:
         (html(flags=["cached"]), None),
         (html(flags=["dataloss"]), "partial"),
         (html(flags=["download_stopped"]), "partial"),
+        (html(flags=["partial"]), "partial"),
+        (html(flags=["partial"], body=b"<p>text</html>"), None),
+        (html(flags=["cached", "partial"], body=b"<p>text</body></HTML>\r\n<!-- 12 ms -->\n<!--\n<p> -->\n"), None),
+        (html(flags=["partial"], body=b"<p>text</html>" + b" " * 3000), "partial"),
+        (html(flags=["partial"], body=b"<p>text</html><!-- 12"), "partial"),
+        (html(flags=["partial"], body=b"<p>text<!-- </html> -->"), "partial"),
+        (html(flags=["partial"], body=b"</html><p>text"), "partial"),
+        (html(flags=["partial"], body=b"</html" * 9000 + b"<!--" * 9000), "partial"),
+        (html(flags=["partial", "dataloss"], body=b"<p>text</html>"), "partial"),
+        (html(flags=["partial", "download_stopped"], body=b"<p>text</html>"), "partial"),
+        (html(flags=["dataloss"], body=b"<p>text</html>"), "partial"),
+        (html(status=206, flags=["partial"], body=b"<p>text</html>"), "status"),
+        (html(flags=["partial"], body=b"\n"), "partial"),
         (typed(HtmlResponse, "application/xhtml+xml"), None),
         (typed(TextResponse, "text/plain"), None),
         (typed(TextResponse, "Text/Markdown; charset=utf-8"), None),
@@ -119,9 +132,16 @@ def test_the_rules_of_a_page_go_along() -> None:
 
 
 def test_the_usual_rules_are_those_of_the_crawl() -> None:
-    options = CrawlOptions(action="mark", scope="site", keep_per_cluster=3, similarity=0.8, revisit="drop")
+    revisits = {"revisit": "drop", "revisit_similarity": 0.95}
+    options = CrawlOptions(action="mark", scope="site", keep_per_cluster=3, similarity=0.8, **revisits)
     # The index has the similarity already.
-    assert PagePolicy.of_crawl(options) == PagePolicy("mark", "site", 3, similarity=None, revisit="drop")
+    assert PagePolicy.of_crawl(options) == PagePolicy("mark", "site", 3, similarity=None, **revisits)
+
+
+@pytest.mark.parametrize(("revisit", "asked"), [("keep", None), ("drop", 0.95)])
+def test_where_revisits_are_kept_their_texts_are_remembered_as_they_are(revisit: str, asked: float | None) -> None:
+    policy = PagePolicy("drop", "global", 1, revisit=revisit, revisit_similarity=0.95)
+    assert job(html(), policy).revisit_similarity == asked
 
 
 def test_overrides_apply_to_one_request() -> None:
@@ -133,6 +153,7 @@ def test_overrides_apply_to_one_request() -> None:
         "remember": False,
         "canonical": "compare",
         "revisit": "drop",
+        "revisit_similarity": 0.95,
         "trusted_sites": frozenset({"example.com"}),
     }
     assert USUAL.for_request(Request(URL, meta={"crawldedup": given})) == PagePolicy(**given)
@@ -145,7 +166,7 @@ def test_overrides_apply_to_one_request() -> None:
     [
         (
             {"threshold": 0.8},
-            r"unknown key 'threshold'; allowed are action, canonical, keep_per_cluster, remember, revisit, scope, sim",
+            r"unknown key 'threshold'; allowed are action, canonical, keep_per_cluster, remember, revisit, revisit_s",
         ),
         ({"similarity": 0.2}, r'meta\["crawldedup"\]\["similarity"\] is 0.2; it must be a number above 0.5'),
         ({"keep_per_cluster": 0}, "whole number from 1"),
@@ -153,6 +174,7 @@ def test_overrides_apply_to_one_request() -> None:
         ({"remember": "maybe"}, "True or False"),
         ({"canonical": True}, "'ignore' or 'compare'"),
         ({"revisit": "skip"}, "'keep' or 'drop'"),
+        ({"revisit_similarity": 0.4}, "must be a number above 0.5"),
         ("yes", "must be True, False or a dict"),
         (1, "must be True, False or a dict"),
     ],

@@ -21,6 +21,8 @@ from crawldedup.stores.base import DIGEST_MASK, Entry, Layout, Query, Retention
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from crawldedup.search.decision import WeightedThreshold
+
 FOR_EVER = Retention()
 NO_PROBES = ProbePlan(np.empty(0, np.intp), np.empty(0, np.uint64), np.empty(0, np.uint64), 0.0)
 EQUAL_ONLY = identity_rule(VERIFY_BITS)
@@ -147,6 +149,11 @@ def query(
         prefilter=keys,
         route=lambda partitions: partitions_to_ask(fingerprint, partitions, similarity=similarity, recall=0.97),
     )
+
+
+def revisit_rule(page: Page, similarity: float | None) -> WeightedThreshold | None:
+    """What counts as unchanged from this similarity on."""
+    return None if similarity is None or page.thin else likelihood_rule(page.verify_weights, similarity)
 
 
 def filler(rng: np.random.Generator, url: str, *, retention: Retention = FOR_EVER) -> Query:

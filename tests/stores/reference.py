@@ -82,18 +82,18 @@ class ReferenceStore:
         self.deliver(query.delivered)
         own = next((place for place, (page, _) in enumerate(pages) if page.url_key == entry.url_key), None)
         if own is not None and (pages[own][1] == self._me.number or not self._is_at_work(pages[own][1])):
-            old = pages[own][0]
-            new = replace(old, seen_at=self._now)
-            if old.digest != entry.digest:
+            seen = new = replace(pages[own][0], seen_at=self._now)
+            is_abandoned = self._is_abandoned(own)
+            changed = seen.digest != entry.digest and (is_abandoned or not self._is_hardly_changed(seen, query))
+            if changed:
                 new = replace(new, search=entry.search, signature=entry.signature, digest=entry.digest, home=entry.home)
                 new = replace(new, rank=entry.rank)
-            is_abandoned = self._is_abandoned(own)
             if query.on_its_way:
                 on_their_way[entry.url_key] = self._me.number
             else:
                 on_their_way.pop(entry.url_key, None)
             pages[own] = (new, self._me.number)
-            return Answer(Status.REVISIT, new, old.digest != entry.digest, len(pages), 0, is_abandoned)
+            return Answer(Status.REVISIT, seen, changed, len(pages), 0, is_abandoned)
         places = self._candidates(query)
         accepted = self._accepted(query, places)
         abandoned = list(takewhile(self._is_abandoned, accepted))
@@ -190,6 +190,10 @@ class ReferenceStore:
         page, crawler = self._index.pages[place]
         is_on_its_way = self._index.on_their_way.get(page.url_key) == crawler
         return is_on_its_way and crawler != self._me.number and not self._is_at_work(crawler)
+
+    def _is_hardly_changed(self, page: Record, query: Query) -> bool:
+        rule = query.revisit_rule
+        return rule is not None and rule.cost(query.entry.signature, page.signature) <= rule.limit
 
     def _is_live(self, page: Record, retention: Retention) -> bool:
         since = page.seen_at if retention.refresh else page.added_at

@@ -28,6 +28,7 @@ from tests.stores.pages import (
     near_page,
     query,
     random_page,
+    revisit_rule,
     thin_page,
 )
 
@@ -40,6 +41,35 @@ A, B, C = "https://example.com/a", "https://example.com/b", "https://example.com
 def record_of(answer: Answer) -> Record:
     assert answer.record is not None
     return answer.record
+
+
+def text_of(record: Record) -> tuple[int, int, bytes]:
+    return record.digest, record.search, record.signature
+
+
+def bits_of(page: Page) -> tuple[int, bytes]:
+    return page.search, page.signature
+
+
+def tolerant(page: Page, url: str) -> Query:
+    return replace(query(page, url), revisit_rule=revisit_rule(page, 0.9))
+
+
+def drifting(page: Page) -> tuple[Page, Page]:
+    """Two later texts of a page: each resembles the one before it, but the last does not resemble the first."""
+    rule = revisit_rule(page, 0.9)
+    assert rule is not None
+    bits = np.abs(page.verify_weights).argsort()[10:]
+    count = 2
+    while sum(rule.costs[bit] for bit in bits[:count]) <= rule.limit:
+        count += 2
+    texts = []
+    for number, flipped in enumerate((bits[:count:2], bits[:count])):
+        weights, search = page.verify_weights.copy(), page.search_weights.copy()
+        weights[flipped] *= -1
+        search[np.abs(search).argsort()[: number + 1]] *= -1
+        texts.append(Page(search, weights, page.digest + number + 1))
+    return texts[0], texts[1]
 
 
 def exited_process() -> str:
@@ -195,14 +225,47 @@ def test_the_same_url_with_new_text_takes_the_place_of_the_old_text(store: Store
     answer = store.check_and_add(query(other, A.upper()))
     assert (answer.status, answer.changed, answer.pages) == (Status.REVISIT, True, 1)
     record = record_of(answer)
-    assert (record.digest, record.search, record.signature) == (
-        other.digest & DIGEST_MASK,
-        other.search,
-        other.signature,
-    )
+    # Of the old text the answer tells how much is left.
+    assert text_of(record) == (page.digest & DIGEST_MASK, page.search, page.signature)
     assert (record.url, record.copies) == (A, 1)
     assert record_of(store.check_and_add(query(near_page(other), B))).url == A
     assert store.check_and_add(query(page, B)).status is Status.NEW
+
+
+def test_text_that_the_rule_of_revisits_accepts_leaves_the_old_text_in_place(
+    store: Store, clock: Clock, page: Page
+) -> None:
+    store.check_and_add(query(page, A))
+    once, twice = drifting(page)
+    for visits, visited in enumerate((once, once, twice), 1):
+        clock.wait(60)
+        answer = store.check_and_add(tolerant(visited, A))
+        assert (answer.status, answer.changed, answer.pages) == (Status.REVISIT, visited is twice, 1)
+        record = record_of(answer)
+        assert text_of(record) == (page.digest & DIGEST_MASK, page.search, page.signature)
+        assert record.seen_at == record.added_at + 60 * visits
+    # Only now is the text another, by which each further visit is measured.
+    again = store.check_and_add(tolerant(once, A))
+    assert (again.changed, text_of(record_of(again))) == (False, (twice.digest & DIGEST_MASK, *bits_of(twice)))
+    copy = store.check_and_add(query(twice, B))
+    assert (copy.status, record_of(copy).url) == (Status.EXACT, A)
+
+
+def test_no_rule_of_revisits_asks_for_equal_text(store: Store, page: Page) -> None:
+    store.check_and_add(query(page, A))
+    assert store.check_and_add(query(drifting(page)[0], A)).changed
+    # Nor does the rule of one question hold for the next.
+    assert not store.check_and_add(tolerant(page, A)).changed
+    assert store.check_and_add(query(page, A)).changed
+
+
+def test_questions_of_one_batch_have_rules_of_their_own(store: Store, page: Page, other: Page) -> None:
+    for text, url in ((page, A), (other, B)):
+        store.check_and_add(query(text, url))
+    asked = [tolerant(drifting(page)[0], A), query(drifting(other)[0], B), query(page, C), tolerant(other, B)]
+    answers = list(store.check_many(asked))
+    assert [answer.changed for answer in answers] == [False, True, False, False]
+    assert [answer.status for answer in answers] == [Status.REVISIT, Status.REVISIT, Status.EXACT, Status.REVISIT]
 
 
 def test_a_page_may_take_the_text_of_another(store: Store, page: Page, other: Page) -> None:
@@ -486,6 +549,37 @@ class TestOneIndexForMany:
         assert not second.check_and_add(query(other, C)).abandoned
         third.open()
         assert third.check_and_add(query(other, "https://example.com/copy")).status is Status.EXACT
+
+    def test_a_text_that_was_never_delivered_is_none_to_measure_by(
+        self, shared_backend: Backend, clock: Clock, page: Page
+    ) -> None:
+        dead, second = (shared_backend.store(LAYOUT, clock) for _ in range(2))
+        dead.open(CrawlSession(0, "elsewhere:1:1"))
+        dead.check_and_add(replace(query(page, A), on_its_way=True))
+        clock.wait(LEASE_SECONDS)
+        second.open()
+        once, _ = drifting(page)
+        answer = second.check_and_add(tolerant(once, A))
+        assert (answer.status, answer.changed, answer.abandoned) == (Status.REVISIT, True, True)
+        assert record_of(second.check_and_add(query(once, B))).url == A
+        assert [text_of(record) for record in second.find(query(once, ""))] == [
+            (once.digest & DIGEST_MASK, *bits_of(once))
+        ]
+
+    @pytest.mark.parametrize("by_query", [True, False])
+    def test_an_unchanged_page_is_on_its_way_as_any_other(
+        self, shared_backend: Backend, clock: Clock, page: Page, by_query: bool
+    ) -> None:
+        first, dead, last = (shared_backend.store(LAYOUT, clock) for _ in range(3))
+        first.open()
+        first.check_and_add(query(page, A))
+        first.close()
+        dead.open(CrawlSession(0, "elsewhere:1:1"))
+        asked = replace(tolerant(drifting(page)[0], A), on_its_way=by_query)
+        assert not dead.check_and_add(asked).changed
+        clock.wait(LEASE_SECONDS)
+        last.open()
+        assert last.check_and_add(query(page, A)).abandoned == by_query
 
     @pytest.mark.parametrize("by_query", [True, False])
     def test_a_page_that_was_delivered_is_kept_when_its_crawler_dies(

@@ -162,4 +162,5 @@ def test_the_home_of_a_page_is_kept_and_may_be_unknown(
     visited = query(other, url)
     answer = store.check_and_add(visited)
     assert answer.record is not None
-    assert (answer.record.url, answer.record.home) == (url, visited.entry.home)
+    assert (answer.record.url, answer.record.home) == (url, home)
+    assert [(kept.url, kept.home) for kept in everything(store)] == [(url, visited.entry.home)]

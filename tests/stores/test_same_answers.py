@@ -22,7 +22,17 @@ from crawldedup.stores.base import (
     StoreInfo,
 )
 from tests.stores.backends import Backend, Clock, redis_contents
-from tests.stores.pages import LAYOUT, Page, near_page, query, random_page, similar_page, thin_page, url_key_of
+from tests.stores.pages import (
+    LAYOUT,
+    Page,
+    near_page,
+    query,
+    random_page,
+    revisit_rule,
+    similar_page,
+    thin_page,
+    url_key_of,
+)
 from tests.stores.reference import ReferenceIndex, ReferenceStore
 
 if TYPE_CHECKING:
@@ -56,6 +66,7 @@ class Step(NamedTuple):
     seconds: int
     on_its_way: bool
     rank: int
+    revisit_similarity: float | None
 
 
 steps = st.lists(
@@ -75,6 +86,7 @@ steps = st.lists(
         seconds=st.sampled_from([1, 50, 51, LEASE_SECONDS - 1, LEASE_SECONDS]),
         on_its_way=st.booleans(),
         rank=st.sampled_from([0, 0, 1, 1, 255]),
+        revisit_similarity=st.sampled_from([None, None, 0.75, 0.9]),
     ),
     min_size=40,
     max_size=80,
@@ -156,7 +168,9 @@ class Play:
 
     def _query(self, step: Step) -> Query:
         asked = query(TEXTS[step.text], URLS[step.url], retention=self._retention)
-        return replace(asked, entry=replace(asked.entry, rank=step.rank), on_its_way=step.on_its_way)
+        rule = revisit_rule(TEXTS[step.text], step.revisit_similarity)
+        entry = replace(asked.entry, rank=step.rank)
+        return replace(asked, entry=entry, on_its_way=step.on_its_way, revisit_rule=rule)
 
     def _record(self, step: Step) -> Record:
         entry = self._query(step).entry

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from scrapy import Request, Spider
 from w3lib.url import is_url
@@ -46,6 +46,11 @@ _APART: Final[dict[str, Any]] = {
 }
 
 
+class _Rules(TypedDict):
+    scope_key: str | None
+    revisit_similarity: float | None
+
+
 def run_action(
     action: str, names: list[str], given: argparse.Namespace, settings: Settings, process: CrawlerProcessBase
 ) -> int:
@@ -59,6 +64,7 @@ def run_action(
             options = items_index_of(options)
         _require_lasting(options, given.spider)
         scope_key = given.spider if options.scope == "spider" else None
+        rules = _Rules(scope_key=scope_key, revisit_similarity=PagePolicy.of_crawl(options).similarity_of_revisits)
 
         def sources() -> Iterator[Source]:
             urls = [name for name in names if is_url(name)]
@@ -68,9 +74,9 @@ def run_action(
         with closing(Deduplicator.from_options(options)) as dedup:
             match action:
                 case "check":
-                    pages.check_as_crawl(dedup, sources(), output, remember=given.remember, scope_key=scope_key)
+                    pages.check_as_crawl(dedup, sources(), output, remember=given.remember, **rules)
                 case "explain":
-                    explain(dedup, sources(), output, scope_key=scope_key)
+                    explain(dedup, sources(), output, **rules)
                 case "forget":
                     identities = map(named_identity, names) if given.items else [None] * len(names)
                     refs = [PageRef(*named, scope_key) for named in zip(names, identities, strict=True)]

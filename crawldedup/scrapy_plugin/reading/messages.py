@@ -71,6 +71,7 @@ class Job:
     identity: str | None = None
     scope_key: str | None = None
     similarity: float | None = None
+    revisit_similarity: float | None = None
     links: tuple[str, ...] | None = None
     is_lenient: bool = False
     rank: int | None = None

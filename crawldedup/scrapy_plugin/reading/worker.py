@@ -177,6 +177,7 @@ class Worker:
                     identity=job.identity,
                     scope_key=job.scope_key,
                     similarity=job.similarity,
+                    revisit_similarity=job.revisit_similarity,
                     canonical=canonical,
                     remember=job.remember,
                     delivered=job.delivered,
@@ -255,6 +256,7 @@ def _input_of(job: Job, read: Fingerprint | BaseException) -> PageInput:
         identity=job.identity,
         scope_key=job.scope_key,
         similarity=job.similarity,
+        revisit_similarity=job.revisit_similarity,
         delivered=job.delivered,
         rank=job.full_rank(),
     )

@@ -8,7 +8,8 @@ Nothing is added before it is sure to stay, and a page is only a copy of one tha
 of racing pages at least one is admitted, and exactly one of exact copies, for they have one home. Near duplicates of
 different homes that look before the other was added are both admitted.
 
-A URL that was kept at another home takes more rounds: if this is a revisit, its page moves from there to its new home.
+A URL that was kept at another home takes more rounds: if this is a revisit with new text, its page moves from there to
+its new home.
 """
 
 from __future__ import annotations
@@ -22,7 +23,16 @@ from typing import TYPE_CHECKING, Any, Final
 from crawldedup.search.routing import partition_of
 from crawldedup.stores.base import Answer, Retention, Status
 from crawldedup.stores.cluster.nodes import script_call
-from crawldedup.stores.redis.protocol import answer_from, body_of, bytes8, crawl, packed_record, question, unpacked
+from crawldedup.stores.redis.protocol import (
+    answer_from,
+    body_of,
+    bytes8,
+    crawl,
+    packed_record,
+    packed_rule,
+    question,
+    unpacked,
+)
 from crawldedup.stores.redis.replies import LostPartError
 
 if TYPE_CHECKING:
@@ -33,8 +43,9 @@ if TYPE_CHECKING:
     from crawldedup.stores.cluster.nodes import Call
 
 _CLAIM: Final = struct.Struct(">IIIB")
-_VISIT: Final = struct.Struct(">IIBI")
+_VISIT: Final = struct.Struct(">IIBIB")
 _TIMES: Final = 16
+_UNCHANGED: Final = 2
 
 
 def claim(page: Entry | Record, retention: Retention, now: int, *, forced: bool = False) -> bytes:
@@ -80,8 +91,10 @@ class GlobalCheck:
         # Where pages are forgotten, so are entries of directories: then a page may be at home that none tells of.
         if is_elsewhere or (found and (noted or self.query.retention != Retention())):
             limit, refresh = self.query.retention.ttl_seconds or 0, self.query.retention.refresh
-            visit = _VISIT.pack(self.now, limit, refresh, self.session.number)
-            _, own, is_revisit, abandoned = self._ask(kept_at, "own", self._url_key, visit)
+            visit = _VISIT.pack(self.now, limit, refresh, self.session.number, self.query.on_its_way)
+            _, own, is_revisit, abandoned = self._ask(kept_at, "own", self._url_key, visit, *self._text(is_elsewhere))
+        if is_revisit == _UNCHANGED:
+            return self._stay(own, is_noted=bool(noted))
         if is_revisit and is_elsewhere:
             return self._move(kept_at, own, is_abandoned=bool(abandoned))
         counted = None
@@ -138,6 +151,21 @@ class GlobalCheck:
         answer = answer_from(reply, self.layout)
         return replace(answer, candidates=compared + answer.candidates)
 
+    def _text(self, is_elsewhere: bool) -> tuple[bytes, ...]:
+        """Return by what a page of another home is told to be unchanged, where that takes more than an equal digest."""
+        entry, rule = self.query.entry, self.query.revisit_rule
+        if rule is None or not is_elsewhere:
+            return ()
+        return entry.digest.to_bytes(4, "big"), entry.signature, packed_rule(rule)
+
+    def _stay(self, own: bytes, *, is_noted: bool) -> Answer:
+        """Leave the URL's page at its home, where the visit was noted."""
+        earlier = unpacked(own, self.layout)
+        if not is_noted:
+            packed = claim(earlier, self.query.retention, self.now, forced=True)
+            self.run(self._call(self._directory, "claim", packed))
+        return Answer(Status.REVISIT, earlier, False, 0, 0)
+
     def _move(self, kept_at: int, own: bytes, *, is_abandoned: bool) -> Answer:
         """Give the URL's page its new text at its new home, and remove it from the old one."""
         earlier = unpacked(own, self.layout)
@@ -152,7 +180,7 @@ class GlobalCheck:
         if not loaded[1]:
             return self._check_at_home(0)
         changed = earlier.digest != entry.digest
-        return Answer(Status.REVISIT, unpacked(moved, self.layout), changed, 0, 0, is_abandoned)
+        return Answer(Status.REVISIT, earlier, changed, 0, 0, is_abandoned)
 
     def _leave(self, kept_at: int, *, is_there: bool = True) -> None:
         """Forget what was kept of the URL at another home, and note the new one. What is decided stays decided."""

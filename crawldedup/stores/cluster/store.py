@@ -227,7 +227,7 @@ class ClusterStore(SharedStore):
         prefix = self._prefix_of(noted[0]) if noted else self._place(record)
         if prefix == self._place(record):
             return False
-        kept = self._run(script_call("own", prefix, self._layout.profile, bytes8(record.url_key), bytes(13)))[0][1]
+        kept = self._run(script_call("own", prefix, self._layout.profile, bytes8(record.url_key), bytes(14)))[0][1]
         if not kept:
             self._run(self._noting(record, forced=True))
         return bool(kept)

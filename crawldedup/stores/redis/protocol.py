@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from crawldedup.search.decision import WeightedThreshold
     from crawldedup.search.tables import Order
     from crawldedup.stores.base import CrawlSession, Entry, Layout, Query
 
@@ -95,7 +96,14 @@ def crawl(query: Query, session: CrawlSession, *, again: bool = False, place: in
     `again` if the answer to the same one was lost; `place` is the question's in the batch of this name.
     """
     flags = (again or query.is_asked_again) + {True: 0, None: 2, False: 4}[query.is_own] + 8 * query.on_its_way
-    return _CRAWL.pack(min(query.retention.max_pages or 0, _MOST), session.number, flags, place) + batch
+    flags += 16 * (query.revisit_rule is not None)
+    own = _CRAWL.pack(min(query.retention.max_pages or 0, _MOST), session.number, flags, place)
+    return own + packed_rule(query.revisit_rule) + batch
+
+
+def packed_rule(rule: WeightedThreshold | None) -> bytes:
+    """Return the rule of revisits, if there is one. It has as many costs as the question's own."""
+    return b"" if rule is None else rule.limit.to_bytes(4, "big") + rule.costs
 
 
 def url_keys_of(pages: Sequence[int]) -> bytes:

@@ -194,12 +194,14 @@ class SqliteIndex:
         self._file(number, keys)
         self._newest = number
 
-    def revisit(self, page: Page, entry: Entry, now: int, crawler: int) -> tuple[Record, bool]:
-        """Note that a page was seen again, and its new text; its URL, age and copies stay. True for new text."""
-        newer = page._replace(seen_at=now, crawler=crawler)
-        changed = page.digest != entry.digest
-        if changed:
-            newer = newer._replace(
+    def revisit(self, page: Page, entry: Entry | None, now: int, crawler: int) -> Record:
+        """Note that a page was seen again, and its new text, if any; its URL, age and copies stay.
+
+        Return the page as it was, seen now.
+        """
+        seen = newer = page._replace(seen_at=now, crawler=crawler)
+        if entry is not None:
+            newer = seen._replace(
                 search=signed(entry.search),
                 signature=entry.signature,
                 digest=entry.digest,
@@ -208,7 +210,8 @@ class SqliteIndex:
             )
             self._unfile([page])
             self._file(page.number, entry.keys)
-        return self._update(newer), changed
+        self._update(newer)
+        return seen.record()
 
     def count_copy(self, page: Page, now: int) -> Record:
         """Note that a copy of a page was seen."""

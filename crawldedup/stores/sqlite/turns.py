@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from crawldedup.stores.base import Answer, Status
 from crawldedup.stores.retention import MAX_EVICTED, MAX_FREED, MAX_SWEPT
+from crawldedup.stores.revisits import has_new_text
 from crawldedup.stores.sqlite.statements import unsigned
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ def decide(index: SqliteIndex, query: Query, session: CrawlSession, crew: Crew, 
             crew.set_out(entry.url_key)
         else:
             crew.arrive(entry.url_key)
-        record, changed = index.revisit(own, entry, now, session.number)
+        changed = has_new_text(query, own.signature, own.digest, abandoned=abandoned)
+        record = index.revisit(own, entry if changed else None, now, session.number)
         return Answer(Status.REVISIT, record, changed, index.pages, 0, abandoned)
     accepted, compared, expired = index.search(query, now)
     abandoned_pages = []

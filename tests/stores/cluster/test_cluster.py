@@ -189,6 +189,47 @@ class TestUrls:
             assert store.forget(url_key_of(url(number)))
         assert store.info().pages == 40
 
+    def test_a_url_whose_text_is_hardly_another_stays_at_its_home(
+        self, cluster: ClusterSetup, store: ClusterStore
+    ) -> None:
+        one, other = pages_of_two_homes()
+        store.check_and_add(one)
+        entry = replace(other.entry, url=one.entry.url, url_key=one.entry.url_key)
+        visit = replace(other, entry=entry, revisit_rule=other.rule, on_its_way=True)
+        for has_directory in (True, False):
+            for master in () if has_directory else cluster.masters:
+                for key in master.client.scan_iter("*:d*"):
+                    master.client.delete(key)
+            answer = store.check_and_add(visit)
+            assert answer.record is not None
+            assert (answer.status, answer.changed, answer.pages) == (Status.REVISIT, False, 1)
+            assert (answer.record.digest, answer.record.home) == (one.entry.digest, one.entry.home)
+        # The directory tells of the home where it is, even to a question that looks at its own home alone.
+        assert store.check_and_add(replace(visit, route=lambda _: (home(other),))).status is Status.REVISIT
+        assert (entries(cluster), members(cluster), store.info().pages) == (1, 2, 1)
+        assert store.check_and_add(replace(one, entry=replace(one.entry, digest=0))).changed
+        answer = store.check_and_add(replace(visit, revisit_rule=replace(other.rule, limit=0)))
+        assert (answer.status, answer.changed) == (Status.REVISIT, True)
+        assert [record.home for record in store.find(other)] == [other.entry.home]
+
+    def test_a_visit_to_a_page_that_stays_at_its_home_is_noted_there(self, cluster: ClusterSetup) -> None:
+        clock = Clock()
+        one, other = pages_of_two_homes()
+        entry = replace(other.entry, url=one.entry.url, url_key=one.entry.url_key)
+        visit = replace(other, entry=entry, revisit_rule=other.rule, on_its_way=True)
+        told = []
+        for asked in (one, visit, visit):
+            store = ClusterStore(cluster.url, LAYOUT, clock=clock)
+            store.open()
+            answer = store.check_and_add(asked)
+            told.append((answer.status, answer.changed, answer.abandoned))
+            times = [(record.added_at, record.seen_at) for batch in store.records() for record in batch]
+            assert times == [(1_000_000, clock.now)]
+            store.close()
+            clock.wait(60)
+        # The second visit was never delivered, so the third is.
+        assert told == [(Status.NEW, False, False), (Status.REVISIT, False, False), (Status.REVISIT, True, True)]
+
     def test_other_spellings_of_a_url_are_visits_of_its_page(self, cluster: ClusterSetup) -> None:
         with Deduplicator(cluster.url, key=0) as dedup:
             for number in range(10):

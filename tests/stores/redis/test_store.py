@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.redis.upkeep import remove_epochs
 from tests.servers import RedisServer
 from tests.stores.backends import Clock, redis_contents
-from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, near_page, query, random_page
+from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, near_page, query, random_page, revisit_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -226,6 +227,16 @@ class TestServerTrouble:
         other.clear()
         other.close()
         assert store.check_and_add(query(page, "https://example.com/b")).status is Status.EXACT
+
+    def test_a_rule_of_revisits_makes_no_batch_of_a_question(
+        self, redis_server: RedisServer, store: RedisStore, page: Page
+    ) -> None:
+        first, copy = (replace(query(page, url(number)), revisit_rule=revisit_rule(page, 0.9)) for number in (1, 2))
+        assert [store.check_and_add(asked).status for asked in (first, copy)] == [Status.NEW, Status.EXACT]
+        assert list(redis_server.client.scan_iter("*:b:*")) == []
+        assert [answer.status for answer in store.check_many([first, copy])] == [Status.REVISIT, Status.EXACT]
+        (name,) = redis_server.client.scan_iter("*:b:*")
+        assert re.fullmatch(rb".*:b:[0-9a-f]{8}", name)
 
     def test_what_comes_twice_in_a_batch_whose_answer_was_lost_is_a_revisit(
         self, store: RedisStore, page: Page, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
--- parts: layout, directory, leases, records, deliveries, search
+-- parts: layout, directory, leases, records, deliveries, costs, search
 -- Find the nearest page, and change no page. KEYS: prefix. ARGV: profile, a question, and what `claim` takes, or ''.
 -- Returns {'scouted', pages, home noted before or '', compared, cost, record or false}; {'profile', ..} or {'lost'}.
 

@@ -1,20 +1,22 @@
--- parts: layout, leases, records, deliveries, writing, retention, search
+-- parts: layout, leases, records, deliveries, writing, retention, costs, search
 -- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, ARGV[8]: URL keys of own pages that were
--- delivered, ARGV[9]: limit of pages (0: none), own number, flags, and for a question in a batch its place there and the name
--- of the batch.
+-- delivered, ARGV[9]: limit of pages (0: none), own number, flags, for a question in a batch its place there, the rule of
+-- revisits (see `has_new_text`) if there is one, and the name of the batch.
 -- Flags: 1 if the answer to the same question was lost; 2 to ask back whether a page of the same URL key and another URL is
--- the page's own, 4 if it is not; 8 if the page is on its way. Asking back changes nothing and returns {'other', 0, pages, 0,
--- record, 0}, else it returns {status, changed, pages, compared, record or false, flags: 1 if the page was abandoned, 2 if it
--- took the record's place}, {'profile', the index's profile}, or {'lost'} without an index.
+-- the page's own, 4 if it is not; 8 if the page is on its way; 16 if there is a rule of revisits. Asking back changes nothing
+-- and returns {'other', 0, pages, 0, record, 0}, else it returns {status, changed, pages, compared, record or false, flags: 1
+-- if the page was abandoned, 2 if it took the record's place}, {'profile', the index's profile}, or {'lost'} without an index.
+-- The record of a changed page has the earlier text.
 
 if not meta.profile then return {'lost'} end
 if meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
 
 local question = read_question()
 local max_pages, crawler, flags, place = struct.unpack('>I4I4BI4', ARGV[9])
-local batch = sub(ARGV[9], 14)
+local rule = flags > 15 and sub(ARGV[9], 14, 17 + #question.costs) or ''
+local batch = sub(ARGV[9], 14 + #rule)
 local keys, now, url_key = question.keys, question.now, question.url_key
-local again, asks_back, is_other, on_its_way = flags % 2, flags % 4 > 1, flags % 8 > 3, flags > 7
+local again, asks_back, is_other, on_its_way = flags % 2, flags % 4 > 1, flags % 8 > 3, flags % 16 > 7
 local own_page, own, other = page_with_url(url_key, (asks_back or is_other) and question)
 if other and asks_back then return {'other', 0, meta.pages, 0, other, 0} end
 
@@ -28,13 +30,12 @@ end
 local concurrent = own and crawler_of(own) ~= crawler and is_at_work(crawler_of(own), now)
 
 if own and age_mark(own, question.refresh) >= question.oldest and not concurrent then
-  local changed = digest_of(own) ~= question.digest
   -- What this crawler took over, or added, when only the answer was lost, is not delivered either.
   local abandoned = is_abandoned(own, crawler, now) or again == 1 and is_on_its_way(url_key, crawler)
+  local changed = has_new_text(own, question.digest, question.signature, rule, abandoned)
   local updated = visited(own, now, crawler)
   if changed then
-    updated = with_body(updated, question.body, #question.signature)
-    write_record(own_page, updated)
+    write_record(own_page, with_body(updated, question.body, #question.signature))
     unfile(own_page, own)
     file_all(keys, own_page)
   else

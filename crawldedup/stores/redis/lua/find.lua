@@ -1,4 +1,4 @@
--- parts: layout, records, search
+-- parts: layout, records, costs, search
 -- Find pages and change nothing. KEYS: prefix. ARGV: profile, a question.
 -- Returns {'found', record, ..}, nearest first, or {'profile', the index's profile}.
 

@@ -215,31 +215,6 @@ local function pages_in_ranges(question)
   return pages, costs, finders
 end
 
--- Return the sum of the costs of the bits (or whole bytes, if there is one cost a byte) in which two signatures differ, or
--- nil above the limit. The other signature begins at `first`.
-local function cost_of(own, other, first, costs, limit)
-  local sum = 0
-  local by_byte = #costs == #own
-  for i = 1, #own do
-    local differing = bit.bxor(byte(own, i), byte(other, first + i - 1))
-    if differing > 0 then
-      if by_byte then
-        sum = sum + byte(costs, i)
-      else
-        local place = i * 8
-        repeat
-          local odd = differing % 2
-          if odd == 1 then sum = sum + byte(costs, place) end
-          differing = (differing - odd) / 2
-          place = place - 1
-        until differing == 0
-      end
-      if sum > limit then return nil end
-    end
-  end
-  return sum
-end
-
 -- Return the cost of a record by the question's threshold, or nil if it is not accepted.
 local function judge(question, record)
   if question.exact_only == 1 and digest_of(record) ~= question.digest then return nil end
