@@ -133,6 +133,12 @@ def _reason_of_content(response: Response) -> str | None:
     return None
 
 
+def is_start_page(request: Request) -> bool:
+    """Return True for one of the spider's start requests, after redirects, too."""
+    # Spiders hand the meta of a page on to the next request, with Scrapy's mark in it.
+    return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
+
+
 def job_of(request: Request, response: Response, policy: PagePolicy, spider: str = "") -> Job:
     """Return what a worker needs of a response to check it.
 

@@ -27,6 +27,7 @@ from crawldedup.scrapy_plugin.reading.messages import Job, WorkerError
 from crawldedup.scrapy_plugin.runtime.seen import SeenPages
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.verdict import Kind, Verdict
+from tests.scrapy_plugin.crawling import counts_in
 from tests.scrapy_plugin.fakes import FakeCrawler, FakePool
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Crawl:
 
     @property
     def counts(self) -> dict[str, int]:
-        return {name.removeprefix("crawldedup/"): value for name, value in self.crawler.stats.get_stats().items()}
+        return counts_in(self.crawler.stats.get_stats())
 
 
 def test_a_near_duplicate_is_dropped_and_says_of_what() -> None:

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from crawldedup.verdict import Verdict
 
-WINDOW: Final = 200
-SHARE: Final = 0.25
-"""Of the last `WINDOW` judged pages, an original that is suspected has attracted at least this share."""
+WINDOWS: Final = ((100, 0.6), (500, 0.3))
+"""So many of the last judged pages, and the share of them that makes an original suspect.
+
+The first finds a wall before all of a site, the second one before each third page. A template that honest pages share
+stays below: 2,000 pages of a calendar, one after the other, came to 35 of 100 and 123 of 500.
+"""
 
 MOST_SUSPECTED: Final = 100
 """So many originals are suspected in one crawl, and no more."""
 
 
 class Suspicion(NamedTuple):
-    """An original, and the share of the last `window` judged pages that are copies of it, each URL counted once."""
+    """An original, and the share of the last `window` judged pages that are its copies, each URL counted once."""
 
     original: str
     share: float
@@ -27,43 +30,54 @@ class Suspicion(NamedTuple):
 class Walls:
     """The last judged pages of a crawl. What it holds is bounded, however long the crawl is."""
 
-    def __init__(self, *, window: int = WINDOW, share: float = SHARE) -> None:
-        self._window = window
-        self._needed = window * share
-        self._recent: deque[tuple[str, int] | None] = deque()
-        self._visits: Counter[tuple[str, int]] = Counter()
-        self._urls: Counter[str] = Counter()
+    def __init__(self) -> None:
+        self._windows = [_Window(size, share) for size, share in WINDOWS]
         self._suspected: set[str] = set()
 
-    def add(self, verdict: Verdict, url: str) -> Suspicion | None:
-        """Note a judged page, and return the suspicion of its original once, when it arises."""
+    def add(self, verdict: Verdict) -> Suspicion | None:
+        """Note a judged page, and return what is suspected of its original, once for each original."""
         original = verdict.original if verdict.is_duplicate else None
-        self._recent.append(None if original is None else (original, hash(url)))
-        if original is not None:
-            self._count((original, hash(url)))
-        if len(self._recent) > self._window and (oldest := self._recent.popleft()) is not None:
-            self._discount(oldest)
-        if original is None or original in self._suspected or self._urls[original] < self._needed:
-            return None
-        if len(self._suspected) == MOST_SUSPECTED:
+        copy = None if original is None else (original, verdict.url)
+        full = [window for window in self._windows if window.add(copy)]
+        if original is None or not full or original in self._suspected or len(self._suspected) == MOST_SUSPECTED:
             return None
         self._suspected.add(original)
-        judged = len(self._recent)
-        return Suspicion(original, self._urls[original] / judged, judged)
+        return full[0].suspicion(original)
 
-    def is_suspected(self, verdict: Verdict) -> bool:
+    def has(self, verdict: Verdict) -> bool:
         """Return True for a copy of an original that is suspected."""
         return verdict.is_duplicate and verdict.original in self._suspected
 
-    def _count(self, visit: tuple[str, int]) -> None:
-        self._visits[visit] += 1
-        if self._visits[visit] == 1:
-            self._urls[visit[0]] += 1
 
-    def _discount(self, visit: tuple[str, int]) -> None:
-        self._visits[visit] -= 1
-        if not self._visits[visit]:
-            del self._visits[visit]
-            self._urls[visit[0]] -= 1
-            if not self._urls[visit[0]]:
-                del self._urls[visit[0]]
+class _Window:
+    def __init__(self, size: int, share: float) -> None:
+        self._size = size
+        self._needed = size * share
+        self._recent: deque[tuple[str, str] | None] = deque()
+        self._visits: Counter[tuple[str, str]] = Counter()
+        self._urls: Counter[str] = Counter()
+
+    def add(self, copy: tuple[str, str] | None) -> bool:
+        """Note an original and the URL of its copy, or None. Returns True if it has attracted its share."""
+        self._recent.append(copy)
+        if len(self._recent) > self._size:
+            self._leave(self._recent.popleft())
+        if copy is None:
+            return False
+        self._visits[copy] += 1
+        self._urls[copy[0]] += self._visits[copy] == 1
+        return self._urls[copy[0]] >= self._needed
+
+    def suspicion(self, original: str) -> Suspicion:
+        pages = len(self._recent)
+        return Suspicion(original, self._urls[original] / pages, pages)
+
+    def _leave(self, copy: tuple[str, str] | None) -> None:
+        if copy is None:
+            return
+        self._visits[copy] -= 1
+        if not self._visits[copy]:
+            del self._visits[copy]
+            self._urls[copy[0]] -= 1
+            if not self._urls[copy[0]]:
+                del self._urls[copy[0]]
