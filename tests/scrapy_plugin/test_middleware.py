@@ -53,7 +53,7 @@ class Crawl:
         self.crawler = FakeCrawler(has_item_middleware=has_item_middleware)
         self.middleware = DedupMiddleware(
             self.crawler,  # type: ignore[arg-type]
-            CrawlOptions(**options),
+            CrawlOptions(**{"workers": 1, **options}),
             self.pool,  # type: ignore[arg-type]
             seen=seen,
             is_interactive=is_interactive,

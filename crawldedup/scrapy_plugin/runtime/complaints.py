@@ -13,8 +13,10 @@ LEAST_UNCHECKED: Final = 10
 SHARE_UNCHECKED: Final = 0.05
 """So many pages, and this share of those that were to be checked, are too many to pass unchecked."""
 
-# Somebody decided that these are not checked.
-_ON_PURPOSE: Final = frozenset({"skipped/disabled", "skipped/url", "skipped/no_callback", "skipped/robots_txt"})
+# What is no page, and pages of which somebody decided that they are not checked.
+_NO_REASON: Final = frozenset(
+    f"skipped/{reason}" for reason in ("content_type", "method", "no_callback", "robots_txt", "disabled", "url")
+)
 
 
 def complaints(counts: Mapping[str, int], noun: str, *, starts: int = 0, lost_starts: int = 0) -> list[str]:
@@ -28,14 +30,15 @@ def complaints(counts: Mapping[str, int], noun: str, *, starts: int = 0, lost_st
     errors = _below(counts, "error/")
     errors.pop("error/mark", None)  # such an item was checked
     unchecked = sum(errors.values())
-    if starts and starts == lost_starts:
+    unwanted = sum(counts.get(name, 0) for name in ("duplicate/near", "duplicate/exact", "unchanged"))
+    if starts and starts == lost_starts and checked == unwanted:
         found.append(
-            f"all start pages ({starts:,}) were duplicates, so that their items, and with the action 'drop' their "
-            f"links, were left out. Another crawler on this index, or an earlier crawl, has delivered them."
+            f"nothing new was found: all start pages ({starts:,}) were duplicates, which another crawler on this "
+            f"index, or an earlier crawl, has delivered. With the action 'drop' their links were not followed."
         )
     if not checked:
         reasons = {**_below(counts, "skipped/"), **errors}
-        if reasons.keys() - _ON_PURPOSE:
+        if reasons.keys() - _NO_REASON:
             came = pluralize(sum(reasons.values()), noun)
             found.append(f"nothing was checked, although {came} came: {listed(reasons)}.")
     elif unchecked >= LEAST_UNCHECKED and unchecked >= SHARE_UNCHECKED * (checked + unchecked):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -9,6 +10,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro
 
 from crawldedup.errors import CrawlDedupError, StoreError
@@ -31,6 +33,8 @@ SILENT_SECONDS: Final = 60.0
 """After the log said that the store is down, it says so again no sooner."""
 
 _FAIL: Final = "CRAWLDEDUP_ON_ERROR is 'fail'."
+
+_GRACE_TURNS: Final = 100
 
 # Components that read the same settings refuse them with the same words, which need to be said once only.
 _said: WeakKeyDictionary[Crawler, set[str]] = WeakKeyDictionary()
@@ -180,6 +184,9 @@ async def close_unstarted(crawler: Crawler, message: str) -> None:
     if crawler.engine.spider is not None and crawler not in _closed_unstarted:
         _closed_unstarted.add(crawler)
         await crawler.engine.close_spider_async(reason=CLOSE_REASON)
+        # Other components start at the same signal, and may use the spider when they go on.
+        for _ in range(_GRACE_TURNS if is_asyncio_available() else 0):
+            await asyncio.sleep(0.001)
         # To Scrapy a crawler that is left without a spider is one that could not start.
         crawler.spider = None
 

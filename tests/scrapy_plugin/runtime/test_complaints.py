@@ -14,6 +14,7 @@ from crawldedup.scrapy_plugin.runtime.complaints import complaints
         {"checked": 1000, "error/unavailable": 52},
         {"skipped/disabled": 50},
         {"skipped/disabled": 50, "skipped/url": 3, "skipped/no_callback": 1, "skipped/robots_txt": 1},
+        {"skipped/content_type": 50, "skipped/method": 3},
         {"checked": 40, "error/mark": 40},
     ],
     ids=str,
@@ -49,7 +50,19 @@ def test_items_are_called_items() -> None:
     assert complaints({"skipped/no_field": 2}, "item") == ["nothing was checked, although 2 items came: no_field 2."]
 
 
-@pytest.mark.parametrize(("starts", "lost", "is_said"), [(0, 0, False), (2, 1, False), (1, 1, True), (2, 2, True)])
-def test_a_crawl_whose_start_pages_were_all_delivered_before(starts: int, lost: int, is_said: bool) -> None:
-    said = complaints({"checked": 9}, "page", starts=starts, lost_starts=lost)
-    assert [sentence.startswith(f"all start pages ({starts}) were duplicates") for sentence in said] == [True] * is_said
+@pytest.mark.parametrize(
+    ("starts", "lost", "counts", "is_said"),
+    [
+        (1, 1, {"checked": 1, "duplicate/near": 1}, True),
+        (2, 2, {"checked": 9, "duplicate/exact": 8, "unchanged": 1, "revisit": 1}, True),
+        (2, 1, {"checked": 2, "duplicate/near": 2}, False),
+        (2, 2, {"checked": 9, "duplicate/exact": 8, "new": 1}, False),
+        (0, 0, {"checked": 9, "duplicate/exact": 9}, False),
+    ],
+)
+def test_a_crawl_that_found_only_what_was_delivered_before(
+    starts: int, lost: int, counts: dict[str, int], is_said: bool
+) -> None:
+    said = complaints(counts, "page", starts=starts, lost_starts=lost)
+    start = f"nothing new was found: all start pages ({starts}) were duplicates"
+    assert [sentence.startswith(start) for sentence in said] == [True] * is_said
