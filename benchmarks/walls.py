@@ -68,11 +68,14 @@ def most_copies(verdicts: Iterable[Verdict], size: int) -> int:
     for verdict in verdicts:
         visit = (verdict.original, verdict.url) if verdict.is_duplicate and verdict.original else None
         window.append(visit)
-        for each, step in ((visit, 1), (window.popleft() if len(window) > size else None, -1)):
-            if each is not None:
-                visits[each] += step
-                urls[each[0]] += step if visits[each] == (step > 0) else 0
-        most = max(most, urls[visit[0]] if visit else 0)
+        left = window.popleft() if len(window) > size else None
+        if left is not None:
+            visits[left] -= 1
+            urls[left[0]] -= not visits[left]
+        if visit is not None:
+            visits[visit] += 1
+            urls[visit[0]] += visits[visit] == 1
+            most = max(most, urls[visit[0]])
     return most
 
 

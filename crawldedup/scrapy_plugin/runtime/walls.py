@@ -28,36 +28,45 @@ class Suspicion(NamedTuple):
 
 
 class Walls:
-    """The last judged pages of a crawl. What it holds is bounded, however long the crawl is."""
+    """The last judged pages of a crawl, by hashes of their URLs. What it holds is bounded, however long it is."""
 
     def __init__(self) -> None:
         self._windows = [_Window(size, share) for size, share in WINDOWS]
-        self._suspected: set[str] = set()
+        self._suspected: set[int] = set()
 
     def add(self, verdict: Verdict) -> Suspicion | None:
         """Note a judged page, and return what is suspected of its original, once for each original."""
-        original = verdict.original if verdict.is_duplicate else None
-        copy = None if original is None else (original, verdict.url)
-        full = [window for window in self._windows if window.add(copy)]
-        if original is None or not full or original in self._suspected or len(self._suspected) == MOST_SUSPECTED:
+        if not verdict.is_duplicate or verdict.original is None:
+            for window in self._windows:
+                window.add(None)
+            return None
+        original = hash(verdict.original)
+        full = [window for window in self._windows if window.add((original, hash(verdict.url)))]
+        if not full or original in self._suspected or len(self._suspected) == MOST_SUSPECTED:
             return None
         self._suspected.add(original)
-        return full[0].suspicion(original)
+        return Suspicion(verdict.original, full[0].share_of(original), full[0].pages())
 
     def has(self, verdict: Verdict) -> bool:
         """Return True for a copy of an original that is suspected."""
-        return verdict.is_duplicate and verdict.original in self._suspected
+        return verdict.is_duplicate and hash(verdict.original) in self._suspected
 
 
 class _Window:
     def __init__(self, size: int, share: float) -> None:
         self._size = size
         self._needed = size * share
-        self._recent: deque[tuple[str, str] | None] = deque()
-        self._visits: Counter[tuple[str, str]] = Counter()
-        self._urls: Counter[str] = Counter()
+        self._recent: deque[tuple[int, int] | None] = deque()
+        self._visits: Counter[tuple[int, int]] = Counter()
+        self._urls: Counter[int] = Counter()
 
-    def add(self, copy: tuple[str, str] | None) -> bool:
+    def pages(self) -> int:
+        return len(self._recent)
+
+    def share_of(self, original: int) -> float:
+        return self._urls[original] / len(self._recent)
+
+    def add(self, copy: tuple[int, int] | None) -> bool:
         """Note an original and the URL of its copy, or None. Returns True if it has attracted its share."""
         self._recent.append(copy)
         if len(self._recent) > self._size:
@@ -65,14 +74,11 @@ class _Window:
         if copy is None:
             return False
         self._visits[copy] += 1
-        self._urls[copy[0]] += self._visits[copy] == 1
+        if self._visits[copy] == 1:
+            self._urls[copy[0]] += 1
         return self._urls[copy[0]] >= self._needed
 
-    def suspicion(self, original: str) -> Suspicion:
-        pages = len(self._recent)
-        return Suspicion(original, self._urls[original] / pages, pages)
-
-    def _leave(self, copy: tuple[str, str] | None) -> None:
+    def _leave(self, copy: tuple[int, int] | None) -> None:
         if copy is None:
             return
         self._visits[copy] -= 1
