@@ -23,7 +23,7 @@ from crawldedup.scrapy_plugin.policy import (
     VERDICT_KEY,
     PagePolicy,
     identity_of,
-    is_start_page,
+    is_start,
     is_surplus,
     job_of,
     reason_to_skip,
@@ -239,7 +239,7 @@ class DedupMiddleware:
         refused = unchanged or is_surplus(verdict, policy)
         dropped = refused and policy.action == "drop" and again is None
         self._stats.checked(verdict, dropped=dropped, unchanged=unchanged, size=len(response.body))
-        if is_start_page(request) and policy.action != "mark":
+        if is_start(request) and policy.action != "mark":
             self._stats.started(lost=refused and (verdict.is_duplicate or dropped))
         request.meta[VERDICT_KEY] = verdict
         is_hidden = dropped or again is not None

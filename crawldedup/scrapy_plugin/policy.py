@@ -133,7 +133,7 @@ def _reason_of_content(response: Response) -> str | None:
     return None
 
 
-def is_start_page(request: Request) -> bool:
+def is_start(request: Request) -> bool:
     """Return True for one of the spider's start requests, after redirects, too."""
     # Spiders hand the meta of a page on to the next request, with Scrapy's mark in it.
     return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")

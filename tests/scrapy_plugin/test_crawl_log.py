@@ -134,14 +134,18 @@ def test_the_stats_to_alert_on(site: Site, tmp_path: Path, crawl: Crawler) -> No
 
 def test_start_pages_that_were_all_delivered_before_are_a_warning(site: Site, crawl: Crawler, tmp_path: Path) -> None:
     store = {"CRAWLDEDUP_STORE": f"sqlite:///{tmp_path}/seen.sqlite"}
-    first = crawl(site, ["/a", "/a-copy"], **store)
+
+    def starts(*paths: str) -> list[dict[str, object]]:
+        return [{"url": path, "meta": {"is_start_request": True}} for path in paths]
+
+    first = crawl(site, starts("/a", "/a-copy"), **store)
     assert first.errors == []
-    second = crawl(site, ["/a-copy", "/a-near"], **store)
+    second = crawl(site, starts("/a-copy", "/a-near"), **store)
     (warning,) = lines_of(second.log, "WARNING")
     assert warning.startswith("crawldedup: nothing new was found: all start pages (2) were duplicates")
     # With one new page it is a crawl like others, and who marks gets all of them.
-    assert crawl(site, ["/a-copy", "/b"], **store).errors == []
-    assert crawl(site, ["/a-copy"], CRAWLDEDUP_ACTION="mark", **store).errors == []
+    assert crawl(site, starts("/a-copy", "/b"), **store).errors == []
+    assert crawl(site, starts("/a-copy"), CRAWLDEDUP_ACTION="mark", **store).errors == []
 
 
 def test_pages_of_which_none_was_checked_are_a_warning(site: Site, crawl: Crawler) -> None:

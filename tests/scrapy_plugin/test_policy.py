@@ -13,7 +13,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.scrapy_plugin.policy import (
     PagePolicy,
     identity_of,
-    is_start_page,
+    is_start,
     is_surplus,
     job_of,
     reason_to_skip,
@@ -239,7 +239,7 @@ def test_of_html_only_the_declared_encoding_is_passed_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("meta", "is_start"),
+    ("meta", "expected"),
     [
         ({}, False),
         ({"depth": 1}, False),
@@ -249,5 +249,5 @@ def test_of_html_only_the_declared_encoding_is_passed_on() -> None:
         ({"is_start_request": True, "depth": 1}, False),
     ],
 )
-def test_start_pages_are_told_from_those_that_they_lead_to(meta: dict[str, Any], is_start: bool) -> None:
-    assert is_start_page(Request(URL, meta=meta)) is is_start
+def test_start_pages_are_told_from_those_that_they_lead_to(meta: dict[str, Any], expected: bool) -> None:
+    assert is_start(Request(URL, meta=meta)) is expected

@@ -34,7 +34,7 @@ def complaints(counts: Mapping[str, int], noun: str, *, starts: int = 0, lost_st
     if starts and starts == lost_starts and checked == unwanted:
         found.append(
             f"nothing new was found: all start pages ({starts:,}) were duplicates, which another crawler on this "
-            f"index, or an earlier crawl, has delivered. With the action 'drop' their links were not followed."
+            f"index, or an earlier crawl, has delivered."
         )
     if not checked:
         reasons = {**_below(counts, "skipped/"), **errors}

@@ -29,9 +29,9 @@ def test_the_place_of_a_store_is_shown_whole_but_for_its_password(store: str, pl
 
 
 def test_the_start_line_tells_what_pages_are_compared_with() -> None:
-    options = CrawlOptions(store="redis://:secret@cache/0", namespace="news", workers=3, similarity=0.85)
+    options = CrawlOptions(store="redis://:secret@cache/0", namespace="news", workers=3, action="mark", similarity=0.85)
     assert start_line(options, 1204) == (
-        "checks pages: store redis://:***@cache/0, namespace 'news', 1,204 pages known, action drop, similarity 0.85, "
+        "checks pages: store redis://:***@cache/0, namespace 'news', 1,204 pages known, action mark, similarity 0.85, "
         "extractor trafilatura, 3 workers"
     )
     assert " an unknown number of pages known, " in start_line(options, None)
