@@ -83,6 +83,11 @@ class AsyncDeduplicator:
         return self._dedup.options
 
     @property
+    def pages(self) -> int:
+        """See `Deduplicator.pages`."""
+        return self._dedup.pages
+
+    @property
     def session(self) -> CrawlSession | None:
         """See `Deduplicator.session`."""
         return self._dedup.session

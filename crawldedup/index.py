@@ -106,6 +106,11 @@ class Index:
         self._join()
 
     @property
+    def pages(self) -> int:
+        """About how many pages the index held when it was last asked; 0 before."""
+        return self._pages
+
+    @property
     def session(self) -> CrawlSession | None:
         """The crawler that this instance works as; None before it joined a crawl."""
         return self._store.session

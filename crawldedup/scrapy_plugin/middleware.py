@@ -6,7 +6,7 @@ import asyncio
 import logging
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scrapy import signals as scrapy_signals
 from scrapy.exceptions import NotConfigured
@@ -35,6 +35,8 @@ from crawldedup.scrapy_plugin.runtime.browser import close_browser_page
 from crawldedup.scrapy_plugin.runtime.deliveries import Deliveries
 from crawldedup.scrapy_plugin.runtime.failures import Failures, refuse
 from crawldedup.scrapy_plugin.runtime.garbage import StartupObjects
+from crawldedup.scrapy_plugin.runtime.guard import WallGuard
+from crawldedup.scrapy_plugin.runtime.progress import Progress, log_end
 from crawldedup.scrapy_plugin.runtime.revisits import KeptRevisits
 from crawldedup.scrapy_plugin.runtime.seen import FILE_NAME, SeenPages
 from crawldedup.scrapy_plugin.settings import CrawlOptions, is_enabled, is_interactive, options_for_inspection
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
     from crawldedup.verdict import Verdict
 
 logger = logging.getLogger(__name__)
+
+_DONE: Final = {"drop": "dropped", "drop-items": "drops the items of", "mark": "marks"}
 
 
 class DedupMiddleware:
@@ -79,12 +83,14 @@ class DedupMiddleware:
         self._seen = seen or SeenPages(None)
         self._is_interactive = is_interactive
         self._usual = PagePolicy.of_crawl(options)
-        self._preference = Preference(options.prefer or ())
+        self._preference = Preference(options.prefer)
         self._kept_revisits = kept_revisits or KeptRevisits(is_watching=False)
         self._startup_objects = StartupObjects()
         self._deliveries = Deliveries(crawler)
         self._forgetting: set[asyncio.Task[None]] = set()
-        self._stats = CrawlStats(crawler.stats)
+        self._stats = CrawlStats(crawler.stats, by_site=options.stats_by_site)
+        self._progress = Progress(crawler, self._stats)
+        self._walls = WallGuard(crawler, self._stats, "ignore" if is_interactive else options.wall)
         self._failures = Failures(
             crawler, self._stats, close_on_error=options.on_error == "fail", may_close=not is_interactive
         )
@@ -119,17 +125,19 @@ class DedupMiddleware:
     async def spider_opened(self, spider: Spider) -> None:
         """Start the workers, which get ready during the first downloads, and open the store."""
         # A crawl that is continued makes no start requests.
-        for url in getattr(spider, "start_urls", None) or ():
-            self._preference.start_at(url)
+        self._preference.start_at(*getattr(spider, "start_urls", None) or ())
         if self._options.gc_freeze and not self._is_interactive:
             self._startup_objects.freeze()
+        known = None
         try:
             self._pool.start()
             if not self._is_interactive:
                 self._require_spider_middleware(self._usual)
-                await self._pool.open(read_only=not self._usual.remember)
+                known = await self._pool.open(read_only=not self._usual.remember)
         except Exception as error:
             self._failures.at_start(error)
+        if not self._is_interactive and self._failures.fatal is None:
+            self._progress.begin(self._options, known)
 
     async def engine_started(self) -> None:
         """Close the spider before its first request if the index cannot be used at all."""
@@ -139,6 +147,7 @@ class DedupMiddleware:
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         """Close everything and log the summary."""
+        self._progress.end()
         for forgetting in list(self._forgetting):
             await forgetting
         await self._pool.close(self._deliveries.take_delivered())
@@ -148,9 +157,9 @@ class DedupMiddleware:
         except OSError as error:
             logger.warning("crawldedup: closing failed: %r", error, extra={"spider": spider})
         self._kept_revisits.tell(spider)
-        logger.info("%s", self._stats.summary(), extra={"spider": spider})
+        log_end(self._crawler, self._stats, complains=not self._is_interactive)
 
-    async def process_response(self, request: Request, response: Response) -> Response:
+    async def process_response(self, request: Request, response: Response) -> Response | Request:
         """Check the page, if it is one to check. Raises DuplicatePageError for a page that is dropped."""
         # Spiders hand the meta of a page on to the next request.
         request.meta.pop(VERDICT_KEY, None)
@@ -163,11 +172,13 @@ class DedupMiddleware:
             policy = self._policy_for(request)
             delivered = self._deliveries.take_delivered()
             job = self._job_of(request, response, policy)
-            try:
-                checked = await self._pool.check(replace(job, delivered=self._is_interactive, names=delivered))
-            except Exception:
-                self._deliveries.put_back(delivered)
-                raise
+            with self._stats.waiting():
+                try:
+                    checked = await self._pool.check(replace(job, delivered=self._is_interactive, names=delivered))
+                except Exception:
+                    self._deliveries.put_back(delivered)
+                    raise
+            self._stats.worked(checked.reading, checked.store)
             if policy.remember and (not checked.verdict.is_duplicate or checked.verdict.replaces):
                 self._deliveries.set_out(request, (job.url, job.identity, job.scope_key))
             unchanged = self._is_unchanged(job, checked, policy)
@@ -201,11 +212,7 @@ class DedupMiddleware:
             )
 
     def _job_of(self, request: Request, response: Response, policy: PagePolicy) -> Job:
-        if is_start(request):
-            self._preference.start_at(request.url)
-            self._preference.start_at(response.url)
-        rank = None if self._options.prefer == () else self._preference.rank(response.url)
-        job = job_of(request, response, policy, self._spider().name, rank)
+        job = job_of(request, response, policy, self._spider().name, self._preference.rank_of(request, response))
         if job.revisit_similarity is not None and _key_of(job) in self._seen:
             # What this crawl has delivered is delivered again, and so the text that is remembered.
             return replace(job, revisit_similarity=None)
@@ -247,25 +254,31 @@ class DedupMiddleware:
 
     async def _act(
         self, request: Request, response: Response, verdict: Verdict, policy: PagePolicy, *, unchanged: bool
-    ) -> Response:
-        refused = unchanged or is_surplus(verdict, policy)
+    ) -> Response | Request:
+        again, refused = await self._walls.judged(request, verdict), unchanged or is_surplus(verdict, policy)
         action = "drop-items" if policy.action == "drop" and is_start(request) else policy.action
-        dropped = refused and action == "drop"
-        self._stats.checked(verdict, dropped=dropped, unchanged=unchanged)
+        dropped = refused and action == "drop" and again is None
+        self._stats.checked(verdict, dropped=dropped, unchanged=unchanged, size=len(response.body))
+        if is_start(request) and action != "mark":
+            self._stats.started(lost=refused and verdict.is_duplicate)
         request.meta[VERDICT_KEY] = verdict
-        event = {"request": request, "response": response, "verdict": verdict, "dropped": dropped}
-        await self._send(signals.page_judged, event)
+        hidden = dropped or again is not None
+        event = {"request": request, "response": response, "verdict": verdict, "dropped": hidden}
+        await signals.send(signals.page_judged, self._crawler, **event)
         if verdict.is_duplicate:
-            await self._send(signals.page_deduplicated, event)
+            await signals.send(signals.page_deduplicated, self._crawler, **event)
         if self._is_interactive:
             self._log(logging.INFO, "%s is %s", response.url, describe(verdict))
+        elif verdict.is_duplicate or unchanged:
+            done = _DONE[action] if refused else "delivers"
+            self._log(logging.DEBUG, "%s %s: %s", "retries" if again else done, response.url, describe(verdict))
+        if again is not None:
+            return again
         if dropped:
-            reason = describe(verdict)
-            self._log(logging.DEBUG, "dropped %s: %s", response.url, reason)
             await close_browser_page(request)
-            raise DuplicatePageError(reason, verdict)
+            signals.count_as_received(self._crawler, request, response)
+            raise DuplicatePageError(describe(verdict), verdict)
         if refused and action == "drop-items":
-            self._log(logging.DEBUG, "drops the items of %s: %s", response.url, describe(verdict))
             request.meta[DROP_ITEMS_KEY] = True
         is_stranger = verdict.is_across_sites and policy.trusted_sites is not None
         is_marked = policy.action == "mark" and (verdict.is_duplicate or unchanged)
@@ -273,11 +286,6 @@ class DedupMiddleware:
             flag = "unchanged" if unchanged else "replaces" if verdict.replaces else str(verdict.kind)
             response.flags.append(f"crawldedup:{flag}")
         return response
-
-    async def _send(self, signal: object, event: dict[str, object]) -> None:
-        manager = self._crawler.signals
-        if signals.has_receivers(signal, manager):
-            await manager.send_catch_log_async(signal, **event, spider=self._crawler.spider)
 
     def _spider(self) -> Spider:
         assert self._crawler.spider is not None  # responses come to open spiders only

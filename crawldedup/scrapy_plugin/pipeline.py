@@ -23,6 +23,7 @@ from crawldedup.scrapy_plugin.policy import is_surplus
 from crawldedup.scrapy_plugin.reading.messages import Job
 from crawldedup.scrapy_plugin.reading.pool import WorkerPool
 from crawldedup.scrapy_plugin.runtime.failures import LONGEST_MESSAGE, Failures, refuse
+from crawldedup.scrapy_plugin.runtime.progress import Progress, log_end
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, is_enabled, is_interactive
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.verdict import describe
@@ -47,6 +48,7 @@ class DedupItemPipeline:
         self._options = options
         self._pool = pool
         self._stats = CrawlStats(crawler.stats, "item")
+        self._progress = Progress(crawler, self._stats, "item")
         self._failures = Failures(crawler, self._stats, close_on_error=options.on_error == "fail", noun="item")
         self._unmarkable: set[type] = set()
 
@@ -69,11 +71,14 @@ class DedupItemPipeline:
 
     async def open_spider(self) -> None:
         """Start the worker, and open the store."""
+        known = None
         try:
             self._pool.start()
-            await self._pool.open(read_only=not self._options.remember)
+            known = await self._pool.open(read_only=not self._options.remember)
         except Exception as error:
             self._failures.at_start(error)
+        if self._failures.fatal is None:
+            self._progress.begin(self._options, known)
 
     async def engine_started(self) -> None:
         """Close the spider before its first request if the index cannot be used at all."""
@@ -81,8 +86,9 @@ class DedupItemPipeline:
 
     async def close_spider(self) -> None:
         """Close everything after the items that are queued, and log the summary."""
+        self._progress.end()
         await self._pool.close()
-        logger.info("%s", self._stats.summary(), extra={"spider": self._crawler.spider})
+        log_end(self._crawler, self._stats)
 
     async def process_item(self, item: Any) -> Any:
         """Check the item, if it is one to check. Raises DuplicateItemError for an item that is dropped."""
@@ -91,8 +97,13 @@ class DedupItemPipeline:
             refused = is_surplus(verdict, self._options)
             dropped = refused and self._options.item_action == "drop"
             self._stats.checked(verdict, dropped=dropped)
+            reason = describe(verdict, unnamed="an item without URL")
             if dropped:
-                raise DuplicateItemError(describe(verdict, unnamed="an item without URL"), verdict)
+                raise DuplicateItemError(reason, verdict)
+            if verdict.is_duplicate:
+                shown = printable(verdict.url or "an item without URL")
+                extra = {"spider": self._crawler.spider}
+                logger.debug("crawldedup: %s %s: %s", "marks" if refused else "delivers", shown, reason, extra=extra)
         if self._options.item_action == "mark":
             self._mark(item, verdict)
         return item
@@ -102,7 +113,10 @@ class DedupItemPipeline:
         spider = self._crawler.spider
         assert spider is not None  # items come from open spiders only
         try:
-            checked = await self._pool.check(self._job_of(item, spider))
+            job = self._job_of(item, spider)
+            with self._stats.waiting():
+                checked = await self._pool.check(job)
+            self._stats.worked(checked.reading, checked.store)
         except PageError as error:
             self._stats.skipped(error.reason)
             logger.debug("crawldedup: an item is not checked: %s", printable(str(error)), extra={"spider": spider})

@@ -14,9 +14,13 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from crawldedup.scope import site_of
+from crawldedup.scrapy_plugin.policy import is_start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from scrapy import Request
+    from scrapy.http import Response
 
     from crawldedup.scrapy_plugin.patterns import Pattern
 
@@ -27,16 +31,25 @@ _VIEW_OF_HOST: Final = re.compile(r"(?:m|mobile|amp|wap|print)\.", re.IGNORECASE
 
 
 class Preference:
-    """Ranks pages by their URLs. `patterns` are the user's, best first; what matches none of them comes last."""
+    """Ranks pages by their URLs. `patterns` are the user's, best first; what matches none of them comes last.
 
-    def __init__(self, patterns: Sequence[Pattern]) -> None:
-        self._patterns = patterns
+    Without any (an empty list) pages have no rank; None leaves it to the rules for good copies.
+    """
+
+    def __init__(self, patterns: Sequence[Pattern] | None = None) -> None:
+        self._patterns = patterns or ()
+        self._is_off = patterns is not None and not patterns
         self._own_sites: set[str] = set()
 
-    def start_at(self, url: str) -> None:
-        """Note that the crawl starts at a URL. Until it has started anywhere, all sites are its own."""
-        if site := site_of(url):
-            self._own_sites.add(site)
+    def start_at(self, *urls: str) -> None:
+        """Note where the crawl starts. Until it has started anywhere, all sites are its own."""
+        self._own_sites.update(filter(None, map(site_of, urls)))
+
+    def rank_of(self, request: Request, response: Response) -> int | None:
+        """Return the rank of a response by its URL, if pages have ranks."""
+        if is_start(request):
+            self.start_at(request.url, response.url)
+        return None if self._is_off else self.rank(response.url)
 
     def rank(self, url: str) -> int:
         """Return the rank of a page that names no other as its original: even for a good copy, odd for a poor one."""

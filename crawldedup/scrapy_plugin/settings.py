@@ -70,6 +70,12 @@ class CrawlOptions(Options):
         checks.one_of("ignore", "compare"),
         "With compare, a page that names a remembered page as its canonical one is compared with it more leniently.",
     )
+    wall: str = _crawl_option(
+        "warn",
+        checks.one_of("warn", "retry", "close", "ignore"),
+        "What becomes of a crawl that gets copies of one page in place of many, as from a login form or a ban: warn, "
+        "ask for such pages again later (retry), end the crawl (close), or nothing (ignore).",
+    )
     revisit: str = _crawl_option(
         "keep",
         checks.one_of("keep", "drop"),
@@ -96,6 +102,9 @@ class CrawlOptions(Options):
         kind=int,
     )
     page_seconds: int = _crawl_option(30, checks.whole(1), "Give up a page that takes longer to read.", kind=int)
+    stats_by_site: bool = _crawl_option(
+        False, checks.flag, "Count checked, duplicate and dropped pages of each site, too, of 500 at most.", kind=bool
+    )
     gc_freeze: bool = _crawl_option(
         True,
         checks.flag,

@@ -1,14 +1,21 @@
-"""Counting: every response once, as checked, skipped or error; and the summary at the end of a crawl."""
+"""Counting: every response once, as checked, skipped or error; times; and the summary at the end of a crawl."""
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crawldedup.printable import pluralize, printable
+from crawldedup.scope import site_of
+from crawldedup.scrapy_plugin.runtime.clusters import Clusters
+from crawldedup.scrapy_plugin.runtime.complaints import complaints, listed
 from crawldedup.verdict import Kind, Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy.statscollectors import StatsCollector
 
 PREFIX = "crawldedup/"
@@ -21,6 +28,22 @@ _KINDS = {
 }
 _SHOWN_ORIGINALS = 5
 
+MOST_SITES: Final = 500
+"""So many sites have stats of their own. What comes from others is counted as `other`."""
+
+
+class Figures(NamedTuple):
+    """How far a crawl is. `waiting` are the seconds that pages waited, `reading` and `store` what for."""
+
+    checked: int = 0
+    duplicates: int = 0
+    dropped: int = 0
+    items_dropped: int = 0
+    unchecked: int = 0
+    waiting: float = 0.0
+    reading: float = 0.0
+    store: float = 0.0
+
 
 class CrawlStats:
     """Counts pages, or items, into Scrapy's stats, and keeps its own counts for the summary.
@@ -31,17 +54,21 @@ class CrawlStats:
     ``duplicate/across_sites`` are duplicates of pages on other sites, ``replaced`` those that replace their original.
     """
 
-    def __init__(self, stats: StatsCollector | None, noun: str = "page") -> None:
+    def __init__(self, stats: StatsCollector | None, noun: str = "page", *, by_site: bool = False) -> None:
         assert stats is not None  # crawlers have theirs before any component is built
         self._stats = stats
         self._noun = noun
         self._prefix = PREFIX if noun == "page" else f"{PREFIX}{noun}/"
         self._counts: Counter[str] = Counter()
+        self._seconds = {"waiting": 0.0, "reading": 0.0, "store": 0.0}
+        self._sites: set[str] | None = set() if by_site else None
+        self._clusters = Clusters()
+        self._starts = self._lost_starts = 0
         self._dropped_duplicates = 0
         self._most_copied: dict[str, int] = {}
 
-    def checked(self, verdict: Verdict, *, dropped: bool, unchanged: bool = False) -> None:
-        """Count a checked page; `unchanged` if it is unwanted since earlier crawls have seen the same of it."""
+    def checked(self, verdict: Verdict, *, dropped: bool, unchanged: bool = False, size: int = 0) -> None:
+        """Count a checked page of `size` bytes; `unchanged` if earlier crawls have seen the same of it."""
         self._add("checked")
         self._add(_KINDS[verdict.kind])
         if verdict.is_across_sites:
@@ -55,7 +82,14 @@ class CrawlStats:
         if dropped:
             self._add("dropped")
             self._dropped_duplicates += verdict.is_duplicate
+            if size:
+                self._add("bytes_saved", size)
+        if self._sites is not None:
+            self._add_to_site(verdict, dropped=dropped)
         if verdict.is_duplicate and verdict.original is not None:
+            self._clusters.add(verdict.original, verdict.copies)
+            self._stats.set_value(f"{self._prefix}clusters", self._clusters.count)
+            self._stats.set_value(f"{self._prefix}largest_cluster", self._clusters.largest)
             self._most_copied[verdict.original] = verdict.copies
             if len(self._most_copied) > _SHOWN_ORIGINALS:
                 # An original's copies only grow, so the few largest can be kept without the rest.
@@ -68,6 +102,47 @@ class CrawlStats:
     def error(self, kind: str) -> None:
         """Count a page that passed unchecked because something failed."""
         self._add(f"error/{kind}")
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count for how long a page waits for its verdict, or for the error in its place."""
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds = time.perf_counter() - begun
+            self._add_seconds("waiting", seconds)
+            self._stats.max_value(f"{self._prefix}seconds/waiting_max", round(seconds, 3))
+
+    def worked(self, reading: float, store: float) -> None:
+        """Count for how long a worker read a page, and for how long the store was asked about it."""
+        self._add_seconds("reading", reading)
+        self._add_seconds("store", store)
+
+    def started(self, *, lost: bool) -> None:
+        """Count a start page; `lost` if it was delivered before."""
+        self._starts += 1
+        self._lost_starts += lost
+
+    def wall(self, event: str) -> None:
+        """Count an original that was suspected as a wall, or a page that was retried for one."""
+        self._add(f"walls/{event}")
+
+    def figures(self) -> Figures:
+        """Return how far the crawl is."""
+        counts = self._counts
+        return Figures(
+            checked=counts["checked"],
+            duplicates=counts["duplicate/near"] + counts["duplicate/exact"],
+            dropped=counts["dropped"],
+            items_dropped=self._stats.get_value(f"{self._prefix}items_dropped", 0),
+            unchecked=sum(count for name, count in counts.items() if name.startswith("error/")),
+            **self._seconds,
+        )
+
+    def complaints(self) -> list[str]:
+        """Return what the end of the crawl is to warn of, in sentences."""
+        return complaints(self._counts, self._noun, starts=self._starts, lost_starts=self._lost_starts)
 
     def summary(self) -> str:
         """Return a few lines for the log."""
@@ -84,14 +159,30 @@ class CrawlStats:
         if across := counts["duplicate/across_sites"]:
             lines.append(f"  {pluralize(across, 'duplicate')} of pages on other sites")
         for group, text in (("skipped/", "not checked"), ("error/", "passed unchecked after an error")):
-            if names := sorted(name for name in counts if name.startswith(group)):
-                listed = ", ".join(f"{name.removeprefix(group)} {counts[name]}" for name in names)
-                lines.append(f"  {sum(counts[name] for name in names)} {text}: {listed}")
+            if found := {name: count for name, count in counts.items() if name.startswith(group)}:
+                lines.append(f"  {sum(found.values())} {text}: {listed(found)}")
+        if retried := counts["walls/retried"]:
+            lines.append(f"  {retried} copies of suspected walls were asked for again")
         for url, copies in sorted(self._most_copied.items(), key=lambda item: -item[1]):
             if copies > 1:
                 lines.append(f"  {copies} copies of {printable(url)}")
         return "\n".join(lines)
 
-    def _add(self, name: str) -> None:
-        self._counts[name] += 1
-        self._stats.inc_value(self._prefix + name)
+    def _add(self, name: str, count: int = 1) -> None:
+        self._counts[name] += count
+        self._stats.inc_value(self._prefix + name, count)
+
+    def _add_seconds(self, name: str, seconds: float) -> None:
+        self._seconds[name] += seconds
+        self._stats.set_value(f"{self._prefix}seconds/{name}", round(self._seconds[name], 3))
+
+    def _add_to_site(self, verdict: Verdict, *, dropped: bool) -> None:
+        assert self._sites is not None
+        site = site_of(verdict.url) or "other"
+        if len(self._sites) < MOST_SITES:
+            self._sites.add(site)
+        elif site not in self._sites:
+            site = "other"
+        for name, is_so in (("checked", True), ("duplicate", verdict.is_duplicate), ("dropped", dropped)):
+            if is_so:
+                self._stats.inc_value(f"{self._prefix}site/{site}/{name}")

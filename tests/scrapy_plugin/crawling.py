@@ -16,6 +16,7 @@ import scrapy
 from tests.scrapy_plugin.prepared import PATIENCE_SECONDS, PreparedServant, run_prepared
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import TracebackType
 
     from tests.scrapy_plugin.website import Site
@@ -30,6 +31,16 @@ _NO_REACTOR: Final[dict[str, dict[str, Any]]] = (
 MODES: Final[dict[str, dict[str, Any]]] = {"asyncio": {}, **_NO_REACTOR}
 
 
+# Stats that count no pages.
+_FIGURES: Final = ("clusters", "largest_cluster", "bytes_saved", "seconds/")
+
+
+def counts_in(stats: Mapping[str, Any]) -> dict[str, int]:
+    """Of Scrapy's stats, our counts of pages and items, without their prefix."""
+    ours = {name.removeprefix("crawldedup/"): value for name, value in stats.items() if name.startswith("crawldedup/")}
+    return {name: value for name, value in ours.items() if not name.removeprefix("item/").startswith(_FIGURES)}
+
+
 @dataclass(frozen=True, slots=True)
 class Crawl:
     """What came of a crawl. Paths stand for the site's URLs."""
@@ -40,9 +51,8 @@ class Crawl:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Our stats, without their prefix."""
-        stats = self.report["stats"].items()
-        return {name.removeprefix("crawldedup/"): value for name, value in stats if name.startswith("crawldedup/")}
+        """How many pages came to what: our stats without their prefix."""
+        return counts_in(self.report["stats"])
 
     @property
     def passed(self) -> list[str]:

@@ -84,9 +84,10 @@ class FakePool:
     def start(self) -> None:
         self._call("start")
 
-    async def open(self, *, read_only: bool = False) -> None:
+    async def open(self, *, read_only: bool = False) -> int:
         self._call("look" if read_only else "open")
         self._raise()
+        return len(self.seen)
 
     async def check(self, job: Job) -> Checked:
         self._call("check")

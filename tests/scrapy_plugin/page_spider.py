@@ -136,6 +136,10 @@ def on_page_deduplicated(response: Response, verdict: Verdict, dropped: bool, sp
     spider.report["duplicates"].append([spider.shown(response.url), spider.shown(verdict.original), dropped])
 
 
+def on_wall_suspected(original: str, share: float, window: int, spider: PageSpider) -> None:
+    spider.report["walls"].append([spider.shown(original), round(share * window), window])
+
+
 def on_item_scraped(item: Any, spider: PageSpider) -> None:
     spider.report["kept"].append(ItemAdapter(item).asdict())
 
@@ -156,13 +160,14 @@ def crawler_of(runner: CrawlerRunnerBase, task: dict[str, Any]) -> Crawler:
     crawler = runner.create_crawler(type("TaskSpider", (spider_class,), attributes))
     crawler.signals.connect(on_page_judged, signal=signals.page_judged)
     crawler.signals.connect(on_page_deduplicated, signal=signals.page_deduplicated)
+    crawler.signals.connect(on_wall_suspected, signal=signals.wall_suspected)
     crawler.signals.connect(on_item_scraped, signal=scrapy_signals.item_scraped)
     crawler.signals.connect(on_item_dropped, signal=scrapy_signals.item_dropped)
     return crawler
 
 
 def new_report() -> dict[str, Any]:
-    names = ("passed", "failed", "flags", "signals", "duplicates", "items", "kept", "refused")
+    names = ("passed", "failed", "flags", "signals", "duplicates", "walls", "items", "kept", "refused")
     return {name: [] for name in names}
 
 

@@ -28,6 +28,7 @@ from crawldedup.scrapy_plugin.reading.messages import Job, WorkerError
 from crawldedup.scrapy_plugin.runtime.seen import SeenPages
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.verdict import Kind, Verdict
+from tests.scrapy_plugin.crawling import counts_in
 from tests.scrapy_plugin.fakes import FakeCrawler, FakePool
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Crawl:
         self.crawler = FakeCrawler(has_item_middleware=has_item_middleware)
         self.middleware = DedupMiddleware(
             self.crawler,  # type: ignore[arg-type]
-            CrawlOptions(**{"action": "drop", **options}),
+            CrawlOptions(**{"workers": 1, "action": "drop", **options}),
             self.pool,  # type: ignore[arg-type]
             seen=seen,
             is_interactive=is_interactive,
@@ -81,7 +82,7 @@ class Crawl:
 
     @property
     def counts(self) -> dict[str, int]:
-        return {name.removeprefix("crawldedup/"): value for name, value in self.crawler.stats.get_stats().items()}
+        return counts_in(self.crawler.stats.get_stats())
 
 
 def test_a_near_duplicate_is_dropped_and_says_of_what() -> None:

@@ -16,6 +16,7 @@ from crawldedup.scrapy_plugin.reading.messages import Job
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.text.extract import TEXT_PROFILE
 from tests.scrapy_plugin.conftest import in_one_mode, with_every_lasting_store, with_every_store
+from tests.scrapy_plugin.crawling import counts_in
 from tests.scrapy_plugin.fakes import FakeCrawler, FakePool
 from tests.scrapy_plugin.website import Site, article
 
@@ -63,7 +64,7 @@ class Crawl:
 
     @property
     def counts(self) -> dict[str, int]:
-        return {name.removeprefix("crawldedup/item/"): value for name, value in self.crawler.stats.get_stats().items()}
+        return {name.removeprefix("item/"): value for name, value in counts_in(self.crawler.stats.get_stats()).items()}
 
 
 def test_a_near_duplicate_is_dropped_and_says_of_what() -> None:

@@ -13,6 +13,7 @@ from crawldedup.scrapy_plugin.patterns import check_patterns
 from crawldedup.scrapy_plugin.policy import (
     PagePolicy,
     identity_of,
+    is_start,
     is_surplus,
     job_of,
     reason_to_skip,
@@ -257,3 +258,18 @@ def test_of_html_only_the_declared_encoding_is_passed_on() -> None:
     plain = TextResponse(URL, body="Grüße".encode(), headers={"Content-Type": "text/plain"})
     assert job(plain) == Job(URL, "Grüße".encode(), "utf-8", form="text", scope_key="")
     assert (job(plain).text(), job(plain).html()) == ("Grüße", None)
+
+
+@pytest.mark.parametrize(
+    ("meta", "expected"),
+    [
+        ({}, False),
+        ({"depth": 1}, False),
+        ({"is_start_request": True}, True),
+        ({"is_start_request": True, "depth": 0, "redirect_times": 1}, True),
+        # A spider that hands on the meta of a start page.
+        ({"is_start_request": True, "depth": 1}, False),
+    ],
+)
+def test_start_pages_are_told_from_those_that_they_lead_to(meta: dict[str, Any], expected: bool) -> None:
+    assert is_start(Request(URL, meta=meta)) is expected

@@ -42,20 +42,20 @@ POOR = [
 
 @pytest.mark.parametrize("url", GOOD)
 def test_copies_on_the_crawls_own_sites_with_plain_urls_are_good(url: str) -> None:
-    preference = Preference(())
+    preference = Preference()
     preference.start_at(START)
     assert preference.rank(url) == 0
 
 
 @pytest.mark.parametrize("url", POOR)
 def test_others_are_poor(url: str) -> None:
-    preference = Preference(())
+    preference = Preference()
     preference.start_at(START)
     assert preference.rank(url) == 1
 
 
 def test_until_the_crawl_has_started_all_sites_are_its_own() -> None:
-    preference = Preference(())
+    preference = Preference()
     preference.start_at("data:,items")
     assert preference.rank("https://partner.example/a") == 0
 

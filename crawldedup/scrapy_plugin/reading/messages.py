@@ -7,6 +7,7 @@ answer wrongly, but nothing that it answers is run.
 from __future__ import annotations
 
 import json
+import math
 import struct
 import traceback
 from dataclasses import dataclass, fields
@@ -125,15 +126,25 @@ class Ready(NamedTuple):
     error: CrawlDedupError | None = None
 
 
+class Judged(NamedTuple):
+    """A verdict, and for how many seconds a worker read the page and asked the store about it."""
+
+    verdict: Verdict
+    reading: float
+    store: float
+
+
 class Done(NamedTuple):
-    """The answer to a request that asks for no verdict."""
+    """The answer to a request that asks for no verdict. `pages` are those in the index."""
+
+    pages: int
 
 
 class Retired(NamedTuple):
     """The last answer of a worker that has grown too large. It has done nothing of what it has not answered."""
 
 
-Answer = Ready | CrawlSession | Verdict | CrawlDedupError | Done | Retired
+Answer = Ready | CrawlSession | Judged | CrawlDedupError | Done | Retired
 
 
 def answer_from(body: bytes) -> Answer:
@@ -147,10 +158,11 @@ def answer_from(body: bytes) -> Answer:
             return Ready(None if plain is None else error_from(plain))
         case {"session": [int(number), str(process)]}:
             return CrawlSession(number, process)
-        case {"verdict": dict(values)} if values.get("kind") in tuple(Kind):
-            return _verdict_from({**values, "kind": Kind(values["kind"])})
-        case {"done": True}:
-            return Done()
+        case {"verdict": dict(values), "seconds": [reading, store]} if values.get("kind") in tuple(Kind):
+            verdict = _verdict_from({**values, "kind": Kind(values["kind"])})
+            return Judged(verdict, _seconds_from(reading), _seconds_from(store))
+        case {"done": int(pages)}:
+            return Done(pages)
         case {"retired": True}:
             return Retired()
         case {"error": str()} as plain:
@@ -162,6 +174,12 @@ def _verdict_from(values: dict[str, Any]) -> Verdict:
     if any(each.name not in values or not isinstance(values[each.name], _TYPES[each.name]) for each in fields(Verdict)):
         raise ValueError("it answered with a broken verdict")
     return Verdict.from_dict(values)
+
+
+def _seconds_from(value: object) -> float:
+    if not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise ValueError("it answered with times that are none")
+    return value
 
 
 _TYPES: Final = {**get_type_hints(Verdict), "similarity": float | int | None}

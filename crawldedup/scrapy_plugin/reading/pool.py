@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.scrapy_plugin.reading.messages import WorkerError, request
+from crawldedup.scrapy_plugin.reading.messages import Done, Judged, WorkerError, request
 from crawldedup.scrapy_plugin.reading.process import Pending, WorkerProcess
 from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.process import own_process
 from crawldedup.stores.registry import is_persistent
-from crawldedup.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawldedup.options import Options
     from crawldedup.scrapy_plugin.reading.messages import Job, Name
+    from crawldedup.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -32,10 +32,15 @@ _CLOSE_SECONDS: Final = 10.0
 
 
 class Checked(NamedTuple):
-    """A verdict. `is_repeated` tells that a worker died after it may have remembered the page."""
+    """A verdict. `is_repeated` tells that a worker died after it may have remembered the page.
+
+    `reading` and `store` are the seconds that the page took a worker and the store.
+    """
 
     verdict: Verdict
     is_repeated: bool
+    reading: float = 0.0
+    store: float = 0.0
 
 
 class WorkerPool:
@@ -74,12 +79,13 @@ class WorkerPool:
         self._watching = asyncio.ensure_future(self._watch())
         self._workers[0].start()
 
-    async def open(self, *, read_only: bool = False) -> None:
-        """Open the store, and join the crawl unless `read_only`. Raises StoreError, ProfileMismatchError and the like.
+    async def open(self, *, read_only: bool = False) -> int:
+        """Open the store, join the crawl unless `read_only`, and return how many pages the index has.
 
-        A later `check` tries again.
+        Raises StoreError, ProfileMismatchError and the like. A later `check` tries again.
         """
-        await self._ask(self._workers[0], {"do": "look" if read_only else "open"})
+        done = await self._ask(self._workers[0], {"do": "look" if read_only else "open"})
+        return done.pages
 
     async def check(self, job: Job) -> Checked:
         """Return the verdict on a page.
@@ -88,10 +94,10 @@ class WorkerPool:
         ConfigurationError or ProfileMismatchError if the index can never be used.
         """
         pending = self._sent(self._least_busy(joins=job.remember), job.request())
-        verdict = await pending.answer
-        if not isinstance(verdict, Verdict):
+        judged = await pending.answer
+        if not isinstance(judged, Judged):
             raise WorkerError("A worker process gave no verdict.")
-        return Checked(verdict, pending.was_resent)
+        return Checked(judged.verdict, pending.was_resent, judged.reading, judged.store)
 
     async def forget(self, url: str, *, identity: str | None, scope_key: str | None) -> None:
         """Forget a page."""
@@ -131,8 +137,11 @@ class WorkerPool:
         for worker in running:
             await worker.end()
 
-    async def _ask(self, worker: WorkerProcess, header: dict[str, Any]) -> None:
-        await self._sent(worker, request(header)).answer
+    async def _ask(self, worker: WorkerProcess, header: dict[str, Any]) -> Done:
+        done = await self._sent(worker, request(header)).answer
+        if not isinstance(done, Done):
+            raise WorkerError("A worker process gave a verdict that nobody asked for.")
+        return done
 
     def _sent(self, worker: WorkerProcess, message: bytes) -> Pending:
         if self._is_closed:

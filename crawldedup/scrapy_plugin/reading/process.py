@@ -24,7 +24,7 @@ from crawldedup.stores.base import CrawlSession
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crawldedup.verdict import Verdict
+    from crawldedup.scrapy_plugin.reading.messages import Judged
 
 _START_SECONDS: Final = 60.0
 _END_SECONDS: Final = 5.0
@@ -44,10 +44,10 @@ class Pending:
 
     def __init__(self, message: bytes) -> None:
         self.message = message
-        self.answer: asyncio.Future[Verdict | Done] = asyncio.get_running_loop().create_future()
+        self.answer: asyncio.Future[Judged | Done] = asyncio.get_running_loop().create_future()
         self.was_resent = False
 
-    def succeed(self, answer: Verdict | Done) -> None:
+    def succeed(self, answer: Judged | Done) -> None:
         """Pass on the answer, unless nobody waits for it any more."""
         if not self.answer.done():
             self.answer.set_result(answer)

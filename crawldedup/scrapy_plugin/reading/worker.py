@@ -24,6 +24,7 @@ from crawldedup.scrapy_plugin.reading.breaker import Breaker
 from crawldedup.scrapy_plugin.reading.fields import fingerprint_fields
 from crawldedup.scrapy_plugin.reading.messages import Job, plain_error
 from crawldedup.stores.base import CrawlSession
+from crawldedup.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -40,10 +41,11 @@ _WARM_UP: Final = b"<html><body><p>The first page pays for the imports of the ex
 
 
 class Read(NamedTuple):
-    """A job and what came of reading its page."""
+    """A job, what came of reading its page, and for how many seconds it was read."""
 
     job: Job
     fingerprint: Fingerprint | BaseException
+    seconds: float = 0.0
 
     def is_plain(self) -> bool:
         """Return True if the page can be asked about together with others."""
@@ -105,7 +107,9 @@ class Worker:
             if (known := self._lately_read.get(key)) is not None:
                 self._lately_read.move_to_end(key)
                 return Read(job, known)
+            begun = time.perf_counter()
             read = self._fingerprint(job)
+            seconds = time.perf_counter() - begun
         except MemoryError as error:
             return Read(job, PageError.after(error, "reading"))
         # Whatever a library raises, even to end the program, or in Rust to panic, is one page's trouble.
@@ -114,7 +118,7 @@ class Worker:
         self._lately_read[key] = read
         if len(self._lately_read) > _CACHED_PAGES:
             self._lately_read.popitem(last=False)
-        return Read(job, read)
+        return Read(job, read, seconds)
 
     def _learn_key(self, *, joins: bool) -> None:
         with self._store():
@@ -143,15 +147,16 @@ class Worker:
                     self._tell(self._answer_to(page))
 
     def _check_many(self, pages: list[Read]) -> None:
-        answers: list[object] = []
+        answers: list[Verdict | dict[str, str]] = []
+        begun = time.perf_counter()
         try:
             with self._store():
-                inputs = [_input_of(job, read) for job, read in pages]
+                inputs = [_input_of(page) for page in pages]
                 self._join()
                 verdicts = self._dedup.check_many(inputs, batch=len(inputs))
                 while len(answers) < len(inputs):
                     try:
-                        answers.append({"verdict": asdict(next(verdicts))})
+                        answers.append(next(verdicts))
                     except StoreUnavailableError:
                         raise
                     except StoreError as error:
@@ -159,15 +164,17 @@ class Worker:
         except Exception as error:
             # The store may have remembered some of the rest, so they are not asked about again: they pass.
             answers += [plain_error(error)] * (len(pages) - len(answers))
-        for each in answers:
-            self._tell(each)
+        seconds = (time.perf_counter() - begun) / len(pages)
+        for page, each in zip(pages, answers, strict=True):
+            self._tell(_judged(each, page.seconds, seconds) if isinstance(each, Verdict) else each)
 
     def _answer_to(self, page: Read) -> object:
-        job, read = page
+        job, read, reading = page
         try:
             if isinstance(read, BaseException):
                 raise read
             canonical = job.canonical() if job.is_lenient else None
+            begun = time.perf_counter()
             with self._store():
                 if job.remember:
                     self._join()
@@ -183,12 +190,12 @@ class Worker:
                     delivered=job.delivered,
                     rank=job.full_rank(),
                 )
-                return {"verdict": asdict(verdict)}
+                return _judged(verdict, reading, time.perf_counter() - begun)
         except BaseException as error:
             return plain_error(error)
 
     def _do(self, header: dict[str, Any]) -> object:
-        """Do what is no check: open, look, join, forget or close."""
+        """Do what is no check: open, look, join, forget or close. The answer tells how many pages there are."""
         try:
             if header["do"] == "join":
                 self._session = CrawlSession(*header["session"])
@@ -203,7 +210,7 @@ class Worker:
                         self._join()
                     if header["do"] == "forget":
                         self._dedup.forget(header["url"], identity=header["identity"], scope_key=header["scope_key"])
-            return {"done": True}
+            return {"done": self._dedup.pages}
         except Exception as error:
             return plain_error(error)
 
@@ -248,7 +255,12 @@ class Worker:
                 self._knows_key = False
 
 
-def _input_of(job: Job, read: Fingerprint | BaseException) -> PageInput:
+def _judged(verdict: Verdict, reading: float, store: float) -> dict[str, Any]:
+    return {"verdict": asdict(verdict), "seconds": [round(reading, 6), round(store, 6)]}
+
+
+def _input_of(page: Read) -> PageInput:
+    job, read, _ = page
     assert not isinstance(read, BaseException)
     return PageInput(
         job.url,

@@ -15,14 +15,14 @@ PAGE_KEY: Final = "playwright_page"
 _CLOSE_LIMIT_SECONDS: Final = 10.0
 
 
-async def close_browser_page(request: Request) -> None:
+async def close_browser_page(request: Request, *, errback_is_told: bool = True) -> None:
     """Close the tab that `playwright_include_page` keeps open for a callback, which now is never called.
 
     The browser opens no further tab once it has as many as it may: a crawl would hang. A request's errback is told of
     the drop, and closing the tab is its business there, as after any other failure.
     """
     page = request.meta.get(PAGE_KEY)
-    if page is None or request.errback is not None:
+    if page is None or (errback_is_told and request.errback is not None):
         return
     try:
         await asyncio.wait_for(page.close(), _CLOSE_LIMIT_SECONDS)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro
 
 from crawldedup.errors import CrawlDedupError, StoreError
@@ -32,8 +34,13 @@ SILENT_SECONDS: Final = 60.0
 
 _FAIL: Final = "CRAWLDEDUP_ON_ERROR is 'fail'."
 
+_GRACE_TURNS: Final = 100
+
 # Components that read the same settings refuse them with the same words, which need to be said once only.
 _said: WeakKeyDictionary[Crawler, set[str]] = WeakKeyDictionary()
+
+# Several components may refuse to start, and the first one waits until the spider is closed.
+_closed_unstarted: WeakSet[Crawler] = WeakSet()
 
 
 class Failures:
@@ -113,15 +120,12 @@ class Failures:
                 self._log(logging.WARNING, f"the store answers again, {self._noun}s are checked")
 
     def close_spider(self, message: str) -> None:
-        """Close the spider in the background: waiting for it would wait for the page at hand too."""
+        """Say why, and close the spider in the background."""
         if not self._may_close:
             self._log(logging.ERROR, message)
         elif self._closing is None:
             self._log(logging.ERROR, message)
-            assert self._crawler.engine is not None
-            closing = deferred_from_coro(self._crawler.engine.close_spider_async(reason=CLOSE_REASON))
-            closing.addErrback(lambda failure: self._log(logging.ERROR, f"cannot close: {failure.value!r}"))
-            self._closing = closing
+            self._closing = begin_to_close(self._crawler, CLOSE_REASON)
 
     async def close_before_start(self) -> None:
         """Close the spider before its first request, if `fatal` says so."""
@@ -154,8 +158,7 @@ class Failures:
 def refuse(crawler: Crawler, error: ConfigurationError) -> NotConfigured:
     """Return what a component raises that cannot be built, and end the crawl with the error's message alone.
 
-    The error itself would come under a traceback, which Scrapy writes for whatever is raised at a crawl's start. The
-    price is the exit status: Scrapy has none for a spider that was closed.
+    The error itself would come under a traceback, which Scrapy writes for whatever is raised at a crawl's start.
     """
     message = str(error)
 
@@ -173,9 +176,27 @@ def refuse(crawler: Crawler, error: ConfigurationError) -> NotConfigured:
 async def close_unstarted(crawler: Crawler, message: str) -> None:
     """Say why, and close the spider before its first request; called when the engine has started.
 
-    In `scrapy shell`, which opens its spider later, the message is all.
+    The process of `scrapy crawl` ends with the exit status 1. In `scrapy shell`, which opens its spider later, the
+    message is all.
     """
     logger.error("crawldedup: %s", printable(message, LONGEST_MESSAGE), extra={"spider": crawler.spider})
     assert crawler.engine is not None
-    if crawler.engine.spider is not None:
+    if crawler.engine.spider is not None and crawler not in _closed_unstarted:
+        _closed_unstarted.add(crawler)
         await crawler.engine.close_spider_async(reason=CLOSE_REASON)
+        # Other components start at the same signal, and may use the spider when they go on.
+        for _ in range(_GRACE_TURNS if is_asyncio_available() else 0):
+            await asyncio.sleep(0.001)
+        # To Scrapy a crawler that is left without a spider is one that could not start.
+        crawler.spider = None
+
+
+def begin_to_close(crawler: Crawler, reason: str) -> object:
+    """Close the spider in the background, and return what the caller keeps meanwhile.
+
+    Whoever holds up a page and waits for the spider to be closed waits for that page, too.
+    """
+    assert crawler.engine is not None
+    closing = deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
+    closing.addErrback(lambda failure: logger.error("crawldedup: cannot close: %r", failure.value))
+    return closing

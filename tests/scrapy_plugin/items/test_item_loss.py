@@ -12,6 +12,7 @@ import pytest
 from scrapy.exceptions import DropItem
 
 from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline
+from tests.scrapy_plugin.crawling import counts_in
 from tests.scrapy_plugin.fakes import FakeCrawler
 from tests.scrapy_plugin.website import article
 
@@ -43,7 +44,7 @@ def passed(items: Iterable[Any], **settings: Any) -> tuple[list[Any], dict[str, 
         return kept
 
     kept = asyncio.run(crawl())
-    return kept, {name.removeprefix("crawldedup/item/"): count for name, count in crawler.stats.get_stats().items()}
+    return kept, {name.removeprefix("item/"): count for name, count in counts_in(crawler.stats.get_stats()).items()}
 
 
 @dataclasses.dataclass(frozen=True)

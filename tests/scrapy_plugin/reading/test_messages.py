@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from crawldedup.scrapy_plugin.reading.messages import (
     REQUEST,
     Done,
     Job,
+    Judged,
     Ready,
     UnexpectedReadError,
     answer,
@@ -38,12 +40,12 @@ def crossed(value: object) -> Any:
 
 
 def test_answers_arrive_as_they_were_meant() -> None:
-    assert crossed({"verdict": VERDICT.as_dict()}) == VERDICT
+    assert crossed({"verdict": VERDICT.as_dict(), "seconds": [0.5, 2]}) == Judged(VERDICT, 0.5, 2)
     certain = replace(VERDICT, kind=Kind.EXACT_DUPLICATE, similarity=1, original=None)
-    assert crossed({"verdict": certain.as_dict()}) == certain
+    assert crossed({"verdict": certain.as_dict(), "seconds": [0, 0]}) == Judged(certain, 0, 0)
     assert crossed({"session": [3, "host:17:99"]}) == CrawlSession(3, "host:17:99")
     assert crossed({"ready": None}) == Ready()
-    assert crossed({"done": True}) == Done()
+    assert crossed({"done": 1204}) == Done(1204)
     unusable = crossed({"ready": plain_error(errors.ConfigurationError("No such extractor."))})
     assert isinstance(unusable.error, errors.ConfigurationError)
 
@@ -114,8 +116,8 @@ def test_an_error_without_its_parts_is_an_error() -> None:
     assert error_from({"error": "PageError"}).reason == "None"  # type: ignore[attr-defined]
 
 
-def broken(**changes: object) -> dict[str, Any]:
-    return {"verdict": {**VERDICT.as_dict(), **changes}}
+def broken(*, seconds: object = (0.1, 0.2), **changes: object) -> dict[str, Any]:
+    return {"verdict": {**VERDICT.as_dict(), **changes}, "seconds": seconds}
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def broken(**changes: object) -> dict[str, Any]:
         ["verdict"],
         {},
         {"ready": 1},
-        {"done": 0},
+        {"done": None},
         {"verdict": None},
         {"verdict": []},
         {"verdict": {}},
@@ -140,6 +142,13 @@ def broken(**changes: object) -> dict[str, Any]:
         broken(similarity="0.97"),
         broken(copies="3"),
         broken(copies=None),
+        broken(seconds=None),
+        broken(seconds=[0.1]),
+        broken(seconds=[0.1, "0.2"]),
+        broken(seconds=[0.1, -0.2]),
+        broken(seconds=[math.nan, 0.2]),
+        broken(seconds=[0.1, math.inf]),
+        {"verdict": VERDICT.as_dict()},
         {"session": [1]},
         {"session": ["1", "host"]},
         {"session": {"number": 1}},

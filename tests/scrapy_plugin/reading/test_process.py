@@ -15,10 +15,9 @@ import pytest
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.scrapy_plugin.reading import process as process_module
 from crawldedup.scrapy_plugin.reading.inbox import STORE_SECONDS
-from crawldedup.scrapy_plugin.reading.messages import WorkerError, request
+from crawldedup.scrapy_plugin.reading.messages import Judged, WorkerError, request
 from crawldedup.scrapy_plugin.reading.process import Pending, WorkerProcess
 from crawldedup.stores.base import CrawlSession
-from crawldedup.verdict import Verdict
 from tests.scrapy_plugin.fakes import Clock
 from tests.scrapy_plugin.reading.fake_worker import BOOT
 from tests.scrapy_plugin.reading.processes import is_there
@@ -58,9 +57,9 @@ class Asked:
 
 
 async def url(page: Pending) -> str:
-    verdict = await page.answer
-    assert isinstance(verdict, Verdict)
-    return verdict.url
+    judged = await page.answer
+    assert isinstance(judged, Judged)
+    return judged.verdict.url
 
 
 async def urls(pages: list[Pending]) -> list[str]:

@@ -27,6 +27,7 @@ from crawldedup.scrapy_plugin.reading.messages import (
     REQUEST,
     Done,
     Job,
+    Judged,
     UnexpectedReadError,
     answer,
     answer_from,
@@ -102,6 +103,7 @@ class Served:
         self.options = Options(**given)
         self.progress = FakeProgress()
         self.told: list[Any] = []
+        self.seconds: list[tuple[float, float]] = []
         self.worker = Worker(
             {
                 "options": {"store": self.options.store, **self.options.index_values()},
@@ -114,7 +116,12 @@ class Served:
         )
 
     def tell(self, value: object) -> None:
-        self.told.append(answer_from(answer(value)[ANSWER.size :]))
+        told = answer_from(answer(value)[ANSWER.size :])
+        if isinstance(told, Judged):
+            self.seconds.append((told.reading, told.store))
+            self.told.append(told.verdict)
+        else:
+            self.told.append(told)
 
     def serve(self, *groups: list[Request]) -> list[Any]:
         """Return the answers to groups of requests, without the sessions that are told in between."""
@@ -381,6 +388,24 @@ def test_an_error_of_one_page_costs_those_behind_it_nothing(tmp_path: Path, sess
     served.worker._dedup.close()
 
 
+def test_a_verdict_tells_how_long_the_page_was_read_and_the_store_asked(tmp_path: Path) -> None:
+    served = Served(tmp_path)
+    served.serve([page("a"), page("b"), page("c", similarity=0.8, remember=False)])
+    (first, *copies) = served.seconds
+    assert min(first) > 0
+    # Nobody reads the same bytes twice.
+    assert [(reading, store > 0) for reading, store in copies] == [(0, True)] * 2
+
+
+def test_the_pages_of_the_index_are_told_at_the_start(tmp_path: Path) -> None:
+    for pages, request in enumerate((do("look"), do("open"), do("look"))):
+        served = Served(tmp_path)
+        served.serve([request])
+        assert served.told[-1] == Done(pages)
+        served.serve([page(str(pages), text=TEXTS[pages])])
+        served.worker._dedup.close()
+
+
 def test_an_index_of_another_profile_is_refused_by_every_request(tmp_path: Path) -> None:
     with Deduplicator(f"sqlite:///{tmp_path}/index.sqlite", extractor="resiliparse") as other:
         other.check("https://e.com/", text=TEXTS[0])
@@ -393,7 +418,7 @@ def test_an_index_of_another_profile_is_refused_by_every_request(tmp_path: Path)
 
 def test_the_session_is_told_once_and_all_workers_of_it_are_one_crawler(tmp_path: Path) -> None:
     first = Served(tmp_path)
-    assert first.serve([do("open")], [page("a")]) == [Done(), first.told[-1]]
+    assert first.serve([do("open")], [page("a")]) == [Done(0), first.told[-1]]
     (session,) = [told for told in first.told if isinstance(told, CrawlSession)]
     assert session.process == "host:1:"
     second = Served(tmp_path, session=[session.number, session.process])
@@ -418,9 +443,9 @@ def test_the_last_to_close_ends_the_lease_even_if_it_was_never_asked(tmp_path: P
     (session,) = [told for told in first.told if isinstance(told, CrawlSession)]
     idle = Served(tmp_path, session=[session.number, session.process])
     assert leases() == 1
-    assert first.serve([do("close", leave=False, names=[]), page("never")]) == [Done()]
+    assert first.serve([do("close", leave=False, names=[]), page("never")]) == [Done(1)]
     assert leases() == 1
-    assert idle.serve([do("close", leave=True, names=[])]) == [Done()]
+    assert idle.serve([do("close", leave=True, names=[])]) == [Done(1)]
     assert leases() == 0
 
 

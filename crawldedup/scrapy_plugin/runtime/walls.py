@@ -1,0 +1,89 @@
+"""Recognise walls: one page that a site answers with in place of many, such as a login form, a ban or a soft 404."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from crawldedup.verdict import Verdict
+
+WINDOWS: Final = ((100, 0.6), (500, 0.3))
+"""So many of the last judged pages, and the share of them that makes an original suspect.
+
+The first finds a wall before all of a site, the second one before each third page. A template that honest pages share
+stays below: 2,000 pages of a calendar, one after the other, came to 35 of 100 and 123 of 500.
+"""
+
+MOST_SUSPECTED: Final = 100
+"""So many originals are suspected in one crawl, and no more."""
+
+
+class Suspicion(NamedTuple):
+    """An original, and the share of the last `window` judged pages that are its copies, each URL counted once."""
+
+    original: str
+    share: float
+    window: int
+
+
+class Walls:
+    """The last judged pages of a crawl, by hashes of their URLs. What it holds is bounded, however long it is."""
+
+    def __init__(self) -> None:
+        self._windows = [_Window(size, share) for size, share in WINDOWS]
+        self._suspected: set[int] = set()
+
+    def add(self, verdict: Verdict) -> Suspicion | None:
+        """Note a judged page, and return what is suspected of its original, once for each original."""
+        if not verdict.is_duplicate or verdict.original is None:
+            for window in self._windows:
+                window.add(None)
+            return None
+        original = hash(verdict.original)
+        full = [window for window in self._windows if window.add((original, hash(verdict.url)))]
+        if not full or original in self._suspected or len(self._suspected) == MOST_SUSPECTED:
+            return None
+        self._suspected.add(original)
+        return Suspicion(verdict.original, full[0].share_of(original), full[0].pages())
+
+    def has(self, verdict: Verdict) -> bool:
+        """Return True for a copy of an original that is suspected."""
+        return verdict.is_duplicate and hash(verdict.original) in self._suspected
+
+
+class _Window:
+    def __init__(self, size: int, share: float) -> None:
+        self._size = size
+        self._needed = size * share
+        self._recent: deque[tuple[int, int] | None] = deque()
+        self._visits: Counter[tuple[int, int]] = Counter()
+        self._urls: Counter[int] = Counter()
+
+    def pages(self) -> int:
+        return len(self._recent)
+
+    def share_of(self, original: int) -> float:
+        return self._urls[original] / len(self._recent)
+
+    def add(self, copy: tuple[int, int] | None) -> bool:
+        """Note an original and the URL of its copy, or None. Returns True if it has attracted its share."""
+        self._recent.append(copy)
+        if len(self._recent) > self._size:
+            self._leave(self._recent.popleft())
+        if copy is None:
+            return False
+        self._visits[copy] += 1
+        if self._visits[copy] == 1:
+            self._urls[copy[0]] += 1
+        return self._urls[copy[0]] >= self._needed
+
+    def _leave(self, copy: tuple[int, int] | None) -> None:
+        if copy is None:
+            return
+        self._visits[copy] -= 1
+        if not self._visits[copy]:
+            del self._visits[copy]
+            self._urls[copy[0]] -= 1
+            if not self._urls[copy[0]]:
+                del self._urls[copy[0]]

@@ -1,0 +1,159 @@
+"""Real crawls: what users read in the log, and in the stats that they alert on."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.scrapy_plugin.conftest import in_one_mode
+from tests.scrapy_plugin.website import Answer, Site, article
+from tests.servers import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.scrapy_plugin.conftest import Crawler
+    from tests.servers import RedisServer
+
+pytestmark = in_one_mode
+
+WORDS = article(1)
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    pages = {
+        "/a": WORDS,
+        "/a-copy": WORDS,
+        "/a-near": article(1, changed_words=2),
+        "/b": article(2),
+        "/b-copy": article(2),
+    }
+    pages["/data"] = Answer(b"{}", content_type="application/json")
+    with Site(pages) as running:
+        yield running
+
+
+def lines_of(log: str, level: str) -> list[str]:
+    return [line.partition(f" {level}: ")[2] for line in log.splitlines() if f" {level}: crawldedup" in line]
+
+
+def test_the_first_line_says_what_is_compared_with_what(site: Site, crawl: Crawler, tmp_path: Path) -> None:
+    settings = {"CRAWLDEDUP_STORE": f"sqlite:///{tmp_path}/seen.sqlite", "CRAWLDEDUP_WORKERS": 2}
+    for known in ("0 pages", "1 page"):
+        first, *_ = lines_of(crawl(site, ["/a"], **settings).log, "INFO")
+        assert first == (
+            f"crawldedup: checks pages: store {tmp_path}/seen.sqlite, namespace 'default', {known} known, action drop, "
+            f"similarity 0.9, extractor text, 2 workers"
+        )
+
+
+def test_items_have_a_line_of_their_own(site: Site, crawl: Crawler) -> None:
+    result = crawl(site, ["/a"], CRAWLDEDUP_ITEM_FIELDS=["body"])
+    (line,) = [line for line in lines_of(result.log, "INFO") if line.startswith("crawldedup: checks items")]
+    assert line == (
+        "crawldedup: checks items: store memory, which ends with the crawl, namespace 'default.items', 0 items known, "
+        "action drop, similarity 0.9"
+    )
+
+
+def test_no_password_is_shown(site: Site, crawl: Crawler, session_redis: RedisServer) -> None:
+    store = f"redis://:topsecret@127.0.0.1:{free_port()}/0"
+    result = crawl(site, ["/a"], CRAWLDEDUP_STORE=store)
+    (line,) = [line for line in lines_of(result.log, "INFO") if "checks pages" in line]
+    assert ":***@127.0.0.1:" in line
+    assert "an unknown number of pages known" in line
+    assert "topsecret" not in result.log.replace("'CRAWLDEDUP_STORE': 'redis://:topsecret", "")
+
+
+def test_a_line_beside_scrapys_own_says_how_far_it_is(site: Site, crawl: Crawler) -> None:
+    pages = ["/a", "/a-copy", "/a-near", "/b"]
+    result = crawl(site, pages, LOGSTATS_INTERVAL=0.05, DOWNLOAD_DELAY=0.1)
+    lines = [line for line in lines_of(result.log, "INFO") if " checked (at " in line]
+    assert lines
+    form = r"crawldedup: \d pages? checked \(at \d+/min\), \d dropped, 0 passed unchecked, duplicates at \d+/min; "
+    for line in lines:
+        assert re.fullmatch(form + r"pages waited \d+\.\d s: reading \d+\.\d s, store \d+\.\d s", line)
+
+
+@pytest.mark.parametrize("settings", [{"LOGSTATS_INTERVAL": 0}, {"LOGSTATS_INTERVAL": 0.05}])
+def test_it_says_nothing_where_it_may_not_or_nothing_is_checked(
+    site: Site, crawl: Crawler, settings: dict[str, float]
+) -> None:
+    page = "/a" if settings["LOGSTATS_INTERVAL"] == 0 else "/data"
+    result = crawl(site, [page], DOWNLOAD_DELAY=0.2, **settings)
+    assert " checked (at " not in result.log
+
+
+@pytest.mark.parametrize(
+    ("action", "done"), [("drop", "dropped"), ("drop-items", "drops the items of"), ("mark", "marks")]
+)
+def test_each_duplicate_is_named_with_its_original(site: Site, crawl: Crawler, action: str, done: str) -> None:
+    result = crawl(site, ["/a", "/a-copy", "/b"], CRAWLDEDUP_ACTION=action)
+    (line,) = lines_of(result.log, "DEBUG")
+    assert line == f"crawldedup: {done} {site.url}/a-copy: exact duplicate of {site.url}/a"
+
+
+def test_so_is_one_that_is_delivered_and_one_among_items(site: Site, crawl: Crawler) -> None:
+    result = crawl(site, ["/a", "/a-copy"], CRAWLDEDUP_KEEP_PER_CLUSTER=2, CRAWLDEDUP_ITEM_FIELDS=["body"])
+    assert lines_of(result.log, "DEBUG") == [
+        f"crawldedup: delivers {site.url}/a-copy: exact duplicate of {site.url}/a",
+        "crawldedup: delivers /a-copy: exact duplicate of /a",
+    ]
+
+
+def test_scrapy_counts_dropped_pages_too(site: Site, crawl: Crawler) -> None:
+    pages = ["/a", "/a-copy", "/b"]
+    dropping = crawl(site, pages).report["stats"]
+    marking = crawl(site, pages, CRAWLDEDUP_ACTION="mark").report["stats"]
+    for stats in (dropping, marking):
+        assert stats["response_received_count"] == stats["downloader/response_count"] == 3
+
+
+def test_scrapy_closes_a_crawl_after_so_many_pages_dropped_or_not(site: Site, crawl: Crawler) -> None:
+    pages = ["/a", *(f"/a-copy?{number}" for number in range(50))]
+    site.asked.clear()
+    result = crawl(site, pages, CLOSESPIDER_PAGECOUNT=5)
+    assert result.report["stats"]["finish_reason"] == "closespider_pagecount"
+    # Requests that were on their way are answered.
+    assert 5 <= sum(site.asked.values()) < 10
+
+
+def test_the_stats_to_alert_on(site: Site, tmp_path: Path, crawl: Crawler) -> None:
+    pages = ["/a", "/a-copy", "/a-near", "/b", "/b-copy"]
+    stats = crawl(site, pages, CRAWLDEDUP_STATS_BY_SITE=True).report["stats"]
+    ours = {name.removeprefix("crawldedup/"): value for name, value in stats.items()}
+    assert (ours["clusters"], ours["largest_cluster"]) == (2, 2)
+    assert ours["bytes_saved"] == sum(len(site.pages[page].body) for page in ("/a-copy", "/a-near", "/b-copy"))
+    of_site = {name: value for name, value in ours.items() if name.startswith("site/")}
+    assert of_site == {"site/127.0.0.1/checked": 5, "site/127.0.0.1/duplicate": 3, "site/127.0.0.1/dropped": 3}
+
+
+def test_start_pages_that_were_all_delivered_before_are_a_warning(site: Site, crawl: Crawler, tmp_path: Path) -> None:
+    store = {"CRAWLDEDUP_STORE": f"sqlite:///{tmp_path}/seen.sqlite"}
+
+    def starts(*paths: str) -> list[dict[str, object]]:
+        return [{"url": path, "meta": {"is_start_request": True}} for path in paths]
+
+    first = crawl(site, starts("/a", "/a-copy"), **store)
+    assert first.errors == []
+    second = crawl(site, starts("/a-copy", "/a-near"), **store)
+    (warning,) = lines_of(second.log, "WARNING")
+    assert warning.startswith("crawldedup: nothing new was found: all start pages (2) were duplicates")
+    # With one new page it is a crawl like others, and who marks gets all of them.
+    assert crawl(site, starts("/a-copy", "/b"), **store).errors == []
+    assert crawl(site, starts("/a-copy"), CRAWLDEDUP_ACTION="mark", **store).errors == []
+
+
+def test_pages_of_which_none_was_checked_are_a_warning(site: Site, crawl: Crawler) -> None:
+    store = f"redis://127.0.0.1:{free_port()}/0"
+    *_, warning = lines_of(crawl(site, ["/a", "/b", "/missing"], CRAWLDEDUP_STORE=store).log, "WARNING")
+    assert warning == "crawldedup: nothing was checked, although 3 pages came: unavailable 2, status 1."
+
+
+def test_pages_that_were_not_to_be_checked_are_none(site: Site, crawl: Crawler) -> None:
+    disabled = {"url": "/a", "meta": {"crawldedup": False}}
+    assert crawl(site, [disabled, "/data"]).errors == []

@@ -1,0 +1,90 @@
+"""Real crawls of a site that begins to answer with a login form, under every value of ``CRAWLDEDUP_WALL``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.scrapy_plugin.conftest import in_one_mode
+from tests.scrapy_plugin.website import Site, article
+
+if TYPE_CHECKING:
+    from tests.scrapy_plugin.conftest import Crawler
+
+pytestmark = in_one_mode
+
+PAGES = [f"/{number}" for number in range(90)]
+FIRST_LOGIN, SUSPECTED, LAST_LOGIN = 10, 70, 79
+LOGIN = article(0)
+
+
+def guarded_site() -> Site:
+    """A site that lets a crawler see ten pages, wants a login for the next seventy, and then relents."""
+    pages = {path: article(number + 1, words=60) for number, path in enumerate(PAGES)}
+    site = Site(pages)
+    site.actions = {
+        PAGES[FIRST_LOGIN - 1]: lambda: site.pages.update(dict.fromkeys(PAGES, LOGIN)),
+        PAGES[LAST_LOGIN]: lambda: site.pages.update(pages),
+    }
+    return site
+
+
+def warnings(log: str) -> list[str]:
+    return [line for line in log.splitlines() if " WARNING: crawldedup: " in line]
+
+
+@pytest.mark.parametrize(
+    ("settings", "warned"), [({}, True), ({"CRAWLDEDUP_WALL": "warn"}, True), ({"CRAWLDEDUP_WALL": "ignore"}, False)]
+)
+def test_the_crawl_goes_on(crawl: Crawler, settings: dict[str, str], warned: bool) -> None:
+    with guarded_site() as site:
+        result = crawl(site, PAGES, **settings)
+    assert result.passed == [*PAGES[: FIRST_LOGIN + 1], *PAGES[LAST_LOGIN + 1 :]]
+    assert result.report["stats"]["finish_reason"] == "finished"
+    assert result.counts.get("walls/suspected", 0) == len(result.report["walls"]) == warned
+    assert result.report["stats"]["crawldedup/largest_cluster"] == LAST_LOGIN - FIRST_LOGIN
+    if warned:
+        assert result.report["walls"] == [[PAGES[FIRST_LOGIN], 60, SUSPECTED + 1]]
+        (line,) = warnings(result.log)
+        assert f"60 of the last 71 pages are copies of {site.url}/10. Is it a login form, " in line
+    else:
+        assert warnings(result.log) == []
+
+
+def test_the_crawl_ends(crawl: Crawler) -> None:
+    with guarded_site() as site:
+        result = crawl(site, PAGES, CRAWLDEDUP_WALL="close")
+    assert result.report["stats"]["finish_reason"] == "crawldedup_wall"
+    assert result.passed == PAGES[: FIRST_LOGIN + 1]
+    assert SUSPECTED < sum(site.asked.values()) < LAST_LOGIN
+    (line,) = warnings(result.log)
+    assert "CRAWLDEDUP_WALL is 'close': the crawl ends." in line
+
+
+@pytest.mark.parametrize("action", ["drop", "drop-items", "mark"])
+def test_pages_behind_the_wall_are_asked_for_again(crawl: Crawler, action: str) -> None:
+    with guarded_site() as site:
+        result = crawl(site, PAGES, CRAWLDEDUP_WALL="retry", CRAWLDEDUP_ACTION=action, RETRY_PRIORITY_ADJUST=-1000)
+    again = PAGES[SUSPECTED : LAST_LOGIN + 1]
+    assert result.passed[-len(again) :] == again
+    assert [result.items.count(page) for page in again] == [1] * len(again)
+    assert result.counts["walls/retried"] == len(again)
+    assert result.report["stats"]["retry/reason_count/crawldedup_wall"] == len(again)
+    # None of them came to a callback, or to an errback, as a login form.
+    assert [page for page in again if result.passed.count(page) > 1] == []
+    assert not {page for page, _ in result.failed} & set(again)
+    dropped = {page for page, _, is_dropped in result.report["signals"] if is_dropped}
+    assert set(again) <= dropped
+    assert "  10 copies of suspected walls were asked for again" in result.log
+
+
+def test_pages_that_stay_behind_the_wall_meet_the_action(crawl: Crawler) -> None:
+    with guarded_site() as site:
+        del site.actions[PAGES[LAST_LOGIN]]
+        result = crawl(site, PAGES, CRAWLDEDUP_WALL="retry", RETRY_PRIORITY_ADJUST=-1000)
+    behind = PAGES[SUSPECTED:]
+    assert [site.asked[page] for page in behind] == [2] * len(behind)
+    assert result.counts["walls/retried"] == len(behind)
+    assert result.counts["dropped"] == len(PAGES) - FIRST_LOGIN - 1
+    assert result.passed == PAGES[: FIRST_LOGIN + 1]

@@ -1,0 +1,119 @@
+"""The exit status of `scrapy crawl`, as cron and CI see it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawldedup import Deduplicator
+from tests.scrapy_plugin.prepared import run_prepared
+from tests.scrapy_plugin.website import Site, article
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+
+PROGRAM = Path(__file__).parent / "scrapy_program.py"
+SPIDER = """
+import scrapy
+
+
+class Pages(scrapy.Spider):
+    name = "pages"
+    start_urls = ["{url}/a"]
+
+    def parse(self, response):
+        yield {{"body": response.text}}
+"""
+SETTINGS = """
+SPIDER_MODULES = ["spiders"]
+ADDONS = {"crawldedup.Addon": 500}
+CRAWLDEDUP_EXTRACTOR = "text"
+"""
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with Site({"/a": article(1)}) as running:
+        yield running
+
+
+def scrapy(folder: Path, site: Site, *command: str, settings: str = "") -> subprocess.CompletedProcess[str]:
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = project_settings\n")
+    (folder / "project_settings.py").write_text(SETTINGS + settings)
+    (folder / "spiders.py").write_text(SPIDER.format(url=site.url))
+    site.asked.clear()
+    return run_prepared(str(PROGRAM), *command, folder=folder)
+
+
+def errors(done: subprocess.CompletedProcess[str]) -> list[str]:
+    assert "Traceback" not in done.stderr
+    return [line for line in done.stderr.splitlines() if " ERROR: " in line]
+
+
+def test_a_crawl_that_ran_ends_with_0(site: Site, tmp_path: Path) -> None:
+    done = scrapy(tmp_path, site, "crawl", "pages", settings="CRAWLDEDUP_ITEM_FIELDS = ['body']")
+    assert (done.returncode, errors(done), site.asked["/a"]) == (0, [], 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("CRAWLDEDUP_SIMILARITY = 9", "CRAWLDEDUP_SIMILARITY is 9; it must be a number above 0.5"),
+        ("CRAWLDEDUP_SIMILARTY = 0.9", "did you mean 'CRAWLDEDUP_SIMILARITY'?"),
+        ("CRAWLDEDUP_ENABLED = 'perhaps'", "CRAWLDEDUP_ENABLED is 'perhaps'; it must be True or False"),
+        # The add-on adds the pipeline, which refuses them.
+        ("CRAWLDEDUP_ITEM_FIELDS = []", "CRAWLDEDUP_ITEM_FIELDS is []"),
+        ("CRAWLDEDUP_ITEM_FIELDS = ['body']\nCRAWLDEDUP_ITEM_ACTION = 'marc'", "did you mean 'mark'?"),
+        # By itself.
+        (
+            "ADDONS = {}\nITEM_PIPELINES = {'crawldedup.DedupItemPipeline': 400}",
+            "CRAWLDEDUP_ITEM_FIELDS is not set",
+        ),
+        (
+            "ADDONS = {}\nDOWNLOADER_MIDDLEWARES = {'crawldedup.scrapy_plugin.DedupMiddleware': 545}\n"
+            "CRAWLDEDUP_ACTION = 'drop-items'",
+            "The action 'drop-items' needs a spider middleware",
+        ),
+        ("CRAWLDEDUP_STORE = 'sqlite:///dir.sqlite/'", "sqlite:///dir.sqlite/"),
+    ],
+)
+def test_a_refused_setting_ends_it_with_1_and_one_line(site: Site, tmp_path: Path, settings: str, message: str) -> None:
+    done = scrapy(tmp_path, site, "crawl", "pages", settings=settings)
+    (line,) = errors(done)
+    assert message in line
+    assert done.returncode == 1
+    assert not site.asked
+
+
+@pytest.mark.parametrize("namespace", ["default", "default.items"])
+def test_an_index_of_another_profile_ends_it_with_1(site: Site, tmp_path: Path, namespace: str) -> None:
+    store = f"sqlite:///{tmp_path}/seen.sqlite"
+    with Deduplicator(store, namespace=namespace, extractor="text", distinguish="nothing") as other:
+        other.check("https://e.com/", text="some words")
+    settings = f"CRAWLDEDUP_STORE = '{store}'\nCRAWLDEDUP_ITEM_FIELDS = ['body']"
+    done = scrapy(tmp_path, site, "crawl", "pages", settings=settings)
+    (line,) = errors(done)
+    assert "holds fingerprints of the profile" in line
+    assert done.returncode == 1
+    assert not site.asked
+
+
+def test_two_reasons_are_both_said(site: Site, tmp_path: Path) -> None:
+    settings = "CRAWLDEDUP_ITEM_FIELDS = ['body']\nTWISTED_REACTOR = 'twisted.internet.selectreactor.SelectReactor'"
+    done = scrapy(tmp_path, site, "crawl", "pages", settings=settings)
+    assert len(errors(done)) == 2
+    assert done.returncode == 1
+    assert not site.asked
+
+
+@pytest.mark.parametrize("command", [["fetch", "{url}/a"], ["shell", "{url}/a", "-c", "response.status"]])
+def test_a_command_that_shows_a_page_says_it_too(site: Site, tmp_path: Path, command: list[str]) -> None:
+    arguments = [part.format(url=site.url) for part in command]
+    done = scrapy(tmp_path, site, *arguments, settings="CRAWLDEDUP_SIMILARITY = 9")
+    (line,) = errors(done)
+    assert "CRAWLDEDUP_SIMILARITY is 9" in line
+    # The shell works, and checks nothing.
+    assert command[0] == "fetch" or (done.returncode, done.stdout) == (0, "200\n")
