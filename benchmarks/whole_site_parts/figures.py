@@ -25,8 +25,9 @@ class Figures:
     """What a crawl made of the site.
 
     `lost`: contents that no delivered page had, by kind of page. `missed`: URLs of pages whose content had been
-    delivered before, by kind. `replaced`: of those that said so, and are none of the missed. `own_site` and `article`:
-    stories of which a page of the own host, or the article itself, was delivered.
+    delivered before, by kind. `replaced`: pages that said that they replace another, and are none of the missed;
+    `most_replaced`: those of one content at most. `own_site` and `article`: stories of which a page of the own host, or
+    the article itself, was delivered.
     """
 
     what: str
@@ -35,6 +36,7 @@ class Figures:
     lost: dict[str, list[str]]
     missed: dict[str, list[str]]
     replaced: int
+    most_replaced: int
     own_site: int
     article: int
     stories: int
@@ -61,11 +63,11 @@ def figures(what: str, site: Site, outcome: Outcome) -> Figures:
     deliveries: Counter[str] = Counter()
     missed: defaultdict[str, list[str]] = defaultdict(list)
     own_site, article = set(), set()
-    replaced = 0
+    replaced: Counter[str] = Counter()
     for delivered in outcome.delivered:
         kind = site.pages[delivered.url].kind
         if delivered.replaces:
-            replaced += 1
+            replaced[delivered.content] += 1
         elif deliveries[delivered.content]:
             missed[kind].append(delivered.url)
         deliveries[delivered.content] += 1
@@ -81,7 +83,8 @@ def figures(what: str, site: Site, outcome: Outcome) -> Figures:
         delivered_contents=len(deliveries),
         lost={kind: sorted(lost[kind]) for kind in sorted(lost)},
         missed={kind: sorted(missed[kind]) for kind in sorted(missed)},
-        replaced=replaced,
+        replaced=replaced.total(),
+        most_replaced=max(replaced.values(), default=0),
         own_site=len(own_site),
         article=len(article),
         stories=len(stories),

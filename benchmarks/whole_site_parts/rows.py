@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EXTRACTORS: Final = ("trafilatura", "resiliparse", "text")
-ACTIONS: Final = ("drop", "drop-items")
+ACTIONS: Final = ("drop-items", "drop")
 _PIPELINES: Final = "benchmarks.whole_site_parts.pipelines"
 _RULES_FILE: Final = "rules.json"
 _RULES: Final = [
