@@ -83,7 +83,7 @@ class DedupMiddleware:
         self._seen = seen or SeenPages(None)
         self._is_interactive = is_interactive
         self._usual = PagePolicy.of_crawl(options)
-        self._preference = Preference(options.prefer)
+        self._preference = Preference(options.prefer, options.trusted_sites)
         self._kept_revisits = kept_revisits or KeptRevisits(is_watching=False)
         self._startup_objects = StartupObjects()
         self._deliveries = Deliveries(crawler)
@@ -255,15 +255,16 @@ class DedupMiddleware:
     async def _act(
         self, request: Request, response: Response, verdict: Verdict, policy: PagePolicy, *, unchanged: bool
     ) -> Response | Request:
-        again, refused = await self._walls.judged(request, verdict), unchanged or is_surplus(verdict, policy)
+        again = await self._walls.judged(request, verdict)
+        refused = unchanged or is_surplus(verdict, policy)
         action = "drop-items" if policy.action == "drop" and is_start(request) else policy.action
         dropped = refused and action == "drop" and again is None
-        self._stats.checked(verdict, dropped=dropped, unchanged=unchanged, size=len(response.body))
+        itemless = refused and action == "drop-items" and again is None
+        self._stats.checked(verdict, dropped=dropped, itemless=itemless, unchanged=unchanged, size=len(response.body))
         if is_start(request) and action != "mark":
             self._stats.started(lost=refused and verdict.is_duplicate)
         request.meta[VERDICT_KEY] = verdict
-        hidden = dropped or again is not None
-        event = {"request": request, "response": response, "verdict": verdict, "dropped": hidden}
+        event = {"request": request, "response": response, "verdict": verdict, "dropped": dropped or bool(again)}
         await signals.send(signals.page_judged, self._crawler, **event)
         if verdict.is_duplicate:
             await signals.send(signals.page_deduplicated, self._crawler, **event)
@@ -278,7 +279,7 @@ class DedupMiddleware:
             await close_browser_page(request)
             signals.count_as_received(self._crawler, request, response)
             raise DuplicatePageError(describe(verdict), verdict)
-        if refused and action == "drop-items":
+        if itemless:
             request.meta[DROP_ITEMS_KEY] = True
         is_stranger = verdict.is_across_sites and policy.trusted_sites is not None
         is_marked = policy.action == "mark" and (verdict.is_duplicate or unchanged)
@@ -292,8 +293,7 @@ class DedupMiddleware:
         return self._crawler.spider
 
     def _log(self, level: int, message: str, *values: str) -> None:
-        shown = [printable(value) for value in values]
-        logger.log(level, f"crawldedup: {message}", *shown, extra={"spider": self._crawler.spider})
+        logger.log(level, f"crawldedup: {message}", *map(printable, values), extra={"spider": self._crawler.spider})
 
 
 def _key_of(job: Job) -> int:

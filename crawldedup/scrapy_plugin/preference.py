@@ -4,7 +4,8 @@ A second delivery has its price, so ranks are coarse. A good copy is on a site t
 query and names no print, AMP or mobile view, and it names no other page as its original. All other copies are poor. So
 no content is delivered more than twice, and once more for each pattern of the user's.
 
-A page that names another as its original lowers its own rank alone, so that no page can raise or lower another's.
+A page that names another as its original lowers its own rank alone, so that no page can raise or lower another's. Sites
+that the crawl did not start on, or that are not trusted, have no good copies: they replace nothing.
 """
 
 from __future__ import annotations
@@ -36,13 +37,14 @@ class Preference:
     Without any (an empty list) pages have no rank; None leaves it to the rules for good copies.
     """
 
-    def __init__(self, patterns: Sequence[Pattern] | None = None) -> None:
+    def __init__(self, patterns: Sequence[Pattern] | None = None, trusted_sites: frozenset[str] | None = None) -> None:
         self._patterns = patterns or ()
+        self._trusted_sites = trusted_sites
         self._is_off = patterns is not None and not patterns
         self._own_sites: set[str] = set()
 
     def start_at(self, *urls: str) -> None:
-        """Note where the crawl starts. Until it has started anywhere, all sites are its own."""
+        """Note where the crawl starts."""
         self._own_sites.update(filter(None, map(site_of, urls)))
 
     def rank_of(self, request: Request, response: Response) -> int | None:
@@ -63,4 +65,5 @@ class Preference:
             return True
         if parts.query or _VIEW_OF_HOST.match(parts.netloc) or _VIEW_OF_PATH.search(unquote(parts.path)):
             return True
-        return bool(self._own_sites) and site_of(url) not in self._own_sites
+        site = site_of(url)
+        return site not in self._own_sites or (self._trusted_sites is not None and site not in self._trusted_sites)

@@ -64,11 +64,16 @@ class CrawlStats:
         self._sites: set[str] | None = set() if by_site else None
         self._clusters = Clusters()
         self._starts = self._lost_starts = 0
-        self._dropped_duplicates = 0
+        self._dropped_duplicates = self._itemless = 0
         self._most_copied: dict[str, int] = {}
 
-    def checked(self, verdict: Verdict, *, dropped: bool, unchanged: bool = False, size: int = 0) -> None:
-        """Count a checked page of `size` bytes; `unchanged` if earlier crawls have seen the same of it."""
+    def checked(
+        self, verdict: Verdict, *, dropped: bool, itemless: bool = False, unchanged: bool = False, size: int = 0
+    ) -> None:
+        """Count a checked page of `size` bytes; `itemless` if its items are dropped.
+
+        It is `unchanged` if earlier crawls have seen the same of it.
+        """
         self._add("checked")
         self._add(_KINDS[verdict.kind])
         if verdict.is_across_sites:
@@ -79,6 +84,7 @@ class CrawlStats:
             self._add("changed")
         if unchanged:
             self._add("unchanged")
+        self._itemless += itemless and verdict.is_duplicate
         if dropped:
             self._add("dropped")
             self._dropped_duplicates += verdict.is_duplicate
@@ -152,10 +158,14 @@ class CrawlStats:
         if dropped := counts["dropped"] - self._dropped_duplicates:
             news.append(f"{dropped} dropped")
         revisits = pluralize(counts["revisit"], "revisit") + (f" ({', '.join(news)})" if news else "")
+        gone = [f"{self._dropped_duplicates} dropped"] if self._dropped_duplicates or not self._itemless else []
+        gone += [f"items of {self._itemless} dropped"] if self._itemless else []
         lines = [
             f"crawldedup checked {pluralize(counts['checked'], self._noun)}: {counts['new']} new, {near} near and "
-            f"{exact} exact duplicates ({self._dropped_duplicates} dropped), {revisits}, {counts['thin']} thin"
+            f"{exact} exact duplicates ({', '.join(gone)}), {revisits}, {counts['thin']} thin"
         ]
+        if replaced := counts["replaced"]:
+            lines.append(f"  {pluralize(replaced, 'duplicate')} replaced a worse copy")
         if across := counts["duplicate/across_sites"]:
             lines.append(f"  {pluralize(across, 'duplicate')} of pages on other sites")
         for group, text in (("skipped/", "not checked"), ("error/", "passed unchecked after an error")):

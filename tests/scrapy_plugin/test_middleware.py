@@ -207,7 +207,7 @@ def test_overrides_reach_the_store_and_the_decision() -> None:
 
     first, second = Crawl().run(work).pool.jobs
     expected = Job("https://e.com/a", b"text", "utf-8", scope_key="news", similarity=0.8, delivered=False)
-    assert first == replace(expected, links=(), rank=0)
+    assert first == replace(expected, links=(), rank=1)
     assert str(second.identity).startswith("POST https://e.com/b ")
     assert (second.scope_key, second.similarity) == ("", None)
 
@@ -272,7 +272,7 @@ def test_the_pages_own_word_on_its_original_counts_where_that_is_wanted() -> Non
         await crawl.page("b", "text", meta={"crawldedup": {"canonical": "compare"}})
 
     by_rank, first = (Crawl(prefer=prefer).run(work).pool.jobs for prefer in (None, []))
-    assert [(job.links, job.is_lenient, job.rank) for job in by_rank] == [((), False, 0), ((), True, 0)]
+    assert [(job.links, job.is_lenient, job.rank) for job in by_rank] == [((), False, 1), ((), True, 1)]
     assert [(job.links, job.is_lenient, job.rank) for job in first] == [(None, False, None), ((), True, None)]
 
 

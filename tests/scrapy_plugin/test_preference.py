@@ -54,15 +54,23 @@ def test_others_are_poor(url: str) -> None:
     assert preference.rank(url) == 1
 
 
-def test_until_the_crawl_has_started_all_sites_are_its_own() -> None:
+@pytest.mark.parametrize("start", [(), ("data:,items",), ("https://[broken",)])
+def test_where_a_crawl_did_not_start_there_are_no_good_copies(start: tuple[str, ...]) -> None:
     preference = Preference()
-    preference.start_at("data:,items")
-    assert preference.rank("https://partner.example/a") == 0
+    preference.start_at(*start)
+    assert preference.rank("https://partner.example/a") == 1
+
+
+def test_nor_on_sites_that_are_not_trusted() -> None:
+    preference = Preference(None, frozenset({"example.com"}))
+    preference.start_at(START, "https://other.example/")
+    assert [preference.rank(f"https://{host}/a") for host in ("example.com", "other.example")] == [0, 1]
 
 
 def test_patterns_come_first_and_the_first_of_them_foremost() -> None:
     preference = Preference(check_patterns("PREFER", ["/en/", "/de/", "(a|aa)+$"]))
     names = ["en/a?b", "de/en/", "de/a", f"fr/{'a' * 5000}b"]
+    preference.start_at("https://e.com/")
     assert [preference.rank(f"https://e.com/{name}") for name in names] == [1, 0, 2, 6]
 
 
@@ -75,10 +83,14 @@ def story(number: int, canonical: str | None = None) -> object:
     return article(number, head=f'<link rel="canonical" href="{canonical}">' if canonical else "")
 
 
+HOME = {"url": "/", "meta": {"is_start_request": True}}
+
+
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
     with Site(
         {
+            "/": article(9),
             "/print/1": article(1),
             "/1?sid=1": article(1),
             "/1": article(1, changed_words=1),
@@ -94,8 +106,9 @@ def site() -> Iterator[Site]:
 
 @with_every_store
 def test_a_better_copy_is_delivered_once_and_names_what_it_replaces(crawl: Crawler, site: Site, store: str) -> None:
-    result = crawl(site, ["/print/1", "/1?sid=1", "/1", "/1-again", "/2-copy", "/2", "/2-copy"], CRAWLDEDUP_STORE=store)
-    assert result.passed == ["/print/1", "/1", "/2-copy", "/2"]
+    pages = [HOME, "/print/1", "/1?sid=1", "/1", "/1-again", "/2-copy", "/2", "/2-copy"]
+    result = crawl(site, pages, CRAWLDEDUP_STORE=store)
+    assert result.passed == ["/", "/print/1", "/1", "/2-copy", "/2"]
     assert [flags for _, flags in result.report["flags"]] == [["crawldedup:replaces"]] * 2
     assert result.report["duplicates"] == [
         ["/1?sid=1", "/print/1", True],
@@ -112,8 +125,8 @@ def test_a_better_copy_is_delivered_once_and_names_what_it_replaces(crawl: Crawl
 def test_a_page_that_names_anothers_as_its_original_neither_displaces_nor_suppresses_any(
     crawl: Crawler, site: Site, store: str
 ) -> None:
-    result = crawl(site, ["/3-copy", "/3", "/1", "/print/1"], CRAWLDEDUP_STORE=store)
-    assert result.passed == ["/3-copy", "/1"]
+    result = crawl(site, [HOME, "/3-copy", "/3", "/1", "/print/1"], CRAWLDEDUP_STORE=store)
+    assert result.passed == ["/", "/3-copy", "/1"]
     assert "replaced" not in result.counts
 
 
