@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Self
 
@@ -44,6 +46,11 @@ def check_patterns(name: str, value: object) -> tuple[Pattern, ...]:
     """Compile regular expressions: one, or several in a list, as texts or compiled already."""
     allowed = "a regular expression or a list of them, none of them empty"
     compiled = []
+    if isinstance(value, str) and value.startswith("["):
+        # Scrapy's command line gives texts. Many an expression begins so, too.
+        with suppress(ValueError):
+            given = json.loads(value)
+            value = given if all(isinstance(each, str) for each in given) else value
     for expression in value if isinstance(value, list | tuple | set | frozenset) else [value]:
         if isinstance(expression, Pattern):
             compiled.append(expression)

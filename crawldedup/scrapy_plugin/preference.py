@@ -1,8 +1,9 @@
 """Rank the copies of one content: a better copy is delivered although a worse one was, and replaces that in the index.
 
-A second delivery has its price, so ranks are coarse. A good copy is on a site that the crawl started on, its URL has no
-query and names no print, AMP or mobile view, and it names no other page as its original. All other copies are poor. So
-no content is delivered more than twice, and once more for each pattern of the user's.
+A second delivery has its price, so ranks are coarse. A good copy is on a site that the crawl started on, its URL names
+no session, no campaign and no print, AMP or mobile view, has no query but that of a script, and it names no other page
+as its original. All other copies are poor. So no content is delivered more than twice, and once more for each of the
+user's patterns, which come before both.
 
 A page that names another as its original lowers its own rank alone, so that no page can raise or lower another's. Sites
 that the crawl did not start on, or that are not trusted, have no good copies: they replace nothing.
@@ -26,8 +27,15 @@ if TYPE_CHECKING:
     from crawldedup.scrapy_plugin.patterns import Pattern
 
 LOWEST_RANK: Final = 255
-_VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|amp|mobile"
-_VIEW_OF_PATH: Final = re.compile(rf"/(?:{_VIEWS})(?:/|$)|[._-](?:print|amp)(?:\.\w+)?/?$|;", re.IGNORECASE)
+_VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|amp|mobile|m"
+_VIEW_OF_PATH: Final = re.compile(rf"/(?:{_VIEWS})(?:\.\w+)?(?:/|$)|[._-](?:print|amp)(?:\.\w+)?/?$|;", re.IGNORECASE)
+_VARIANT: Final = re.compile(
+    r"(?:^|[&;])(?:s|sid|phpsessid|jsessionid|session|sessionid|session_id|cfid|cftoken|utm_\w*|gclid|fbclid|msclkid|"
+    r"print\w*|amp|output|format|ref|referrer|source|sort|order|highlight)(?:[=&;]|$)",
+    re.IGNORECASE,
+)
+# Their queries name the content: index.php?id=7, /?p=7.
+_SCRIPT: Final = re.compile(r"^/?$|\.(?:php\d?|phtml|aspx?|jspx?|cgi|pl|do|cfm)$", re.IGNORECASE)
 _VIEW_OF_HOST: Final = re.compile(r"(?:m|mobile|amp|wap|print)\.", re.IGNORECASE)
 
 
@@ -54,16 +62,20 @@ class Preference:
         return None if self._is_off else self.rank(response.url)
 
     def rank(self, url: str) -> int:
-        """Return the rank of a page that names no other as its original: even for a good copy, odd for a poor one."""
-        place = next((i for i, each in enumerate(self._patterns) if each.matches(url)), len(self._patterns))
-        return min(2 * place + self._is_poor(url), LOWEST_RANK)
+        """Return the rank of a page that names no other as its original: even if another rank is due to one that does."""
+        for place, pattern in enumerate(self._patterns):
+            if pattern.matches(url):
+                return min(2 * place + 1, LOWEST_RANK)
+        return min(2 * len(self._patterns) + self._is_poor(url), LOWEST_RANK)
 
     def _is_poor(self, url: str) -> bool:
         try:
             parts = urlsplit(url)
         except ValueError:
             return True
-        if parts.query or _VIEW_OF_HOST.match(parts.netloc) or _VIEW_OF_PATH.search(unquote(parts.path)):
+        if parts.query and (_VARIANT.search(parts.query) or not _SCRIPT.search(parts.path)):
+            return True
+        if _VIEW_OF_HOST.match(parts.netloc) or _VIEW_OF_PATH.search(unquote(parts.path)):
             return True
         site = site_of(url)
         return site not in self._own_sites or (self._trusted_sites is not None and site not in self._trusted_sites)

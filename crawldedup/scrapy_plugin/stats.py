@@ -93,10 +93,15 @@ class CrawlStats:
         if self._sites is not None:
             self._add_to_site(verdict, dropped=dropped)
         if verdict.is_duplicate and verdict.original is not None:
-            self._clusters.add(verdict.original, verdict.copies)
+            original = verdict.original
+            if verdict.replaces:
+                self._most_copied.pop(original, None)
+                self._clusters.rename(original, verdict.url)
+                original = verdict.url
+            self._clusters.add(original, verdict.copies)
             self._stats.set_value(f"{self._prefix}clusters", self._clusters.count)
             self._stats.set_value(f"{self._prefix}largest_cluster", self._clusters.largest)
-            self._most_copied[verdict.original] = verdict.copies
+            self._most_copied[original] = verdict.copies
             if len(self._most_copied) > _SHOWN_ORIGINALS:
                 # An original's copies only grow, so the few largest can be kept without the rest.
                 del self._most_copied[min(self._most_copied, key=self._most_copied.__getitem__)]

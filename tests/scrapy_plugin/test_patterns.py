@@ -22,3 +22,8 @@ def test_a_compiled_expression_keeps_its_flags() -> None:
     assert one.matches("https://e.com/news/1")
     assert not other.matches("https://e.com/news/1")
     assert not one.matches("https://e.com/news/", otherwise=True)
+
+
+@pytest.mark.parametrize(("text", "count"), [('["^a", "^b"]', 2), ("[]", 0), ("[ab]", 1), ("[1]", 1), ("a", 1)])
+def test_lists_are_json_on_the_command_line(text: str, count: int) -> None:
+    assert len(check_patterns("PREFER", text)) == count

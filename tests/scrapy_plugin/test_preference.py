@@ -23,9 +23,18 @@ GOOD = [
     "https://example.com/amplifier",
     "https://example.com/fingerprint/a-print-of-it",
     "https://example.com/a#part",
+    "https://example.com/?p=7",
+    "https://example.com/index.php?id=7&page=2",
+    "https://example.com/amp-festival",
 ]
 POOR = [
     "https://example.com/a?sid=1",
+    "https://example.com/a?id=1",
+    "https://example.com/index.php?id=7&PHPSESSID=1",
+    "https://example.com/?p=7&utm_source=x",
+    "https://example.com/a/print.html",
+    "https://example.com/a/amp.html",
+    "https://example.com/m/22",
     "https://example.com/a;jsessionid=1",
     "https://m.example.com/a",
     "https://amp.example.com/a",
@@ -71,7 +80,7 @@ def test_patterns_come_first_and_the_first_of_them_foremost() -> None:
     preference = Preference(check_patterns("PREFER", ["/en/", "/de/", "(a|aa)+$"]))
     names = ["en/a?b", "de/en/", "de/a", f"fr/{'a' * 5000}b"]
     preference.start_at("https://e.com/")
-    assert [preference.rank(f"https://e.com/{name}") for name in names] == [1, 0, 2, 6]
+    assert [preference.rank(f"https://e.com/{name}") for name in names] == [1, 1, 3, 6]
 
 
 def test_ranks_have_an_end() -> None:

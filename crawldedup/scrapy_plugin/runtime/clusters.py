@@ -20,6 +20,11 @@ class Clusters:
         self.count = 0
         self.largest = 0
 
+    def rename(self, original: str, newer: str) -> None:
+        """Note that a page takes the place of an original."""
+        if (known := self._copies.pop(hash(original), None)) is not None:
+            self._copies[hash(newer)] = known
+
     def add(self, original: str, copies: int) -> None:
         """Count a copy of an original, of which the index has seen so many."""
         key = hash(original)
