@@ -477,6 +477,7 @@ def test_the_index_after_a_fault_is_whole(name: str, results: dict[str, Future[R
     assert told - (0 if fault.counts else _AT_ONCE) <= counted <= told + lost_answers
 
 
+@pytest.mark.exhaustive
 def test_a_key_of_the_wrong_type_leaves_no_page_half_written() -> None:
     judged, unjudged = [], []
     with RedisServer() as server, Deduplicator(server.url) as dedup:

@@ -62,7 +62,7 @@ class Preference:
         return None if self._is_off else self.rank(response.url)
 
     def rank(self, url: str) -> int:
-        """Return the rank of a page that names no other as its original: even if another rank is due to one that does."""
+        """Return the rank of a page that names no other as its original: even if one that does has the next rank."""
         for place, pattern in enumerate(self._patterns):
             if pattern.matches(url):
                 return min(2 * place + 1, LOWEST_RANK)

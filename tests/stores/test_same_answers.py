@@ -305,6 +305,7 @@ def test_a_growing_index_gives_the_same_answers_everywhere_and_finds_every_page_
             assert_small_packed_keys(backend, len(kept))
 
 
+@pytest.mark.exhaustive
 def test_pages_that_share_all_their_search_bits_are_told_apart(backends: list[Backend]) -> None:
     """A template can make the buckets as unequal as can be."""
     rng = np.random.default_rng(13)
@@ -325,6 +326,7 @@ def test_pages_that_share_all_their_search_bits_are_told_apart(backends: list[Ba
         assert same(stores, "find", query(pages[0], "")) == []
 
 
+@pytest.mark.exhaustive
 def test_where_pages_crowd_the_likeliest_are_compared(backends: list[Backend]) -> None:
     """Of a template's pages, most of which differ in their volatile bits only, more lie in the ranges than are read."""
     rng = np.random.default_rng(17)

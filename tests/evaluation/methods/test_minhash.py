@@ -88,6 +88,7 @@ def test_the_input_is_left_alone() -> None:
     assert (words == before).all()
 
 
+@pytest.mark.exhaustive
 def test_a_long_page_takes_little_memory() -> None:
     words = np.arange(1_000_000, dtype=np.uint64)
     minhash(words[:10], permutations=1024)

@@ -57,6 +57,7 @@ def test_pairs_are_those_of_brute_force(blocks: int, distance: int, bits: int) -
     assert find_all(fingerprints, blocks, distance, bits=bits) == every_two(fingerprints, distance)
 
 
+@pytest.mark.exhaustive
 @given(
     st.lists(st.integers(0, (1 << 10) - 1), max_size=60),
     st.integers(1, 10).flatmap(lambda blocks: st.tuples(st.just(blocks), st.integers(0, min(blocks - 1, 4)))),

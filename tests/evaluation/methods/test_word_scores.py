@@ -141,6 +141,7 @@ def test_chinese_words_and_parts_of_speech() -> None:
     assert ("，", "x") not in tagged
 
 
+@pytest.mark.exhaustive
 def test_what_the_dictionary_lacks_is_taken_by_the_character() -> None:
     assert [word for word, _ in tag_chinese("张晓霞昨天来了")] == ["张", "晓", "霞", "昨天", "来", "了"]
 

@@ -147,6 +147,7 @@ class TestPartitions:
         assert first.partitions == 64
         first.close()
 
+    @pytest.mark.exhaustive
     def test_a_check_takes_few_calls(self, store: ClusterStore) -> None:
         def cost(questions: list[Query]) -> tuple[float, float]:
             """Calls and rounds a check."""
@@ -299,6 +300,7 @@ class TestUrls:
         # The last of each partition goes with its next call.
         assert entries(cluster) <= 20 + PARTITIONS
 
+    @pytest.mark.exhaustive
     def test_urls_of_pages_that_are_gone_are_forgotten(self, cluster: ClusterSetup) -> None:
         store = ClusterStore(f"{cluster.url}?partitions=1", LAYOUT)
         store.open()

@@ -97,6 +97,7 @@ def meanwhile(disturb: Callable[[threading.Event], None]) -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("contents", "copies", "most_twice"),
     [
