@@ -32,6 +32,7 @@ def crawl(page: str, demo: str, folder: Path, *arguments: str) -> list[dict[str,
     return [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.exhaustive
 def test_the_first_crawl_keeps_half(demo: str, tmp_path: Path) -> None:
     site = DemoSite()
     kept = [
