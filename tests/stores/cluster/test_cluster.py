@@ -119,6 +119,7 @@ class TestPartitions:
         assert not set(names) & set(prefixes(f"{namespace}.0", number))
         assert names[0] == prefixes(namespace, 16)[0]
 
+    @pytest.mark.exhaustive
     def test_masters_share_the_pages(self, cluster: ClusterSetup, store: ClusterStore) -> None:
         for number in range(300):
             store.check_and_add(ask(number))
@@ -482,7 +483,7 @@ class TestTrouble:
         with pytest.raises(StoreUnavailableError):
             store.check_and_add(concerned)
 
-    @pytest.mark.parametrize("place", [None, 7])
+    @pytest.mark.parametrize("place", [pytest.param(None, marks=pytest.mark.exhaustive), 7])
     def test_a_slot_that_moves_is_waited_for(
         self, cluster: ClusterSetup, store: ClusterStore, monkeypatch: pytest.MonkeyPatch, place: int | None
     ) -> None:
