@@ -12,12 +12,12 @@ import contextlib
 import subprocess
 import tempfile
 import time
-from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 from urllib.request import urlopen
 
+from benchmarks.shared.serving import START_SECONDS, serving_apart
 from crawldedup.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ PACKAGES = (
 )
 """Debian documentation with 8,000 pages, in many languages."""
 
-START_SECONDS = 60.0
 CPU_PATH = "/processor-seconds"
 
 _VOCABULARY_WORDS = 20_000
@@ -150,18 +149,8 @@ class Server:
 @contextlib.contextmanager
 def serving(site: Site) -> Iterator[Server]:
     """Serve the site from another process."""
-    context = get_context("spawn")
-    own_end, other_end = context.Pipe()
-    process = context.Process(target=_serve, args=(site, other_end), daemon=True)
-    process.start()
-    other_end.close()
-    try:
-        if not own_end.poll(START_SECONDS):
-            raise TimeoutError(f"the web server did not start within {START_SECONDS:.0f} s")
-        yield Server(own_end.recv(), site)
-    finally:
-        process.terminate()
-        process.join()
+    with serving_apart(_serve, site) as port:
+        yield Server(port, site)
 
 
 def _serve(site: Site, port_wanted: Connection) -> None:

@@ -9,9 +9,9 @@ import asyncio
 import contextlib
 import socket
 from dataclasses import dataclass
-from multiprocessing import get_context
 from typing import TYPE_CHECKING, Final
 
+from benchmarks.shared.serving import serving_apart
 from benchmarks.whole_site_parts.pages import ADDRESSES
 from benchmarks.whole_site_parts.site import Site
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from benchmarks.whole_site_parts.pages import Page
 
 CONTENT_HEADER: Final = "X-Content"
-_START_SECONDS: Final = 60.0
 _TRIES: Final = 20
 
 
@@ -42,18 +41,8 @@ class Recipe:
 @contextlib.contextmanager
 def serving(recipe: Recipe) -> Iterator[Site]:
     """Serve the site from another process; yields the site as it is served."""
-    context = get_context("spawn")
-    own_end, other_end = context.Pipe()
-    process = context.Process(target=_serve, args=(recipe, other_end), daemon=True)
-    process.start()
-    other_end.close()
-    try:
-        if not own_end.poll(_START_SECONDS):
-            raise TimeoutError(f"the web server did not start within {_START_SECONDS:.0f} s")
-        yield recipe.site(own_end.recv())
-    finally:
-        process.terminate()
-        process.join()
+    with serving_apart(_serve, recipe) as port:
+        yield recipe.site(port)
 
 
 def _serve(recipe: Recipe, port_wanted: Connection) -> None:
