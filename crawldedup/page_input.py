@@ -10,7 +10,9 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.options import check_similarity
 
-check_rank: Final = checks.whole(0, 255)
+WORST_RANK: Final = 255
+
+check_rank: Final = checks.whole(0, WORST_RANK)
 
 
 @dataclass(frozen=True, slots=True)

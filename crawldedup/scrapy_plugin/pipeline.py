@@ -97,10 +97,10 @@ class DedupItemPipeline:
             refused = is_surplus(verdict, self._options)
             dropped = refused and self._options.item_action == "drop"
             self._stats.checked(verdict, dropped=dropped)
-            reason = describe(verdict, unnamed="an item without URL")
-            if dropped:
-                raise DuplicateItemError(reason, verdict)
             if verdict.is_duplicate:
+                reason = describe(verdict, unnamed="an item without URL")
+                if dropped:
+                    raise DuplicateItemError(reason, verdict)
                 shown = printable(verdict.url or "an item without URL")
                 extra = {"spider": self._crawler.spider}
                 logger.debug("crawldedup: %s %s: %s", "marks" if refused else "delivers", shown, reason, extra=extra)

@@ -15,6 +15,7 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
+from crawldedup.page_input import WORST_RANK
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.policy import is_start
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from crawldedup.scrapy_plugin.patterns import Pattern
 
-LOWEST_RANK: Final = 255
 _VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|amp|mobile|m"
 _VIEW_OF_PATH: Final = re.compile(rf"/(?:{_VIEWS})(?:\.\w+)?(?:/|$)|[._-](?:print|amp)(?:\.\w+)?/?$|;", re.IGNORECASE)
 _VARIANT: Final = re.compile(
@@ -65,8 +65,8 @@ class Preference:
         """Return the rank of a page that names no other as its original: even if one that does has the next rank."""
         for place, pattern in enumerate(self._patterns):
             if pattern.matches(url):
-                return min(2 * place + 1, LOWEST_RANK)
-        return min(2 * len(self._patterns) + self._is_poor(url), LOWEST_RANK)
+                return min(2 * place + 1, WORST_RANK)
+        return min(2 * len(self._patterns) + self._is_poor(url), WORST_RANK)
 
     def _is_poor(self, url: str) -> bool:
         try:

@@ -90,14 +90,16 @@ class Job:
 
     def canonical(self) -> str | None:
         """Return the other URL that the page names as its original, where that counts."""
-        if self.links is None:
+        if self.links is None or not (self.is_lenient or self._may_be_poor()):
             return None
         return canonical_claim(self.url, self.html() or b"", self.encoding, link_headers=list(self.links))
 
-    def full_rank(self) -> int:
+    def full_rank(self, canonical: str | None) -> int:
         """Return the rank of the page, which is odd for one that names another as its original."""
-        rank = self.rank or 0
-        return rank + 1 if self.rank is not None and rank % 2 == 0 and self.canonical() else rank
+        return (self.rank or 0) + (self._may_be_poor() and canonical is not None)
+
+    def _may_be_poor(self) -> bool:
+        return self.rank is not None and self.rank % 2 == 0
 
     def request(self) -> bytes:
         """Return the message that asks for a verdict."""

@@ -173,7 +173,7 @@ class Worker:
         try:
             if isinstance(read, BaseException):
                 raise read
-            canonical = job.canonical() if job.is_lenient else None
+            canonical = job.canonical()
             begun = time.perf_counter()
             with self._store():
                 if job.remember:
@@ -185,10 +185,10 @@ class Worker:
                     scope_key=job.scope_key,
                     similarity=job.similarity,
                     revisit_similarity=job.revisit_similarity,
-                    canonical=canonical,
+                    canonical=canonical if job.is_lenient else None,
                     remember=job.remember,
                     delivered=job.delivered,
-                    rank=job.full_rank(),
+                    rank=job.full_rank(canonical),
                 )
                 return _judged(verdict, reading, time.perf_counter() - begun)
         except BaseException as error:
@@ -270,5 +270,5 @@ def _input_of(page: Read) -> PageInput:
         similarity=job.similarity,
         revisit_similarity=job.revisit_similarity,
         delivered=job.delivered,
-        rank=job.full_rank(),
+        rank=job.full_rank(job.canonical()),
     )
