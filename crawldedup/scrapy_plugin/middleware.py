@@ -49,9 +49,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from crawldedup.scrapy_plugin.reading.messages import Job
-    from crawldedup.scrapy_plugin.reading.pool import Checked
-    from crawldedup.verdict import Verdict
+    from crawldedup.scrapy_plugin.reading.messages import Job, Judged
 
 logger = logging.getLogger(__name__)
 
@@ -174,16 +172,17 @@ class DedupMiddleware:
             job = self._job_of(request, response, policy)
             with self._stats.waiting():
                 try:
-                    checked = await self._pool.check(replace(job, delivered=self._is_interactive, names=delivered))
+                    judged = await self._pool.check(replace(job, delivered=self._is_interactive, names=delivered))
                 except Exception:
                     self._deliveries.put_back(delivered)
                     raise
-            self._stats.worked(checked.reading, checked.store)
-            if policy.remember and (not checked.verdict.is_duplicate or checked.verdict.replaces):
+            verdict = judged.verdict
+            self._stats.worked(judged.reading, judged.store, kept_apart=judged.kept_apart)
+            if policy.remember and (not verdict.is_duplicate or verdict.replaces):
                 self._deliveries.set_out(request, (job.url, job.identity, job.scope_key))
-            unchanged = self._is_unchanged(job, checked, policy)
+            unchanged = self._is_unchanged(job, judged, policy)
             if policy.revisit == "keep" and self._kept_revisits.is_watching:
-                self._kept_revisits.add(_key_of(job), checked.verdict, self._spider())
+                self._kept_revisits.add(_key_of(job), verdict, self._spider())
         except PageError as error:
             self._stats.skipped(error.reason)
             self._failures.at_reading(response.url, error)
@@ -192,7 +191,7 @@ class DedupMiddleware:
             self._failures.at_page(error)
             return response
         self._failures.store_answered()
-        return await self._act(request, response, checked.verdict, policy, unchanged=unchanged)
+        return await self._act(request, response, judged, policy, unchanged=unchanged)
 
     def _policy_for(self, request: Request) -> PagePolicy:
         try:
@@ -218,15 +217,15 @@ class DedupMiddleware:
             return replace(job, revisit_similarity=None)
         return job
 
-    def _is_unchanged(self, job: Job, checked: Checked, policy: PagePolicy) -> bool:
+    def _is_unchanged(self, job: Job, judged: Judged, policy: PagePolicy) -> bool:
         """Return True for a page that is unwanted because an earlier crawl has seen the same of it."""
-        verdict = checked.verdict
+        verdict = judged.verdict
         if verdict.is_duplicate or (policy.revisit == "keep" and self._usual.revisit == "keep"):
             return False
         key = _key_of(job)
         is_same = verdict.kind is Kind.REVISIT and not verdict.changed
         # What a worker, or a crawler, remembered before it died was not delivered.
-        is_lost = checked.is_repeated or verdict.abandoned
+        is_lost = judged.is_repeated or verdict.abandoned
         if policy.revisit == "drop" and is_same and not is_lost and key not in self._seen:
             return True
         if policy.remember:
@@ -253,9 +252,10 @@ class DedupMiddleware:
             self._log(logging.DEBUG, "cannot forget %s: %s", response.url, str(error))
 
     async def _act(
-        self, request: Request, response: Response, verdict: Verdict, policy: PagePolicy, *, unchanged: bool
+        self, request: Request, response: Response, judged: Judged, policy: PagePolicy, *, unchanged: bool
     ) -> Response | Request:
-        again = await self._walls.judged(request, verdict)
+        verdict = judged.verdict
+        again = await self._walls.judged(request, verdict, judged.digest)
         refused = unchanged or is_surplus(verdict, policy)
         action = "drop-items" if policy.action == "drop" and is_start(request) else policy.action
         dropped = refused and action == "drop" and again is None

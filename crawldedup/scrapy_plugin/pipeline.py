@@ -115,8 +115,8 @@ class DedupItemPipeline:
         try:
             job = self._job_of(item, spider)
             with self._stats.waiting():
-                checked = await self._pool.check(job)
-            self._stats.worked(checked.reading, checked.store)
+                judged = await self._pool.check(job)
+            self._stats.worked(judged.reading, judged.store)
         except PageError as error:
             self._stats.skipped(error.reason)
             logger.debug("crawldedup: an item is not checked: %s", printable(str(error)), extra={"spider": spider})
@@ -125,7 +125,7 @@ class DedupItemPipeline:
             self._failures.at_page(error)
             return None
         self._failures.store_answered()
-        return checked.verdict
+        return judged.verdict
 
     def _job_of(self, item: Any, spider: Spider) -> Job:
         if not ItemAdapter.is_item(item):

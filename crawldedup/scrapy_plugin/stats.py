@@ -125,8 +125,13 @@ class CrawlStats:
             self._add_seconds("waiting", seconds)
             self._stats.max_value(f"{self._prefix}seconds/waiting_max", round(seconds, 3))
 
-    def worked(self, reading: float, store: float) -> None:
-        """Count for how long a worker read a page, and for how long the store was asked about it."""
+    def worked(self, reading: float, store: float, *, kept_apart: bool = False) -> None:
+        """Count for how long a worker read a page, and for how long the store was asked about it.
+
+        It is `kept_apart` if it is new only for its product attributes.
+        """
+        if kept_apart:
+            self._add("kept_apart")
         self._add_seconds("reading", reading)
         self._add_seconds("store", store)
 

@@ -10,8 +10,7 @@ from scrapy.signalmanager import SignalManager
 from scrapy.statscollectors import StatsCollector
 
 from crawldedup.errors import PageError
-from crawldedup.scrapy_plugin.reading.messages import UnexpectedReadError
-from crawldedup.scrapy_plugin.reading.pool import Checked
+from crawldedup.scrapy_plugin.reading.messages import Judged, UnexpectedReadError
 from crawldedup.verdict import Kind, Verdict
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ class FakePool:
         self._raise()
         return len(self.seen)
 
-    async def check(self, job: Job) -> Checked:
+    async def check(self, job: Job) -> Judged:
         self._call("check")
         text = job.body.decode()
         if text.startswith("page error"):
@@ -98,7 +97,7 @@ class FakePool:
             raise UnexpectedReadError("ZeroDivisionError", TRACE)
         self._raise()
         self.jobs.append(job)
-        return Checked(self._verdict(job, text), is_repeated=self.repeats)
+        return Judged(self._verdict(job, text), is_repeated=self.repeats)
 
     async def forget(self, url: str, *, identity: str | None, scope_key: str | None) -> None:
         self._call(f"forget {url} {identity} {scope_key}")

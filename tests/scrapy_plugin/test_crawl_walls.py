@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.scrapy_plugin.conftest import in_one_mode
+from tests.scrapy_plugin.conftest import STORES, in_one_mode
 from tests.scrapy_plugin.website import Site, article
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ def test_the_crawl_goes_on(crawl: Crawler, settings: dict[str, str], warned: boo
         assert warnings(result.log) == []
 
 
-def test_the_crawl_ends(crawl: Crawler) -> None:
+def test_the_crawl_ends(crawl: Crawler, store: str) -> None:
     with guarded_site() as site:
-        result = crawl(site, PAGES, CRAWLDEDUP_WALL="close")
+        result = crawl(site, PAGES, CRAWLDEDUP_WALL="close", CRAWLDEDUP_STORE=store)
     assert result.report["stats"]["finish_reason"] == "crawldedup_wall"
     assert result.passed == PAGES[: FIRST_LOGIN + 1]
     assert SUSPECTED < sum(site.asked.values()) < LAST_LOGIN
@@ -62,10 +62,13 @@ def test_the_crawl_ends(crawl: Crawler) -> None:
     assert "CRAWLDEDUP_WALL is 'close': the crawl ends." in line
 
 
-@pytest.mark.parametrize("action", ["drop", "drop-items", "mark"])
-def test_pages_behind_the_wall_are_asked_for_again(crawl: Crawler, action: str) -> None:
+@pytest.mark.parametrize(
+    ("action", "store"), [*zip(["drop", "drop-items", "mark"], STORES, strict=True)], indirect=["store"]
+)
+def test_pages_behind_the_wall_are_asked_for_again(crawl: Crawler, action: str, store: str) -> None:
+    settings = {"CRAWLDEDUP_WALL": "retry", "CRAWLDEDUP_ACTION": action, "CRAWLDEDUP_STORE": store}
     with guarded_site() as site:
-        result = crawl(site, PAGES, CRAWLDEDUP_WALL="retry", CRAWLDEDUP_ACTION=action, RETRY_PRIORITY_ADJUST=-1000)
+        result = crawl(site, PAGES, RETRY_PRIORITY_ADJUST=-1000, **settings)
     again = PAGES[SUSPECTED : LAST_LOGIN + 1]
     assert result.passed[-len(again) :] == again
     assert [result.items.count(page) for page in again] == [1] * len(again)
@@ -88,3 +91,19 @@ def test_pages_that_stay_behind_the_wall_meet_the_action(crawl: Crawler) -> None
     assert result.counts["walls/retried"] == len(behind)
     assert result.counts["dropped"] == len(PAGES) - FIRST_LOGIN - 1
     assert result.passed == PAGES[: FIRST_LOGIN + 1]
+
+
+@pytest.mark.parametrize("revisit", ["keep", "drop"])
+def test_a_wall_before_pages_of_an_earlier_crawl(crawl: Crawler, lasting_store: str, revisit: str) -> None:
+    settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": revisit, "CRAWLDEDUP_WALL": "retry"}
+    with guarded_site() as site:
+        site.actions, actions = {}, site.actions
+        assert crawl(site, PAGES, **settings).counts["new"] == len(PAGES)
+        site.actions = actions
+        result = crawl(site, PAGES, RETRY_PRIORITY_ADJUST=-1000, **settings)
+    (line,) = [line for line in warnings(result.log) if " are copies of " in line]
+    assert f"60 of the last 70 pages are copies of {site.url}{PAGES[SUSPECTED - 1]}. Is it a login form" in line
+    again = PAGES[SUSPECTED - 1 : LAST_LOGIN + 1]
+    assert result.counts["walls/retried"] == len(again)
+    # The index has the login form as their text, so they count as changed.
+    assert result.passed[-len(again) :] == again

@@ -129,11 +129,18 @@ class Ready(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A verdict, and for how many seconds a worker read the page and asked the store about it."""
+    """A verdict, and for how many seconds a worker read the page and asked the store about it.
+
+    `digest` is that of the text. `kept_apart` tells that only product attributes make the page new, `is_repeated` that
+    a worker died after it may have remembered it.
+    """
 
     verdict: Verdict
-    reading: float
-    store: float
+    reading: float = 0.0
+    store: float = 0.0
+    digest: int = 0
+    kept_apart: bool = False
+    is_repeated: bool = False
 
 
 class Done(NamedTuple):
@@ -160,9 +167,14 @@ def answer_from(body: bytes) -> Answer:
             return Ready(None if plain is None else error_from(plain))
         case {"session": [int(number), str(process)]}:
             return CrawlSession(number, process)
-        case {"verdict": dict(values), "seconds": [reading, store]} if values.get("kind") in tuple(Kind):
+        case {
+            "verdict": dict(values),
+            "seconds": [reading, store],
+            "digest": int(digest),
+            "kept_apart": bool(kept_apart),
+        } if values.get("kind") in tuple(Kind):
             verdict = _verdict_from({**values, "kind": Kind(values["kind"])})
-            return Judged(verdict, _seconds_from(reading), _seconds_from(store))
+            return Judged(verdict, _seconds_from(reading), _seconds_from(store), digest, kept_apart)
         case {"done": int(pages)}:
             return Done(pages)
         case {"retired": True}:

@@ -8,7 +8,7 @@ import logging
 import os
 import tempfile
 from dataclasses import astuple, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from crawldedup.errors import ConfigurationError
@@ -23,24 +23,11 @@ if TYPE_CHECKING:
 
     from crawldedup.options import Options
     from crawldedup.scrapy_plugin.reading.messages import Job, Name
-    from crawldedup.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
 _EXPIRE_SECONDS: Final = 1.0
 _CLOSE_SECONDS: Final = 10.0
-
-
-class Checked(NamedTuple):
-    """A verdict. `is_repeated` tells that a worker died after it may have remembered the page.
-
-    `reading` and `store` are the seconds that the page took a worker and the store.
-    """
-
-    verdict: Verdict
-    is_repeated: bool
-    reading: float = 0.0
-    store: float = 0.0
 
 
 class WorkerPool:
@@ -87,7 +74,7 @@ class WorkerPool:
         done = await self._ask(self._workers[0], {"do": "look" if read_only else "open"})
         return done.pages
 
-    async def check(self, job: Job) -> Checked:
+    async def check(self, job: Job) -> Judged:
         """Return the verdict on a page.
 
         Raises PageError ("too_slow" after the limit), StoreError, WorkerError, UnexpectedReadError, and
@@ -97,7 +84,7 @@ class WorkerPool:
         judged = await pending.answer
         if not isinstance(judged, Judged):
             raise WorkerError("A worker process gave no verdict.")
-        return Checked(judged.verdict, pending.was_resent, judged.reading, judged.store)
+        return judged._replace(is_repeated=pending.was_resent)
 
     async def forget(self, url: str, *, identity: str | None, scope_key: str | None) -> None:
         """Forget a page."""

@@ -23,6 +23,7 @@ from crawldedup.page_input import PageInput
 from crawldedup.scrapy_plugin.reading.breaker import Breaker
 from crawldedup.scrapy_plugin.reading.fields import fingerprint_fields
 from crawldedup.scrapy_plugin.reading.messages import Job, plain_error
+from crawldedup.scrapy_plugin.reading.products import Products
 from crawldedup.stores.base import CrawlSession
 from crawldedup.verdict import Verdict
 
@@ -63,6 +64,7 @@ class Worker:
         self._options = Options.from_values(setup["options"])
         self._dedup = Deduplicator.from_options(self._options)
         self._breaker = Breaker()
+        self._products = Products(self._options)
         self._lately_read: OrderedDict[tuple[object, ...], Fingerprint] = OrderedDict()
         self._secret = os.urandom(16)
         self._knows_key = False
@@ -166,10 +168,10 @@ class Worker:
             answers += [plain_error(error)] * (len(pages) - len(answers))
         seconds = (time.perf_counter() - begun) / len(pages)
         for page, each in zip(pages, answers, strict=True):
-            self._tell(_judged(each, page.seconds, seconds) if isinstance(each, Verdict) else each)
+            self._tell(self._judged(page, each, seconds) if isinstance(each, Verdict) else each)
 
     def _answer_to(self, page: Read) -> object:
-        job, read, reading = page
+        job, read, _ = page
         try:
             if isinstance(read, BaseException):
                 raise read
@@ -190,9 +192,19 @@ class Worker:
                     delivered=job.delivered,
                     rank=job.full_rank(canonical),
                 )
-                return _judged(verdict, reading, time.perf_counter() - begun)
+            return self._judged(page, verdict, time.perf_counter() - begun)
         except BaseException as error:
             return plain_error(error)
+
+    def _judged(self, page: Read, verdict: Verdict, seconds: float) -> dict[str, Any]:
+        job, read, reading = page
+        assert not isinstance(read, BaseException)
+        return {
+            "verdict": asdict(verdict),
+            "seconds": [round(reading, 6), round(seconds, 6)],
+            "digest": read.digest,
+            "kept_apart": self._products.keep_apart(job, read, verdict),
+        }
 
     def _do(self, header: dict[str, Any]) -> object:
         """Do what is no check: open, look, join, forget or close. The answer tells how many pages there are."""
@@ -253,10 +265,6 @@ class Worker:
                 self._dedup.close()
                 self._dedup = Deduplicator.from_options(self._options)
                 self._knows_key = False
-
-
-def _judged(verdict: Verdict, reading: float, store: float) -> dict[str, Any]:
-    return {"verdict": asdict(verdict), "seconds": [round(reading, 6), round(store, 6)]}
 
 
 def _input_of(page: Read) -> PageInput:

@@ -48,7 +48,7 @@ class KeptRevisits:
     def tell(self, spider: Spider) -> None:
         """Tell what was noted, if anything, and note nothing more."""
         if self._revisits:
-            pages = pluralize(self._revisits, "page")
+            pages = ("at least " if self._revisits >= _ENOUGH else "") + pluralize(self._revisits, "page")
             logger.info(
                 "crawldedup: %s of an earlier crawl delivered again, since CRAWLDEDUP_REVISIT is 'keep'; 'drop' drops "
                 "those that have not changed.",

@@ -20,7 +20,7 @@ MOST_SUSPECTED: Final = 100
 
 
 class Suspicion(NamedTuple):
-    """An original, and the share of the last `window` judged pages that are its copies, each URL counted once."""
+    """A page, and the share of the last `window` judged pages that are its copies, each URL counted once."""
 
     original: str
     share: float
@@ -34,22 +34,27 @@ class Walls:
         self._windows = [_Window(size, share) for size, share in WINDOWS]
         self._suspected: set[int] = set()
 
-    def add(self, verdict: Verdict) -> Suspicion | None:
-        """Note a judged page, and return what is suspected of its original, once for each original."""
-        if not verdict.is_duplicate or verdict.original is None:
-            for window in self._windows:
-                window.add(None)
+    def add(self, verdict: Verdict, digest: int = 0) -> Suspicion | None:
+        """Note a judged page and the digest of its text. Return what is suspected of its original, once for each."""
+        face = _face_of(verdict, digest)
+        copy = None if face is None else (face, hash(verdict.url))
+        full = [window for window in self._windows if window.add(copy)]
+        if face is None or not full or face in self._suspected or len(self._suspected) == MOST_SUSPECTED:
             return None
-        original = hash(verdict.original)
-        full = [window for window in self._windows if window.add((original, hash(verdict.url)))]
-        if not full or original in self._suspected or len(self._suspected) == MOST_SUSPECTED:
-            return None
-        self._suspected.add(original)
-        return Suspicion(verdict.original, full[0].share_of(original), full[0].pages())
+        self._suspected.add(face)
+        original = verdict.original if verdict.is_duplicate else None
+        return Suspicion(original or verdict.url, full[0].share_of(face), full[0].pages())
 
-    def has(self, verdict: Verdict) -> bool:
+    def has(self, verdict: Verdict, digest: int = 0) -> bool:
         """Return True for a copy of an original that is suspected."""
-        return verdict.is_duplicate and hash(verdict.original) in self._suspected
+        return _face_of(verdict, digest) in self._suspected
+
+
+def _face_of(verdict: Verdict, digest: int) -> int | None:
+    """Return what the pages of one wall share: their original or, where a lasting index knows them, their new text."""
+    if verdict.is_duplicate:
+        return None if verdict.original is None else hash(verdict.original)
+    return hash(("text", digest)) if verdict.changed else None
 
 
 class _Window:

@@ -40,9 +40,10 @@ def crossed(value: object) -> Any:
 
 
 def test_answers_arrive_as_they_were_meant() -> None:
-    assert crossed({"verdict": VERDICT.as_dict(), "seconds": [0.5, 2]}) == Judged(VERDICT, 0.5, 2)
+    told = {"verdict": VERDICT.as_dict(), "seconds": [0.5, 2], "digest": 2**64 - 1, "kept_apart": True}
+    assert crossed(told) == Judged(VERDICT, 0.5, 2, digest=2**64 - 1, kept_apart=True)
     certain = replace(VERDICT, kind=Kind.EXACT_DUPLICATE, similarity=1, original=None)
-    assert crossed({"verdict": certain.as_dict(), "seconds": [0, 0]}) == Judged(certain, 0, 0)
+    assert crossed({**told, "verdict": certain.as_dict(), "seconds": [0, 0]}).verdict == certain
     assert crossed({"session": [3, "host:17:99"]}) == CrawlSession(3, "host:17:99")
     assert crossed({"ready": None}) == Ready()
     assert crossed({"done": 1204}) == Done(1204)
@@ -116,8 +117,11 @@ def test_an_error_without_its_parts_is_an_error() -> None:
     assert error_from({"error": "PageError"}).reason == "None"  # type: ignore[attr-defined]
 
 
-def broken(*, seconds: object = (0.1, 0.2), **changes: object) -> dict[str, Any]:
-    return {"verdict": {**VERDICT.as_dict(), **changes}, "seconds": seconds}
+def broken(
+    *, seconds: object = (0.1, 0.2), digest: object = 5, kept_apart: object = False, **changes: object
+) -> dict[str, Any]:
+    verdict = {**VERDICT.as_dict(), **changes}
+    return {"verdict": verdict, "seconds": seconds, "digest": digest, "kept_apart": kept_apart}
 
 
 @pytest.mark.parametrize(
@@ -148,6 +152,9 @@ def broken(*, seconds: object = (0.1, 0.2), **changes: object) -> dict[str, Any]
         broken(seconds=[0.1, -0.2]),
         broken(seconds=[math.nan, 0.2]),
         broken(seconds=[0.1, math.inf]),
+        broken(digest="5"),
+        broken(digest=None),
+        broken(kept_apart=1),
         {"verdict": VERDICT.as_dict()},
         {"session": [1]},
         {"session": ["1", "host"]},

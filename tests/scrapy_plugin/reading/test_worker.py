@@ -103,7 +103,7 @@ class Served:
         self.options = Options(**given)
         self.progress = FakeProgress()
         self.told: list[Any] = []
-        self.seconds: list[tuple[float, float]] = []
+        self.judged: list[Judged] = []
         self.worker = Worker(
             {
                 "options": {"store": self.options.store, **self.options.index_values()},
@@ -118,7 +118,7 @@ class Served:
     def tell(self, value: object) -> None:
         told = answer_from(answer(value)[ANSWER.size :])
         if isinstance(told, Judged):
-            self.seconds.append((told.reading, told.store))
+            self.judged.append(told)
             self.told.append(told.verdict)
         else:
             self.told.append(told)
@@ -391,10 +391,49 @@ def test_an_error_of_one_page_costs_those_behind_it_nothing(tmp_path: Path, sess
 def test_a_verdict_tells_how_long_the_page_was_read_and_the_store_asked(tmp_path: Path) -> None:
     served = Served(tmp_path)
     served.serve([page("a"), page("b"), page("c", similarity=0.8, remember=False)])
-    (first, *copies) = served.seconds
-    assert min(first) > 0
+    (first, *copies) = served.judged
+    assert min(first.reading, first.store) > 0
     # Nobody reads the same bytes twice.
-    assert [(reading, store > 0) for reading, store in copies] == [(0, True)] * 2
+    assert [(each.reading, each.store > 0) for each in copies] == [(0, True)] * 2
+
+
+def test_texts_are_told_by_their_digests(served: Served) -> None:
+    served.serve([page("a"), page("b", TEXTS[1]), page("a", TEXTS[1])])
+    first, second, changed = (each.digest for each in served.judged)
+    assert second == changed
+    assert first not in (second, 0)
+
+
+def sold(name: str, price: str, *, text: str = TEXTS[0], **job: Any) -> Request:
+    html = f"<h1>Tide book</h1><p class=price>&pound; {price}</p><p>{text}</p><button>Add to basket</button>"
+    return page(name, html, form="html", **job)
+
+
+def kept_apart(served: Served) -> list[bool]:
+    return [each.kept_apart for each in served.judged]
+
+
+def test_new_pages_that_only_their_product_keeps_apart_are_told(served: Served) -> None:
+    batch = [sold("a", "12"), sold("b", "13"), sold("c", "13"), sold("d", "14"), sold("e", "14", text=TEXTS[1])]
+    assert served.kinds(batch) == ["new", "new", "exact_duplicate", "new", "new"]
+    assert kept_apart(served) == [False, True, False, True, False]
+
+
+def test_only_pages_of_one_scope_are_kept_apart(served: Served) -> None:
+    served.serve([sold("a", "12", scope_key="x"), sold("b", "13", scope_key="y"), sold("c", "14", scope_key="x")])
+    assert kept_apart(served) == [False, False, True]
+
+
+def test_a_page_that_is_asked_about_twice_is_kept_apart_once(served: Served) -> None:
+    served.serve([sold("a", "12"), sold("b", "13"), sold("b", "13"), sold("c", "14", remember=False)])
+    assert kept_apart(served) == [False, True, False, False]
+
+
+def test_all_products_are_one_where_nothing_is_told_apart(tmp_path: Path) -> None:
+    served = Served(tmp_path, options={"distinguish": "nothing"})
+    assert served.kinds([sold("a", "12"), sold("b", "13")]) == ["new", "near_duplicate"]
+    assert kept_apart(served) == [False, False]
+    served.worker._dedup.close()
 
 
 def test_the_pages_of_the_index_are_told_at_the_start(tmp_path: Path) -> None:

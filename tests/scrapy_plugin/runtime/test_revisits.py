@@ -35,8 +35,8 @@ def test_it_is_said_once_as_soon_as_twenty_are_kept(caplog: pytest.LogCaptureFix
         kept.add(key, verdict(), SPIDER)
     kept.tell(SPIDER)
     assert told(caplog) == [
-        "crawldedup: 20 pages of an earlier crawl delivered again, since CRAWLDEDUP_REVISIT is 'keep'; 'drop' drops "
-        "those that have not changed."
+        "crawldedup: at least 20 pages of an earlier crawl delivered again, since CRAWLDEDUP_REVISIT is 'keep'; 'drop' "
+        "drops those that have not changed."
     ]
     assert not kept.is_watching
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -132,6 +133,27 @@ def test_a_copy_of_a_suspected_original_is_told_from_others() -> None:
     assert walls.has(copy("a"))
     assert not walls.has(copy("a", "https://e.com/other"))
     assert not walls.has(Verdict(Kind.REVISIT, "https://e.com/a", LOGIN))
+
+
+def changed(name: object) -> Verdict:
+    return Verdict(Kind.REVISIT, f"https://e.com/{name}", f"https://e.com/{name}", 0.1, changed=True)
+
+
+def test_known_pages_that_all_have_one_new_text_are_a_wall() -> None:
+    walls = Walls()
+    found = [walls.add(changed(number), digest=7) for number in range(200)]
+    (told,) = filter(None, found)
+    assert told == ("https://e.com/59", 1.0, 60)
+    assert walls.has(changed("a"), 7)
+    assert not walls.has(changed("a"), 8)
+    assert not walls.has(replace(changed("a"), changed=False), 7)
+
+
+def test_known_pages_that_all_change_for_themselves_are_none() -> None:
+    walls = Walls()
+    assert [walls.add(changed(number), digest=number) for number in range(1000)] == [None] * 1000
+    assert [walls.add(replace(changed(number), changed=False), digest=7) for number in range(1000)] == [None] * 1000
+    assert [walls.add(changed("a"), digest=7) for _ in range(1000)] == [None] * 1000
 
 
 def test_a_verdict_that_names_no_original_is_no_wall() -> None:
