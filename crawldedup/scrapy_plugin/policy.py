@@ -54,7 +54,7 @@ class PagePolicy:
     keep_per_cluster: int
     similarity: float | None = None
     remember: bool = True
-    canonical: str = "ignore"
+    canonical: str = "compare"
     revisit: str = "keep"
     revisit_similarity: float | None = None
     trusted_sites: frozenset[str] | None = None

@@ -66,9 +66,10 @@ class CrawlOptions(Options):
         "worse one was, and replaces that. An empty list keeps the first copy.",
     )
     canonical: str = _crawl_option(
-        "ignore",
+        "compare",
         checks.one_of("ignore", "compare"),
-        "With compare, a page that names a remembered page as its canonical one is compared with it more leniently.",
+        "With compare, a page that names a remembered page as its canonical one is its duplicate from a similarity on "
+        "that is 0.1 lower.",
     )
     wall: str = _crawl_option(
         "warn",

@@ -207,7 +207,7 @@ def test_overrides_reach_the_store_and_the_decision() -> None:
 
     first, second = Crawl().run(work).pool.jobs
     expected = Job("https://e.com/a", b"text", "utf-8", scope_key="news", similarity=0.8, delivered=False)
-    assert first == replace(expected, links=(), rank=1)
+    assert first == replace(expected, links=(), is_lenient=True, rank=1)
     assert str(second.identity).startswith("POST https://e.com/b ")
     assert (second.scope_key, second.similarity) == ("", None)
 
@@ -269,11 +269,11 @@ def test_urls_that_are_denied_are_skipped_unless_the_request_asks_for_it() -> No
 def test_the_pages_own_word_on_its_original_counts_where_that_is_wanted() -> None:
     async def work(crawl: Crawl) -> None:
         await crawl.page("a", "text")
-        await crawl.page("b", "text", meta={"crawldedup": {"canonical": "compare"}})
+        await crawl.page("b", "text", meta={"crawldedup": {"canonical": "ignore"}})
 
     by_rank, first = (Crawl(prefer=prefer).run(work).pool.jobs for prefer in (None, []))
-    assert [(job.links, job.is_lenient, job.rank) for job in by_rank] == [((), False, 1), ((), True, 1)]
-    assert [(job.links, job.is_lenient, job.rank) for job in first] == [(None, False, None), ((), True, None)]
+    assert [(job.links, job.is_lenient, job.rank) for job in by_rank] == [((), True, 1), ((), False, 1)]
+    assert [(job.links, job.is_lenient, job.rank) for job in first] == [((), True, None), (None, False, None)]
 
 
 def test_pages_that_are_only_looked_at_are_checked_and_dropped_alike() -> None:

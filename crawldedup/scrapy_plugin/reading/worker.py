@@ -42,15 +42,17 @@ _WARM_UP: Final = b"<html><body><p>The first page pays for the imports of the ex
 
 
 class Read(NamedTuple):
-    """A job, what came of reading its page, and for how many seconds it was read."""
+    """A job, what came of reading its page, the original that it names, and for how many seconds it was read."""
 
     job: Job
     fingerprint: Fingerprint | BaseException
+    canonical: str | None = None
     seconds: float = 0.0
 
     def is_plain(self) -> bool:
         """Return True if the page can be asked about together with others."""
-        return not isinstance(self.fingerprint, BaseException) and self.job.remember and not self.job.is_lenient
+        is_lenient = self.job.is_lenient and self.canonical is not None
+        return not isinstance(self.fingerprint, BaseException) and self.job.remember and not is_lenient
 
 
 class Worker:
@@ -104,11 +106,12 @@ class Worker:
         try:
             if not self._knows_key:
                 self._learn_key(joins=job.remember and self._stays)
+            canonical = job.canonical()
             digest = hashlib.blake2b(job.body, key=self._secret).digest()
             key = (digest, job.encoding, job.form, self._dedup.key.id)
             if (known := self._lately_read.get(key)) is not None:
                 self._lately_read.move_to_end(key)
-                return Read(job, known)
+                return Read(job, known, canonical)
             begun = time.perf_counter()
             read = self._fingerprint(job)
             seconds = time.perf_counter() - begun
@@ -120,7 +123,7 @@ class Worker:
         self._lately_read[key] = read
         if len(self._lately_read) > _CACHED_PAGES:
             self._lately_read.popitem(last=False)
-        return Read(job, read, seconds)
+        return Read(job, read, canonical, seconds)
 
     def _learn_key(self, *, joins: bool) -> None:
         with self._store():
@@ -171,11 +174,10 @@ class Worker:
             self._tell(self._judged(page, each, seconds) if isinstance(each, Verdict) else each)
 
     def _answer_to(self, page: Read) -> object:
-        job, read, _ = page
+        job, read, canonical, _ = page
         try:
             if isinstance(read, BaseException):
                 raise read
-            canonical = job.canonical()
             begun = time.perf_counter()
             with self._store():
                 if job.remember:
@@ -197,7 +199,7 @@ class Worker:
             return plain_error(error)
 
     def _judged(self, page: Read, verdict: Verdict, seconds: float) -> dict[str, Any]:
-        job, read, reading = page
+        job, read, _, reading = page
         assert not isinstance(read, BaseException)
         return {
             "verdict": asdict(verdict),
@@ -268,7 +270,7 @@ class Worker:
 
 
 def _input_of(page: Read) -> PageInput:
-    job, read, _ = page
+    job, read, canonical, _ = page
     assert not isinstance(read, BaseException)
     return PageInput(
         job.url,
@@ -278,5 +280,5 @@ def _input_of(page: Read) -> PageInput:
         similarity=job.similarity,
         revisit_similarity=job.revisit_similarity,
         delivered=job.delivered,
-        rank=job.full_rank(job.canonical()),
+        rank=job.full_rank(canonical),
     )

@@ -200,6 +200,14 @@ def test_pages_that_wait_behind_one_another_are_asked_about_in_one_round_trip(sp
     ]
 
 
+def test_only_a_page_that_names_an_original_is_asked_about_alone(spy: Spy, tmp_path: Path) -> None:
+    usual = {"links": (), "is_lenient": True}
+    named = request_of(Job("https://e.com/b", article(1, head="<link rel=canonical href=/a>").body, **usual))
+    Served(tmp_path).serve([page("a", **usual), page("c", **usual), named, page("d", **usual)])
+    calls = [call for call in spy.calls if "check" in call]
+    assert calls == ["check_many 2", "check_fingerprint", "check_many 1"]
+
+
 def test_a_batch_has_an_end(spy: Spy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     served = Served(tmp_path)
     assert len(served.serve([page(str(number)) for number in range(40)])) == 40
