@@ -43,7 +43,10 @@ def _is_valid(script: str, answer: Any) -> bool:
             return script in _ASKED_WITH_A_PROFILE
         case _, [b"lost"]:
             return script in _NEEDING_AN_INDEX
-        case "check", [status, int(), int(), int(), bytes() | None, int()]:
+        case "check", (
+            [status, int(), int(), int(), bytes() | None, int()]
+            | [status, int(), int(), int(), bytes(), int(), bytes()]
+        ):
             return status in _STATUSES or status == b"other"
         case "find", [b"found", *records]:
             return all(isinstance(record, bytes) for record in records)
@@ -57,8 +60,8 @@ def _is_valid(script: str, answer: Any) -> bool:
             return True
         case "scout", [b"scouted", int(), bytes(), int(), int(), bytes() | None]:
             return True
-        case ("claim", [b"claimed", int(), bytes()]) | ("own", [b"own", bytes(), int(), int()]):
+        case ("claim", [b"claimed", int(), bytes()]) | ("own", [b"own", bytes(), int(), int(), bytes()]):
             return True
-        case "count", [b"gone"] | [b"counted", int(), bytes()]:
+        case ("text", bytes()) | ("count", [b"gone"] | [b"counted", int(), bytes()]):
             return True
     return False
