@@ -19,7 +19,7 @@ LONGEST_DIFFERENCE: Final = 450
 """Passages beyond so many characters are only counted."""
 
 _LONGEST_SIDE: Final = 80
-_LONGEST_CONTEXT: Final = 30
+_LONGEST_CONTEXT: Final = 40
 _CONTEXT_WORDS: Final = 4
 # Changes so close to each other read better as one.
 _CLOSE_WORDS: Final = 2

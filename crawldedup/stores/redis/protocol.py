@@ -195,7 +195,7 @@ def crawler_of(record: bytes) -> int:
 def answer_from(reply: Any, layout: Layout) -> Answer:
     """Return the answer that the script `check` replied."""
     status, changed, pages, candidates, record, flags, *text = reply
-    found = unpacked(record, layout, *text) if record else None
+    found = unpacked(record, layout, *text[:1]) if record else None
     return Answer(Status(status.decode()), found, bool(changed), pages, candidates, bool(flags & 1), bool(flags & 2))
 
 

@@ -43,11 +43,8 @@ def _is_valid(script: str, answer: Any) -> bool:
             return script in _ASKED_WITH_A_PROFILE
         case _, [b"lost"]:
             return script in _NEEDING_AN_INDEX
-        case "check", (
-            [status, int(), int(), int(), bytes() | None, int()]
-            | [status, int(), int(), int(), bytes(), int(), bytes()]
-        ):
-            return status in _STATUSES or status == b"other"
+        case "check", [status, int(), int(), int(), bytes() | None, int(), *text]:
+            return (status in _STATUSES or status == b"other") and (not text or isinstance(text[0], bytes))
         case "find", [b"found", *records]:
             return all(isinstance(record, bytes) for record in records)
         case "join", [b"joined", int(number), int(), int()]:
