@@ -143,6 +143,14 @@ class TestUpgrade:
     def test_a_file_of_the_first_layout_is_read(self, old_file: Path) -> None:
         assert_whole(old_file, 2)
 
+    def test_its_indexes_keep_texts(self, old_file: Path) -> None:
+        store = SqliteStore(str(old_file), LAYOUT)
+        store.open()
+        question = query(random_page(np.random.default_rng(99)), "https://example.com/kept")
+        store.check_and_add(replace(question, entry=replace(question.entry, packed_text=b"a text")))
+        assert store.text_of(question.entry.url_key, question.retention) == b"a text"
+        store.close()
+
     def test_its_indexes_go_on_without_a_key(self, old_file: Path) -> None:
         layout = replace(LAYOUT.with_key(Key(bytes(16))), takes_any_key=True)
         store = SqliteStore(str(old_file), layout)
