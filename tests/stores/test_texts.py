@@ -87,11 +87,12 @@ def test_many_are_told_in_their_order(store: Store, page: Page, other: Page) -> 
     assert list(map(former, revisits)) == [FIRST, b"", SECOND]
 
 
-def test_text_that_counts_as_unchanged_leaves_the_earlier_one(store: Store, page: Page) -> None:
-    store.check_and_add(asked(page, A, FIRST))
+@pytest.mark.parametrize("text", [FIRST, b""])
+def test_text_that_counts_as_unchanged_leaves_the_earlier_one(store: Store, page: Page, text: bytes) -> None:
+    store.check_and_add(asked(page, A, text))
     question = replace(asked(near_page(page), A, SECOND), revisit_rule=revisit_rule(page, 0.9))
     answer = store.check_and_add(question)
-    assert (answer.changed, former(answer), text_of(store, A)) == (False, b"", FIRST)
+    assert (answer.changed, former(answer), text_of(store, A)) == (False, b"", text)
 
 
 def test_texts_may_be_kept_from_some_visit_on_and_no_longer(
