@@ -3,8 +3,7 @@
 -- a page, own number (as in `check`) and 1 if the page is on its way, packed; then digest, signature and rule of a revisit
 -- that stays where it is if its text is unchanged, or nothing. Returns {'own', record or '', 0; 1 if this is a revisit, or 2 if
 -- it was noted as an unchanged one, 1 if the earlier visit was never delivered, text of a changed one or ''}, the record as
--- visited by this crawler;
--- {'profile', ..} or {'lost'}.
+-- visited by this crawler; {'profile', ..} or {'lost'}.
 
 if not meta.profile then return {'lost'} end
 if meta.profile ~= ARGV[1] then return {'profile', meta.profile} end

@@ -1,7 +1,7 @@
 -- parts: layout, leases, records, deliveries, writing, retention, costs, search
 -- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, ARGV[8]: URL keys of own pages that were
--- delivered, ARGV[9]: text to keep of the page or '', ARGV[10]: limit of pages (0: none), own number, flags, for a question in a batch its place there, the rule of
--- revisits (see `has_new_text`) if there is one, and the name of the batch.
+-- delivered, ARGV[9]: text to keep of the page, or '', ARGV[10]: limit of pages (0: none), own number, flags, for a question in
+-- a batch its place there, the rule of revisits (see `has_new_text`) if there is one, and the name of the batch.
 -- Flags: 1 if the answer to the same question was lost; 2 to ask back whether a page of the same URL key and another URL is
 -- the page's own, 4 if it is not; 8 if the page is on its way; 16 if there is a rule of revisits. Asking back changes nothing
 -- and returns {'other', 0, pages, 0, record, 0}, else it returns {status, changed, pages, compared, record or false, flags: 1

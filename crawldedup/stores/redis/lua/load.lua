@@ -1,6 +1,7 @@
 -- parts: layout, records, writing
 -- Add pages without comparing them. KEYS: prefix. ARGV: profile, number of tables, for each page the lengths of its record
--- and of its text (4 bytes each), its keys, its record and its text, as one string. Returns {'loaded', pages added}, {'profile', ..} or {'lost'}.
+-- and of its text (4 bytes each), its keys, its record and its text, as one string. Returns {'loaded', pages added},
+-- {'profile', ..} or {'lost'}.
 
 if not meta.profile then return {'lost'} end
 if meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
