@@ -91,7 +91,7 @@ class Question:
         )
 
     def _difference(self, earlier: Record) -> str | None:
-        texts = unpacked_text(earlier.packed_text), unpacked_text(self.page.packed_text)
+        texts = unpacked_text(earlier.packed_text), unpacked_text(self.query.entry.packed_text)
         return None if texts[0] is None or texts[1] is None else difference(texts[0], texts[1])
 
     def preview(self, records: Sequence[Record], text_of: Callable[[int], bytes]) -> Verdict:
@@ -107,7 +107,7 @@ class Question:
         status = Status.REVISIT if own else Status.EXACT if is_exact else Status.NEAR
         counted = record if own else replace(record, copies=record.copies + 1)
         changed = bool(own) and has_new_text(self.query, record.signature, record.digest)
-        if changed and self.page.packed_text:
+        if changed and self.query.entry.packed_text:
             counted = replace(record, packed_text=text_of(record.url_key))
         return self.verdict(Answer(status, counted, changed, pages=0, candidates=len(records)))
 
@@ -163,7 +163,7 @@ class QueryBuilder:
                 digest=(page.digest ^ salt.number ^ facts.number) & DIGEST_MASK,
                 keys=keys,
                 home=home_of(page, key) if is_global else None,
-                packed_text=page.packed_text,
+                packed_text=page.packed_text if self._options.keep_texts else b"",
             ),
             plan=found.plan,
             rule=found.rule,

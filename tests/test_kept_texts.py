@@ -54,6 +54,8 @@ def test_without_the_option_nothing_is_kept(store_url: str) -> None:
     with Deduplicator(store_url) as dedup:
         dedup.check(A, text=TEXT)
         assert dedup.check(A, text=edited(1)).difference is None
+        # Whoever made the fingerprint.
+        dedup.check_fingerprint(A, Deduplicator(keep_texts=True).fingerprint(text=TEXT))
         assert dedup.text_of(A) is None
 
 
