@@ -108,6 +108,7 @@ class AsyncDeduplicator:
     find = _in_thread(Deduplicator.find)
     explain = _in_thread(Deduplicator.explain)
     deliver = _in_thread(Deduplicator.deliver)
+    text_of = _in_thread(Deduplicator.text_of)
     forget = _in_thread(Deduplicator.forget)
     clear = _in_thread(Deduplicator.clear)
     prune = _in_thread(Deduplicator.prune)

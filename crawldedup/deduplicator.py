@@ -15,6 +15,7 @@ from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.index import Index
 from crawldedup.page_input import PageInput, PageRef, check_rank
 from crawldedup.queries import Question
+from crawldedup.text.kept import unpacked_text
 from crawldedup.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Deduplicator(Index):
             self._look()
         question = self._question(ref, page, self._similarity(ref, page, similarity, canonical), revisit_similarity)
         if not remember:
-            return question.preview(self._store.find(question.query))
+            return question.preview(self._store.find(question.query), self._packed_text)
         collected = tuple(self._delivered)
         query = replace(
             _placed(question.query, delivered, check_rank("rank", rank)), delivered=self._url_keys(collected)
@@ -175,7 +176,7 @@ class Deduplicator(Index):
         wanted = self._similarity(given.ref, page, similarity, canonical)
         question = self._question(given.ref, page, wanted, revisit_similarity)
         records = self._store.find(accepting_all(question.query))
-        return explained(question, records, pages=self._pages, similarity=wanted)
+        return explained(question, records, self._packed_text, pages=self._pages, similarity=wanted)
 
     def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
         """Remove a page by its URL, or every page with the text of a fingerprint. Return how many were removed.
@@ -192,6 +193,15 @@ class Deduplicator(Index):
         query = self._question(ref, page, None).query
         copies = [record for record in self._store.find(query) if record.digest == query.entry.digest]
         return sum(self._store.forget(record.url_key) for record in copies)
+
+    def text_of(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> str | None:
+        """Return the text that is kept of a remembered page; None if there is none. See the option `keep_texts`."""
+        ref = PageRef(url, identity, scope_key)
+        self._look()
+        return unpacked_text(self._packed_text(self._queries.url_key(ref)))
+
+    def _packed_text(self, url_key: int) -> bytes:
+        return self._store.text_of(url_key, self._queries.retention)
 
     def _check_many(
         self, pages: Iterator[PageInput], size: int, on_unreadable: OnUnreadable | None

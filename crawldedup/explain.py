@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crawldedup.queries import Question
     from crawldedup.stores.base import Query, Record
     from crawldedup.verdict import Match, Verdict
@@ -49,13 +51,18 @@ def accepting_all(query: Query) -> Query:
     return replace(query, rule=replace(query.rule, limit=sum(query.rule.costs)))
 
 
-def explained(question: Question, records: list[Record], *, pages: int, similarity: float) -> Explanation:
-    """Explain what the records mean that were found for a question, in an index of this many pages."""
+def explained(
+    question: Question, records: list[Record], text_of: Callable[[int], bytes], *, pages: int, similarity: float
+) -> Explanation:
+    """Explain what the records mean that were found for a question, in an index of this many pages.
+
+    `text_of` is as in `Question.preview`.
+    """
     rule, signature = question.query.rule, question.query.entry.signature
     found = [(record, rule.cost(signature, record.signature)) for record in records]
     accepted = [record for record, cost in found if cost <= rule.limit]
     return Explanation(
-        verdict=replace(question.preview(accepted), candidates=len(records)),
+        verdict=replace(question.preview(accepted, text_of), candidates=len(records)),
         pages=pages,
         similarity=similarity,
         limit=rule.limit,

@@ -130,6 +130,12 @@ class Options:
         "Which pages differ however alike they read: different products (products), pages with different numbers, "
         "too (numbers), or none (nothing).",
     )
+    keep_texts: bool = option(
+        False,
+        checks.flag,
+        "Keep the text of each remembered page, compressed, so that the verdict of a changed page says what changed.",
+        kind=bool,
+    )
     expected_pages: int = option(
         0,
         checks.whole(0, 10**12),
@@ -186,6 +192,7 @@ class OptionValues(TypedDict, total=False):
     extractor: str
     min_words: int
     distinguish: str
+    keep_texts: bool
     expected_pages: int
     key: int | bytes | None
 

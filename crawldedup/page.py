@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +13,7 @@ from crawldedup.search.two_stage import TwoStage
 from crawldedup.text.decode import tidy
 from crawldedup.text.extract import TEXT_PROFILE, extract_page
 from crawldedup.text.extractors import get_extractor
+from crawldedup.text.kept import packed_text
 from crawldedup.text.keys import NO_KEY
 from crawldedup.text.limits import check_size
 
@@ -79,4 +81,7 @@ class PageReader:
         text, facts, whole = content
         method = self.method
         make = partial(method.fingerprint, key=key) if isinstance(method, TwoStage) else method.fingerprint
-        return make(text, min_words=self._options.min_words, identity=whole, facts=facts)
+        page = make(text, min_words=self._options.min_words, identity=whole, facts=facts)
+        if not self._options.keep_texts:
+            return page
+        return replace(page, packed_text=packed_text("\n".join(filter(None, (whole or text, facts)))))

@@ -16,6 +16,8 @@ from crawldedup.search.plan import single_plan
 from crawldedup.search.routing import home_of, partitions_to_ask
 from crawldedup.stores.base import DIGEST_MASK, UNKNOWN_SHARD, Answer, Entry, Query, Retention, Status
 from crawldedup.stores.revisits import has_new_text
+from crawldedup.text.difference import difference
+from crawldedup.text.kept import unpacked_text
 from crawldedup.text.keys import NO_KEY
 from crawldedup.verdict import Kind, Match, Verdict
 
@@ -83,12 +85,20 @@ class Question:
             changed=answer.changed,
             abandoned=answer.abandoned,
             replaces=answer.replaces,
+            difference=self._difference(record) if answer.changed and record else None,
             probes=len(self.query.plan),
             candidates=answer.candidates,
         )
 
-    def preview(self, records: Sequence[Record]) -> Verdict:
-        """Return the verdict that the page would get, from the records that the query accepts, nearest first."""
+    def _difference(self, earlier: Record) -> str | None:
+        texts = unpacked_text(earlier.packed_text), unpacked_text(self.query.entry.packed_text)
+        return None if texts[0] is None or texts[1] is None else difference(texts[0], texts[1])
+
+    def preview(self, records: Sequence[Record], text_of: Callable[[int], bytes]) -> Verdict:
+        """Return the verdict that the page would get, from the records that the query accepts, nearest first.
+
+        `text_of` returns the packed text that is kept of the page with a URL key.
+        """
         own = [record for record in records if record.url_key == self.query.entry.url_key]
         record = next(iter([*own, *records]), None)
         if record is None:
@@ -97,6 +107,8 @@ class Question:
         status = Status.REVISIT if own else Status.EXACT if is_exact else Status.NEAR
         counted = record if own else replace(record, copies=record.copies + 1)
         changed = bool(own) and has_new_text(self.query, record.signature, record.digest)
+        if changed and self.query.entry.packed_text:
+            counted = replace(record, packed_text=text_of(record.url_key))
         return self.verdict(Answer(status, counted, changed, pages=0, candidates=len(records)))
 
 
@@ -151,6 +163,7 @@ class QueryBuilder:
                 digest=(page.digest ^ salt.number ^ facts.number) & DIGEST_MASK,
                 keys=keys,
                 home=home_of(page, key) if is_global else None,
+                packed_text=page.packed_text if self._options.keep_texts else b"",
             ),
             plan=found.plan,
             rule=found.rule,

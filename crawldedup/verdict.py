@@ -31,7 +31,8 @@ class Verdict:
     that was never delivered, because its crawler died. The earlier page of a `revisit` is the page itself with that
     text: `similarity` and `hamming` tell how much of it is left, but for texts that are too short. It is near 0 if
     product attributes differ. `replaces` is True for a duplicate of better rank than its original, which it replaces
-    in the index. `probes` and `candidates` count the work: ranges planned, and remembered pages compared.
+    in the index. `difference` says in a line what changed, `[-old-] {+new+}`, for a changed page whose earlier text was
+    kept. `probes` and `candidates` count the work: ranges planned, and remembered pages compared.
     """
 
     kind: Kind
@@ -46,6 +47,7 @@ class Verdict:
     replaces: bool = False
     probes: int = 0
     candidates: int = 0
+    difference: str | None = None
 
     @property
     def is_duplicate(self) -> bool:
@@ -64,8 +66,8 @@ class Verdict:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the verdict of which `as_dict` gave these values."""
-        given = {each.name: values[each.name] for each in fields(cls)}
+        """Return the verdict of which `as_dict` gave these values, perhaps that of an earlier version."""
+        given = {each.name: values[each.name] for each in fields(cls) if each.name in values}
         return cls(**{**given, "kind": Kind(given["kind"])})
 
 
@@ -95,7 +97,9 @@ def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
             return f"near duplicate ({verdict.similarity or 0:.3f}) of {original}"
         case Kind.REVISIT:
             if verdict.changed:
-                return "known, with other text" + (f" ({verdict.similarity:.3f})" if verdict.similarity else "")
+                similarity = f" ({verdict.similarity:.3f})" if verdict.similarity else ""
+                difference = f": {printable(verdict.difference)}" if verdict.difference else ""
+                return f"known, with other text{similarity}{difference}"
             is_same = verdict.similarity in (None, 1)
             return "known and unchanged" if is_same else f"known and hardly changed ({verdict.similarity:.3f})"
         case Kind.NEW | Kind.THIN:

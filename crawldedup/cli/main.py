@@ -36,9 +36,13 @@ _ASKING: Final = (*INDEX_OPTIONS, "scope", *_ACCURACY, *PROFILE_OPTIONS, *_RETEN
 
 _COMMANDS: Final = {
     "demo": DEMO,
-    "check": Command("decide about pages and remember them", _PAGES_OR_ONE, (*_ASKING, "store_urls")),
+    "check": Command("decide about pages and remember them", _PAGES_OR_ONE, (*_ASKING, "store_urls", "keep_texts")),
     "find": Command("list the remembered pages that resemble a page; remember nothing", {"page": _ONE_PAGE}, _ASKING),
-    "explain": Command("show the verdict that a page would get now, and why; remember nothing", _PAGES_OR_ONE, _ASKING),
+    "explain": Command(
+        "show the verdict that a page would get now, and why; remember nothing",
+        _PAGES_OR_ONE,
+        (*_ASKING, "keep_texts"),
+    ),
     "compare": Command("tell how alike two pages are", {"pages": {"nargs": 2, **_ONE_PAGE}}, _COMPARING),
     "scan": Command("find the clusters of near duplicates within a collection; remember nothing", _PAGES, _COMPARING),
     "forget": Command("remove pages from an index", {"urls": {"nargs": "+", "metavar": "URL"}}, _OPENING),
@@ -59,7 +63,7 @@ _COMMANDS: Final = {
         },
         _OPENING,
         description="Adds the pages of an index to another one, which may be in use. The first one stays as it is. "
-        "Both must have been made with the same settings: texts are not stored, so that nothing can be converted.",
+        "Kept texts are copied, too. Both must have been made with the same settings: nothing can be converted.",
     ),
     "info": Command("show the figures of an index", options=(*INDEX_OPTIONS, *PROFILE_OPTIONS)),
     "bench quality": BENCH_QUALITY,

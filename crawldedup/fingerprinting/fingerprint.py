@@ -64,7 +64,8 @@ class Fingerprint:
     than the default give `verify` another length. `digest` is a 64-bit hash of the whole text. `facts` is a 64-bit
     hash of the product attributes, 0 for none: pages that differ in it are never near duplicates. A `thin` fingerprint
     has too few words: its weights are zero, its bits come from the digest, and it equals only its exact copies.
-    `key_id` names the key it was made with: those of different keys cannot be compared.
+    `key_id` names the key it was made with: those of different keys cannot be compared. `packed_text` is what is to be
+    kept of the text, if anything.
     """
 
     search: int
@@ -76,6 +77,7 @@ class Fingerprint:
     thin: bool
     facts: int = 0
     key_id: int = 0
+    packed_text: bytes = field(default=b"", repr=False)
 
 
 def fingerprint(

@@ -270,7 +270,7 @@ class DedupMiddleware:
             await signals.send(signals.page_deduplicated, self._crawler, **event)
         if self._is_interactive:
             self._log(logging.INFO, "%s is %s", response.url, describe(verdict))
-        elif verdict.is_duplicate or unchanged:
+        elif verdict.is_duplicate or unchanged or verdict.difference:
             done = _DONE[action] if refused else "delivers"
             self._log(logging.DEBUG, "%s %s: %s", "retries" if again else done, response.url, describe(verdict))
         if again is not None:

@@ -49,7 +49,7 @@ class Entry:
     `url_key` and `search` are 64-bit integers, `keys` are the page's keys in the layout's tables. `digest` has 32 bits,
     because it decides only between pages with accepted signatures. `url` may be empty: `url_key` identifies the page.
     `home` tells the partition of a page of the global scope in a store of several (see `search.routing`). `rank` is 0
-    for the best of copies.
+    for the best of copies. `packed_text` is kept for as long as the page has this text; it may be empty.
     """
 
     url: str
@@ -60,6 +60,7 @@ class Entry:
     keys: tuple[int, ...]
     home: int | None = None
     rank: int = 0
+    packed_text: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ class Record:
     """A remembered page. Times are in seconds since 1970 (UTC).
 
     `shard_key` is that of `Query`, for `Store.load`, and UNKNOWN_SHARD if it cannot be told. Stores do not keep it.
+    `packed_text` is empty but in what `Store.records` yields, and in the answer to a revisit with new text.
     """
 
     url: str
@@ -117,6 +119,7 @@ class Record:
     home: int | None = None
     shard_key: int | None = None
     rank: int = 0
+    packed_text: bytes = b""
 
 
 class Status(StrEnum):
@@ -245,6 +248,9 @@ class Store(Protocol):
 
     def find(self, query: Query) -> list[Record]:
         """Return the records that the query accepts, nearest first. Changes nothing."""
+
+    def text_of(self, url_key: int, retention: Retention) -> bytes:
+        """Return the text that is kept of the page with this URL key; nothing if there is none, or it has expired."""
 
     def forget(self, url_key: int) -> bool:
         """Remove the page with this URL key; return False if there was none."""

@@ -38,6 +38,23 @@ def test_crawls_share_an_index(site: Site, crawl: Crawler, lasting_store: str) -
     assert second.counts["revisit"] == 1
 
 
+@with_every_lasting_store
+def test_the_log_tells_what_changed_since_an_earlier_crawl(crawl: Crawler, lasting_store: str) -> None:
+    settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_KEEP_TEXTS": "true", "CRAWLDEDUP_REVISIT": "drop"}
+    with Site({"/a": article(1), "/b": article(2)}) as site:
+        crawl(site, ["/a", "/b"], **settings)
+        site.pages["/a"] = article(1, changed_words=1)
+        changed = crawl(site, ["/a", "/b"], **settings)
+        third = crawl(site, ["/a", "/b"], **settings)
+    assert (changed.passed, third.passed) == (["/a"], [])
+    (line,) = [line for line in changed.log.splitlines() if f"delivers {site.url}/a: known, with other text (" in line]
+    assert line.partition("): ")[2].startswith("Article Home Article [-")
+    assert " {+Changed0+} " in line
+    assert "with other text" not in third.log
+    with Deduplicator(lasting_store, extractor="text") as dedup:
+        assert "Changed0" in str(dedup.text_of(f"{site.url}/a"))
+
+
 def test_an_index_in_memory_ends_with_its_crawl(site: Site, crawl: Crawler) -> None:
     for _ in range(2):
         assert crawl(site, ["/a", "/a-near"]).counts["new"] == 1

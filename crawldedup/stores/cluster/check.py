@@ -57,7 +57,7 @@ def claim(page: Entry | Record, retention: Retention, now: int, *, forced: bool 
 def check_call(prefix: str, asked: Sequence[bytes], query: Query, profile: str, session: CrawlSession) -> Call:
     """Make the call that checks a page where it belongs; `asked` is its question."""
     own, again = (crawl(query, session, again=again) for again in (False, True))
-    return script_call("check", prefix, profile, *asked, b"", own, last_again=again)
+    return script_call("check", prefix, profile, *asked, b"", query.entry.packed_text, own, last_again=again)
 
 
 @dataclass
@@ -87,16 +87,17 @@ class GlobalCheck:
         met = [part for _, part, record in found if record.url_key == self.query.entry.url_key]
         kept_at = met[0] if met else partition_of(noted[0], len(self.prefixes)) if noted else self._home
         is_elsewhere = kept_at != self._home
-        own, is_revisit, abandoned = b"", 0, 0
+        own, is_revisit, abandoned, text = b"", 0, 0, b""
         # Where pages are forgotten, so are entries of directories: then a page may be at home that none tells of.
         if is_elsewhere or (found and (noted or self.query.retention != Retention())):
             limit, refresh = self.query.retention.ttl_seconds or 0, self.query.retention.refresh
             visit = _VISIT.pack(self.now, limit, refresh, self.session.number, self.query.on_its_way)
-            _, own, is_revisit, abandoned = self._ask(kept_at, "own", self._url_key, visit, *self._text(is_elsewhere))
+            asked = (self._url_key, visit, *self._text(is_elsewhere))
+            _, own, is_revisit, abandoned, text = self._ask(kept_at, "own", *asked)
         if is_revisit == _UNCHANGED:
             return self._stay(own, is_noted=bool(noted))
         if is_revisit and is_elsewhere:
-            return self._move(kept_at, own, is_abandoned=bool(abandoned))
+            return self._move(kept_at, own, text, is_abandoned=bool(abandoned))
         counted = None
         replaces = all(record.rank > self.query.entry.rank for *_, record in found)
         for _, partition, record in () if is_revisit else found:
@@ -166,12 +167,13 @@ class GlobalCheck:
             self.run(self._call(self._directory, "claim", packed))
         return Answer(Status.REVISIT, earlier, False, 0, 0)
 
-    def _move(self, kept_at: int, own: bytes, *, is_abandoned: bool) -> Answer:
+    def _move(self, kept_at: int, own: bytes, text: bytes, *, is_abandoned: bool) -> Answer:
         """Give the URL's page its new text at its new home, and remove it from the old one."""
-        earlier = unpacked(own, self.layout)
+        earlier = unpacked(own, self.layout, text)
         entry = replace(self.query.entry, url=earlier.url)
         moved = own[:_TIMES] + body_of(entry)
-        calls = [self._call(self._home, "load", len(self.layout.tables), packed_record(moved, entry.keys))]
+        packed = packed_record(moved, entry.keys, entry.packed_text)
+        calls = [self._call(self._home, "load", len(self.layout.tables), packed)]
         if self.query.on_its_way:
             # A page that is moved must not seem delivered, not even for a moment.
             calls.insert(0, script_call("depart", self.prefixes[self._home], self._url_key, self.session.number))

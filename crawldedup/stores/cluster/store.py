@@ -30,7 +30,7 @@ from crawldedup.stores.redis.errors import is_transient, replies_read, store_err
 from crawldedup.stores.redis.protocol import bytes8, question, unpacked
 from crawldedup.stores.redis.replies import validate_reply
 from crawldedup.stores.redis.shared import SharedStore
-from crawldedup.stores.redis.upkeep import heads_on, namespaces_among
+from crawldedup.stores.redis.upkeep import heads_on, load, namespaces_among
 from crawldedup.stores.redis.url import CLUSTER, parse_url
 from crawldedup.stores.shown import shown_url
 
@@ -220,7 +220,7 @@ class ClusterStore(SharedStore):
             for record in reversed(unique):
                 if record.shard_key is not None or not self._is_elsewhere(record, next(homes)):
                     placed[self._place(record)].append(record)
-            return sum(self._load_part(prefix, mine) for prefix, mine in placed.items())
+            return sum(load(self._ask, self._layout, prefix, mine) for prefix, mine in placed.items())
 
     def _is_elsewhere(self, record: Record, noted: bytes) -> bool:
         """Return True if a URL is kept at the home that was noted for it, and that is another one than the record's."""

@@ -37,7 +37,7 @@ _SIGNATURE_PLACE: Final = _HEAD.size
 _QUESTION: Final = struct.Struct(">IIBBIIIIH")
 _CRAWL: Final = struct.Struct(">IIBI")
 _MOST_COPIES: Final = 0xFF_FFFF
-_LOADED: Final = struct.Struct(">I")
+_LOADED: Final = struct.Struct(">II")
 _MOST: Final = 0xFFFF_FFFF
 _HOME: Final = 0xFF
 """Stands before the home of a page. No URL begins with this byte, so pages of earlier versions have none."""
@@ -178,13 +178,13 @@ def loaded(records: Sequence[Record], layout: Layout) -> bytes:
         copies = min(record.copies, _MOST_COPIES) << 8
         # No crawler has the number 0, so the page is an earlier crawl's.
         body = struct.pack(">IIII", record.added_at, record.seen_at, copies, 0) + body_of(record)
-        packed += packed_record(body, layout.keys(record.search, record.signature))
+        packed += packed_record(body, layout.keys(record.search, record.signature), record.packed_text)
     return bytes(packed)
 
 
-def packed_record(record: bytes, keys: Sequence[int]) -> bytes:
-    """Return a record of a page with these keys for the script that loads it."""
-    return _LOADED.pack(len(record)) + packed_keys(keys) + record
+def packed_record(record: bytes, keys: Sequence[int], text: bytes) -> bytes:
+    """Return a record of a page with these keys and this kept text for the script that loads it."""
+    return _LOADED.pack(len(record), len(text)) + packed_keys(keys) + record + text
 
 
 def crawler_of(record: bytes) -> int:
@@ -194,12 +194,12 @@ def crawler_of(record: bytes) -> int:
 
 def answer_from(reply: Any, layout: Layout) -> Answer:
     """Return the answer that the script `check` replied."""
-    status, changed, pages, candidates, record, flags = reply
-    found = unpacked(record, layout) if record else None
+    status, changed, pages, candidates, record, flags, *text = reply
+    found = unpacked(record, layout, *text[:1]) if record else None
     return Answer(Status(status.decode()), found, bool(changed), pages, candidates, bool(flags & 1), bool(flags & 2))
 
 
-def unpacked(record: bytes, layout: Layout) -> Record:
+def unpacked(record: bytes, layout: Layout, text: bytes = b"") -> Record:
     """Return a record of the index. Raises UnexpectedReplyError for what is not a record."""
     if not isinstance(record, bytes) or len(record) < _HEAD.size + layout.signature_bytes:
         raise UnexpectedReplyError("a reply holds something else than a record of a page")
@@ -218,6 +218,7 @@ def unpacked(record: bytes, layout: Layout) -> Record:
         copies=copies >> 8,
         home=home,
         rank=rank or 0,
+        packed_text=text,
     )
 
 

@@ -43,8 +43,8 @@ def _is_valid(script: str, answer: Any) -> bool:
             return script in _ASKED_WITH_A_PROFILE
         case _, [b"lost"]:
             return script in _NEEDING_AN_INDEX
-        case "check", [status, int(), int(), int(), bytes() | None, int()]:
-            return status in _STATUSES or status == b"other"
+        case "check", [status, int(), int(), int(), bytes() | None, int(), *text]:
+            return (status in _STATUSES or status == b"other") and (not text or isinstance(text[0], bytes))
         case "find", [b"found", *records]:
             return all(isinstance(record, bytes) for record in records)
         case "join", [b"joined", int(number), int(), int()]:
@@ -57,8 +57,8 @@ def _is_valid(script: str, answer: Any) -> bool:
             return True
         case "scout", [b"scouted", int(), bytes(), int(), int(), bytes() | None]:
             return True
-        case ("claim", [b"claimed", int(), bytes()]) | ("own", [b"own", bytes(), int(), int()]):
+        case ("claim", [b"claimed", int(), bytes()]) | ("own", [b"own", bytes(), int(), int(), bytes()]):
             return True
-        case "count", [b"gone"] | [b"counted", int(), bytes()]:
+        case ("text", bytes()) | ("count", [b"gone"] | [b"counted", int(), bytes()]):
             return True
     return False

@@ -23,7 +23,6 @@ from crawldedup.stores.redis.protocol import (
     answer_from,
     bytes8,
     crawler_of,
-    loaded,
     packed_order,
     unpacked,
     url_keys_of,
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 
     Argument = bytes | str | int | float
 
-_LOADED_AT_ONCE: Final = 200
 _NUMBERS_AHEAD: Final = 1 << 24
 _Result = TypeVar("_Result")
 
@@ -208,6 +206,13 @@ class SharedStore:
             with self._errors():
                 self._ask_each(self._prefixes, "deliver", url_keys_of(url_keys), self._session.number)
 
+    def text_of(self, url_key: int, retention: Retention) -> bytes:
+        """See `Store`."""
+        limits = (self._now() or "", retention.ttl_seconds or 0, int(retention.refresh))
+        with self._errors():
+            texts: list[bytes] = self._ask_each(self._prefixes, "text", bytes8(url_key), *limits)
+            return next(filter(None, texts), b"")
+
     def forget(self, url_key: int) -> bool:
         """See `Store`."""
         with self._errors():
@@ -231,14 +236,6 @@ class SharedStore:
         """See `Store`. In the order of adding within each part."""
         with self._errors():
             yield from records(self._send, self._layout, self._prefixes)
-
-    def _load_part(self, prefix: str, pages: Sequence[Record]) -> int:
-        """Add pages to a part, some hundred a script call, so that a crawl can go on meanwhile."""
-        added = 0
-        for first in range(0, len(pages), _LOADED_AT_ONCE):
-            packed = loaded(pages[first : first + _LOADED_AT_ONCE], self._layout)
-            added += self._ask(prefix, "load", self._layout.profile, len(self._layout.tables), packed)[1]
-        return added
 
     def info(self) -> StoreInfo:
         """See `Store`. Sizes are projected from a sample of the index's keys."""

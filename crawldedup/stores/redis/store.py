@@ -18,7 +18,7 @@ from crawldedup.stores.redis.protocol import crawl, question, unpacked, url_keys
 from crawldedup.stores.redis.replies import validate_reply
 from crawldedup.stores.redis.scripts import script_text
 from crawldedup.stores.redis.shared import SharedStore
-from crawldedup.stores.redis.upkeep import heads_on, namespaces_among
+from crawldedup.stores.redis.upkeep import heads_on, load, namespaces_among
 from crawldedup.stores.redis.url import SINGLE_SERVER, parse_url
 from crawldedup.stores.shown import shown_url
 
@@ -95,7 +95,8 @@ class RedisStore(SharedStore):
         return pipeline.execute(raise_on_error=False)
 
     def _arguments(self, query: Query, **repetition: Any) -> tuple[bytes | str, ...]:
-        own = (url_keys_of(query.delivered), crawl(query, self._session, **repetition))
+        delivered, text = url_keys_of(query.delivered), query.entry.packed_text
+        own = (delivered, text, crawl(query, self._session, **repetition))
         return (self._layout.profile_of(query), *question(query, self._layout, self._now()), *own)
 
     def find(self, query: Query) -> list[Record]:
@@ -108,7 +109,7 @@ class RedisStore(SharedStore):
     def load(self, records: Sequence[Record]) -> int:
         """See `Store`."""
         with self._errors():
-            return self._load_part(self._prefix, records)
+            return load(self._ask, self._layout, self._prefix, records)
 
     def _ask_each(self, prefixes: Sequence[str], script: str, *arguments: Argument) -> list[Any]:  # noqa: ARG002
         return [validate_reply(script, retry_once(lambda _: self._run(script, arguments)))]

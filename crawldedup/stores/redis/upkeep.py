@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.stores.base import Pruned
 from crawldedup.stores.redis.errors import replies_read
-from crawldedup.stores.redis.protocol import RECORDS_PER_LIST, unpacked
+from crawldedup.stores.redis.protocol import RECORDS_PER_LIST, loaded, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     """Calls the script `prune` with its arguments."""
 
 _PRUNED_AT_ONCE: Final = 256
+_LOADED_AT_ONCE: Final = 200
 _UNLINKED_AT_ONCE: Final = 1000
 _OF_AN_EPOCH: Final = re.compile(r"(crawldedup:\{[^}]*\}:)([0-9]+):")
 SCAN_SECONDS: Final = 2.0
@@ -78,6 +79,15 @@ def prune(steps: Iterable[PruneStep], retention: Retention, now: int) -> Iterato
             yield Pruned(examined, freed)
 
 
+def load(ask: Callable[..., Any], layout: Layout, prefix: str, pages: Sequence[Record]) -> int:
+    """Add pages to a part, some hundred a script call, so that a crawl can go on meanwhile; return how many."""
+    added = 0
+    for first in range(0, len(pages), _LOADED_AT_ONCE):
+        packed = loaded(pages[first : first + _LOADED_AT_ONCE], layout)
+        added += ask(prefix, "load", layout.profile, len(layout.tables), packed)[1]
+    return added
+
+
 def records(send: Send, layout: Layout, prefixes: Sequence[str]) -> Iterator[list[Record]]:
     """Yield the records of parts, one list after the other."""
     for prefix in prefixes:
@@ -97,8 +107,12 @@ def _list_of_records(send: Send, layout: Layout, prefix: str, number: int) -> tu
     lists = f"{prefix}{epoch}:r:"
     last = max(following - 1, 0) // RECORDS_PER_LIST
     found, ends = send([("LRANGE", f"{lists}{number}", 0, -1), ("EXISTS", f"{lists}{last}")])
+    first = number * RECORDS_PER_LIST
+    pages = {first + place: record for place, record in enumerate(found) if record}
+    texts = send([("GET", f"{prefix}{epoch}:x:{page}") for page in pages])
+    batch = [unpacked(record, layout, text or b"") for record, text in zip(pages.values(), texts, strict=True)]
     # Of a head that names far more pages than there are, the lists end before the last one.
-    return [unpacked(record, layout) for record in found if record], number < last and bool(ends or found)
+    return batch, number < last and bool(ends or found)
 
 
 @replies_read()
@@ -120,6 +134,7 @@ def measure(send: Send, prefixes: Sequence[str], tables: int) -> tuple[int, int,
         lists = range(oldest // RECORDS_PER_LIST, -(-following // RECORDS_PER_LIST))
         # The last are a cluster's, see `cluster/lua/directory.lua`.
         others += [(f"{data}u:", buckets), (f"{data}r:", lists), (f"{data}d:", buckets)]
+        others.append((f"{data}x:", range(oldest, following)))
     most = -(-SAMPLE // len(prefixes))
     table_bytes = _projected_bytes(send, in_tables, most)
     return pages, table_bytes + _projected_bytes(send, others, most), table_bytes

@@ -30,7 +30,7 @@ _MAP_BYTES: Final = 1 << 30
 _CACHED_STATEMENTS: Final = 512
 _LOG_PAGES: Final = 8192  # 32 MiB
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
-_VERSION: Final = 3
+_VERSION: Final = 4
 """The version of the layout. A new one changes `_SCHEMA` and adds a step to `_UPGRADES`."""
 _ON_THEIR_WAY: Final = (
     "CREATE TABLE on_their_way (idx INTEGER NOT NULL, url_key INTEGER NOT NULL, crawler INTEGER NOT NULL, "
@@ -44,6 +44,7 @@ _UPGRADES: Final[dict[int, tuple[str, ...]]] = {
         _ON_THEIR_WAY,
     ),
     2: ("ALTER TABLE pages_{number} ADD COLUMN rank INTEGER NOT NULL DEFAULT 0",),
+    3: ("CREATE TABLE texts_{number} (number INTEGER PRIMARY KEY, text BLOB NOT NULL)",),
 }
 """By version, the statements that make its layout that of the next version, {number} being that of each index."""
 

@@ -69,13 +69,14 @@ def _row_of(db: sqlite3.Connection, namespace: str) -> tuple[int, str, int, byte
 
 def _create_tables(db: sqlite3.Connection, number: int, tables: int) -> None:
     """Create the tables of an index with so many permuted tables."""
-    pages, *sorted_tables = table_names(number, tables)
+    pages, texts, *sorted_tables = table_names(number, tables)
     db.execute(
         f"CREATE TABLE {pages} (number INTEGER PRIMARY KEY, url TEXT NOT NULL, "
         "url_key INTEGER NOT NULL, search INTEGER NOT NULL, signature BLOB NOT NULL, "
         "digest INTEGER NOT NULL, added_at INTEGER NOT NULL, seen_at INTEGER NOT NULL, "
         "copies INTEGER NOT NULL, crawler INTEGER NOT NULL, home INTEGER, rank INTEGER NOT NULL DEFAULT 0)"
     )
+    db.execute(f"CREATE TABLE {texts} (number INTEGER PRIMARY KEY, text BLOB NOT NULL)")
     for name in sorted_tables:
         db.execute(f"CREATE TABLE {name} (k INTEGER PRIMARY KEY)")
 

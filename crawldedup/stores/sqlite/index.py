@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -91,7 +92,7 @@ class SqliteIndex:
         self._db = db
         self._path = path
         self._newest = self._freed = self._swept = 0
-        self._pages, self._urls, *self._keys = table_names(number, len(layout.tables))
+        self._pages, self._texts, self._urls, *self._keys = table_names(number, len(layout.tables))
         page = ", ".join(Page._fields)
         newest = f"ifnull((SELECT number FROM {self._pages} ORDER BY number DESC LIMIT 1), 0)"
         self._head_sql = (
@@ -191,16 +192,21 @@ class SqliteIndex:
         row = Page(number, url, *numbers, page.signature, page.digest, *times, page.home, page.rank)
         self._db.execute(self._insert_sql, row)
         self._db.execute(f"INSERT INTO {self._urls} VALUES (?)", (signed(pack_key(page.url_key, number)),))
+        if page.packed_text:
+            self._keep(number, page.packed_text)
         self._file(number, keys)
         self._newest = number
 
-    def revisit(self, page: Page, entry: Entry | None, now: int, crawler: int) -> Record:
-        """Note that a page was seen again, and its new text, if any; its URL, age and copies stay.
+    def revisit(self, page: Page, entry: Entry, now: int, crawler: int, *, changed: bool) -> Record:
+        """Note that a page was seen again, and its new text, if it has changed; its URL, age and copies stay.
 
-        Return the page as it was, seen now.
+        Return the page as it was, seen now, with the earlier text.
         """
         seen = newer = page._replace(seen_at=now, crawler=crawler)
-        if entry is not None:
+        record = seen.record()
+        if changed:
+            record = replace(record, packed_text=self.text(page.number))
+            self._keep(page.number, entry.packed_text)
             newer = seen._replace(
                 search=signed(entry.search),
                 signature=entry.signature,
@@ -210,8 +216,24 @@ class SqliteIndex:
             )
             self._unfile([page])
             self._file(page.number, entry.keys)
+        elif entry.packed_text and entry.digest == page.digest:
+            # Texts may not have been kept when the page was added.
+            row = (page.number, entry.packed_text)
+            self._db.execute(f"INSERT OR IGNORE INTO {self._texts} VALUES (?, ?)", row)
         self._update(newer)
-        return seen.record()
+        return record
+
+    def text(self, number: int) -> bytes:
+        """Return the text that is kept of the page with this number, if any."""
+        row = self._db.execute(f"SELECT text FROM {self._texts} WHERE number = ?", (number,)).fetchone()
+        return row[0] if row and isinstance(row[0], bytes) else b""
+
+    def _keep(self, number: int, text: bytes) -> None:
+        """Keep a text in place of the one that was kept; none if it is empty."""
+        if text:
+            self._db.execute(f"INSERT OR REPLACE INTO {self._texts} VALUES (?, ?)", (number, text))
+        else:
+            self._db.execute(f"DELETE FROM {self._texts} WHERE number = ?", (number,))
 
     def count_copy(self, page: Page, now: int) -> Record:
         """Note that a copy of a page was seen."""
@@ -232,7 +254,8 @@ class SqliteIndex:
         self._unfile(pages)
         urls = [(signed(pack_key(unsigned(page.url_key), page.number)),) for page in pages]
         self._db.executemany(f"DELETE FROM {self._urls} WHERE k = ?", urls)
-        self._db.executemany(f"DELETE FROM {self._pages} WHERE number = ?", [(page.number,) for page in pages])
+        for table in (self._pages, self._texts):
+            self._db.executemany(f"DELETE FROM {table} WHERE number = ?", [(page.number,) for page in pages])
         self._db.execute(
             "UPDATE indexes SET freed = freed + ?, newest_freed = max(newest_freed, ?) WHERE number = ?",
             (len(pages), max(page.number for page in pages), self.number),

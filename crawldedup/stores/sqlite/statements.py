@@ -22,8 +22,13 @@ _SIGN: Final = 1 << 63
 
 
 def table_names(number: int, tables: int) -> tuple[str, ...]:
-    """Return the names of an index's tables: its pages, its URL keys, its permuted tables."""
-    return (f"pages_{number}", f"urls_{number}", *(f"keys_{number}_{table}" for table in range(tables)))
+    """Return the names of an index's tables: its pages, its texts, its URL keys, its permuted tables."""
+    return (
+        f"pages_{number}",
+        f"texts_{number}",
+        f"urls_{number}",
+        *(f"keys_{number}_{table}" for table in range(tables)),
+    )
 
 
 @cache

@@ -9,6 +9,7 @@ import contextlib
 import sqlite3
 import threading
 import time
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
@@ -20,7 +21,7 @@ from crawldedup.stores.sqlite.deliveries import Crew
 from crawldedup.stores.sqlite.heads import CLEARED, begin_index, clear_index, find_index
 from crawldedup.stores.sqlite.leases import has_others, join_crawl, leave_crawl, renew_lease
 from crawldedup.stores.sqlite.statements import BYTES_PER_KEY
-from crawldedup.stores.sqlite.turns import decide, evict, free_expired
+from crawldedup.stores.sqlite.turns import decide, evict, free_expired, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -141,6 +142,12 @@ class SqliteStore:
         with self._turn(writes=False, queries=(query,)) as index:
             return [index.page(number).record() for number in index.search(query, self._now())[0]]
 
+    def text_of(self, url_key: int, retention: Retention) -> bytes:
+        """See `Store`."""
+        with self._turn(writes=False) as index:
+            own = index.page_with(url_key)
+            return index.text(own.number) if own and own.is_live(retention, self._now()) else b""
+
     def forget(self, url_key: int) -> bool:
         """See `Store`."""
         with self._turn() as index:
@@ -176,24 +183,17 @@ class SqliteStore:
         while more:
             with self._turn(writes=False) as index:
                 pages = index.pages_after(last, _BATCH)
-            more = len(pages) == _BATCH
-            if pages:
-                last = pages[-1].number
-                yield [page.record() for page in pages]
+                records = [replace(page.record(), packed_text=index.text(page.number)) for page in pages]
+            more, last = len(pages) == _BATCH, pages[-1].number if pages else last
+            if records:
+                yield records
 
     def load(self, records: Sequence[Record]) -> int:
         """See `Store`."""
         added = 0
         for start in range(0, len(records), _BATCH):
             with self._turn(many=True) as index:
-                before = index.pages
-                for record in records[start : start + _BATCH]:
-                    if index.page_with(record.url_key) is None:
-                        keys = self.layout.keys(record.search, record.signature)
-                        times = {"added_at": record.added_at, "seen_at": record.seen_at, "copies": record.copies}
-                        # No crawler has the number 0, so the page is an earlier crawl's.
-                        index.add(record, keys, **times, crawler=0)
-                added += index.pages - before
+                added += load(index, records[start : start + _BATCH])
         return added
 
     def clear(self) -> None:

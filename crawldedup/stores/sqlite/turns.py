@@ -13,7 +13,7 @@ from crawldedup.stores.sqlite.statements import unsigned
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawldedup.stores.base import CrawlSession, Query, Retention
+    from crawldedup.stores.base import CrawlSession, Query, Record, Retention
     from crawldedup.stores.sqlite.deliveries import Crew
     from crawldedup.stores.sqlite.index import Page, SqliteIndex
 
@@ -31,7 +31,7 @@ def decide(index: SqliteIndex, query: Query, session: CrawlSession, crew: Crew, 
         else:
             crew.arrive(entry.url_key)
         changed = has_new_text(query, own.signature, own.digest, abandoned=abandoned)
-        record = index.revisit(own, entry if changed else None, now, session.number)
+        record = index.revisit(own, entry, now, session.number, changed=changed)
         return Answer(Status.REVISIT, record, changed, index.pages, 0, abandoned)
     accepted, compared, expired = index.search(query, now)
     abandoned_pages = []
@@ -63,6 +63,18 @@ def decide(index: SqliteIndex, query: Query, session: CrawlSession, crew: Crew, 
     evict(index, retention, MAX_EVICTED)
     replaced = replace(nearest.record(), seen_at=now, copies=copies) if nearest else None
     return Answer(status, replaced, False, index.pages, compared, replaces=replaces)
+
+
+def load(index: SqliteIndex, records: Sequence[Record]) -> int:
+    """Add records as they are, but for known URL keys; return how many."""
+    before = index.pages
+    for record in records:
+        if index.page_with(record.url_key) is None:
+            keys = index.layout.keys(record.search, record.signature)
+            times = {"added_at": record.added_at, "seen_at": record.seen_at, "copies": record.copies}
+            # No crawler has the number 0, so the page is an earlier crawl's.
+            index.add(record, keys, **times, crawler=0)
+    return index.pages - before
 
 
 def free_expired(index: SqliteIndex, pages: Sequence[Page], retention: Retention, now: int) -> int:

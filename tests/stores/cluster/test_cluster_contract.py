@@ -9,7 +9,7 @@ import pytest
 
 from crawldedup.stores.cluster.store import ClusterStore
 from tests.servers import ClusterSetup, RedisServer
-from tests.stores import test_contract, test_moving
+from tests.stores import test_contract, test_moving, test_texts
 from tests.stores.backends import Backend, Clock, redis_contents
 from tests.stores.test_retention import TestTimeToLive
 
@@ -87,7 +87,7 @@ def shared_backend(backend: Backend) -> Backend:
     return backend
 
 
-for _module in (test_contract, test_moving):
+for _module in (test_contract, test_moving, test_texts):
     globals().update(
         {name: test for name, test in vars(_module).items() if name.lower().startswith("test") and name not in LEFT_OUT}
     )

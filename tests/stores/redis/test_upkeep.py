@@ -26,17 +26,17 @@ def test_a_sample_of_the_keys_stands_for_all() -> None:
             return [[b"%d" % 10**9, b"%d" % 10**9, b"24", b"0", b"0", b"1"]]
         names = [command[1] for command in commands]
         asked.extend(names)
-        # A bucket has 1,000 bytes, a filter 500,000, a list 50,000. There is no directory.
-        sizes = {"t": 1000, "u": 1000, "f": 500_000, "r": 50_000, "d": None}
+        # A bucket has 1,000 bytes, a filter 500,000, a list 50,000, a text 500. There is no directory.
+        sizes = {"t": 1000, "u": 1000, "f": 500_000, "r": 50_000, "d": None, "x": 500}
         return [sizes[name.split(":")[1][0]] for name in names]
 
     pages, size, table_bytes = measure(send, ["crawldedup{x}"], 2)
     assert pages == 10**9
     lists = -(-(10**9) // 512)
     assert table_bytes == 2 * (2**24 * 1000 + 2 * 500_000)
-    assert size - table_bytes == 2**24 * 1000 + lists * 50_000
+    assert size - table_bytes == 2**24 * 1000 + lists * 50_000 + 10**9 * 500
     # A large index has millions of keys.
-    assert len(set(asked)) == len(asked) == 5 * SAMPLE + 2 * 2
+    assert len(set(asked)) == len(asked) == 6 * SAMPLE + 2 * 2
 
 
 def test_a_part_that_is_empty_has_no_size() -> None:

@@ -106,7 +106,7 @@ class TestForeignFiles:
         with contextlib.closing(sqlite3.connect(path)) as db:
             db.execute("PRAGMA user_version = 7")
         self.assert_refused_unmodified(
-            path, r"a newer version of crawldedup \(layout 7; this one knows up to 3\); upgrade crawldedup, or"
+            path, r"a newer version of crawldedup \(layout 7; this one knows up to 4\); upgrade crawldedup, or"
         )
 
     def test_a_marked_but_empty_database_of_another_program_is_refused(self, path: Path) -> None:
@@ -143,6 +143,14 @@ class TestUpgrade:
     def test_a_file_of_the_first_layout_is_read(self, old_file: Path) -> None:
         assert_whole(old_file, 2)
 
+    def test_its_indexes_keep_texts(self, old_file: Path) -> None:
+        store = SqliteStore(str(old_file), LAYOUT)
+        store.open()
+        question = query(random_page(np.random.default_rng(99)), "https://example.com/kept")
+        store.check_and_add(replace(question, entry=replace(question.entry, packed_text=b"a text")))
+        assert store.text_of(question.entry.url_key, question.retention) == b"a text"
+        store.close()
+
     def test_its_indexes_go_on_without_a_key(self, old_file: Path) -> None:
         layout = replace(LAYOUT.with_key(Key(bytes(16))), takes_any_key=True)
         store = SqliteStore(str(old_file), layout)
@@ -157,13 +165,13 @@ class TestUpgrade:
         store.close()
 
     def test_an_older_layout_is_upgraded_step_by_step(self, old_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        steps = {3: ("ALTER TABLE indexes ADD COLUMN colour TEXT",), 4: (), 5: ("UPDATE indexes SET colour = 'red'",)}
+        steps = {4: ("ALTER TABLE indexes ADD COLUMN colour TEXT",), 5: (), 6: ("UPDATE indexes SET colour = 'red'",)}
         monkeypatch.setattr(database, "_UPGRADES", database._UPGRADES | steps)
-        monkeypatch.setattr(database, "_VERSION", 6)
+        monkeypatch.setattr(database, "_VERSION", 7)
         for _ in range(2):
             assert_whole(old_file, 2)
         with contextlib.closing(sqlite3.connect(old_file)) as db:
-            assert db.execute("PRAGMA user_version").fetchone() == (6,)
+            assert db.execute("PRAGMA user_version").fetchone() == (7,)
             assert db.execute("SELECT colour FROM indexes").fetchall() == [("red",)]
 
     def test_an_upgrade_that_fails_leaves_the_file_as_it_was(
@@ -171,9 +179,9 @@ class TestUpgrade:
     ) -> None:
         with contextlib.closing(sqlite3.connect(old_file)) as db:
             before = list(db.iterdump())
-        steps = {3: ("ALTER TABLE indexes ADD COLUMN colour TEXT",), 4: (), 5: ("UPDATE missing SET colour = 'red'",)}
+        steps = {4: ("ALTER TABLE indexes ADD COLUMN colour TEXT",), 5: (), 6: ("UPDATE missing SET colour = 'red'",)}
         monkeypatch.setattr(database, "_UPGRADES", database._UPGRADES | steps)
-        monkeypatch.setattr(database, "_VERSION", 6)
+        monkeypatch.setattr(database, "_VERSION", 7)
         with pytest.raises(StoreError, match="no such table"):
             SqliteStore(str(old_file), LAYOUT).open()
         with contextlib.closing(sqlite3.connect(old_file)) as db:

@@ -1,20 +1,20 @@
 -- parts: layout, leases, records, deliveries, writing, retention, costs, search
 -- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, ARGV[8]: URL keys of own pages that were
--- delivered, ARGV[9]: limit of pages (0: none), own number, flags, for a question in a batch its place there, the rule of
--- revisits (see `has_new_text`) if there is one, and the name of the batch.
+-- delivered, ARGV[9]: text to keep of the page, or '', ARGV[10]: limit of pages (0: none), own number, flags, for a question in
+-- a batch its place there, the rule of revisits (see `has_new_text`) if there is one, and the name of the batch.
 -- Flags: 1 if the answer to the same question was lost; 2 to ask back whether a page of the same URL key and another URL is
 -- the page's own, 4 if it is not; 8 if the page is on its way; 16 if there is a rule of revisits. Asking back changes nothing
 -- and returns {'other', 0, pages, 0, record, 0}, else it returns {status, changed, pages, compared, record or false, flags: 1
 -- if the page was abandoned, 2 if it took the record's place}, {'profile', the index's profile}, or {'lost'} without an index.
--- The record of a changed page has the earlier text.
+-- The record of a changed page is that of the earlier text, which comes behind the flags if it was kept.
 
 if not meta.profile then return {'lost'} end
 if meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
 
 local question = read_question()
-local max_pages, crawler, flags, place = struct.unpack('>I4I4BI4', ARGV[9])
-local rule = flags > 15 and sub(ARGV[9], 14, 17 + #question.costs) or ''
-local batch = sub(ARGV[9], 14 + #rule)
+local max_pages, crawler, flags, place = struct.unpack('>I4I4BI4', ARGV[10])
+local rule = flags > 15 and sub(ARGV[10], 14, 17 + #question.costs) or ''
+local batch, text = sub(ARGV[10], 14 + #rule), ARGV[9]
 local keys, now, url_key = question.keys, question.now, question.url_key
 local again, asks_back, is_other, on_its_way = flags % 2, flags % 4 > 1, flags % 8 > 3, flags % 16 > 7
 local own_page, own, other = page_with_url(url_key, (asks_back or is_other) and question)
@@ -33,13 +33,16 @@ if own and age_mark(own, question.refresh) >= question.oldest and not concurrent
   -- What this crawler took over, or added, when only the answer was lost, is not delivered either.
   local abandoned = is_abandoned(own, crawler, now) or again == 1 and is_on_its_way(url_key, crawler)
   local changed = has_new_text(own, question.digest, question.signature, rule, abandoned)
-  local updated = visited(own, now, crawler)
+  local updated, former = visited(own, now, crawler), changed and text_of(own_page) or ''
   if changed then
     write_record(own_page, with_body(updated, question.body, #question.signature))
     unfile(own_page, own)
     file_all(keys, own_page)
+    keep_text(own_page, text)
   else
     note_record(own_page, updated)
+    -- Texts may not have been kept when the page was added.
+    if text ~= '' and digest_of(own) == question.digest then redis.pcall('SET', text_key(own_page), text, 'NX') end
   end
   deliver(ARGV[8], crawler)
   if on_its_way then set_out(url_key, crawler) else arrive(url_key) end
@@ -47,7 +50,7 @@ if own and age_mark(own, question.refresh) >= question.oldest and not concurrent
     -- The same question added the page, and only the answer was lost.
     return {'new', 0, meta.pages, 0, false, 0}
   end
-  return {'revisit', changed and 1 or 0, meta.pages, 0, updated, abandoned and 1 or 0}
+  return {'revisit', changed and 1 or 0, meta.pages, 0, updated, abandoned and 1 or 0, former}
 end
 
 local matches, compared, expired = search(question)
@@ -72,6 +75,7 @@ end
 
 local copies = replaces and copies_of(match[3]) + 1 or 0
 local page = add(keys, head_of(now, now, copies, 0, crawler) .. question.body)
+if text ~= '' then keep_text(page, text) end
 call('HSET', META, 'pages', meta.pages, 'next', meta.next)
 for i = 1, replaces and nearest or nearest - 1 do
   if matches[i][2] == own_page then own = nil end

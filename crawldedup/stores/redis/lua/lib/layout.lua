@@ -9,6 +9,7 @@
 --   <e>:f<n>:<d>    string: the filter of table n for buckets of depth d; a bit for each part that holds a key
 --   <e>:u:<b>       sorted set: one bucket of the URL table, members alike
 --   <e>:r:<n>       list: records of the pages 512 n .. 512 n + 511; an empty one is a removed page
+--   <e>:x:<page>    string: the text of a page, compressed, if texts are kept
 --
 -- e is the epoch: an index that is cleared, or begun again after its head was lost, uses other keys.
 --

@@ -15,6 +15,20 @@ local function read_record(page)
   return nil
 end
 
+local function text_key(page)
+  return format('%sx:%d', DATA, page)
+end
+
+-- Return the text that is kept of a page, or ''.
+local function text_of(page)
+  return call('GET', text_key(page)) or ''
+end
+
+-- Keep a text in place of the one that was kept; none if it is ''.
+local function keep_text(page, text)
+  if text == '' then call('UNLINK', text_key(page)) else call('SET', text_key(page), text) end
+end
+
 local function number_at(record, first)
   local a, b, c, d = byte(record, first, first + 3)
   return ((a * 256 + b) * 256 + c) * 256 + d

@@ -30,9 +30,10 @@ local function drop_if_empty(list, movable)
   end
   if #left > movable then return end
   for _, i in ipairs(left) do
-    local keys = keys_of(records[i])
-    remove_page(list * RECORDS_A_LIST + i - 1, records[i])
-    add(keys, records[i])
+    local page, keys = list * RECORDS_A_LIST + i - 1, keys_of(records[i])
+    local text = text_of(page)
+    remove_page(page, records[i])
+    keep_text(add(keys, records[i]), text)
   end
   if #left > 0 then call('HSET', META, 'pages', meta.pages, 'next', meta.next) end
   call('UNLINK', name)

@@ -156,6 +156,7 @@ local function remove_page(page, record)
   call('ZREM', bucket_key('u', url_key), member_of(url_key, page))
   unfile(page, record)
   write_record(page, '')
+  keep_text(page, '')
   call('HINCRBY', META, 'pages', -1)
   meta.pages = meta.pages - 1
 end
