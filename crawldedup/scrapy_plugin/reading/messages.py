@@ -129,11 +129,16 @@ class Ready(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A verdict, and for how many seconds a worker read the page and asked the store about it."""
+    """A verdict, and for how many seconds a worker read the page and asked the store about it.
+
+    `digest` is that of the text, `pages` are about those in the index.
+    """
 
     verdict: Verdict
     reading: float
     store: float
+    digest: int
+    pages: int
 
 
 class Done(NamedTuple):
@@ -160,9 +165,14 @@ def answer_from(body: bytes) -> Answer:
             return Ready(None if plain is None else error_from(plain))
         case {"session": [int(number), str(process)]}:
             return CrawlSession(number, process)
-        case {"verdict": dict(values), "seconds": [reading, store]} if values.get("kind") in tuple(Kind):
+        case {
+            "verdict": dict(values),
+            "seconds": [reading, store],
+            "digest": int(digest),
+            "pages": int(pages),
+        } if values.get("kind") in tuple(Kind):
             verdict = _verdict_from({**values, "kind": Kind(values["kind"])})
-            return Judged(verdict, _seconds_from(reading), _seconds_from(store))
+            return Judged(verdict, _seconds_from(reading), _seconds_from(store), digest, pages)
         case {"done": int(pages)}:
             return Done(pages)
         case {"retired": True}:

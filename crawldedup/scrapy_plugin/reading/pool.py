@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import tempfile
+import time
 from dataclasses import astuple, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
@@ -34,13 +35,17 @@ _CLOSE_SECONDS: Final = 10.0
 class Checked(NamedTuple):
     """A verdict. `is_repeated` tells that a worker died after it may have remembered the page.
 
-    `reading` and `store` are the seconds that the page took a worker and the store.
+    `reading` and `store` are the seconds that the page took a worker and the store, `waited` are those of the crawl.
+    `digest` is that of the text, `pages` are about those in the index.
     """
 
     verdict: Verdict
     is_repeated: bool
     reading: float = 0.0
     store: float = 0.0
+    digest: int = 0
+    pages: int = 0
+    waited: float = 0.0
 
 
 class WorkerPool:
@@ -93,11 +98,15 @@ class WorkerPool:
         Raises PageError ("too_slow" after the limit), StoreError, WorkerError, UnexpectedReadError, and
         ConfigurationError or ProfileMismatchError if the index can never be used.
         """
+        begun = time.perf_counter()
         pending = self._sent(self._least_busy(joins=job.remember), job.request())
         judged = await pending.answer
         if not isinstance(judged, Judged):
             raise WorkerError("A worker process gave no verdict.")
-        return Checked(judged.verdict, pending.was_resent, judged.reading, judged.store)
+        waited = time.perf_counter() - begun
+        return Checked(
+            judged.verdict, pending.was_resent, judged.reading, judged.store, judged.digest, judged.pages, waited
+        )
 
     async def forget(self, url: str, *, identity: str | None, scope_key: str | None) -> None:
         """Forget a page."""

@@ -166,10 +166,10 @@ class Worker:
             answers += [plain_error(error)] * (len(pages) - len(answers))
         seconds = (time.perf_counter() - begun) / len(pages)
         for page, each in zip(pages, answers, strict=True):
-            self._tell(_judged(each, page.seconds, seconds) if isinstance(each, Verdict) else each)
+            self._tell(self._judged(page, each, seconds) if isinstance(each, Verdict) else each)
 
     def _answer_to(self, page: Read) -> object:
-        job, read, reading = page
+        job, read, _ = page
         try:
             if isinstance(read, BaseException):
                 raise read
@@ -190,9 +190,19 @@ class Worker:
                     delivered=job.delivered,
                     rank=job.full_rank(canonical),
                 )
-                return _judged(verdict, reading, time.perf_counter() - begun)
+            return self._judged(page, verdict, time.perf_counter() - begun)
         except BaseException as error:
             return plain_error(error)
+
+    def _judged(self, page: Read, verdict: Verdict, seconds: float) -> dict[str, Any]:
+        _, read, reading = page
+        assert not isinstance(read, BaseException)
+        return {
+            "verdict": asdict(verdict),
+            "seconds": [round(reading, 6), round(seconds, 6)],
+            "digest": read.digest,
+            "pages": self._dedup.pages,
+        }
 
     def _do(self, header: dict[str, Any]) -> object:
         """Do what is no check: open, look, join, forget or close. The answer tells how many pages there are."""
@@ -253,10 +263,6 @@ class Worker:
                 self._dedup.close()
                 self._dedup = Deduplicator.from_options(self._options)
                 self._knows_key = False
-
-
-def _judged(verdict: Verdict, reading: float, store: float) -> dict[str, Any]:
-    return {"verdict": asdict(verdict), "seconds": [round(reading, 6), round(store, 6)]}
 
 
 def _input_of(page: Read) -> PageInput:

@@ -75,7 +75,7 @@ class FakeWorker:
                 self.socket.sendall(ANSWER.pack(4) + b"nope")
                 time.sleep(1000)
             case "shape":
-                self.tell({"verdict": {"kind": "new", "url": 5}, "seconds": [0, 0]})
+                self.tell({**verdict(page), "verdict": {"kind": "new", "url": 5}})
                 time.sleep(1000)
             case "huge":
                 self.socket.sendall(b"\xff" * 100)
@@ -102,4 +102,4 @@ class FakeWorker:
 
 
 def verdict(text: str) -> dict[str, Any]:
-    return {"verdict": Verdict(Kind.NEW, text).as_dict(), "seconds": [0, 0]}
+    return {"verdict": Verdict(Kind.NEW, text).as_dict(), "seconds": [0, 0], "digest": 0, "pages": 0}

@@ -40,9 +40,12 @@ def crossed(value: object) -> Any:
 
 
 def test_answers_arrive_as_they_were_meant() -> None:
-    assert crossed({"verdict": VERDICT.as_dict(), "seconds": [0.5, 2]}) == Judged(VERDICT, 0.5, 2)
+    assert crossed({"verdict": VERDICT.as_dict(), "seconds": [0.5, 2], "digest": 7, "pages": 9}) == Judged(
+        VERDICT, 0.5, 2, 7, 9
+    )
     certain = replace(VERDICT, kind=Kind.EXACT_DUPLICATE, similarity=1, original=None)
-    assert crossed({"verdict": certain.as_dict(), "seconds": [0, 0]}) == Judged(certain, 0, 0)
+    answer = {"verdict": certain.as_dict(), "seconds": [0, 0], "digest": 1 << 63, "pages": 0}
+    assert crossed(answer) == Judged(certain, 0, 0, 1 << 63, 0)
     assert crossed({"session": [3, "host:17:99"]}) == CrawlSession(3, "host:17:99")
     assert crossed({"ready": None}) == Ready()
     assert crossed({"done": 1204}) == Done(1204)
