@@ -31,7 +31,7 @@ MOST_WAITING: Final = 10_000
 
 END: Final = "/end"
 
-JOURNAL_ACL_RULES: Final = ("+xadd", "+xrange", "+xlen", "+expire")
+JOURNAL_ACL_RULES: Final = ("+xadd", "+xrange", "+xrevrange", "+xlen", "+expire")
 """The further rights that a store's user needs for journals."""
 
 _BATCH_LINES: Final = 500
