@@ -80,7 +80,7 @@ def test_a_full_disk_ends_the_journal_after_a_line_that_was_cut_off(
     journal = FileJournal(tmp_path, header("a"), "host-1", keep=1)
     journal.write(line_of(page(1)))
     write_all = os.write
-    monkeypatch.setattr(files.os, "write", lambda file, line: write_all(file, line[:10]))
+    monkeypatch.setattr(os, "write", lambda file, line: write_all(file, line[:10]))
     journal.write(line_of(page(2)))
     monkeypatch.undo()
     journal.write(line_of(page(3)))

@@ -132,7 +132,7 @@ def test_a_full_server_and_a_foreign_key_cost_lines_only(redis_server: RedisServ
 
 def test_the_rules_for_journals_are_enough(redis_server: RedisServer) -> None:
     rules = (*ACL_RULES, *JOURNAL_ACL_RULES)
-    redis_server.client.execute_command("ACL", "SETUSER", "crawler", "reset", "on", ">pass", *rules)
+    redis_server.client.execute_command("ACL SETUSER", "crawler", "reset", "on", ">pass", *rules)  # type: ignore[no-untyped-call]
     write(redis_server.url.replace("://", "://crawler:pass@"), "a", page(1), END)
     url = redis_server.url.replace("://", "://crawler:pass@")
     assert states(url) == [("a", 1, 2, "finished")]
