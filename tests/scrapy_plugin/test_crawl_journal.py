@@ -126,7 +126,7 @@ def test_a_journal_that_cannot_be_written_costs_no_page(site: Site, crawl: Crawl
     result = crawl(site, ["/a", "/b"], CRAWLDEDUP_JOURNAL=str(tmp_path / "file" / "journal"))
     assert result.passed == ["/a", "/b"]
     (warning,) = result.errors
-    assert "misses lines, and the crawl goes on" in warning
+    assert "cannot write the journal in" in warning
     # Two pages and the end.
     assert result.counts["journal/lost"] == 3
 

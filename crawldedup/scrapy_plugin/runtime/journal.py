@@ -111,7 +111,11 @@ class CrawlJournal:
                 **{name: getattr(options, name) for name in _SHOWN_OPTIONS},
             },
         }
-        self._sink = self._opened(options, header)
+        try:
+            self._sink = self._opened(options, header)
+        except OSError as error:  # the project's data directory cannot be made
+            self._complain(str(error))
+            return
         self._crawler.signals.connect(self._wall_suspected, signal=signals.wall_suspected)
         self._look_for_trouble()
 
@@ -193,6 +197,7 @@ class CrawlJournal:
 
             self._place = shown_url(place)
             return StreamJournal(place, header, own_writer())
+        self._place = place
         self._place = data_path(place)
         return FileJournal(Path(self._place), header, own_writer(), keep=options.journal_keep)
 
@@ -247,12 +252,15 @@ class CrawlJournal:
             self._crawler.stats.set_value("crawldedup/journal/lost", self._sink.lost)
         if self._sink.trouble is not None and not self._has_complained:
             self._has_complained = True
-            logger.warning(
-                "crawldedup: the journal in %s misses lines, and the crawl goes on: %s",
-                printable(self._place),
-                printable(self._sink.trouble),
-                extra={"spider": self._crawler.spider},
-            )
+            self._complain(self._sink.trouble)
+
+    def _complain(self, trouble: str) -> None:
+        logger.warning(
+            "crawldedup: cannot write the journal in %s, and the crawl goes on: %s",
+            printable(self._place),
+            printable(trouble),
+            extra={"spider": self._crawler.spider},
+        )
 
 
 def _name_of_job(job: Path | None, name: str) -> str:
