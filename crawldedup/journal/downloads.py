@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.journal.records import header_in, record_in
-from crawldedup.journal.streams import END, client_of, keys_of
+from crawldedup.journal.streams import CRAWLS, END, client_of, keys_of
 from crawldedup.stores.redis.errors import replies_read, store_errors
 from crawldedup.stores.shown import shown_url
 
@@ -39,63 +39,64 @@ class StoredCrawl:
 
 def stored_crawls(url: str) -> list[StoredCrawl]:
     """Return the crawls that a Redis has journals of. Raises ConfigurationError and StoreError."""
-    with _client(url) as client:
-        names = {key.decode("utf-8", "replace") for key in client.scan_iter(match=keys_of("*")[1], count=1000)}
-        prefix, suffix = keys_of("*")[1].split("*")
-        found = (_stored(client, name.removeprefix(prefix).removesuffix(suffix)) for name in sorted(names))
-        return [crawl for crawl in found if crawl.headers]
+    with _client(url) as client, _errors(url):
+        named = client.zrange(CRAWLS, 0, -1, withscores=True)
+        found = [_stored(client, name.decode("utf-8", "replace"), written_at) for name, written_at in named]
+    return [crawl for crawl in found if crawl.headers]
 
 
 def download(url: str, crawl: str, folder: Path) -> list[Path]:
     """Write the journals of a crawl into a folder, and return their paths. Raises StoreError and OSError."""
-    with _client(url) as client, contextlib.ExitStack() as stack:
-        paths: list[Path] = []
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(_client(url))
+        with _errors(url):
+            headers = {name: line for name, line in _heads(client, crawl).items() if header_in(line) is not None}
         files: dict[str, BinaryIO] = {}
-        for number, (writer, line) in enumerate(_headers(client, crawl).items()):
-            paths.append(folder / f"{number}.jsonl")
-            files[writer] = stack.enter_context(paths[-1].open("wb"))
+        for number, (writer, line) in enumerate(headers.items()):
+            files[writer] = stack.enter_context((folder / f"{number}.jsonl").open("wb"))
             files[writer].write(line)
-        for writer, line in _lines(client, crawl):
+        for writer, line in _lines(url, client, crawl):
             if writer in files:
                 files[writer].write(line)
-        return paths
+        return [folder / f"{number}.jsonl" for number in range(len(files))]
 
 
 @contextlib.contextmanager
 def _client(url: str) -> Iterator[Any]:
-    with store_errors(shown_url(url), lambda: False):
+    with _errors(url):
         client = client_of(url)
-        try:
-            with replies_read():
-                yield client
-        finally:
-            client.close()
+    try:
+        yield client
+    finally:
+        client.close()
 
 
-def _headers(client: Any, crawl: str) -> dict[str, bytes]:
-    return {name: line for name, line in _heads(client, crawl).items() if header_in(line)}
+@contextlib.contextmanager
+def _errors(url: str) -> Iterator[None]:
+    with store_errors(shown_url(url), lambda: False), replies_read():
+        yield
 
 
 def _heads(client: Any, crawl: str) -> dict[str, bytes]:
     return {name.decode("utf-8", "replace"): line for name, line in client.hgetall(keys_of(crawl)[1]).items()}
 
 
-def _stored(client: Any, crawl: str) -> StoredCrawl:
-    stream, _ = keys_of(crawl)
+def _stored(client: Any, crawl: str, written_at: float) -> StoredCrawl:
     heads = _heads(client, crawl)
     headers = {name: header for name, line in heads.items() if (header := header_in(line)) is not None}
     records = {name: record_in(heads.get(f"{name}{END}", b"")) for name in headers}
     ends = {name: record for name, record in records.items() if record is not None and "end" in record}
-    last = client.xrevrange(stream, count=1)
-    written_at = int(last[0][0].partition(b"-")[0]) / 1000 if last else 0.0
-    return StoredCrawl(headers, ends, client.xlen(stream), written_at)
+    return StoredCrawl(headers, ends, client.xlen(keys_of(crawl)[0]), written_at)
 
 
-def _lines(client: Any, crawl: str) -> Iterator[tuple[str, bytes]]:
+def _lines(url: str, client: Any, crawl: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the lines of a stream, each with its writer."""
     stream, _ = keys_of(crawl)
     after = "-"
-    while batch := client.xrange(stream, min=after, count=_LINES_AT_ONCE):
-        for _, fields in batch:
+    while after:
+        with _errors(url):
+            batch = client.xrange(stream, min=after, count=_LINES_AT_ONCE)
             # A line may not become two.
-            yield fields[b"w"].decode("utf-8", "replace"), fields[b"l"].strip().replace(b"\n", b" ") + b"\n"
-        after = f"({batch[-1][0].decode()}"
+            lines = [(entry[b"w"].decode(), entry[b"l"].strip().replace(b"\n", b" ") + b"\n") for _, entry in batch]
+            after = f"({batch[-1][0].decode()}" if batch else ""
+        yield from lines

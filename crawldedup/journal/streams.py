@@ -2,12 +2,13 @@
 
 Two keys belong to a crawl, in one slot of a cluster. The stream has the lines of all its processes but their headers,
 each with the name of its writer. The hash has what the cap must not take: the header of each writer, and its last
-line, in the field that ends with `END`.
+line, in the field that ends with `END`. A sorted set names the crawls, by when they have written last.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,8 +31,9 @@ MOST_WAITING: Final = 10_000
 """So many lines wait while a server cannot be reached. Further ones are lost."""
 
 END: Final = "/end"
+CRAWLS: Final = "crawldedup:journal:crawls"
 
-JOURNAL_ACL_RULES: Final = ("+xadd", "+xrange", "+xrevrange", "+xlen", "+expire")
+JOURNAL_ACL_RULES: Final = ("+xadd", "+xrange", "+xlen", "+expire", "+zremrangebyscore")
 """The further rights that a store's user needs for journals."""
 
 _BATCH_LINES: Final = 500
@@ -59,7 +61,8 @@ class StreamJournal:
     def __init__(self, url: str, header: Mapping[str, Any], writer: str) -> None:
         self.trouble: str | None = None
         self._url = url
-        self._stream, self._heads = keys_of(header["crawl"])
+        self._crawl = header["crawl"]
+        self._stream, self._heads = keys_of(self._crawl)
         # Process ids are used again.
         self._writer = f"{writer}-{header['started'] * 1000:.0f}"
         self._header = line_of(header)
@@ -111,11 +114,19 @@ class StreamJournal:
         if is_last:
             heads[f"{self._writer}{END}"] = self._waiting[-1]
         # It can be repeated, so it finds out whether the server answers before any line is taken.
-        retry_once(lambda _: self._client.hset(self._heads, mapping=heads))
+        retry_once(lambda _: self._name(heads))
         self._was_in = True
-        self._client.expire(self._heads, TTL_SECONDS)
         while self._waiting:
             self._add([self._waiting.popleft() for _ in range(min(len(self._waiting), _BATCH_LINES))])
+
+    def _name(self, heads: Mapping[str, bytes]) -> None:
+        now = time.time()
+        pipeline = self._client.pipeline(transaction=False)
+        pipeline.hset(self._heads, mapping=heads)
+        pipeline.expire(self._heads, TTL_SECONDS)
+        pipeline.zadd(CRAWLS, {self._crawl: now})
+        pipeline.zremrangebyscore(CRAWLS, "-inf", now - TTL_SECONDS)
+        pipeline.execute()
 
     def _add(self, lines: list[bytes]) -> None:
         # Not sent again, or lines of which only the answer was lost would count twice.

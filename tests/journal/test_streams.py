@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from crawldedup.errors import ConfigurationError, StoreUnavailableError
 from crawldedup.journal import crawls, journals, streams
 from crawldedup.journal.records import line_of, record_in
-from crawldedup.journal.streams import JOURNAL_ACL_RULES, StreamJournal, keys_of
+from crawldedup.journal.streams import CRAWLS, JOURNAL_ACL_RULES, StreamJournal, keys_of
 from crawldedup.stores.redis.client import ACL_RULES
 from tests.journal.lines import END, START, header, page
 from tests.servers import RedisServer, free_port, wait_until
@@ -54,8 +55,9 @@ def check_crawls_of(url: str) -> None:
 
 
 def test_crawls_come_back_as_they_were_written(redis_server: RedisServer) -> None:
-    redis_server.client.set("crawldedup:journal:{other}:heads2", "foreign")
+    redis_server.client.zadd(CRAWLS, {"forgotten": 1, "expired": time.time()})
     check_crawls_of(redis_server.url)
+    assert set(redis_server.client.zrange(CRAWLS, 0, -1)) == {b"expired", b"old", b"new"}
     assert all(0 < int(redis_server.client.ttl(key)) <= streams.TTL_SECONDS for key in keys_of("old"))
 
 
