@@ -8,7 +8,13 @@ import pytest
 
 import crawldedup
 
-PACKAGES = ["crawldedup", "crawldedup.scrapy_plugin", "crawldedup.evaluation", "crawldedup.evaluation.methods"]
+PACKAGES = [
+    "crawldedup",
+    "crawldedup.journal",
+    "crawldedup.scrapy_plugin",
+    "crawldedup.evaluation",
+    "crawldedup.evaluation.methods",
+]
 
 
 @pytest.mark.parametrize("name", PACKAGES)

@@ -87,9 +87,10 @@ def run_crawl(task: Task, on_pages: Callable[[int], None]) -> Outcome:
 
     Raises CrawlError if a page is missing, or was not judged by an add-on that is on.
     """
-    with tempfile.TemporaryFile() as log:
+    # The crawl leaves its journal where it runs.
+    with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as folder:
         process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+            [sys.executable, __file__], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
         )
         assert process.stdin is not None
         assert process.stdout is not None

@@ -147,6 +147,8 @@ def crawl_settings(options: DemoOptions) -> dict[str, Any]:
         # What is shown is which pages are recognised, in the order of the crawl.
         "CRAWLDEDUP_ACTION": "drop",
         "CRAWLDEDUP_PREFER": [],
+        # It leaves nothing in the folder where it is called.
+        "CRAWLDEDUP_JOURNAL": False,
         "CRAWLDEDUP_STORE": options.store,
         "CRAWLDEDUP_NAMESPACE": options.namespace or f"demo-{uuid.uuid4().hex[:12]}",
         "CRAWLDEDUP_SIMILARITY": options.similarity,

@@ -12,7 +12,7 @@ from scrapy import signals as scrapy_signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.job import job_dir
 
-from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.errors import ConfigurationError
 from crawldedup.printable import printable
 from crawldedup.scope import page_key
 from crawldedup.scrapy_plugin import signals
@@ -22,6 +22,7 @@ from crawldedup.scrapy_plugin.policy import (
     DROP_ITEMS_KEY,
     VERDICT_KEY,
     PagePolicy,
+    flags_of,
     identity_of,
     is_start,
     is_surplus,
@@ -36,6 +37,7 @@ from crawldedup.scrapy_plugin.runtime.deliveries import Deliveries
 from crawldedup.scrapy_plugin.runtime.failures import Failures, refuse
 from crawldedup.scrapy_plugin.runtime.garbage import StartupObjects
 from crawldedup.scrapy_plugin.runtime.guard import WallGuard
+from crawldedup.scrapy_plugin.runtime.journal import CrawlJournal
 from crawldedup.scrapy_plugin.runtime.progress import Progress, log_end
 from crawldedup.scrapy_plugin.runtime.revisits import KeptRevisits
 from crawldedup.scrapy_plugin.runtime.seen import FILE_NAME, SeenPages
@@ -88,6 +90,7 @@ class DedupMiddleware:
         self._forgetting: set[asyncio.Task[None]] = set()
         self._stats = CrawlStats(crawler.stats, by_site=options.stats_by_site)
         self._progress = Progress(crawler, self._stats)
+        self._journal = CrawlJournal(crawler)
         self._walls = WallGuard(crawler, self._stats, "ignore" if is_interactive else options.wall)
         self._failures = Failures(
             crawler, self._stats, close_on_error=options.on_error == "fail", may_close=not is_interactive
@@ -136,6 +139,7 @@ class DedupMiddleware:
             self._failures.at_start(error)
         if not self._is_interactive and self._failures.fatal is None:
             self._progress.begin(self._options, known)
+            self._journal.begin(self._options, known)
 
     async def engine_started(self) -> None:
         """Close the spider before its first request if the index cannot be used at all."""
@@ -155,6 +159,7 @@ class DedupMiddleware:
         except OSError as error:
             logger.warning("crawldedup: closing failed: %r", error, extra={"spider": spider})
         self._kept_revisits.tell(spider)
+        await self._journal.end(reason)
         log_end(self._crawler, self._stats, complains=not self._is_interactive)
 
     async def process_response(self, request: Request, response: Response) -> Response | Request:
@@ -163,9 +168,9 @@ class DedupMiddleware:
         request.meta.pop(VERDICT_KEY, None)
         request.meta.pop(DROP_ITEMS_KEY, None)
         try:
-            skipped = reason_to_skip(request, response, self._options.deny)
-            if skipped is not None:
+            if (skipped := reason_to_skip(request, response, self._options.deny)) is not None:
                 self._stats.skipped(skipped)
+                self._journal.unchecked(request, response, skipped)
                 return response
             policy = self._policy_for(request)
             delivered = self._deliveries.take_delivered()
@@ -183,12 +188,9 @@ class DedupMiddleware:
             unchanged = self._is_unchanged(job, judged, policy)
             if policy.revisit == "keep" and self._kept_revisits.is_watching:
                 self._kept_revisits.add(_key_of(job), verdict, self._spider())
-        except PageError as error:
-            self._stats.skipped(error.reason)
-            self._failures.at_reading(response.url, error)
-            return response
         except Exception as error:
-            self._failures.at_page(error)
+            self._failures.at_response(response.url, error)
+            self._journal.unchecked(request, response, error)
             return response
         self._failures.store_answered()
         return await self._act(request, response, judged, policy, unchanged=unchanged)
@@ -260,7 +262,9 @@ class DedupMiddleware:
         action = "drop-items" if policy.action == "drop" and is_start(request) else policy.action
         dropped = refused and action == "drop" and again is None
         itemless = refused and action == "drop-items" and again is None
-        self._stats.checked(verdict, dropped=dropped, itemless=itemless, unchanged=unchanged, size=len(response.body))
+        fate = {"dropped": dropped, "itemless": itemless, "unchanged": unchanged}
+        self._stats.checked(verdict, **fate, size=len(response.body))
+        self._journal.checked(request, response, judged, **fate, retried=again is not None, marks=action == "mark")
         if is_start(request) and action != "mark":
             self._stats.started(lost=refused and verdict.is_duplicate)
         request.meta[VERDICT_KEY] = verdict
@@ -281,11 +285,7 @@ class DedupMiddleware:
             raise DuplicatePageError(describe(verdict), verdict)
         if itemless:
             request.meta[DROP_ITEMS_KEY] = True
-        is_stranger = verdict.is_across_sites and policy.trusted_sites is not None
-        is_marked = policy.action == "mark" and (verdict.is_duplicate or unchanged)
-        if is_marked or verdict.replaces or (is_stranger and not refused):
-            flag = "unchanged" if unchanged else "replaces" if verdict.replaces else str(verdict.kind)
-            response.flags.append(f"crawldedup:{flag}")
+        response.flags += flags_of(verdict, policy, unchanged=unchanged, refused=refused)
         return response
 
     def _spider(self) -> Spider:

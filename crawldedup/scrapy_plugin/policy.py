@@ -159,6 +159,15 @@ def is_start(request: Request) -> bool:
     return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
 
 
+def flags_of(verdict: Verdict, policy: PagePolicy, *, unchanged: bool, refused: bool) -> list[str]:
+    """Return what is added to `response.flags` of a page that passes."""
+    is_stranger = verdict.is_across_sites and policy.trusted_sites is not None
+    is_marked = policy.action == "mark" and (verdict.is_duplicate or unchanged)
+    if not (is_marked or verdict.replaces or (is_stranger and not refused)):
+        return []
+    return [f"crawldedup:{'unchanged' if unchanged else 'replaces' if verdict.replaces else verdict.kind}"]
+
+
 def job_of(request: Request, response: Response, policy: PagePolicy, spider: str = "", rank: int | None = None) -> Job:
     """Return what a worker needs of a response to check it. `rank` is that of its URL, if some copies are preferred.
 

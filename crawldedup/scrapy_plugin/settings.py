@@ -12,6 +12,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError
+from crawldedup.journal.names import OWN_STORE, check_crawl, check_journal, is_redis
 from crawldedup.options import Options, check_similarity, option, options_of
 from crawldedup.scope import check_sites
 from crawldedup.scrapy_plugin.items.text import ItemFields, check_item_fields
@@ -112,6 +113,23 @@ class CrawlOptions(Options):
         "Leave what exists when the crawl starts out of Python's full garbage collections, which stop the event loop.",
         kind=bool,
     )
+    journal: str | bool = _crawl_option(
+        "crawldedup",
+        check_journal,
+        "Where the crawl's journal is written, which reports are made of: a directory, relative to the project's data "
+        "directory as that of Scrapy's HTTP cache is, or a Redis. False writes none.",
+    )
+    journal_keep: int = _crawl_option(
+        20,
+        checks.whole(1),
+        "So many crawls, the present one included, keep their journals in the directory; and 2 GB of earlier ones.",
+        kind=int,
+    )
+    crawl: str | None = _crawl_option(
+        None,
+        checks.optional(check_crawl),
+        "The name of the crawl, which the processes of one crawl share. None takes the spider's name and the time.",
+    )
     item_fields: ItemFields | None = option(
         None,
         checks.optional(check_item_fields),
@@ -139,7 +157,12 @@ class CrawlOptions(Options):
         given = {name: value for name, value in values.items() if value is not None}
         given.setdefault("store", _default_store(settings))
         given.setdefault("workers", default_workers(given.get("extractor", declared[f"{PREFIX}EXTRACTOR"].default)))
-        return cls(**given)
+        options = cls(**given)
+        if options.journal == OWN_STORE and not is_redis(options.store):
+            raise ConfigurationError(
+                f"{PREFIX}JOURNAL is {OWN_STORE!r}, but the index is in no Redis; name a directory, or a Redis"
+            )
+        return options
 
 
 def crawl_settings() -> dict[str, Option]:

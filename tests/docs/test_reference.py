@@ -10,9 +10,11 @@ import pytest
 
 import crawldedup
 from crawldedup import errors, scrapy_plugin
+from crawldedup.journal.streams import JOURNAL_ACL_RULES
 from crawldedup.scrapy_plugin import errors as crawl_errors
 from crawldedup.scrapy_plugin import policy, signals, stats
 from crawldedup.scrapy_plugin.reading import messages
+from crawldedup.scrapy_plugin.runtime import journal
 from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
 from crawldedup.stores import registry
 from crawldedup.stores.redis import url
@@ -67,6 +69,13 @@ def test_every_figure_of_a_crawl_is_in_the_reference() -> None:
     assert set(re.findall(rf"^\| `{stats.PREFIX}(\S+)` \|", table, flags=re.MULTILINE)) == figures
 
 
+def test_every_field_of_a_journal_is_in_the_reference() -> None:
+    fields = set(re.findall(r'^ +(?:\w+\.\w+\()?\{?"(\w+)": ', inspect.getsource(journal), re.MULTILINE))
+    assert len(fields) > 30
+    page = (REFERENCE / "journal.md").read_text("utf-8")
+    assert {name for name in fields if f"`{name}`" not in page} == set()
+
+
 def test_every_reason_to_skip_is_in_the_reference() -> None:
     deciding = inspect.getsource(policy.reason_to_skip) + inspect.getsource(policy._reason_of_content)
     reasons = set(re.findall(r'return "(\w+)"', deciding))
@@ -114,6 +123,7 @@ def test_the_access_rules_can_be_pasted() -> None:
     pasted = re.findall(r"```text\n(.*?)```", text, re.DOTALL)[0].split()
     assert pasted == list(ACL_RULES)
     assert f"`{' '.join(CLUSTER_ACL_RULES)}`" in text
+    assert f"`{' '.join(JOURNAL_ACL_RULES)}`" in text
     assert f"`{' '.join(SENTINEL_ACL_RULES)}`" in text
 
 

@@ -54,7 +54,7 @@ class Crawl:
         self.crawler = FakeCrawler(has_item_middleware=has_item_middleware)
         self.middleware = DedupMiddleware(
             self.crawler,  # type: ignore[arg-type]
-            CrawlOptions(**{"workers": 1, "action": "drop", **options}),
+            CrawlOptions(**{"workers": 1, "action": "drop", "journal": False, **options}),
             self.pool,  # type: ignore[arg-type]
             seen=seen,
             is_interactive=is_interactive,

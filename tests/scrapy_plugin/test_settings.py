@@ -49,6 +49,10 @@ def test_defaults() -> None:
         ("REVISIT_SIMILARITY", "0.95", 0.95),
         ("REMEMBER", 0, False),
         ("ENABLED", "true", True),
+        ("JOURNAL", "False", False),
+        ("JOURNAL", "journals", "journals"),
+        ("JOURNAL_KEEP", "5", 5),
+        ("CRAWL", "news-1", "news-1"),
         ("WORKERS", "2", 2),
         ("DENY", r"/(a|b),\d{1,2}", (Pattern.of(r"/(a|b),\d{1,2}"),)),
         ("DENY", [], ()),
@@ -189,3 +193,9 @@ def test_a_word_that_does_not_exist_is_refused_under_its_setting(name: str, give
     with pytest.raises(ConfigurationError, match=message) as error:
         read(**{f"CRAWLDEDUP_{name}": given})
     assert f"CRAWLDEDUP_{name}" in str(error.value)
+
+
+def test_a_journal_in_the_redis_of_the_index_needs_one() -> None:
+    assert read(CRAWLDEDUP_JOURNAL="store", CRAWLDEDUP_STORE="redis://cache").journal == "store"
+    with pytest.raises(ConfigurationError, match="CRAWLDEDUP_JOURNAL is 'store', but the index is in no Redis"):
+        read(CRAWLDEDUP_JOURNAL="store", CRAWLDEDUP_STORE="sqlite:///seen.sqlite")

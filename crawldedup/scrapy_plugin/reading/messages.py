@@ -131,15 +131,18 @@ class Ready(NamedTuple):
 class Judged(NamedTuple):
     """A verdict, and for how many seconds a worker read the page and asked the store about it.
 
-    `digest` is that of the text. `kept_apart` tells that only product attributes make the page new, `is_repeated` that
-    a worker died after it may have remembered it.
+    `digest` is that of the text, `pages` are about those in the index. `kept_apart` tells that only product attributes
+    make the page new. The crawl adds how long it `waited`, and whether the page `is_repeated`, because a worker died
+    after it may have remembered it.
     """
 
     verdict: Verdict
     reading: float = 0.0
     store: float = 0.0
     digest: int = 0
+    pages: int = 0
     kept_apart: bool = False
+    waited: float = 0.0
     is_repeated: bool = False
 
 
@@ -171,10 +174,11 @@ def answer_from(body: bytes) -> Answer:
             "verdict": dict(values),
             "seconds": [reading, store],
             "digest": int(digest),
+            "pages": int(pages),
             "kept_apart": bool(kept_apart),
         } if values.get("kind") in tuple(Kind):
             verdict = _verdict_from({**values, "kind": Kind(values["kind"])})
-            return Judged(verdict, _seconds_from(reading), _seconds_from(store), digest, kept_apart)
+            return Judged(verdict, _seconds_from(reading), _seconds_from(store), digest, pages, kept_apart)
         case {"done": int(pages)}:
             return Done(pages)
         case {"retired": True}:

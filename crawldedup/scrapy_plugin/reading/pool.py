@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import tempfile
+import time
 from dataclasses import astuple, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -80,11 +81,12 @@ class WorkerPool:
         Raises PageError ("too_slow" after the limit), StoreError, WorkerError, UnexpectedReadError, and
         ConfigurationError or ProfileMismatchError if the index can never be used.
         """
+        begun = time.perf_counter()
         pending = self._sent(self._least_busy(joins=job.remember), job.request())
         judged = await pending.answer
         if not isinstance(judged, Judged):
             raise WorkerError("A worker process gave no verdict.")
-        return judged._replace(is_repeated=pending.was_resent)
+        return judged._replace(waited=time.perf_counter() - begun, is_repeated=pending.was_resent)
 
     async def forget(self, url: str, *, identity: str | None, scope_key: str | None) -> None:
         """Forget a page."""

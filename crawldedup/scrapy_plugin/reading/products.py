@@ -26,7 +26,9 @@ class Products:
     """
 
     def __init__(self, options: Options) -> None:
-        private = replace(options, store="memory://", ttl=None, max_pages=MOST_REMEMBERED, key=0)
+        private = replace(
+            options, store="memory://", ttl=None, max_pages=MOST_REMEMBERED, store_urls=False, keep_texts=False, key=0
+        )
         self._pages = Deduplicator.from_options(private)
 
     def keep_apart(self, job: Job, page: Fingerprint, verdict: Verdict) -> bool:

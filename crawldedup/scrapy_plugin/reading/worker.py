@@ -205,6 +205,7 @@ class Worker:
             "verdict": asdict(verdict),
             "seconds": [round(reading, 6), round(seconds, 6)],
             "digest": read.digest,
+            "pages": self._dedup.pages,
             "kept_apart": self._products.keep_apart(job, read, verdict),
         }
 

@@ -13,7 +13,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro
 
-from crawldedup.errors import CrawlDedupError, StoreError
+from crawldedup.errors import CrawlDedupError, PageError, StoreError
 from crawldedup.printable import printable, sentence
 from crawldedup.scrapy_plugin.reading.messages import UnexpectedReadError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from crawldedup.errors import ConfigurationError, PageError
+    from crawldedup.errors import ConfigurationError
     from crawldedup.scrapy_plugin.stats import CrawlStats
 
 logger = logging.getLogger(__name__)
@@ -85,6 +85,14 @@ class Failures:
             self._explain("internal", f"could not open its store; {self._noun}s pass until it can", error)
         if self._close_on_error:
             self.fatal = f"{sentence(error)} {_FAIL}"
+
+    def at_response(self, url: str, error: Exception) -> None:
+        """Take note that a response was not checked: because nothing could be read from it, or of a failure."""
+        if isinstance(error, PageError):
+            self._stats.skipped(error.reason)
+            self.at_reading(url, error)
+        else:
+            self.at_page(error)
 
     def at_page(self, error: Exception) -> None:
         """Take note that a page, or an item, was not checked."""

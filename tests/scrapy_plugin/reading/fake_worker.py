@@ -102,4 +102,5 @@ class FakeWorker:
 
 
 def verdict(text: str) -> dict[str, Any]:
-    return {"verdict": Verdict(Kind.NEW, text).as_dict(), "seconds": [0, 0], "digest": 0, "kept_apart": False}
+    answer = {"verdict": Verdict(Kind.NEW, text).as_dict(), "seconds": [0, 0]}
+    return {**answer, "digest": 0, "pages": 0, "kept_apart": False}

@@ -40,8 +40,8 @@ def crossed(value: object) -> Any:
 
 
 def test_answers_arrive_as_they_were_meant() -> None:
-    told = {"verdict": VERDICT.as_dict(), "seconds": [0.5, 2], "digest": 2**64 - 1, "kept_apart": True}
-    assert crossed(told) == Judged(VERDICT, 0.5, 2, digest=2**64 - 1, kept_apart=True)
+    told = {"verdict": VERDICT.as_dict(), "seconds": [0.5, 2], "digest": 2**64 - 1, "pages": 9, "kept_apart": True}
+    assert crossed(told) == Judged(VERDICT, 0.5, 2, digest=2**64 - 1, pages=9, kept_apart=True)
     certain = replace(VERDICT, kind=Kind.EXACT_DUPLICATE, similarity=1, original=None)
     assert crossed({**told, "verdict": certain.as_dict(), "seconds": [0, 0]}).verdict == certain
     assert crossed({"session": [3, "host:17:99"]}) == CrawlSession(3, "host:17:99")
@@ -118,10 +118,15 @@ def test_an_error_without_its_parts_is_an_error() -> None:
 
 
 def broken(
-    *, seconds: object = (0.1, 0.2), digest: object = 5, kept_apart: object = False, **changes: object
+    *,
+    seconds: object = (0.1, 0.2),
+    digest: object = 5,
+    pages: object = 9,
+    kept_apart: object = False,
+    **changes: object,
 ) -> dict[str, Any]:
     verdict = {**VERDICT.as_dict(), **changes}
-    return {"verdict": verdict, "seconds": seconds, "digest": digest, "kept_apart": kept_apart}
+    return {"verdict": verdict, "seconds": seconds, "digest": digest, "pages": pages, "kept_apart": kept_apart}
 
 
 @pytest.mark.parametrize(
@@ -154,6 +159,7 @@ def broken(
         broken(seconds=[0.1, math.inf]),
         broken(digest="5"),
         broken(digest=None),
+        broken(pages="9"),
         broken(kept_apart=1),
         {"verdict": VERDICT.as_dict()},
         {"session": [1]},

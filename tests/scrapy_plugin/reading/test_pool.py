@@ -26,7 +26,7 @@ from tests.servers import free_port
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from crawldedup.scrapy_plugin.reading.pool import Checked
+    from crawldedup.scrapy_plugin.reading.messages import Judged
 
 OBEDIENT = "tests.scrapy_plugin.deadly_extractor.obedient"
 WORDS = " ".join(f"word{number}" for number in range(60))
@@ -220,7 +220,7 @@ def test_the_private_index_ends_with_the_crawl(tmp_path: Path, monkeypatch: pyte
 
 
 def test_pages_in_the_queue_are_answered_before_it_closes_and_none_afterwards() -> None:
-    async def whole() -> list[Checked]:
+    async def whole() -> list[Judged]:
         pool = WorkerPool(Options(extractor="text"), workers=1, page_seconds=30)
         pool.start()
         pages = [asyncio.ensure_future(pool.check(job(str(number)))) for number in range(50)]

@@ -1,0 +1,142 @@
+"""Journals in files: written a line at a time, so that a process that is killed leaves all that it has written."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import time
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from crawldedup.journal.records import header_in, line_of, record_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+MOST_BYTES: Final = 2_000_000_000
+"""So many bytes of earlier crawls are kept. The last of them is kept whatever it takes."""
+
+_LONGEST_HEADER: Final = 1 << 16
+_LONGEST_END: Final = 1 << 20
+_LOCKLESS_SECONDS: Final = 86_400
+
+
+class Journal(NamedTuple):
+    """A file, and the header that it begins with."""
+
+    path: Path
+    header: dict[str, Any]
+
+
+class FileJournal:
+    """Writes a journal into a new file of a directory, where journals of earlier crawls make room.
+
+    After a failure, of which `trouble` tells, nothing more is written. `lost` counts the lines that are not there.
+    """
+
+    def __init__(self, directory: Path, header: Mapping[str, Any], writer: str, *, keep: int) -> None:
+        self.lost = 0
+        self.trouble: str | None = None
+        self._file: int | None = None
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            prune(directory, keep, present=header["crawl"])
+            self._file = _create(directory, f"{header['crawl']}-{writer}")
+        except OSError as error:
+            self.trouble = str(error)
+        else:
+            self.write(line_of(header))
+
+    def write(self, line: bytes) -> None:
+        """Write a line, if the file can still be written."""
+        if self._file is None:
+            self.lost += 1
+            return
+        try:
+            if os.write(self._file, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            self.trouble = str(error)
+            self.lost += 1
+            self.close()
+
+    def close(self) -> None:
+        """Close the file; harmless when repeated."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                os.close(self._file)
+            self._file = None
+
+
+def journals_in(directory: Path) -> Iterator[Journal]:
+    """Yield the journals in a directory. Raises OSError if it cannot be listed."""
+    for path in sorted(directory.glob("*.jsonl")):
+        # To open a named pipe would wait for ever.
+        if path.is_file() and (header := header_of(path)) is not None:
+            yield Journal(path, header)
+
+
+def header_of(path: Path) -> dict[str, Any] | None:
+    """Return the header of a file; None for a file without one, or one that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return header_in(file.readline(_LONGEST_HEADER))
+    except OSError:
+        return None
+
+
+def end_of(path: Path) -> dict[str, Any] | None:
+    """Return the last line of a journal that was brought to its end, else None. Raises OSError."""
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _LONGEST_END))
+        lines = file.read().splitlines()
+    end = record_in(lines[-1]) if lines else None
+    return end if end is not None and isinstance(end.get("end"), str) else None
+
+
+def is_written(path: Path) -> bool:
+    """Return True for a journal whose crawl still runs, told by its lock. Raises OSError if it cannot be opened."""
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # a file system without locks
+            return time.time() - os.fstat(file.fileno()).st_mtime < _LOCKLESS_SECONDS
+    return False
+
+
+def prune(directory: Path, keep: int, *, present: str) -> None:
+    """Remove the oldest crawls beyond so many, the `present` one included, and beyond `MOST_BYTES`.
+
+    Other files stay, and crawls that still run. Raises OSError if the directory cannot be listed.
+    """
+    crawls: dict[str, list[Journal]] = {}
+    for journal in journals_in(directory):
+        crawls.setdefault(journal.header["crawl"], []).append(journal)
+    crawls.pop(present, None)
+    size = 0
+    newest_first = sorted(crawls.values(), key=lambda crawl: -max(one.header["started"] for one in crawl))
+    for place, crawl in enumerate(newest_first, start=1):
+        # Other crawls may do the same at the same time, and files may be another user's.
+        with contextlib.suppress(OSError):
+            size += sum(journal.path.stat().st_size for journal in crawl)
+            is_surplus = place >= keep or (place > 1 and size > MOST_BYTES)
+            if is_surplus and not any(is_written(journal.path) for journal in crawl):
+                for journal in crawl:
+                    journal.path.unlink(missing_ok=True)
+
+
+def _create(directory: Path, stem: str) -> int:
+    """Create a file that was not there: process ids are used again, and one process may run several crawls."""
+    for number in count(1):
+        path = directory / (f"{stem}.jsonl" if number == 1 else f"{stem}-{number}.jsonl")
+        with contextlib.suppress(FileExistsError):
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
+            with contextlib.suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return file
+    raise AssertionError("numbers do not end")

@@ -1,0 +1,280 @@
+"""The journal of a crawl: a line for each response, for each wall, and for the crawl's begin and end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from scrapy.core.scheduler import Scheduler
+from scrapy.utils.job import job_dir
+from scrapy.utils.project import data_path
+
+from crawldedup import __version__
+from crawldedup.errors import CrawlDedupError, PageError
+from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
+from crawldedup.journal.files import FileJournal
+from crawldedup.journal.names import OWN_STORE, crawl_of, is_name, is_redis, own_writer
+from crawldedup.journal.records import FORMAT, VERSION, line_of, shown
+from crawldedup.printable import printable
+from crawldedup.scrapy_plugin import signals
+from crawldedup.search.model import accept_threshold
+from crawldedup.stores.shown import shown_url
+from crawldedup.verdict import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from crawldedup.scrapy_plugin.reading.messages import Judged
+    from crawldedup.scrapy_plugin.settings import CrawlOptions
+
+logger = logging.getLogger(__name__)
+
+NAME_FILE: Final = "crawldedup.crawl"
+"""Has the name of the crawl, in the directory of a job that may be paused."""
+
+SAMPLE_SECONDS: Final = 10.0
+
+_OUTCOMES: Final = {
+    Kind.NEW: "new",
+    Kind.NEAR_DUPLICATE: "near",
+    Kind.EXACT_DUPLICATE: "exact",
+    Kind.REVISIT: "revisit",
+    Kind.THIN: "thin",
+}
+_SHOWN_STATS: Final = ("crawldedup/", "downloader/", "item_", "response_received_count", "memusage/", "log_count/")
+_SHOWN_OPTIONS: Final = ("namespace", "action", "similarity", "extractor", "workers", "revisit", "scope")
+_MOST: Final = 1 << 31
+_DIGEST: Final = (1 << 64) - 1
+
+
+class Sink(Protocol):
+    """Where lines go. It raises nothing."""
+
+    @property
+    def trouble(self) -> str | None:
+        """What went wrong last."""
+
+    @property
+    def lost(self) -> int:
+        """How many lines are not there."""
+
+    def write(self, line: bytes) -> None:
+        """Take a line."""
+
+    def close(self) -> None:
+        """Wait until all is written, within limits."""
+
+
+class CrawlJournal:
+    """Writes what a crawl gets, once it has begun. Whatever goes wrong costs lines, and no page."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._sink: Sink | None = None
+        self._job: Path | None = None
+        self._began = 0.0
+        self._sample_at = SAMPLE_SECONDS
+        self._known: int | None = None
+        self._place = ""
+        self._has_complained = False
+
+    def begin(self, options: CrawlOptions, known: int | None) -> None:
+        """Write the header. `known` are the pages in the index."""
+        if options.journal is False:
+            return
+        started, self._began, self._known = time.time(), time.monotonic(), known
+        self._job = Path(directory) if (directory := job_dir(self._crawler.settings)) else None
+        assert self._crawler.spider is not None
+        spider = self._crawler.spider.name
+        header = {
+            FORMAT: VERSION,
+            "crawl": options.crawl or _name_of_job(self._job, crawl_of(spider, started)),
+            "spider": spider,
+            "started": round(started, 3),
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "version": __version__,
+            "known": known,
+            "settings": {
+                "store": shown_url(options.store),
+                "threshold": round(accept_threshold(options.similarity, VERIFY_BITS, options.recall), 4),
+                **{name: getattr(options, name) for name in _SHOWN_OPTIONS},
+            },
+        }
+        try:
+            self._sink = self._opened(options, header)
+        except OSError as error:  # the project's data directory cannot be made
+            self._complain(str(error))
+            return
+        self._crawler.signals.connect(self._wall_suspected, signal=signals.wall_suspected)
+        self._look_for_trouble()
+
+    def checked(
+        self,
+        request: Request,
+        response: Response,
+        judged: Judged,
+        *,
+        dropped: bool,
+        itemless: bool,
+        unchanged: bool,
+        retried: bool,
+        marks: bool,
+    ) -> None:
+        """Write what a page is, and what became of it. `marks` tells that the action is "mark"."""
+        if self._sink is None:
+            return
+        verdict = judged.verdict
+        is_marked = marks and (verdict.is_duplicate or unchanged)
+        done = "dropped" if dropped else "items_dropped" if itemless else "marked" if is_marked else "delivered"
+        self._known = judged.pages
+        figures = {
+            "original": None if verdict.original is None else shown(verdict.original),
+            "similarity": None if verdict.similarity is None else round(verdict.similarity, 4),
+            "hamming": verdict.hamming,
+            "copies": verdict.copies,
+            "words": verdict.words,
+            "action": "retried" if retried else done,
+            "changed": verdict.changed,
+            "unchanged": unchanged,
+            "replaces": verdict.replaces,
+            "abandoned": verdict.abandoned,
+            "kept_apart": judged.kept_apart,
+            "digest": f"{judged.digest & _DIGEST:016x}",
+            "waited": round(judged.waited, 4),
+            "read": round(judged.reading, 4),
+            "store": round(judged.store, 5),
+            "probes": verdict.probes,
+            "candidates": verdict.candidates,
+        }
+        self._page(request, response, _OUTCOMES[verdict.kind], figures)
+
+    def unchecked(self, request: Request, response: Response, reason: str | Exception) -> None:
+        """Write why a response was not checked: for a reason that needs no word, or after an error."""
+        if self._sink is None:
+            return
+        outcome = "skipped"
+        if isinstance(reason, PageError):
+            reason = reason.reason
+        elif isinstance(reason, Exception):
+            outcome = "error"
+            reason = reason.counter if isinstance(reason, CrawlDedupError) else "internal"
+        self._page(request, response, outcome, {"reason": reason})
+
+    async def end(self, reason: str) -> None:
+        """Write the last line, with the crawl's stats, and close the journal."""
+        if self._sink is None:
+            return
+        assert self._crawler.stats is not None
+        self._look_for_trouble()
+        stats = {
+            name: value
+            for name, value in self._crawler.stats.get_stats().items()
+            if name.startswith(_SHOWN_STATS) and isinstance(value, int | float) and abs(value) < _MOST**2
+        }
+        self._put({"end": reason, "stats": stats})
+        await asyncio.to_thread(self._sink.close)
+        self._look_for_trouble()
+        self._sink = None
+        if self._job is not None and reason == "finished":
+            with contextlib.suppress(OSError):
+                (self._job / NAME_FILE).unlink(missing_ok=True)
+
+    def _opened(self, options: CrawlOptions, header: Mapping[str, Any]) -> Sink:
+        place = options.store if options.journal == OWN_STORE else str(options.journal)
+        if is_redis(place):
+            # The client takes a tenth of a second to import.
+            from crawldedup.journal.streams import StreamJournal
+
+            self._place = shown_url(place)
+            return StreamJournal(place, header, own_writer())
+        self._place = place
+        self._place = data_path(place)
+        return FileJournal(Path(self._place), header, own_writer(), keep=options.journal_keep)
+
+    def _page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
+        referer = request.headers.get(b"Referer")
+        depth, latency = request.meta.get("depth"), request.meta.get("download_latency")
+        record = {
+            **figures,
+            "bytes": len(response.body),
+            "status": response.status,
+            "referer": shown(referer.decode("utf-8", "replace")) if referer else None,
+            # Spiders may put anything there.
+            "depth": depth if isinstance(depth, int) and 0 < depth < _MOST else None,
+            "latency": round(latency, 3) if isinstance(latency, float) and 0 < latency < _MOST else None,
+        }
+        known = {name: value for name, value in record.items() if value}
+        self._put({"url": shown(response.url), "outcome": outcome, **known})
+        if time.monotonic() >= self._began + self._sample_at:
+            self._sample_at = time.monotonic() - self._began + SAMPLE_SECONDS
+            self._sample()
+
+    def _sample(self) -> None:
+        assert self._crawler.stats is not None
+        scheduler = getattr(getattr(self._crawler.engine, "_slot", None), "scheduler", None)
+        record = {
+            "known": self._known,
+            # Others may have to ask a server, and the event loop would wait.
+            "queued": len(scheduler) if isinstance(scheduler, Scheduler) else None,
+            "walls": self._crawler.stats.get_value("crawldedup/walls/suspected"),
+        }
+        self._put({name: value for name, value in record.items() if value is not None})
+
+    def _wall_suspected(self, original: str, share: float, window: int) -> None:
+        if self._sink is not None:
+            self._put({"wall": shown(original), "share": round(share, 4), "window": window})
+
+    def _put(self, record: Mapping[str, Any]) -> None:
+        assert self._sink is not None
+        try:
+            line = line_of({"t": round(time.monotonic() - self._began, 3), **record})
+        except ValueError:  # a worker that a hostile page has taken over answers what it likes
+            return
+        self._sink.write(line)
+        if self._sink.trouble is not None and not self._has_complained:
+            self._look_for_trouble()
+
+    def _look_for_trouble(self) -> None:
+        """Log the first trouble of the journal, and count what it has cost so far."""
+        assert self._sink is not None
+        assert self._crawler.stats is not None
+        if self._sink.lost:
+            self._crawler.stats.set_value("crawldedup/journal/lost", self._sink.lost)
+        if self._sink.trouble is not None and not self._has_complained:
+            self._has_complained = True
+            self._complain(self._sink.trouble)
+
+    def _complain(self, trouble: str) -> None:
+        logger.warning(
+            "crawldedup: cannot write the journal in %s, and the crawl goes on: %s",
+            printable(self._place),
+            printable(trouble),
+            extra={"spider": self._crawler.spider},
+        )
+
+
+def _name_of_job(job: Path | None, name: str) -> str:
+    """Return the name that the first run of a job had: this one, unless there was a run before."""
+    if job is None:
+        return name
+    try:
+        with (job / NAME_FILE).open("x") as file:
+            file.write(name)
+    except FileExistsError:
+        with contextlib.suppress(OSError, ValueError):
+            earlier = (job / NAME_FILE).read_text("ascii")
+            return earlier if is_name(earlier) else name
+    except OSError:
+        pass
+    return name

@@ -1,0 +1,144 @@
+"""Real crawls and their journals."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from crawldedup.journal import crawls, journals
+from crawldedup.journal.records import record_in
+from tests.scrapy_plugin.conftest import in_one_mode, with_every_store
+from tests.scrapy_plugin.crawling import QUICK, crawl_apart, finish, start
+from tests.scrapy_plugin.website import Answer, Site, article
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.scrapy_plugin.conftest import Crawler
+    from tests.servers import RedisServer
+
+PAGES = ["/a", "/a-near", "/a-copy", "/a", "/thin", "/picture", "/missing"]
+OUTCOMES = ["new", "near", "exact", "revisit", "thin", "skipped", "skipped"]
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with Site(
+        {
+            "/a": article(1),
+            "/a-near": article(1, changed_words=2),
+            "/a-copy": article(1),
+            "/b": article(2),
+            "/thin": article(3, words=5),
+            "/picture": Answer(b"x", content_type="image/png"),
+        }
+    ) as running:
+        yield running
+
+
+def read(source: str | Path, crawl: str | None = None) -> list[list[dict[str, Any]]]:
+    """The records of each journal of a crawl."""
+    with journals(source, crawl) as paths:
+        records = [[record_in(line) for line in path.read_bytes().splitlines()] for path in paths]
+    return [[record for record in one if record is not None] for one in records]
+
+
+@with_every_store
+def test_every_response_is_in_the_journal(site: Site, crawl: Crawler, store: str, tmp_path: Path) -> None:
+    place = str(tmp_path / "journal")
+    result = crawl(site, PAGES, follow={"/a": "/b"}, CRAWLDEDUP_STORE=store, CRAWLDEDUP_JOURNAL=place)
+    (header, *lines, end) = read(place)[0]
+    assert (header["spider"], header["known"], header["version"]) == ("pages", 0, "0.1.0")
+    assert header["settings"]["store"] == store
+    assert 0.8 < header["settings"]["threshold"] < header["settings"]["similarity"]
+    assert [line["outcome"] for line in lines if line["url"] != f"{site.url}/b"] == OUTCOMES
+    by_path = {line["url"].removeprefix(site.url): line for line in lines}
+    near, linked = by_path["/a-near"], by_path["/b"]
+    assert (near["original"], near["copies"], near["action"]) == (f"{site.url}/a", 1, "dropped")
+    assert 0.9 < near["similarity"] < 1
+    assert near["hamming"] < 10
+    assert near["words"] > 250
+    assert near["bytes"] == len(site.pages["/a-near"].body)
+    assert near["waited"] > near["read"] > 0
+    assert near["store"] > 0
+    assert near["candidates"] == 1
+    assert by_path["/a"]["digest"] == by_path["/a-copy"]["digest"] != near["digest"]
+    assert (linked["referer"], linked["depth"], linked["action"]) == (f"{site.url}/a", 1, "delivered")
+    assert linked["latency"] > 0
+    assert [by_path[path]["reason"] for path in ("/picture", "/missing")] == ["content_type", "status"]
+    assert end["end"] == "finished"
+    assert end["stats"]["downloader/response_count"] == len(lines) == 8
+    # What the journal holds is what was counted.
+    assert {name.removeprefix("crawldedup/"): count for name, count in end["stats"].items()}.items() >= (
+        result.counts.items()
+    )
+    assert [line["t"] for line in lines] == sorted(line["t"] for line in lines)
+    assert result.errors == []
+
+
+@in_one_mode
+def test_a_journal_goes_to_the_redis_of_the_index(site: Site, crawl: Crawler, redis_server: RedisServer) -> None:
+    settings = {"CRAWLDEDUP_STORE": redis_server.url, "CRAWLDEDUP_JOURNAL": "store", "CRAWLDEDUP_CRAWL": "daily"}
+    assert crawl(site, PAGES, **settings).errors == []
+    (records,) = read(redis_server.url, "daily")
+    assert [record["outcome"] for record in records[1:-1]] == OUTCOMES
+    assert records[-1]["end"] == "finished"
+    # The index is still the only one there.
+    assert redis_server.client.keys("crawldedup:{*}:m") == [b"crawldedup:{default}:m"]
+
+
+def test_a_crawl_that_is_killed_leaves_what_it_has_seen_in_the_data_directory(site: Site, tmp_path: Path) -> None:
+    process = start(site, tmp_path, [*PAGES, "/kill", "/b"], **QUICK)
+    site.actions = {"/kill": lambda: os.killpg(process.pid, signal.SIGKILL)}
+    finish(process, tmp_path)
+    site.actions = {}
+    place = tmp_path / ".scrapy" / "crawldedup"
+    (records,) = read(place)
+    assert [record["outcome"] for record in records[1:]] == OUTCOMES
+    assert [(crawl.pages, crawl.state) for crawl in crawls(place)] == [(len(OUTCOMES), "unfinished")]
+    # The next one finds its way beside it.
+    assert crawl_apart(site, tmp_path, ["/a"], **QUICK).errors == []
+    assert [crawl.state for crawl in crawls(place)] == ["finished", "unfinished"]
+
+
+def test_processes_of_one_crawl_share_its_name(site: Site, tmp_path: Path) -> None:
+    settings = {"CRAWLDEDUP_JOURNAL": str(tmp_path / "journal"), "CRAWLDEDUP_CRAWL": "fleet", **QUICK}
+    folders = [tmp_path / "1", tmp_path / "2"]
+    for folder in folders:
+        folder.mkdir()
+    started = [start(site, folder, ["/a", "/b"], **settings) for folder in folders]
+    for process, folder in zip(started, folders, strict=True):
+        assert finish(process, folder).errors == []
+    (listed,) = crawls(tmp_path / "journal")
+    assert (listed.name, listed.processes, listed.pages, listed.state) == ("fleet", 2, 4, "finished")
+    paths = Counter(record["url"] for records in read(tmp_path / "journal") for record in records[1:-1])
+    assert paths == {f"{site.url}/a": 2, f"{site.url}/b": 2}
+
+
+@in_one_mode
+def test_a_journal_that_cannot_be_written_costs_no_page(site: Site, crawl: Crawler, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = crawl(site, ["/a", "/b"], CRAWLDEDUP_JOURNAL=str(tmp_path / "file" / "journal"))
+    assert result.passed == ["/a", "/b"]
+    (warning,) = result.errors
+    assert "cannot write the journal in" in warning
+    # Two pages and the end.
+    assert result.counts["journal/lost"] == 3
+
+
+@in_one_mode
+def test_the_runs_of_a_job_have_one_name(site: Site, crawl: Crawler, tmp_path: Path) -> None:
+    settings = {"JOBDIR": str(tmp_path / "job"), "CRAWLDEDUP_JOURNAL": str(tmp_path / "journal")}
+    pages = [f"/a?{number}" for number in range(9)]
+    settings |= {"CRAWLDEDUP_ACTION": "mark"}
+    crawl(site, pages, close_at="/a?0", **settings)
+    crawl(site, [], **settings)
+    (listed,) = crawls(tmp_path / "journal")
+    assert (listed.processes, listed.pages) == (2, 9)
+    assert listed.state == "enough, finished"
+    assert not (tmp_path / "job" / "crawldedup.crawl").exists()
