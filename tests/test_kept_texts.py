@@ -9,7 +9,6 @@ import pytest
 
 from crawldedup import AsyncDeduplicator, Deduplicator, Kind, PageInput, Verdict
 from crawldedup.errors import ConfigurationError
-from crawldedup.scrapy_plugin.reading.messages import Judged, answer, answer_from
 from crawldedup.text.kept import LONGEST_TEXT
 from crawldedup.verdict import describe
 from tests.test_revisits import PRODUCT, TEXT, WORDS, edited
@@ -148,11 +147,9 @@ def test_it_is_on_or_off(wrong: Any) -> None:
         Deduplicator(keep_texts=wrong)
 
 
-def test_a_difference_is_safe_to_show_and_crosses_from_a_worker() -> None:
+def test_a_difference_is_safe_to_show() -> None:
     verdict = Verdict(Kind.REVISIT, A, A, 0.97, changed=True, difference="now [-1-] {+\x1b[31m2\u2028+}")
     assert describe(verdict) == "known, with other text (0.970): now [-1-] {+\\x1b[31m2\\u2028+}"
-    message = answer({"verdict": verdict.as_dict(), "seconds": [0, 0]})
-    assert answer_from(message[4:]) == Judged(verdict, 0, 0)
 
 
 def test_verdicts_of_earlier_versions_are_read() -> None:
