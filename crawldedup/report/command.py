@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawldedup.commands.output import Output
+    from crawldedup.report.journals import Journal
 
 DEFAULT_SOURCE: Final = ".scrapy/crawldedup"
 
@@ -22,7 +23,10 @@ ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
         "help": "write a .html page, the report as .json, or every verdict as .csv, .jsonl or .parquet",
     },
     "--crawl": {"metavar": "NAME", "help": "report this crawl (default: the last one)"},
-    "--against": {"metavar": "SOURCE", "help": "compare with the crawl of this file or folder"},
+    "--against": {
+        "metavar": "CRAWL",
+        "help": "compare with this crawl of the sources, or with the last one of another file or folder",
+    },
 }
 
 REPORT: Final = Command(
@@ -58,7 +62,10 @@ def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
     if given.output is not None:
         check_path("--output", given.output)
     journals = find_journals(sources, given.crawl)
-    against = find_journals([given.against]) if given.against else []
+    against: list[Journal] = []
+    if given.against:
+        is_source = Path(given.against).exists()
+        against = find_journals([given.against]) if is_source else find_journals(sources, given.against)
     with output.shares() as progress, Database(progress) as database:
         made = make_report(database, journals, against)
         if given.output is not None:

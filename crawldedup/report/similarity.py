@@ -29,7 +29,8 @@ def similarity_of(database: Database, crawl: Crawl) -> Similarity:
         FROM pages WHERE {near} GROUP BY slot"""
     )
     pages: dict[int, int] = dict(rows)
-    first = min([*pages, math.floor((limit or 1) / _BIN)]) if pages else 0
+    # One bin below the limit, so that the limit does not look like the axis.
+    first = min([*pages, math.floor((limit or 1) / _BIN) - 1]) if pages else 0
     least = database.rows(f"SELECT {MEMBER} FROM pages WHERE {near} ORDER BY similarity, number LIMIT {_LEAST_ALIKE}")
     return Similarity(
         wanted=wanted,
@@ -49,16 +50,23 @@ def _what_if(database: Database, wanted: float | None, limit: float | None) -> t
     """Return what stricter similarities would keep. What looser ones would drop was not recorded."""
     if wanted is None or limit is None:
         return ()
-    # See `accept_threshold`. What follows of the recall was not recorded.
-    margin = (wanted - limit) / estimate_deviation(min(wanted, MAX_SIMILARITY), VERIFY_BITS)
     tried = []
     for similarity in _TRIED:
-        accepted = similarity - margin * estimate_deviation(similarity, VERIFY_BITS)
+        accepted = limit_at(similarity, wanted=wanted, limit=limit)
         (kept,) = database.row(
             "SELECT count(*) FROM pages WHERE outcome = 'near' AND similarity < $accepted", accepted=accepted
         )
         tried.append(WhatIf(similarity, accepted, kept if similarity >= wanted else None))
     return tuple(tried)
+
+
+def limit_at(similarity: float, *, wanted: float, limit: float) -> float:
+    """Return the limit of the estimate at another similarity than the wanted one, whose limit is given.
+
+    The recall is the same, so that the limit lies as many standard deviations below: see `accept_threshold`.
+    """
+    margin = (wanted - limit) / estimate_deviation(min(wanted, MAX_SIMILARITY), VERIFY_BITS)
+    return similarity - margin * estimate_deviation(similarity, VERIFY_BITS)
 
 
 def _number(value: object) -> float | None:

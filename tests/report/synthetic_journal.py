@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 STARTED: Final = 1_795_000_000.0
@@ -51,21 +51,24 @@ class Crawl:
 
 def write_journal(path: Path, crawl: Crawl) -> None:
     """Write one journal."""
-    with path.open("w", encoding="ascii") as lines:
-        for line in journal(crawl):
-            lines.write(json.dumps(line, separators=(",", ":")) + "\n")
+    write_lines(path, journal(crawl))
 
 
-def journal(crawl: Crawl) -> Iterator[Line]:
-    """Yield the lines of a journal."""
-    random = Random(f"{crawl.pid} {crawl.edition}")
-    yield {
+def write_lines(path: Path, lines: Iterable[Line]) -> None:
+    with path.open("w", encoding="ascii") as file:
+        for line in lines:
+            file.write(json.dumps(line, separators=(",", ":")) + "\n")
+
+
+def header(name: str = "news", *, pid: int = 100, started: float = STARTED, **changes: Any) -> Line:
+    """Return the first line of a journal."""
+    return {
         "crawldedup_journal": 1,
-        "crawl": crawl.name,
+        "crawl": name,
         "spider": "news",
-        "started": STARTED + 86_400 * crawl.edition,
+        "started": started,
         "host": "crawler-1",
-        "pid": crawl.pid,
+        "pid": pid,
         "version": "0.1.0",
         "known": 0,
         "settings": {
@@ -77,7 +80,14 @@ def journal(crawl: Crawl) -> Iterator[Line]:
             "extractor": "trafilatura",
             "workers": 2,
         },
+        **changes,
     }
+
+
+def journal(crawl: Crawl) -> Iterator[Line]:
+    """Yield the lines of a journal."""
+    random = Random(f"{crawl.pid} {crawl.edition}")
+    yield header(crawl.name, pid=crawl.pid, started=STARTED + 86_400 * crawl.edition)
     known = 0
     seconds = 0.0
     for number in range(crawl.pages):
