@@ -40,12 +40,18 @@ def write_journals(folder: Path, pages: int) -> None:
             write_journal(journal, Crawl(pages // _PROCESSES, pid=pid, ended=pid > 0, is_hostile=True))
 
 
-def report(folder: Path, output: Path) -> tuple[float, float]:
-    """Return the seconds of a report in a process of its own, and the most memory of any so far, in MB."""
-    started = time.perf_counter()
+def report(folder: Path, output: Path) -> tuple[float, float, float]:
+    """Return the seconds of a report, those of processors, and the most memory of any report so far, in MB."""
+    started, worked = time.perf_counter(), processor_seconds()
     command = [sys.executable, "-m", "crawldedup.cli", "report", str(folder), "--output", str(output)]
     subprocess.run(command, check=True)
-    return time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return time.perf_counter() - started, processor_seconds() - worked, peak
+
+
+def processor_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def seconds_to_open(page: Path) -> float | None:
@@ -78,11 +84,15 @@ def main(given: Sequence[str]) -> None:
         folder.mkdir(exist_ok=True)
         write_journals(folder, arguments.pages)
         size = sum(journal.stat().st_size for journal in folder.glob("*.jsonl"))
-        table = make_table(f"{arguments.pages:,} verdicts, {size / 1e6:,.0f} MB", "", "seconds", "peak MB", "file kB")
+        table = make_table(
+            f"{arguments.pages:,} verdicts, {size / 1e6:,.0f} MB", "", "seconds", "of processors", "peak MB", "file kB"
+        )
         for suffix in _FORMATS:
             output = Path(temporary) / f"report{suffix}"
-            seconds, peak = report(folder, output)
-            table.add_row(suffix, f"{seconds:.1f}", f"{peak:,.0f}", f"{output.stat().st_size / 1000:,.0f}")
+            seconds, worked, peak = report(folder, output)
+            table.add_row(
+                suffix, f"{seconds:.1f}", f"{worked:.1f}", f"{peak:,.0f}", f"{output.stat().st_size / 1000:,.0f}"
+            )
         opened = seconds_to_open(Path(temporary) / "report.html")
     console = Console(markup=False)
     console.print(table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.report.model import Change, Changes, Comparison
+from crawldedup.report.changes import Change, Changes, Comparison
 from crawldedup.report.overview import IS_COPY
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawldedup.report.model import Changes
+from crawldedup.report.changes import Changes
 from tests.report.synthetic_journal import Line
 
 if TYPE_CHECKING:

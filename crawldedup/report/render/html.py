@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from crawldedup.report.model import Changes
+from crawldedup.report.changes import Changes
 from crawldedup.report.render import wording
 from crawldedup.report.render.charts import SERIES, charts_of
 

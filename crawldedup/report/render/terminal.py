@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rich.table import Table
 from rich.text import Text
 
-from crawldedup.report.model import Changes
+from crawldedup.report.changes import Changes
 from crawldedup.report.render.wording import date, headline, lasting, percent, precise, shown, size
 
 if TYPE_CHECKING:
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from crawldedup.report.model import Comparison, Group, Report
+    from crawldedup.report.changes import Comparison
+    from crawldedup.report.model import Group, Report
 
 _MOST_ROWS: Final = 10
 _STYLES: Final = {"bad": "bold red", "warn": "yellow", "info": ""}

@@ -58,10 +58,8 @@ def test_only_pages_of_the_web_are_linked(hostile: str) -> None:
 
 def test_the_page_asks_for_nothing_and_runs_its_own_script_alone(hostile: str) -> None:
     (policy,) = (each.get("content") for each in shown(hostile, "meta") if each.get("http-equiv"))
-    assert re.fullmatch(
-        r"default-src 'none'; style-src 'sha256-\S+'; script-src 'sha256-\S+'; base-uri 'none'; form-action 'none'",
-        policy,
-    )
+    allowed = "default-src 'none'; style-src 'sha256-*'; script-src 'sha256-*'; base-uri 'none'; form-action 'none'"
+    assert re.sub(r"sha256-[\w+/=]+", "sha256-*", policy) == allowed
     assert not shown(hostile, "link") + shown(hostile, "img") + shown(hostile, "iframe")
 
 
@@ -114,7 +112,7 @@ def test_nothing_runs_or_breaks_out_in_a_browser(tab: Page, tmp_path: Path, host
     requests: list[str] = []
     errors: list[object] = []
     tab.on("request", lambda request: requests.append(request.url))
-    tab.on("pageerror", errors.append)
+    tab.on("pageerror", lambda error: errors.append(error))
     (tmp_path / "report.html").write_text(hostile, encoding="utf-8")
     tab.goto((tmp_path / "report.html").as_uri())
     tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
