@@ -187,7 +187,7 @@ class Database:
             )
             SELECT patterns.* EXCLUDE (t, filename, pattern) REPLACE ({_SOUND}), process,
                 moved + if(t BETWEEN 0 AND 1e9, t, 0) AS moment,
-                regexp_replace(pattern, '[^/]*/?$', '') AS folder, regexp_extract(pattern, '([^/]*/?)$', 1) AS name
+                regexp_replace(pattern, '[^/]*/?$', '') AS folder, regexp_extract(pattern, '([^/]*/?)$', 1) AS leaf
             FROM patterns JOIN files USING (filename)""",
             {"files": files, "offsets": offsets, "columns": _COLUMNS},
         )
@@ -207,12 +207,12 @@ class Database:
         lines, pages = f"lines{suffix}", f"pages{suffix}"
         hosts = [host for (host,) in self.rows(f"SELECT DISTINCT host FROM {lines} WHERE host <> ''")]
         self.connection.execute(
-            f"CREATE TABLE sites{suffix} AS SELECT unnest($hosts) AS host, unnest($sites) AS site",
+            f"CREATE TABLE sites{suffix} AS SELECT unnest($hosts::VARCHAR[]) AS host, unnest($sites::VARCHAR[]) AS site",
             {"hosts": hosts, "sites": [site_of(f"//{host}") or host for host in hosts]},
         )
         self.connection.execute(
             f"""CREATE TABLE folders{suffix} AS SELECT host, folder FROM {lines} WHERE url IS NOT NULL
-            GROUP BY ALL HAVING approx_count_distinct(name) > {_MOST_NAMES}"""
+            GROUP BY ALL HAVING approx_count_distinct(leaf) > {_MOST_NAMES}"""
         )
         self.connection.execute(
             f"""CREATE VIEW {pages} AS SELECT {lines}.rowid AS number, * FROM {lines}
@@ -220,7 +220,7 @@ class Database:
         )
         self.connection.execute(
             f"""CREATE VIEW places{suffix} AS SELECT pages.*, coalesce(site, '') AS site,
-                pages.folder || CASE WHEN wide.host IS NULL THEN name ELSE '*' END AS pattern
+                pages.folder || CASE WHEN wide.host IS NULL THEN leaf ELSE '*' END AS pattern
             FROM {pages} AS pages LEFT JOIN sites{suffix} AS sites ON sites.host = pages.host
             LEFT JOIN folders{suffix} AS wide ON wide.host = pages.host AND wide.folder = pages.folder"""
         )
