@@ -207,7 +207,8 @@ class Database:
         lines, pages = f"lines{suffix}", f"pages{suffix}"
         hosts = [host for (host,) in self.rows(f"SELECT DISTINCT host FROM {lines} WHERE host <> ''")]
         self.connection.execute(
-            f"CREATE TABLE sites{suffix} AS SELECT unnest($hosts::VARCHAR[]) AS host, unnest($sites::VARCHAR[]) AS site",
+            f"""CREATE TABLE sites{suffix} AS
+            SELECT unnest($hosts::VARCHAR[]) AS host, unnest($sites::VARCHAR[]) AS site""",
             {"hosts": hosts, "sites": [site_of(f"//{host}") or host for host in hosts]},
         )
         self.connection.execute(
