@@ -18,6 +18,7 @@ from crawldedup.commands.command import INDEX_OPTIONS, PROFILE_OPTIONS, Command
 from crawldedup.commands.output import run_command
 from crawldedup.demo.command import DEMO
 from crawldedup.evaluation.command import BENCH_QUALITY
+from crawldedup.report.command import REPORT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,6 +67,7 @@ _COMMANDS: Final = {
         "Kept texts are copied, too. Both must have been made with the same settings: nothing can be converted.",
     ),
     "info": Command("show the figures of an index", options=(*INDEX_OPTIONS, *PROFILE_OPTIONS)),
+    "report": REPORT,
     "bench quality": BENCH_QUALITY,
 }
 

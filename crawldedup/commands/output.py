@@ -74,16 +74,29 @@ class Output:
                 yield page
 
     @contextmanager
-    def progress(self, doing: str) -> Iterator[Callable[[int, int | None], None]]:
-        """Show a bar on a terminal's last line; yield a function of what is done and the estimated total, if known."""
+    def progress(self, doing: str) -> Iterator[Callable[..., None]]:
+        """Show a bar on a terminal's last line.
+
+        Yield a function of what is done, of the estimated total, if known, and of what is being done, if that changes.
+        """
         # Up to rich 14.2 even a disabled bar leaves an empty line behind.
         if not self.err.is_terminal:
-            yield lambda _done, _total: None
+            yield lambda *_: None
             return
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with Progress(*columns, console=self.err, transient=True) as progress:
             task = progress.add_task(doing, total=None)
-            yield lambda done, total: progress.update(task, completed=done, total=total and max(done, total))
+
+            def show(done: int, total: int | None, doing: str | None = None) -> None:
+                progress.update(task, completed=done, total=total and max(done, total), description=doing)
+
+            yield show
+
+    @contextmanager
+    def shares(self) -> Iterator[Callable[[str, float], None]]:
+        """Show a bar of steps that tell how many percent of them are done; yield a function that takes these."""
+        with self.progress("") as progress:
+            yield lambda doing, percent: progress(int(percent), 100, doing)
 
 
 def run_command(command: Callable[[Output], object], *, as_json: bool) -> int:

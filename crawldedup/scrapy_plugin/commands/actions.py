@@ -6,6 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from scrapy import Request, Spider
+from scrapy.utils.project import data_path
 from w3lib.url import is_url
 
 from crawldedup.commands import indexes, pages
@@ -15,6 +16,7 @@ from crawldedup.commands.sources import Source, readable_sources, under_url
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page_input import PageRef
+from crawldedup.report.command import report
 from crawldedup.scrapy_plugin.items.text import named_identity
 from crawldedup.scrapy_plugin.pipeline import items_index_of
 from crawldedup.scrapy_plugin.policy import PagePolicy, job_of, reason_to_skip
@@ -60,6 +62,9 @@ def run_action(
         if given.spider:
             _take_settings_of(given.spider, settings, process)
         options = CrawlOptions.from_settings(settings)
+        if action == "report":
+            report(names or [data_path("crawldedup")], given, output)
+            return
         if given.items:
             options = items_index_of(options)
         _require_lasting(options, given.spider)

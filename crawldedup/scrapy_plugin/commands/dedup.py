@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from crawldedup.report.command import ARGUMENTS
+
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
 _ON_PAGES = ("check", "explain", "forget")
 _ON_INDEX = ("info", "prune", "clear")
+_ON_JOURNALS = ("report",)
 
 
 class Command(ScrapyCommand):
@@ -26,11 +29,13 @@ class Command(ScrapyCommand):
 
     def syntax(self) -> str:
         """See `ScrapyCommand`."""
-        return "[options] check|explain|forget PAGE ...  or  [options] info|prune|clear"
+        return (
+            "[options] check|explain|forget PAGE ...  or  [options] info|prune|clear  or  [options] report [SOURCE ...]"
+        )
 
     def short_desc(self) -> str:
         """See `ScrapyCommand`."""
-        return "Ask the project's index of pages: check, explain, forget, info, prune, clear"
+        return "Ask the project's index of pages, or report a crawl: check, explain, forget, info, prune, clear, report"
 
     def long_desc(self) -> str:
         """See `ScrapyCommand`."""
@@ -39,7 +44,7 @@ class Command(ScrapyCommand):
             "it only with --remember). explain: why? forget: remove pages by their URLs. info: figures of the "
             "index. prune: free the pages that exceed CRAWLDEDUP_TTL or CRAWLDEDUP_MAX_PAGES. clear: remove all. A "
             "PAGE to check or explain is a URL, which is fetched as a crawl would fetch it, or a file, a folder, a "
-            ".jsonl or .warc file, or - for standard input."
+            ".jsonl or .warc file, or - for standard input. report: what a crawl met, from the journals of the project."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -51,6 +56,8 @@ class Command(ScrapyCommand):
         group.add_argument("--remember", action="store_true", help="check: remember the page, as a crawl does")
         group.add_argument("--items", action="store_true", help="ask the index of the item pipeline instead")
         group.add_argument("--yes", action="store_true", help="clear: do it")
+        for name, settings in ARGUMENTS.items():
+            group.add_argument(name, **{**settings, "help": f"report: {settings['help']}"})
         group.add_argument("--json", action="store_true", help="print JSON instead of text, one object a line")
 
     def run(self, args: list[str], opts: Namespace) -> None:
@@ -70,7 +77,7 @@ def _mistake(action: str, pages: list[str], opts: Namespace) -> str:
     # Not at the top, where every command of Scrapy would wait for it.
     from crawldedup.checks import did_you_mean
 
-    actions = _ON_PAGES + _ON_INDEX
+    actions = _ON_PAGES + _ON_INDEX + _ON_JOURNALS
     # Scrapy passes unknown options on as arguments.
     if unknown := [argument for argument in (action, *pages) if argument.startswith("-") and argument != "-"]:
         return f"there is no option {unknown[0]}{did_you_mean(unknown[0], [f'--{name}' for name in vars(opts)])}"

@@ -1,0 +1,1 @@
+"""Reports of crawls, from the journals that their processes wrote."""

@@ -1,0 +1,233 @@
+"""Journals as tables of DuckDB, in a file of their own, so that memory stays bounded."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from crawldedup.errors import CrawlDedupError, MissingDependencyError
+from crawldedup.report.model import OUTCOMES
+from crawldedup.scope import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from duckdb import DuckDBPyConnection
+
+    from crawldedup.report.journals import Journal
+
+    Progress = Callable[[str, float], None]
+    Row = tuple[Any, ...]
+
+MEMORY: Final = "600MB"
+"""What DuckDB may take; the rest goes to a temporary folder."""
+
+_LONGEST_LINE: Final = 8 << 20
+_POLL_SECONDS: Final = 0.2
+
+# What a line may hold. A value of another type is left out.
+_COLUMNS: Final = {
+    "t": "DOUBLE",
+    "url": "VARCHAR",
+    "outcome": "VARCHAR",
+    "original": "VARCHAR",
+    "similarity": "DOUBLE",
+    "hamming": "INTEGER",
+    "copies": "BIGINT",
+    "words": "BIGINT",
+    "action": "VARCHAR",
+    "changed": "BOOLEAN",
+    "unchanged": "BOOLEAN",
+    "replaces": "BOOLEAN",
+    "abandoned": "BOOLEAN",
+    "digest": "VARCHAR",
+    "reason": "VARCHAR",
+    "bytes": "BIGINT",
+    "status": "INTEGER",
+    "referer": "VARCHAR",
+    "depth": "INTEGER",
+    "latency": "DOUBLE",
+    "waited": "DOUBLE",
+    "read": "DOUBLE",
+    "store": "DOUBLE",
+    "probes": "INTEGER",
+    "candidates": "INTEGER",
+    "known": "BIGINT",
+    "queued": "BIGINT",
+    "walls": "BIGINT",
+    "wall": "VARCHAR",
+    "share": "DOUBLE",
+    "window": "BIGINT",
+    "end": "VARCHAR",
+    "stats": "JSON",
+    "crawldedup_journal": "INTEGER",
+}
+ROW_COLUMNS: Final = tuple(name for name in list(_COLUMNS)[1:25])
+"""The columns of a page."""
+
+# Names of one kind become one: dates, ids, numbers, and titles in words with hyphens. What differs in nothing else is
+# one pattern. It is kept as a folder and a name in it, so that folders with many names can be taken together.
+_PATTERN: Final = r"""
+regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(
+    left(regexp_extract(url, '^[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*([^?#]*)', 1), 300),
+    ';[^/]*', ';*', 'g'),
+    '\b\d{4}[-/.](0?[1-9]|1[0-2])\b([-/.][0-3]?\d\b)?', '{date}', 'g'),
+    '\b[0-9a-fA-F]{16,}\b', '{id}', 'g'),
+    '\d+', '{n}', 'g'),
+    '/[^/]*[-_%][^/]*?[-_%][^/]*?(\.[A-Za-z]{1,5})?(/|$)', '/*\1\2', 'g'),
+    '^((/[^/]*){4})/.+$', '\1/…')
+"""
+# Not a number is more than any number.
+_SOUND: Final = ", ".join(
+    f'if("{name}" BETWEEN 0 AND {1 if name in ("similarity", "share") else 1e15}, "{name}", NULL) AS "{name}"'
+    for name, kind in list(_COLUMNS.items())[1:]
+    if kind in ("DOUBLE", "BIGINT", "INTEGER")
+)
+_HOST: Final = r"lower(regexp_extract(url, '^[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*@)?([^/?#:]*)', 2))"
+_MOST_NAMES: Final = 20
+"""A folder with more names is shown as one pattern."""
+
+
+class Database:
+    """The lines of a crawl's journals.
+
+    The view `pages` has those of its responses, with their `number` and their `moment` in seconds. The view `places`
+    has their `site` and `pattern`, too.
+    """
+
+    def __init__(self, progress: Progress = lambda _doing, _share: None) -> None:
+        try:
+            import duckdb
+        except ImportError as error:
+            raise MissingDependencyError("a report needs duckdb and more: pip install 'crawldedup[report]'") from error
+        self._duckdb = duckdb
+        self._progress = progress
+        self._folder = Path(tempfile.mkdtemp(prefix="crawldedup-report-"))
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "memory_limit": MEMORY,
+            "temp_directory": str(self._folder / "spilled"),
+            "preserve_insertion_order": "false",
+            "autoinstall_known_extensions": "false",
+        }
+        self.connection: DuckDBPyConnection = duckdb.connect(self._folder / "journals.duckdb", config=config)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def load(self, journals: Sequence[Journal], suffix: str = "") -> int:
+        """Make the tables and the view of journals, with `suffix` in their names. Return how many lines were left out.
+
+        Those are lines that are cut off, foreign, or name no outcome of this version.
+        """
+        start = min(journal.started for journal in journals)
+        with self.doing("reading journals"):
+            files = [str(journal.path) for journal in journals]
+            offsets = [journal.started - start for journal in journals]
+            try:
+                self._read(files, offsets, suffix)
+            except self._duckdb.InvalidInputException:
+                # A line that is longer than DuckDB takes ends its reading, although others are skipped.
+                short = [str(self._without_long_lines(Path(file), number)) for number, file in enumerate(files)]
+                self._read(short, offsets, suffix)
+        self._make_pages(suffix)
+        (left_out,) = self.row(
+            f"""SELECT count(*) FILTER (NOT coalesce(outcome IN {OUTCOMES}, false)
+                    AND coalesce(known, queued, walls) IS NULL AND wall IS NULL AND "end" IS NULL
+                    AND crawldedup_journal IS NULL) FROM lines{suffix}"""
+        )
+        return int(left_out)
+
+    def rows(self, query: str, **values: Any) -> list[Row]:
+        """Return the rows of a query."""
+        return self.connection.execute(query, values).fetchall()
+
+    def row(self, query: str, **values: Any) -> Row:
+        """Return the one row of a query."""
+        (row,) = self.rows(query, **values)
+        return row
+
+    @contextmanager
+    def doing(self, what: str) -> Iterator[None]:
+        """Tell the progress of the queries within."""
+        is_done = threading.Event()
+
+        def watch() -> None:
+            while not is_done.wait(_POLL_SECONDS):
+                self._progress(what, max(0.0, self.connection.query_progress()))
+
+        self._progress(what, 0)
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        except self._duckdb.OutOfMemoryException as error:
+            raise ReportError(f"the report ran out of memory or disk: {error}") from error
+        finally:
+            is_done.set()
+            watcher.join()
+
+    def _read(self, files: list[str], offsets: list[float], suffix: str) -> None:
+        lines = f"lines{suffix}"
+        self.connection.execute(
+            f"""CREATE OR REPLACE TABLE {lines} AS
+            WITH files AS (
+                SELECT unnest($files) AS filename, unnest($offsets) AS moved,
+                    generate_subscripts($files, 1) - 1 AS process
+            ), patterns AS (
+                SELECT *, {_HOST} AS host, {_PATTERN} AS pattern FROM read_json(
+                    $files, format='newline_delimited', columns=$columns, ignore_errors=true, filename=true)
+            )
+            SELECT patterns.* EXCLUDE (t, filename, pattern) REPLACE ({_SOUND}), process,
+                moved + if(t BETWEEN 0 AND 1e9, t, 0) AS moment,
+                regexp_replace(pattern, '[^/]*/?$', '') AS folder, regexp_extract(pattern, '([^/]*/?)$', 1) AS leaf
+            FROM patterns JOIN files USING (filename)""",
+            {"files": files, "offsets": offsets, "columns": _COLUMNS},
+        )
+
+    def _without_long_lines(self, file: Path, number: int) -> Path:
+        """Copy a file, and cut the lines that are longer than any line of a journal."""
+        copy = self._folder / f"{number}.jsonl"
+        with file.open("rb") as lines, copy.open("wb") as short:
+            while line := lines.readline(_LONGEST_LINE):
+                is_long = len(line) == _LONGEST_LINE and not line.endswith(b"\n")
+                while is_long and (rest := lines.readline(_LONGEST_LINE)) and not rest.endswith(b"\n"):
+                    pass
+                short.write(b"cut off\n" if is_long else line)
+        return copy
+
+    def _make_pages(self, suffix: str) -> None:
+        lines, pages = f"lines{suffix}", f"pages{suffix}"
+        hosts = [host for (host,) in self.rows(f"SELECT DISTINCT host FROM {lines} WHERE host <> ''")]
+        self.connection.execute(
+            f"""CREATE TABLE sites{suffix} AS
+            SELECT unnest($hosts::VARCHAR[]) AS host, unnest($sites::VARCHAR[]) AS site""",
+            {"hosts": hosts, "sites": [site_of(f"//{host}") or host for host in hosts]},
+        )
+        self.connection.execute(
+            f"""CREATE TABLE folders{suffix} AS SELECT host, folder FROM {lines} WHERE url IS NOT NULL
+            GROUP BY ALL HAVING approx_count_distinct(leaf) > {_MOST_NAMES}"""
+        )
+        self.connection.execute(
+            f"""CREATE VIEW {pages} AS SELECT {lines}.rowid AS number, * FROM {lines}
+            WHERE url IS NOT NULL AND outcome IN {OUTCOMES}"""
+        )
+        self.connection.execute(
+            f"""CREATE VIEW places{suffix} AS SELECT pages.*, coalesce(site, '') AS site,
+                pages.folder || CASE WHEN wide.host IS NULL THEN leaf ELSE '*' END AS pattern
+            FROM {pages} AS pages LEFT JOIN sites{suffix} AS sites ON sites.host = pages.host
+            LEFT JOIN folders{suffix} AS wide ON wide.host = pages.host AND wide.folder = pages.folder"""
+        )
+
+
+class ReportError(CrawlDedupError):
+    """Raised where a report needs more memory or disk than there is. Report fewer journals, or free some."""
+
+    counter = "report"

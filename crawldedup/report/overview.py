@@ -1,0 +1,138 @@
+"""What a crawl came to: its counts, costs, reasons, walls and last stats."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from crawldedup.report.model import OUTCOMES, Counts, Crawl, Index, Process, Reason, Spread, Totals, Wall
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawldedup.report.database import Database
+    from crawldedup.report.journals import Journal
+
+COUNTS: Final = ", ".join(f"count(*) FILTER (outcome = '{outcome}')" for outcome in OUTCOMES)
+"""The columns of `Counts`, in its order."""
+
+IS_COPY: Final = "outcome IN ('near', 'exact')"
+
+_MOST_REASONS: Final = 40
+_MOST_WALLS: Final = 20
+_PARTS: Final = {
+    "waited": "wait for the verdict",
+    "read": "reading the page",
+    "store": "asking the store",
+    "latency": "download",
+}
+_WORK: Final = {"probes": "probes", "candidates": "candidates compared"}
+
+
+def crawl_of(database: Database, journals: Sequence[Journal], left_out: int) -> Crawl:
+    """Return what the journals say of themselves."""
+    last = journals[-1]
+    ends: dict[int, str] = dict(
+        database.rows('SELECT process, max("end") FROM lines WHERE "end" IS NOT NULL GROUP BY process')
+    )
+    (seconds,) = database.row("SELECT max(moment) FROM lines")
+    return Crawl(
+        name=last.crawl,
+        spider=last.spider,
+        started=journals[0].started,
+        seconds=seconds or 0.0,
+        version=last.version,
+        settings=last.settings,
+        processes=tuple(
+            Process(journal.host, journal.pid, journal.started, ends.get(number))
+            for number, journal in enumerate(journals)
+        ),
+        left_out=left_out,
+    )
+
+
+def totals_of(database: Database, clusters: int) -> Totals:
+    """Return the figures of the whole crawl."""
+    row = database.row(
+        f"""SELECT {COUNTS}, count(*) FILTER (replaces), count(*) FILTER (changed), count(*) FILTER (abandoned),
+            coalesce(sum(bytes), 0), coalesce(sum(bytes) FILTER ({IS_COPY}), 0),
+            coalesce(sum(latency) FILTER ({IS_COPY}), 0)
+        FROM pages"""
+    )
+    counts, (replaced, changed, abandoned, size, copied, seconds) = row[:7], row[7:]
+    (across,) = database.row(
+        f"""SELECT count(*) FROM places
+        JOIN sites AS others ON others.host
+            = lower(regexp_extract(original, '^[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*@)?([^/?#:]*)', 2))
+        WHERE {IS_COPY} AND others.site <> places.site"""
+    )
+    actions = database.rows(
+        "SELECT action, count(*) AS pages FROM pages WHERE action <> '' GROUP BY action ORDER BY pages DESC LIMIT 10"
+    )
+    return Totals(
+        counts=Counts(*counts),
+        clusters=clusters,
+        across_sites=across,
+        replaced=replaced,
+        changed=changed,
+        abandoned=abandoned,
+        bytes=int(size),
+        duplicate_bytes=int(copied),
+        duplicate_seconds=seconds,
+        actions=dict(actions),
+    )
+
+
+def reasons_of(database: Database) -> tuple[Reason, ...]:
+    """Return why pages were skipped or passed unchecked, the most frequent reason first."""
+    rows = database.rows(
+        f"""SELECT outcome, coalesce(reason, ''), if(reason = 'status', status, NULL) AS answer, count(*) AS pages
+        FROM pages WHERE outcome IN ('skipped', 'error') GROUP BY ALL ORDER BY pages DESC LIMIT {_MOST_REASONS}"""
+    )
+    return tuple(Reason(*row) for row in rows)
+
+
+def walls_of(database: Database) -> tuple[Wall, ...]:
+    """Return the walls that were suspected, in their order. A fleet meets each one several times."""
+    rows = database.rows(
+        f"""SELECT wall, max(share), arg_max("window", share), min(moment) AS since FROM lines WHERE wall IS NOT NULL
+        GROUP BY wall ORDER BY since LIMIT {_MOST_WALLS}"""
+    )
+    return tuple(Wall(url, share or 0.0, window or 0, since) for url, share, window, since in rows)
+
+
+def times_of(database: Database) -> tuple[Spread, ...]:
+    """Return the seconds that pages took, by part."""
+    return _spreads(database, _PARTS)
+
+
+def index_of(database: Database, journals: Sequence[Journal]) -> Index:
+    """Return how full the index was, and its work."""
+    before = [journal.known for journal in journals if journal.known is not None]
+    (after,) = database.row("SELECT arg_max(known, moment) FROM lines WHERE known IS NOT NULL")
+    return Index(min(before, default=None), after, _spreads(database, _WORK))
+
+
+def stats_of(database: Database) -> dict[str, Any]:
+    """Return the last stats of all processes: counts are added up, and of maxima the largest is taken."""
+    merged: dict[str, Any] = {}
+    for (text,) in database.rows("SELECT stats FROM lines WHERE stats IS NOT NULL ORDER BY moment"):
+        for name, value in json.loads(text).items():
+            is_count = isinstance(value, int | float) and not isinstance(value, bool)
+            if name not in merged or not is_count or not isinstance(merged[name], int | float):
+                merged[name] = value
+            elif "max" in name or "largest" in name:
+                merged[name] = max(merged[name], value)
+            else:
+                merged[name] += value
+    return dict(sorted(merged.items()))
+
+
+def _spreads(database: Database, columns: dict[str, str]) -> tuple[Spread, ...]:
+    queries = (f"sum({column}), approx_quantile({column}, [0.5, 0.95]), max({column})" for column in columns)
+    figures = iter(database.row(f"SELECT {', '.join(queries)} FROM pages"))
+    return tuple(
+        Spread(name, float(total), float(middle[0]), float(middle[1]), float(most))
+        for name, total, middle, most in zip(columns.values(), figures, figures, figures, strict=True)
+        if middle
+    )

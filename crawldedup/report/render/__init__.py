@@ -1,0 +1,1 @@
+"""Show a report: in a terminal, as a page, or as data."""

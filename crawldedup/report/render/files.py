@@ -1,0 +1,58 @@
+"""Write a report into a file, in the format that its name ends with."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from crawldedup.errors import ConfigurationError, MissingDependencyError
+from crawldedup.printable import printable
+from crawldedup.report.render.rows import ROW_SUFFIXES, write_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from crawldedup.report.database import Database
+    from crawldedup.report.model import Report
+
+SUFFIXES: Final = (".html", ".json", *ROW_SUFFIXES)
+"""The report as a page or as data, and every verdict as a row."""
+
+
+def check_path(name: str, path: Path) -> None:
+    """Check a path before the work. Raises ConfigurationError, and MissingDependencyError for a page without Jinja."""
+    if path.suffix not in SUFFIXES:
+        raise ConfigurationError(f"{name} is {printable(str(path))!r}; it must end with one of {', '.join(SUFFIXES)}")
+    if not path.absolute().parent.is_dir():
+        raise ConfigurationError(f"{name}: there is no folder {printable(str(path.absolute().parent))!r}")
+    if path.suffix == ".html":
+        try:
+            import jinja2  # noqa: F401
+            import pygal  # noqa: F401
+        except ImportError as error:
+            raise MissingDependencyError("a page needs jinja2 and pygal: pip install 'crawldedup[report]'") from error
+
+
+def write_report(database: Database, report: Report, path: Path) -> None:
+    """Write a report that was made with this database. The file has its name only when it is whole."""
+    with _whole(path) as part:
+        if path.suffix == ".html":
+            from crawldedup.report.render.html import page_of
+
+            part.write_text(page_of(report), encoding="utf-8")
+        elif path.suffix == ".json":
+            part.write_text(json.dumps(report.as_dict(), indent=1), encoding="ascii")
+        else:
+            write_rows(database, part, report.crawl.started, is_compared=report.comparison is not None)
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    part = path.with_name(f".{path.stem[:50]}.part{path.suffix}")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,90 @@
+"""Numbers and times in words, and texts from pages made safe to show."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from rich.filesize import decimal
+
+from crawldedup.printable import printable
+
+if TYPE_CHECKING:
+    from crawldedup.report.model import Report
+
+LONGEST_LINK: Final = 500
+_LONGEST_SHOWN: Final = 120
+
+
+def compact(number: float) -> str:
+    """Return a number with three digits: 1,234 as "1.23k"."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= size:
+            return f"{number / size:.3g}{unit}"
+    return f"{number:.3g}"
+
+
+def lasting(seconds: float) -> str:
+    """Return a time in two units: "2 h 5 min", "3 min 20 s", "12 s"."""
+    if 0 < seconds < 10 and seconds != int(seconds):
+        return f"{seconds:.1f} s"
+    rest = round(seconds)
+    parts: list[str] = []
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        number, rest = divmod(rest, size)
+        if number or (unit == "s" and not parts):
+            parts.append(f"{number} {unit}")
+    return " ".join(parts[:2])
+
+
+def precise(seconds: float) -> str:
+    """Return a short time: "4.2 ms", "1.25 s"."""
+    return f"{1000 * seconds:.3g} ms" if seconds < 1 else lasting(seconds) if seconds >= 100 else f"{seconds:.3g} s"
+
+
+def date(seconds: float) -> str:
+    """Return a date in UTC."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def size(number: float) -> str:
+    """Return a number of bytes: "1.2 MB"."""
+    return decimal(int(number))
+
+
+def percent(share: float | None) -> str:
+    """Return a share: "12 %", "0.4 %", "–" for None."""
+    if share is None:
+        return "–"
+    return f"{100 * share:.1f} %" if 0 < share < 0.01 or 0.99 < share < 1 else f"{100 * share:.0f} %"
+
+
+def shown(text: str, longest: int = _LONGEST_SHOWN) -> str:
+    """Return a text from a page, safe to show; of a longer one the middle is left out."""
+    if len(text) > longest:
+        text = f"{text[: longest * 2 // 3]}…{text[-(longest // 3) :]}"
+    return printable(text, longest + 1)
+
+
+def link(url: str) -> str:
+    """Return a URL that may be linked to: of the web, whole and not too long. Else return an empty string."""
+    if len(url) > LONGEST_LINK or "…" in url or not url.isprintable() or " " in url:
+        return ""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return url if parts.scheme in ("http", "https") and parts.hostname else ""
+
+
+def headline(report: Report) -> str:
+    """Return the most important figures in a sentence or two."""
+    counts = report.totals.counts
+    if not counts.checked:
+        return f"{counts.pages:,} responses came, and none was checked."
+    share = percent(counts.duplicate_share)
+    return (
+        f"{counts.checked:,} pages were checked. {counts.duplicates:,} of the {counts.judged:,} that were compared are "
+        f"duplicates ({share}), {counts.new:,} are new."
+    )

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawldedup.report.build import make_report
+from crawldedup.report.database import Database
+from crawldedup.report.journals import find_journals
+from tests.report.synthetic_journal import Line, header, write_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from crawldedup.report.model import Report
+
+    ReportOf = Callable[..., Report]
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    with Database() as opened:
+        yield opened
+
+
+@pytest.fixture
+def report_of(tmp_path: Path, database: Database) -> ReportOf:
+    """Make the report of these lines, which need no header; and of an earlier crawl's."""
+
+    def report_of(*lines: Line, earlier: tuple[Line, ...] = ()) -> Report:
+        now, then = tmp_path / "now.jsonl", tmp_path / "then.jsonl"
+        write_lines(now, (header(), *lines))
+        write_lines(then, (header("former"), *earlier))
+        return make_report(database, find_journals([str(now)]), find_journals([str(then)]) if earlier else ())
+
+    return report_of

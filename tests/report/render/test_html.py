@@ -1,0 +1,158 @@
+"""The page of a report: what it says to a parser, and what it does in a browser."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from lxml import html
+
+from crawldedup.report.model import Advice
+from crawldedup.report.render.html import LARGEST_PAGE, page_of
+from tests.report.hostile import hostile_lines
+from tests.report.synthetic_journal import Crawl, journal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Page
+
+    from tests.report.conftest import ReportOf
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+needs_browser = pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+
+BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def shown(page: str, tag: str) -> list[Any]:
+    return list(html.document_fromstring(page).iter(tag))
+
+
+@pytest.fixture
+def hostile(report_of: ReportOf) -> str:
+    return page_of(report_of(*hostile_lines(), earlier=tuple(hostile_lines()[::2])))
+
+
+def test_a_hostile_text_is_nothing_but_text(hostile: str) -> None:
+    assert not BIDI.search(hostile)
+    assert not CONTROLS.search(hostile)
+    (script,) = shown(hostile, "script")
+    assert script.text.startswith('"use strict"')
+    named = {name for element in html.document_fromstring(hostile).iter() for name in element.attrib}
+    assert not {name for name in named if name.startswith("on") or name in ("src", "style", "srcdoc", "action")}
+    assert "window.broken" in hostile
+
+
+def test_only_pages_of_the_web_are_linked(hostile: str) -> None:
+    links = [link for link in shown(hostile, "a") if not link.get("href").startswith("#")]
+    assert len(links) > 10
+    for link in links:
+        assert link.get("href").startswith(("https://evil.example/", "https://fine.example/"))
+        assert link.get("rel") == "noopener noreferrer nofollow"
+
+
+def test_the_page_asks_for_nothing_and_runs_its_own_script_alone(hostile: str) -> None:
+    (policy,) = (each.get("content") for each in shown(hostile, "meta") if each.get("http-equiv"))
+    allowed = "default-src 'none'; style-src 'sha256-*'; script-src 'sha256-*'; base-uri 'none'; form-action 'none'"
+    assert re.sub(r"sha256-[\w+/=]+", "sha256-*", policy) == allowed
+    assert not shown(hostile, "link") + shown(hostile, "img") + shown(hostile, "iframe")
+
+
+def test_every_section_is_there(report_of: ReportOf) -> None:
+    report = report_of(*journal(Crawl(500)), earlier=tuple(journal(Crawl(300, edition=2))))
+    advice = Advice(
+        "query", "https://shop.example", "?sort", 12, 0.99, (("https://a.example/?sort=1", "https://a.example/"),)
+    )
+    from dataclasses import replace
+
+    page = page_of(replace(report, advice=(advice,)))
+    sections = [section.get("id") for section in shown(page, "section")]
+    linked = [link.get("href") for link in shown(page, "a") if link.get("href").startswith("#")]
+    assert sections[:3] == ["overview", "comparison", "time"]
+    assert "advice" in sections
+    assert {f"#{section}" for section in sections} == set(linked)
+    assert len([svg for svg in shown(page, "svg") if "chart" in svg.get("class", "")]) == 8
+
+
+def test_a_large_report_is_a_small_page(report_of: ReportOf) -> None:
+    long = "https://site{}.example/" + "x" * 450
+    lines = [
+        {"t": 1, "url": f"{long.format(number)}/{copy}?{number}=1", "outcome": "near", "similarity": 0.9, **more}
+        for number in range(250)
+        for copy in range(20)
+        for more in ({"original": long.format(number), "referer": long.format(copy)},)
+    ]
+    page = page_of(report_of(*lines))
+    assert 100_000 < len(page.encode()) <= LARGEST_PAGE
+
+
+def test_an_empty_report_has_a_page(report_of: ReportOf) -> None:
+    page = page_of(report_of())
+    assert "0 responses came, and none was checked." in page
+
+
+@pytest.fixture(scope="module")
+def tab() -> Iterator[Page]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield browser.new_context(bypass_csp=True).new_page()
+        browser.close()
+
+
+@needs_browser
+def test_nothing_runs_or_breaks_out_in_a_browser(tab: Page, tmp_path: Path, hostile: str) -> None:
+    # With its policy the page is safe twice: this context goes without.
+    requests: list[str] = []
+    errors: list[object] = []
+    tab.on("request", lambda request: requests.append(request.url))
+    tab.on("pageerror", lambda error: errors.append(error))
+    (tmp_path / "report.html").write_text(hostile, encoding="utf-8")
+    tab.goto((tmp_path / "report.html").as_uri())
+    tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    for width in (1280, 390):
+        tab.set_viewport_size({"width": width, "height": 900})
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert tab.evaluate("window.broken") is None
+    assert (requests, errors) == ([(tmp_path / "report.html").as_uri()], [])
+
+
+@needs_browser
+def test_tables_sort_and_filter(tab: Page, tmp_path: Path, report_of: ReportOf) -> None:
+    sizes = {"a": 500, "b": 70_000, "c": 3_000}
+    lines = [
+        {"t": 1, "url": f"https://{name}{each}.example/", "outcome": "new", "bytes": size}
+        for name, size in sizes.items()
+        for each in range(4)
+    ]
+    (tmp_path / "report.html").write_text(page_of(report_of(*lines)), encoding="utf-8")
+    tab.goto((tmp_path / "report.html").as_uri())
+    table = tab.locator("table[data-sortable='Sites']")
+    firsts = table.locator("tbody tr:not([hidden]) th")
+    head = table.locator("thead th", has_text="Download")
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert [text[0] for text in firsts.all_inner_texts()] == list("bbbbccccaaaa")
+    head.locator("button").click()
+    assert [text[0] for text in firsts.all_inner_texts()] == list("aaaaccccbbbb")
+    tab.get_by_label("Filter: Sites").fill("C2")
+    assert firsts.all_inner_texts() == ["c2.example"]
+
+
+@needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_is_accessible(tab: Page, tmp_path: Path, report_of: ReportOf, scheme: Any) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = page_of(report_of(*journal(Crawl(500)), earlier=tuple(journal(Crawl(300, edition=2)))))
+    (tmp_path / "report.html").write_text(page, encoding="utf-8")
+    tab.emulate_media(color_scheme=scheme)
+    tab.goto((tmp_path / "report.html").as_uri())
+    found = Axe().run(tab).response["violations"]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from crawldedup.report.render.terminal import lines_of
+from tests.report.hostile import hostile_lines
+from tests.report.synthetic_journal import Crawl, journal
+
+if TYPE_CHECKING:
+    from crawldedup.report.model import Report
+    from tests.report.conftest import ReportOf
+
+
+def printed(report: Report, width: int = 400) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    for line in lines_of(report):
+        console.print(line)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_terminal_shows_what_matters(report_of: ReportOf) -> None:
+    text = printed(report_of(*journal(Crawl(3000)), earlier=tuple(journal(Crawl(300, edition=2)))))
+    for wanted in (
+        "are duplicates",
+        "- A trap (calendar): ",
+        "town.example/calendar/{date}/",
+        "forum.example ?sid=",
+        "Largest of ",
+        "content_type",
+        "Beside former of ",
+        "reading the page",
+    ):
+        assert wanted in text
+
+
+def test_a_hostile_text_reaches_no_terminal(report_of: ReportOf) -> None:
+    text = printed(report_of(*hostile_lines(), earlier=tuple(hostile_lines()[::2])))
+    assert all(char.isprintable() or char == "\n" for char in text)
+    assert "\\x1b[2J" in text
+    assert "[red]" in text

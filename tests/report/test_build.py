@@ -1,0 +1,139 @@
+"""The figures of a report, compared with those that plain Python counts."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from crawldedup.report.build import make_report
+from crawldedup.report.journals import find_journals
+from crawldedup.report.model import Counts, Report
+from crawldedup.report.render.wording import headline
+from tests.report.synthetic_journal import Crawl, header, journal, write_journal, write_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from crawldedup.report.database import Database
+    from tests.report.conftest import ReportOf
+
+FLEET = [Crawl(2000, pid=1), Crawl(2000, pid=2, ended=False, is_hostile=True)]
+PAGES = [line for crawl in FLEET for line in journal(crawl) if "outcome" in line]
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """The report of two processes, one of which was killed while it wrote."""
+    from crawldedup.report.database import Database
+
+    # A name with all that SQL and patterns of names would read.
+    folder = tmp_path_factory.mktemp("it's \"[a]*")
+    for crawl in FLEET:
+        write_journal(folder / f"it's {crawl.pid} \"[a]*.jsonl", crawl)
+    with (folder / "it's 2 \"[a]*.jsonl").open("a") as file:
+        file.write('{"t": 12.5, "url": "https://cut.example/", "outco')
+    with Database() as database:
+        return make_report(database, find_journals([str(folder)]))
+
+
+def test_every_page_of_a_fleet_is_counted_once(fleet: Report) -> None:
+    outcomes = Counter(line["outcome"] for line in PAGES)
+    assert fleet.totals.counts == Counts(**outcomes)
+    assert fleet.totals.bytes == sum(line["bytes"] for line in PAGES)
+    copies = [line for line in PAGES if line["outcome"] in ("near", "exact")]
+    assert fleet.totals.duplicate_bytes == sum(line["bytes"] for line in copies)
+    assert fleet.totals.clusters == len({line["original"] for line in copies})
+    for groups in (fleet.sites, fleet.patterns):
+        assert sum(group.counts.pages for group in groups) == len(PAGES)
+    assert sum(moment.counts.pages for moment in fleet.timeline.moments) == len(PAGES)
+    assert sum(each.pages for each in fleet.similarity.bins) == outcomes["near"]
+    assert headline(fleet).startswith(f"{len(PAGES) - outcomes['skipped'] - outcomes['error']:,} pages were checked.")
+
+
+def test_reasons_are_those_of_the_stats(fleet: Report) -> None:
+    wanted = Counter(
+        (line["outcome"], line["reason"], line["status"] if line["reason"] == "status" else None)
+        for line in PAGES
+        if line["outcome"] in ("skipped", "error")
+    )
+    assert {(each.outcome, each.reason, each.status): each.pages for each in fleet.reasons} == wanted
+
+
+def test_a_killed_process_is_told_from_one_that_ended(fleet: Report) -> None:
+    assert [process.end for process in fleet.crawl.processes] == ["finished", None]
+    assert fleet.crawl.left_out == 1
+    texts = [finding.text for finding in fleet.findings]
+    assert "1 of 2 processes still ran when this was written, or was killed." in texts
+    assert "1 line of the journals could not be read." in texts
+    assert fleet.stats["crawldedup/checked"] == 2000
+
+
+def test_the_largest_cluster_has_its_least_alike_members(fleet: Report) -> None:
+    original, size = Counter(line["original"] for line in PAGES if "original" in line).most_common(1)[0]
+    largest = fleet.clusters[0]
+    assert (largest.kept, largest.size) == (original, size)
+    similarities = sorted(line["similarity"] for line in PAGES if line.get("original") == original)
+    assert [member.similarity for member in largest.members] == similarities[: len(largest.members)]
+    assert len(largest.members) == 20
+
+
+def test_the_report_is_plain_json(fleet: Report) -> None:
+    text = json.dumps(fleet.as_dict(), allow_nan=False)
+    assert json.loads(text)["totals"]["counts"] == Counter(line["outcome"] for line in PAGES)
+
+
+BROKEN: list[bytes] = [
+    b"garbage",
+    b"null",
+    b"[1, 2]",
+    b'{"t": 1}',
+    b'{"t": 1, "url": "https://example.com/", "outcome": "unheard-of"}',
+    b'{"t": 1, "url": "https://example.com/\xff\xfe", "outcome": "new"}',
+    b'{"t": 1, "url": "https://example.com/\\ud800", "outcome": "new"}',
+    b'{"t": 1, "url": "https://example.com/"} {"outcome": "new"}',
+    b"\0" * 10_000,
+    b"x" * 20_000_000,
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda line: repr(line[:50]))
+def test_a_broken_line_is_counted_and_left_out(tmp_path: Path, database: Database, broken: bytes) -> None:
+    good = json.dumps({"t": 1, "url": "https://example.com/", "outcome": "new"}).encode()
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(b"\n".join([json.dumps(header()).encode(), good, broken, good]))
+    made = make_report(database, find_journals([str(path)]))
+    assert (made.totals.counts.new, made.crawl.left_out) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"t": float("nan"), "similarity": float("inf"), "bytes": -5, "latency": float("nan"), "waited": 1e300},
+        {"t": -1, "similarity": "much", "bytes": [1], "latency": {}, "status": 1e99, "replaces": "maybe"},
+        {"t": 1e300, "similarity": 7, "bytes": 2**70, "original": ["a"], "referer": 5, "copies": None},
+    ],
+)
+def test_values_that_cannot_be_are_left_out(report_of: ReportOf, values: dict[str, Any]) -> None:
+    line = {"url": "https://example.com/", "outcome": "near", **values}
+    made = report_of(line, {"t": 5, "wall": "x", "share": float("nan"), "window": -3})
+    assert made.totals.counts == Counts(near=1)
+    assert (made.totals.bytes, made.crawl.seconds) == (0, 5)
+    json.dumps(made.as_dict(), allow_nan=False)
+
+
+def test_a_crawl_without_pages_has_a_report(report_of: ReportOf) -> None:
+    made = report_of()
+    assert made.totals.counts.pages == 0
+    assert made.findings[0].text == "No page was checked."
+
+
+def test_processes_that_start_later_are_later(tmp_path: Path, database: Database) -> None:
+    for number, started in enumerate((1000.0, 1100.0)):
+        line = {"t": 5, "url": f"https://example.com/{number}", "outcome": "new"}
+        write_lines(tmp_path / f"{number}.jsonl", [header(started=started), line])
+    made = make_report(database, find_journals([str(tmp_path)]))
+    assert made.crawl.seconds == 105
+    assert [moment.seconds for moment in made.timeline.moments if moment.counts.new] == [4, 104]

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.report.synthetic_journal import Line
+
+if TYPE_CHECKING:
+    from tests.report.conftest import ReportOf
+
+
+def copy(name: str, original: str, *, replaces: bool = False) -> Line:
+    return {"t": 1, "url": name, "outcome": "near", "similarity": 0.9, "original": original, "replaces": replaces}
+
+
+def test_a_page_that_replaces_another_takes_its_cluster_over(report_of: ReportOf) -> None:
+    lines = [
+        copy("b", "a"),
+        copy("c", "a", replaces=True),
+        copy("d", "c"),
+        copy("e", "c", replaces=True),
+        copy("f", "e"),
+    ]
+    report = report_of(*lines, copy("y", "x"))
+    assert [(cluster.kept, cluster.size) for cluster in report.clusters] == [("e", 5), ("x", 1)]
+    assert {member.url for member in report.clusters[0].members} == set("bcdef")
+    assert (report.totals.clusters, report.totals.replaced) == (2, 2)
+
+
+def test_pages_that_replace_each_other_end(report_of: ReportOf) -> None:
+    lines = [copy("a", "b", replaces=True), copy("b", "a", replaces=True), copy("c", "c", replaces=True)]
+    assert sum(cluster.size for cluster in report_of(*lines).clusters) == 3
+
+
+def test_copies_of_unknown_pages_are_counted_but_in_no_cluster(report_of: ReportOf) -> None:
+    report = report_of({"t": 1, "url": "a", "outcome": "exact"})
+    assert (report.totals.counts.exact, report.clusters) == (1, ())
+
+
+def test_only_the_largest_clusters_are_shown(report_of: ReportOf) -> None:
+    report = report_of(*(copy(f"{number}-{one}", f"{number}") for number in range(60) for one in range(number % 3 + 1)))
+    assert [cluster.size for cluster in report.clusters] == [3] * 20 + [2] * 20 + [1] * 10
+    assert report.totals.clusters == 60

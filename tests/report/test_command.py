@@ -1,0 +1,87 @@
+"""`crawldedup report` and `scrapy dedup report`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawldedup.cli import main
+from crawldedup.report.render.files import SUFFIXES
+from tests.report.synthetic_journal import Crawl, write_journal
+from tests.scrapy_plugin.test_command import Project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data directory of a project with two crawls of two processes each."""
+    monkeypatch.chdir(tmp_path)
+    journals = tmp_path / ".scrapy" / "crawldedup"
+    journals.mkdir(parents=True)
+    for edition in (1, 2):
+        for pid in (1, 2):
+            crawl = Crawl(100, name=f"news-{edition}", pid=pid, edition=edition)
+            write_journal(journals / f"{crawl.name}-{pid}.jsonl", crawl)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = main(["report", *arguments])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_the_last_crawl_of_the_project_is_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys)
+    assert (status, err) == (0, "")
+    assert out.startswith("news-2: ")
+    assert "pages were checked" in out
+    assert "news-1" in run(capsys, "--crawl", "news-1")[1]
+    made = json.loads(run(capsys, "--json", "--against", "news-1")[1])
+    assert (made["crawl"]["name"], made["comparison"]["name"]) == ("news-2", "news-1")
+    assert len(made["crawl"]["processes"]) == 2
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_is_written_in_the_format_of_its_name(
+    folder: Path, capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    path = folder / f"report{suffix}"
+    against = str(folder / ".scrapy" / "crawldedup" / "news-1-1.jsonl")
+    assert run(capsys, "--output", str(path), "--against", against) == (0, "", "")
+    starts = {".html": b"<!doctype html>", ".json": b"{", ".csv": b"change,time,", ".jsonl": b"{", ".parquet": b"PAR1"}
+    assert path.read_bytes().startswith(starts[suffix])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--output", "report.pdf"], "--output is 'report.pdf'; it must end with one of .html, .json, .csv, .jsonl"),
+        (["--output", "nowhere/report.html"], "there is no folder"),
+        (["nowhere"], "there is no file or folder 'nowhere'"),
+        (["--crawl", "\x1b[2J"], r"there is no journal of a crawl '\\x1b[2J'; those that are there: news-1, news-2"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_what_cannot_be_done_is_said_in_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    status, out, err = run(capsys, *arguments)
+    assert (status, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_project_reports_its_own_crawls(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Crawls without an index that lasts have a report, too.
+    project = Project("", capsys)
+    project.settings = {}
+    status, out, err = project.run("report")
+    assert (status, err) == (0, "")
+    assert out.startswith("news-2: ")
+    assert project.run("report", "--output", str(folder / "report.html"))[0] == 0
+    assert (folder / "report.html").exists()

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawldedup.report.changes import Changes
+from tests.report.synthetic_journal import Line
+
+if TYPE_CHECKING:
+    from tests.report.conftest import ReportOf
+
+
+def page(path: str, digest: str, outcome: str = "new", moment: float = 1, **more: object) -> Line:
+    return {"t": moment, "url": f"https://example.com/{path}", "outcome": outcome, "digest": digest, **more}
+
+
+EARLIER = (
+    page("same", "a"),
+    page("changed", "b"),
+    page("to-copy", "c"),
+    page("old-place", "d"),
+    page("gone", "e"),
+    page("copy", "a", "exact"),
+    page("by-flag", "f"),
+    page("404", "", "skipped"),
+)
+NOW = (
+    page("same", "a"),
+    # A page counts as it was met last.
+    page("changed", "b", moment=1),
+    page("changed", "b2", moment=2),
+    page("to-copy", "c", "near"),
+    page("new-place", "d"),
+    page("copy", "a", "exact"),
+    page("new-copy", "a", "exact"),
+    page("by-flag", "f", "revisit", changed=True),
+    page("404", "", "skipped"),
+    {"t": 1, "url": "https://other.example/", "outcome": "new"},
+)
+
+
+def test_pages_are_compared_by_url_and_text(report_of: ReportOf) -> None:
+    compared = report_of(*NOW, earlier=EARLIER).comparison
+    assert compared is not None
+    assert compared.total == Changes("", new=2, changed=2, same=2, duplicated=2, moved=1, gone=1)
+    assert {each.site: each.new for each in compared.sites} == {"example.com": 1, "other.example": 1}
+    assert {(each.change, each.url.rpartition("/")[2]) for each in compared.examples} == {
+        ("new", "new-place"),
+        ("new", ""),
+        ("changed", "changed"),
+        ("changed", "by-flag"),
+        ("duplicated", "to-copy"),
+        ("duplicated", "new-copy"),
+        ("moved", "old-place"),
+        ("gone", "gone"),
+    }
+    assert compared.name == "former"
+
+
+def test_a_crawl_is_the_same_as_itself(report_of: ReportOf) -> None:
+    compared = report_of(*NOW, earlier=NOW).comparison
+    assert compared is not None
+    assert (compared.total.new, compared.total.moved, compared.total.gone, compared.total.duplicated) == (0, 0, 0, 0)

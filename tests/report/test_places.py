@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.report.synthetic_journal import Line
+
+if TYPE_CHECKING:
+    from tests.report.conftest import ReportOf
+
+
+def new(url: str, moment: float = 0) -> Line:
+    return {"t": moment, "url": url, "outcome": "new"}
+
+
+def copy(url: str, original: str = "https://example.com/original", moment: float = 1) -> Line:
+    return {"t": moment, "url": url, "outcome": "exact", "original": original, "similarity": 1}
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern"),
+    [
+        ("", ""),
+        ("/", "/"),
+        ("/news/2026/11/30/the-last-boat.html?a=1#b", "/news/{date}/*.html"),
+        ("/item/12345/reviews", "/item/{n}/reviews"),
+        ("/shop;jsessionid=0A1B2C3D/cart", "/shop;*/cart"),
+        ("/s/0123456789abcdef0123456789abcdef/page", "/s/{id}/page"),
+        ("/a/b/c/d/e/f", "/a/b/c/d/…"),
+        ("/en/the-last-boat/", "/en/*/"),
+    ],
+)
+def test_what_differs_in_names_only_is_one_pattern(report_of: ReportOf, path: str, pattern: str) -> None:
+    (group,) = report_of(new(f"https://user@www.example.com:8080{path}")).patterns
+    assert (group.site, group.name) == ("example.com", pattern)
+
+
+def test_a_folder_of_many_names_is_one_pattern(report_of: ReportOf) -> None:
+    names = [chr(ord("a") + first) + chr(ord("a") + second) for first in range(10) for second in range(10)]
+    groups = report_of(
+        *(new(f"https://example.com/wiki/{name}") for name in names), new("https://example.com/a")
+    ).patterns
+    assert [(group.name, group.counts.new) for group in groups] == [("/wiki/*", 100), ("/a", 1)]
+
+
+TRAPS = {
+    "calendar": [
+        copy(f"https://example.com/calendar/{year}/{month:02}/") for year in range(2000, 2010) for month in range(1, 13)
+    ],
+    "many URLs, few texts": [copy(f"https://example.com/topic/{number}") for number in range(120)],
+    "session ids": [copy(f"https://example.com/a;jsessionid={number:032x}/b") for number in range(120)],
+}
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_a_trap_is_named(report_of: ReportOf, trap: str) -> None:
+    report = report_of(*TRAPS[trap])
+    assert [group.trap for group in report.stale] == [trap]
+    assert any(
+        finding.text.startswith(f"A trap ({trap}): 120 of 120 pages at example.com") for finding in report.findings
+    )
+
+
+PARAMETERS = {
+    "session ids": [
+        copy(f"https://example.com/page?PHPSESSID={number:032x}", f"https://example.com/{number}")
+        for number in range(120)
+    ],
+    "calendar": [
+        copy(f"https://example.com/events?month={2000 + number // 12}-{number % 12 + 1:02}") for number in range(120)
+    ],
+}
+
+
+@pytest.mark.parametrize("trap", PARAMETERS)
+def test_a_trap_in_a_parameter_is_named(report_of: ReportOf, trap: str) -> None:
+    (parameter,) = report_of(*PARAMETERS[trap]).parameters
+    assert parameter.trap == trap
+    assert 100 < parameter.values < 140
+
+
+def test_mirrors_print_views_and_choices_are_no_traps(report_of: ReportOf) -> None:
+    mirror = [
+        copy(f"https://mirror.example.com/print/{number}", f"https://example.com/{number}") for number in range(120)
+    ]
+    sorting = [
+        copy(f"https://shop.example/list?sort={number % 3}", f"https://shop.example/{number}") for number in range(120)
+    ]
+    report = report_of(*mirror, *sorting)
+    assert not any(group.trap for group in (*report.stale, *report.patterns, *report.parameters))
+    assert {group.name for group in report.stale} == {"/print/{n}", "/list"}
+
+
+def test_a_place_is_stale_when_its_last_pages_are_not_new(report_of: ReportOf) -> None:
+    once = [new(f"https://example.com/old/{number}", number) for number in range(60)]
+    later = [
+        copy(f"https://example.com/old/{number}?again", f"https://example.com/{number}", 100) for number in range(60)
+    ]
+    early = [copy(f"https://example.com/live/{number}", f"https://example.com/{number}", 0) for number in range(60)]
+    live = [new(f"https://example.com/live/{number}?now", 100) for number in range(60)]
+    report = report_of(*once, *later, *early, *live)
+    assert [(group.name, group.since_new) for group in report.stale] == [("/old/{n}", 60)]
+    assert {group.name: group.recent for group in report.patterns} == {"/old/{n}": 0.4, "/live/{n}": 0.6}
+
+
+def test_revisits_tell_nothing_of_novelty(report_of: ReportOf) -> None:
+    report = report_of(
+        *({"t": 1, "url": f"https://example.com/{number}", "outcome": "revisit"} for number in range(200))
+    )
+    assert report.stale == ()
+    assert report.sites[0].recent is None
