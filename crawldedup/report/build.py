@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from crawldedup.report import clusters, overview
 from crawldedup.report.comparison import EARLIER, comparison_of, make_changes
 from crawldedup.report.findings import findings_of
+from crawldedup.report.journals import have_one_index
 from crawldedup.report.model import Report
 from crawldedup.report.places import places_of
 from crawldedup.report.similarity import similarity_of
@@ -35,8 +36,9 @@ def make_report(
     if against:
         left_out += database.load(against, EARLIER)
         with database.doing("comparing the crawls"):
-            make_changes(database)
-            comparison = comparison_of(database, against)
+            by_text = have_one_index((*journals, *against))
+            make_changes(database, by_text=by_text)
+            comparison = comparison_of(database, against, by_text=by_text)
     with database.doing("counting"):
         crawl = overview.crawl_of(database, journals, left_out)
         timeline = timeline_of(database, crawl.seconds)

@@ -32,10 +32,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """This crawl beside an earlier one."""
+    """This crawl beside an earlier one.
+
+    Pages are compared `by_text`, too, where both crawls had one index: each index has digests of its own.
+    """
 
     name: str
     started: float
+    by_text: bool
     total: Changes
     sites: tuple[Changes, ...]
     examples: tuple[Change, ...]

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.commands.command import Command
+from crawldedup.journal import crawls
+from crawldedup.journal import journals as journals_of
+from crawldedup.journal.names import is_redis
+from crawldedup.printable import pluralize, printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
     from crawldedup.commands.output import Output
+    from crawldedup.journal import CrawlSummary
     from crawldedup.report.journals import Journal
 
 DEFAULT_SOURCE: Final = ".scrapy/crawldedup"
@@ -22,10 +30,11 @@ ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
         "metavar": "FILE",
         "help": "write a .html page, the report as .json, or every verdict as .csv, .jsonl or .parquet",
     },
+    "--crawls": {"action": "store_true", "help": "list the crawls of the sources instead"},
     "--crawl": {"metavar": "NAME", "help": "report this crawl (default: the last one)"},
     "--against": {
         "metavar": "CRAWL",
-        "help": "compare with this crawl of the sources, or with the last one of another file or folder",
+        "help": "compare with this crawl of the sources, or with the last one of another source",
     },
 }
 
@@ -36,7 +45,7 @@ REPORT: Final = Command(
             "nargs": "*",
             "default": [DEFAULT_SOURCE],
             "metavar": "SOURCE",
-            "help": f"journal, or folder of journals (default: {DEFAULT_SOURCE})",
+            "help": f"journal, folder of journals, or URL of a Redis that holds them (default: {DEFAULT_SOURCE})",
         },
         **ARGUMENTS,
     },
@@ -51,7 +60,12 @@ def run(given: Namespace, output: Output) -> None:
 
 
 def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
-    """Make a report, and show it or write it. Raises ConfigurationError."""
+    """Make a report, and show it or write it; or list the crawls. Raises ConfigurationError."""
+    if given.crawls:
+        for source in sources:
+            for crawl in crawls(source):
+                output.show(asdict(crawl), _line_of(crawl))
+        return
     # Here, so that `--help` does not wait for DuckDB.
     from crawldedup.report.build import make_report
     from crawldedup.report.database import Database
@@ -61,14 +75,29 @@ def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
 
     if given.output is not None:
         check_path("--output", given.output)
-    journals = find_journals(sources, given.crawl)
-    against: list[Journal] = []
-    if given.against:
-        is_source = Path(given.against).exists()
-        against = find_journals([given.against]) if is_source else find_journals(sources, given.against)
-    with output.shares() as progress, Database(progress) as database:
+    with ExitStack() as stack:
+        journals = find_journals(_here(stack, sources, given.crawl), given.crawl)
+        against: list[Journal] = []
+        if given.against:
+            is_source = is_redis(given.against) or Path(given.against).exists()
+            places, crawl = ([given.against], None) if is_source else (sources, given.against)
+            against = find_journals(_here(stack, places, crawl), crawl)
+        database = stack.enter_context(Database(stack.enter_context(output.shares())))
         made = make_report(database, journals, against)
         if given.output is not None:
             write_report(database, made, given.output)
     if given.output is None or output.as_json:
         output.show(made.as_dict(), *lines_of(made))
+
+
+def _here(stack: ExitStack, sources: Sequence[str], crawl: str | None) -> list[str]:
+    """Return files and folders as they are, and in place of each Redis the files of its crawl until the stack ends."""
+    here: list[str] = []
+    for source in sources:
+        here += map(str, stack.enter_context(journals_of(source, crawl))) if is_redis(source) else [source]
+    return here
+
+
+def _line_of(crawl: CrawlSummary) -> str:
+    began = time.strftime("%Y-%m-%d %H:%M", time.gmtime(crawl.started))
+    return f"{printable(crawl.name)}  {began} UTC, {pluralize(crawl.pages, 'page')}, {printable(crawl.state)}"

@@ -22,8 +22,9 @@ _MOST_SITES: Final = 200
 _EXAMPLES: Final = 20
 
 
-def make_changes(database: Database) -> None:
+def make_changes(database: Database, *, by_text: bool) -> None:
     """Make a table of what became of each page: `number` is its line now, or `earlier` its line then."""
+    digest = "digest" if by_text else "NULL"
     execute = database.connection.execute
     for suffix in ("", EARLIER):
         # A page that was met again is as it was met last. URLs are long: 64 bits tell them apart.
@@ -32,7 +33,7 @@ def make_changes(database: Database) -> None:
             FROM pages{suffix} WHERE outcome NOT IN ('skipped', 'error') GROUP BY page"""
         )
         execute(
-            f"""CREATE TABLE visited{suffix} AS SELECT page, number, {IS_COPY} AS is_copy, digest, site,
+            f"""CREATE TABLE visited{suffix} AS SELECT page, number, {IS_COPY} AS is_copy, {digest} AS digest, site,
                 coalesce(changed, false) AS has_changed
             FROM visits{suffix} JOIN places{suffix} USING (number)"""
         )
@@ -48,7 +49,7 @@ def make_changes(database: Database) -> None:
     )
 
 
-def comparison_of(database: Database, journals: Sequence[Journal]) -> Comparison:
+def comparison_of(database: Database, journals: Sequence[Journal], *, by_text: bool) -> Comparison:
     """Return what changed since the crawl of these journals, in all and by site."""
     counted = ", ".join(f"count(*) FILTER (change = '{kind}')" for kind in _KINDS)
     sites = database.rows(
@@ -66,6 +67,7 @@ def comparison_of(database: Database, journals: Sequence[Journal]) -> Comparison
     return Comparison(
         name=journals[-1].crawl,
         started=journals[0].started,
+        by_text=by_text,
         total=Changes("", *database.row(f"SELECT {counted} FROM changes")),
         sites=tuple(Changes(*row) for row in sites),
         examples=tuple(Change(*row) for row in examples),

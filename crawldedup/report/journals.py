@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.errors import ConfigurationError
+from crawldedup.journal.files import header_of, journals_in
 from crawldedup.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-SUFFIX: Final = ".jsonl"
-_LONGEST_HEADER: Final = 1 << 20
 _LATEST: Final = 2**37
 """Seconds since 1970 that are still a date."""
 
@@ -46,10 +44,10 @@ def find_journals(sources: Iterable[str], crawl: str | None = None) -> list[Jour
         path = Path(source)
         if path.is_dir():
             only_files = False
-            found += filter(None, (_header(each) for each in sorted(path.glob(f"*{SUFFIX}"))))
+            found += filter(None, (_journal(each, header) for each, header in journals_in(path)))
         elif not path.exists():
             raise ConfigurationError(f"there is no file or folder {printable(source)!r} to read journals from")
-        elif journal := _header(path):
+        elif journal := _journal(path, header_of(path)):
             found.append(journal)
         else:
             raise ConfigurationError(f"{printable(source)!r} is no journal of crawldedup: its first line is no header")
@@ -61,30 +59,30 @@ def find_journals(sources: Iterable[str], crawl: str | None = None) -> list[Jour
         raise ConfigurationError(
             f"there is no journal of a crawl {printable(crawl or '')!r}; those that are there: {known}"
             if found
-            else f"there are no journals (*{SUFFIX}) in {', '.join(map(printable, sources))}"
+            else f"there are no journals (*.jsonl) in {', '.join(map(printable, sources))}"
         )
     return sorted(chosen, key=lambda journal: (journal.started, journal.path))
 
 
-def _header(path: Path) -> Journal | None:
+def have_one_index(journals: Iterable[Journal]) -> bool:
+    """Return True for crawls whose pages were remembered in one index, so that their digests can be compared."""
+    indexes = {(str(journal.settings.get("store")), str(journal.settings.get("namespace"))) for journal in journals}
+    return len(indexes) == 1 and not any(store.startswith("memory:") for store, _ in indexes)
+
+
+def _journal(path: Path, header: dict[str, Any] | None) -> Journal | None:
     """Return a journal, or None for a file that is none."""
-    with path.open("rb") as file:
-        line = file.readline(_LONGEST_HEADER)
-    try:
-        given = json.loads(line)
-        if given["crawldedup_journal"] != 1 or not 0 <= given["started"] < _LATEST:
-            return None
-        known, settings = given.get("known"), given.get("settings")
-        return Journal(
-            path=path.absolute(),
-            crawl=str(given["crawl"]),
-            spider=str(given.get("spider", "")),
-            started=float(given["started"]),
-            host=str(given.get("host", "")),
-            pid=int(given.get("pid", 0)),
-            version=str(given.get("version", "")),
-            known=known if isinstance(known, int) else None,
-            settings=settings if isinstance(settings, dict) else {},
-        )
-    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
+    if header is None or not 0 <= header["started"] < _LATEST:
         return None
+    known, settings, pid = header.get("known"), header.get("settings"), header.get("pid")
+    return Journal(
+        path=path.absolute(),
+        crawl=header["crawl"],
+        spider=header["spider"],
+        started=float(header["started"]),
+        host=str(header.get("host", "")),
+        pid=pid if isinstance(pid, int) else 0,
+        version=str(header.get("version", "")),
+        known=known if isinstance(known, int) else None,
+        settings=settings if isinstance(settings, dict) else {},
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -32,6 +33,14 @@ _crawl_option = partial(option, owner="crawl")
 _MOST_WORKERS: Final = 4
 # One process keeps up with Scrapy itself.
 _QUICK_EXTRACTORS: Final = ("resiliparse", "text")
+
+
+def _report(name: str, value: object) -> str:
+    from crawldedup.report.render.files import check_path
+
+    path = checks.string(name, value)
+    check_path(name, Path(path))
+    return path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +139,12 @@ class CrawlOptions(Options):
         checks.optional(check_crawl),
         "The name of the crawl, which the processes of one crawl share. None takes the spider's name and the time.",
     )
+    report: str | None = _crawl_option(
+        None,
+        checks.optional(_report),
+        "Write a report of the crawl into this file at its end: a page (.html), data (.json), or every verdict as a "
+        "row (.csv, .jsonl, .parquet).",
+    )
     item_fields: ItemFields | None = option(
         None,
         checks.optional(check_item_fields),
@@ -158,6 +173,8 @@ class CrawlOptions(Options):
         given.setdefault("store", _default_store(settings))
         given.setdefault("workers", default_workers(given.get("extractor", declared[f"{PREFIX}EXTRACTOR"].default)))
         options = cls(**given)
+        if options.report and options.journal is False:
+            raise ConfigurationError(f"{PREFIX}REPORT needs a journal, and {PREFIX}JOURNAL is False")
         if options.journal == OWN_STORE and not is_redis(options.store):
             raise ConfigurationError(
                 f"{PREFIX}JOURNAL is {OWN_STORE!r}, but the index is in no Redis; name a directory, or a Redis"

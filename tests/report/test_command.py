@@ -46,6 +46,14 @@ def test_the_last_crawl_of_the_project_is_reported(folder: Path, capsys: pytest.
     assert len(made["crawl"]["processes"]) == 2
 
 
+def test_the_crawls_of_a_source_are_listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "--crawls")
+    assert (status, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines()] == ["news-2", "news-1"]
+    assert all(", 200 pages, finished" in line for line in out.splitlines())
+    assert json.loads(run(capsys, "--crawls", "--json")[1].splitlines()[0])["processes"] == 2
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_file_is_written_in_the_format_of_its_name(
     folder: Path, capsys: pytest.CaptureFixture[str], suffix: str

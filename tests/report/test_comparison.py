@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from crawldedup.report.changes import Changes
 from tests.report.synthetic_journal import Line
 
@@ -54,6 +56,17 @@ def test_pages_are_compared_by_url_and_text(report_of: ReportOf) -> None:
         ("gone", "gone"),
     }
     assert compared.name == "former"
+
+
+@pytest.mark.parametrize(
+    "settings", [{"store": "memory://"}, {"store": "redis://other:6379/0"}, {"store": "memory://", "other": True}]
+)
+def test_texts_of_different_indexes_are_not_compared(report_of: ReportOf, settings: dict[str, object]) -> None:
+    both = {"store": "memory://"} if settings.get("other") else {}
+    compared = report_of(*NOW, earlier=EARLIER, settings=both, earlier_settings=settings).comparison
+    assert compared is not None
+    assert not compared.by_text
+    assert compared.total == Changes("", new=2, changed=1, same=3, duplicated=2, gone=2)
 
 
 def test_a_crawl_is_the_same_as_itself(report_of: ReportOf) -> None:

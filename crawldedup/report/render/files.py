@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError
@@ -22,17 +24,14 @@ SUFFIXES: Final = (".html", ".json", *ROW_SUFFIXES)
 
 
 def check_path(name: str, path: Path) -> None:
-    """Check a path before the work. Raises ConfigurationError, and MissingDependencyError for a page without Jinja."""
+    """Check a path before the work. Raises ConfigurationError, and MissingDependencyError without what it needs."""
     if path.suffix not in SUFFIXES:
         raise ConfigurationError(f"{name} is {printable(str(path))!r}; it must end with one of {', '.join(SUFFIXES)}")
     if not path.absolute().parent.is_dir():
         raise ConfigurationError(f"{name}: there is no folder {printable(str(path.absolute().parent))!r}")
-    if path.suffix == ".html":
-        try:
-            import jinja2  # noqa: F401
-            import pygal  # noqa: F401
-        except ImportError as error:
-            raise MissingDependencyError("a page needs jinja2 and pygal: pip install 'crawldedup[report]'") from error
+    needed = ("duckdb", "jinja2", "pygal") if path.suffix == ".html" else ("duckdb",)
+    if missing := [package for package in needed if find_spec(package) is None]:
+        raise MissingDependencyError(f"a report needs {' and '.join(missing)}: pip install 'crawldedup[report]'")
 
 
 def write_report(database: Database, report: Report, path: Path) -> None:
@@ -50,7 +49,8 @@ def write_report(database: Database, report: Report, path: Path) -> None:
 
 @contextmanager
 def _whole(path: Path) -> Iterator[Path]:
-    part = path.with_name(f".{path.stem[:50]}.part{path.suffix}")
+    # Processes of one crawl may write it at the same time.
+    part = path.with_name(f".{path.stem[:50]}.{os.getpid()}.part{path.suffix}")
     try:
         yield part
         part.replace(path)

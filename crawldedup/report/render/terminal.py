@@ -88,7 +88,8 @@ def _comparison(compared: Comparison) -> Table:
         (shown(each.site) or "all", *(f"{getattr(each, kind):,}" for kind in kinds))
         for each in (compared.total, *compared.sites[:_MOST_ROWS])
     )
-    return _table(f"Beside {shown(compared.name)} of {date(compared.started)}", ("site", *kinds), rows)
+    how = "" if compared.by_text else ", by URL alone: their indexes differ"
+    return _table(f"Beside {shown(compared.name)} of {date(compared.started)}{how}", ("site", *kinds), rows)
 
 
 def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:

@@ -23,6 +23,7 @@ from crawldedup.journal.names import OWN_STORE, crawl_of, is_name, is_redis, own
 from crawldedup.journal.records import FORMAT, VERSION, line_of, shown
 from crawldedup.printable import printable
 from crawldedup.scrapy_plugin import signals
+from crawldedup.scrapy_plugin.runtime.report import write_report
 from crawldedup.search.model import accept_threshold
 from crawldedup.stores.shown import shown_url
 from crawldedup.verdict import Kind
@@ -85,7 +86,9 @@ class CrawlJournal:
         self._began = 0.0
         self._sample_at = SAMPLE_SECONDS
         self._known: int | None = None
-        self._place = ""
+        self._place = self._source = ""
+        self._report: str | None = None
+        self._crawl = ""
         self._has_complained = False
 
     def begin(self, options: CrawlOptions, known: int | None) -> None:
@@ -116,6 +119,7 @@ class CrawlJournal:
         except OSError as error:  # the project's data directory cannot be made
             self._complain(str(error))
             return
+        self._report, self._crawl = options.report, str(header["crawl"])
         self._crawler.signals.connect(self._wall_suspected, signal=signals.wall_suspected)
         self._look_for_trouble()
 
@@ -172,7 +176,7 @@ class CrawlJournal:
         self._page(request, response, outcome, {"reason": reason})
 
     async def end(self, reason: str) -> None:
-        """Write the last line, with the crawl's stats, and close the journal."""
+        """Write the last line, with the crawl's stats, close the journal, and write the report that was asked for."""
         if self._sink is None:
             return
         assert self._crawler.stats is not None
@@ -189,6 +193,9 @@ class CrawlJournal:
         if self._job is not None and reason == "finished":
             with contextlib.suppress(OSError):
                 (self._job / NAME_FILE).unlink(missing_ok=True)
+        if self._report is not None:
+            assert self._crawler.spider is not None
+            await write_report(self._report, self._source, self._crawl, self._crawler.spider)
 
     def _opened(self, options: CrawlOptions, header: Mapping[str, Any]) -> Sink:
         place = options.store if options.journal == OWN_STORE else str(options.journal)
@@ -196,10 +203,10 @@ class CrawlJournal:
             # The client takes a tenth of a second to import.
             from crawldedup.journal.streams import StreamJournal
 
-            self._place = shown_url(place)
+            self._place, self._source = shown_url(place), place
             return StreamJournal(place, header, own_writer())
         self._place = place
-        self._place = data_path(place)
+        self._place = self._source = data_path(place)
         return FileJournal(Path(self._place), header, own_writer(), keep=options.journal_keep)
 
     def _page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
