@@ -195,6 +195,16 @@ def test_a_word_that_does_not_exist_is_refused_under_its_setting(name: str, give
     assert f"CRAWLDEDUP_{name}" in str(error.value)
 
 
+def test_a_report_is_written_from_a_journal(tmp_path: Path) -> None:
+    path = str(tmp_path / "report.html")
+    assert read(CRAWLDEDUP_REPORT=path).report == path
+    with pytest.raises(ConfigurationError, match="CRAWLDEDUP_REPORT needs a journal, and CRAWLDEDUP_JOURNAL is False"):
+        read(CRAWLDEDUP_REPORT=path, CRAWLDEDUP_JOURNAL=False)
+    for wrong, why in (("report.pdf", "must end with one of .html"), ("nowhere/report.html", "there is no folder")):
+        with pytest.raises(ConfigurationError, match=f"CRAWLDEDUP_REPORT.*{why}"):
+            read(CRAWLDEDUP_REPORT=wrong)
+
+
 def test_a_journal_in_the_redis_of_the_index_needs_one() -> None:
     assert read(CRAWLDEDUP_JOURNAL="store", CRAWLDEDUP_STORE="redis://cache").journal == "store"
     with pytest.raises(ConfigurationError, match="CRAWLDEDUP_JOURNAL is 'store', but the index is in no Redis"):

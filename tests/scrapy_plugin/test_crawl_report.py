@@ -1,0 +1,97 @@
+"""Real crawls that end with a report."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+from crawldedup.cli import main
+from tests.scrapy_plugin.conftest import STORES, in_one_mode
+from tests.scrapy_plugin.crawling import QUICK, finish, start
+from tests.scrapy_plugin.website import Site, article
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.scrapy_plugin.conftest import Crawler
+    from tests.servers import RedisServer
+
+PAGES = ["/a", "/a-copy", "/a-near", "/b", "/missing"]
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    pages = {"/a": article(1), "/a-copy": article(1), "/a-near": article(1, changed_words=2), "/b": article(2)}
+    with Site(pages) as running:
+        yield running
+
+
+def counts(path: Path) -> dict[str, int]:
+    made: dict[str, Any] = json.loads(path.read_text())
+    return {name: count for name, count in made["totals"]["counts"].items() if count}
+
+
+@in_one_mode
+@pytest.mark.parametrize(
+    ("store", "suffix"),
+    [*zip(STORES, (".html", ".csv", ".json"), strict=True), ("memory", ".jsonl"), ("memory", ".parquet")],
+    indirect=["store"],
+)
+def test_a_crawl_ends_with_its_report(site: Site, crawl: Crawler, store: str, suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"end{suffix}"
+    settings = {"CRAWLDEDUP_STORE": store, "CRAWLDEDUP_REPORT": str(path)}
+    if store.startswith("redis"):
+        settings["CRAWLDEDUP_JOURNAL"] = "store"
+    else:
+        settings["CRAWLDEDUP_JOURNAL"] = str(tmp_path / "journals")
+    result = crawl(site, PAGES, **settings)
+    assert f"INFO: crawldedup: the report is in {path}" in result.log
+    assert result.errors == []
+    if suffix == ".json":
+        assert counts(path) == {"new": 2, "near": 1, "exact": 1, "skipped": 1}
+    elif suffix == ".parquet":
+        (row,) = duckdb.sql(f"SELECT outcome FROM '{path}' WHERE url = '{site.url}/a-near'").fetchall()
+        assert row == ("near",)
+    else:
+        assert f"{site.url}/a-near".encode() in path.read_bytes()
+
+
+@in_one_mode
+def test_a_report_that_cannot_be_written_is_a_warning(site: Site, crawl: Crawler, tmp_path: Path) -> None:
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    (folder / "report.json").mkdir()
+    settings = {"CRAWLDEDUP_JOURNAL": str(tmp_path / "journals"), "CRAWLDEDUP_REPORT": str(folder / "report.json")}
+    result = crawl(site, PAGES, **settings)
+    (warning,) = result.errors
+    assert "crawldedup: the report was not written: crawldedup: " in warning
+    assert result.passed == ["/a", "/b"]
+
+
+@pytest.mark.parametrize("place", ["files", "redis"])
+def test_a_fleet_has_one_report(site: Site, tmp_path: Path, redis_server: RedisServer, place: str) -> None:
+    source = str(tmp_path / "journals") if place == "files" else redis_server.url
+    report = tmp_path / "report.json"
+    settings = {
+        "CRAWLDEDUP_STORE": redis_server.url,
+        "CRAWLDEDUP_JOURNAL": source,
+        "CRAWLDEDUP_CRAWL": "fleet",
+        "CRAWLDEDUP_REPORT": str(report),
+        **QUICK,
+    }
+    folders = [tmp_path / "1", tmp_path / "2"]
+    for folder in folders:
+        folder.mkdir()
+    parts = zip(folders, (["/a", "/a-copy"], ["/a-near", "/b"]), strict=True)
+    started = [start(site, folder, pages, **settings) for folder, pages in parts]
+    for process, folder in zip(started, folders, strict=True):
+        assert finish(process, folder).errors == []
+    assert main(["report", source, "--output", str(tmp_path / "again.json")]) == 0
+    for path in (report, tmp_path / "again.json"):
+        assert sum(counts(path).values()) == 4
+        assert counts(path)["new"] == 2
+        assert len(json.loads(path.read_text())["crawl"]["processes"]) == 2
