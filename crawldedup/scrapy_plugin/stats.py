@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -27,6 +27,9 @@ _KINDS = {
     Kind.THIN: "thin",
 }
 _SHOWN_ORIGINALS = 5
+
+NOVELTY_PAGES: Final = 200
+"""So many of the last pages tell how much new a crawl still finds."""
 
 MOST_SITES: Final = 500
 """So many sites have stats of their own. What comes from others is counted as `other`."""
@@ -63,6 +66,7 @@ class CrawlStats:
         self._seconds = {"waiting": 0.0, "reading": 0.0, "store": 0.0}
         self._sites: set[str] | None = set() if by_site else None
         self._clusters = Clusters()
+        self._novelty: deque[bool] = deque(maxlen=NOVELTY_PAGES)
         self._starts = self._lost_starts = 0
         self._dropped_duplicates = self._itemless = 0
         self._most_copied: dict[str, int] = {}
@@ -76,6 +80,9 @@ class CrawlStats:
         """
         self._add("checked")
         self._add(_KINDS[verdict.kind])
+        if verdict.kind is not Kind.REVISIT:
+            self._novelty.append(verdict.kind is Kind.NEW)
+            self._stats.set_value(f"{self._prefix}novelty", round(sum(self._novelty) / len(self._novelty), 3))
         if verdict.is_across_sites:
             self._add("duplicate/across_sites")
         if verdict.replaces:

@@ -32,7 +32,7 @@ MODES: Final[dict[str, dict[str, Any]]] = {"asyncio": {}, **_NO_REACTOR}
 
 
 # Stats that count no pages.
-_FIGURES: Final = ("clusters", "largest_cluster", "bytes_saved", "seconds/")
+_FIGURES: Final = ("novelty", "clusters", "largest_cluster", "bytes_saved", "seconds/")
 
 
 def counts_in(stats: Mapping[str, Any]) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,3 +95,23 @@ def test_updates_yields_what_is_new_or_has_changed(tmp_path: Path) -> None:
         assert news(base_url) == {}
         write(b=article(2, changed_words=40).body, c=article(3).body)
         assert news(base_url) == {"index.html": "revisit", "b.html": "revisit", "c.html": "new"}
+
+
+@pytest.mark.parametrize(("largest", "failed"), [(100, 0), (2, 1)])
+def test_monitors_tell_a_crawl_that_went_wrong(demo: str, tmp_path: Path, largest: int, failed: int) -> None:
+    settings = {
+        "CRAWLDEDUP_EXTRACTOR": "resiliparse",
+        "CRAWLDEDUP_JOURNAL": str(tmp_path),
+        "EXTENSIONS": '{"spidermon.contrib.scrapy.extensions.Spidermon": 500}',
+        "SPIDERMON_ENABLED": "True",
+        "SPIDERMON_SPIDER_CLOSE_MONITORS": "example.monitors.CrawlMonitors",
+        "LARGEST_CLUSTER": str(largest),
+        "CLOSESPIDER_PAGECOUNT": "100",
+    }
+    options = [text for name, value in settings.items() for text in ("-s", f"{name}={value}")]
+    done = run_prepared("scrapy", "crawl", "pages", "-a", f"start={demo}/", *options, folder=EXAMPLE)
+    said = re.findall(r"\[Spidermon\] (.+)\.\.\. (OK|FAIL)", done.stderr)
+    assert [outcome for _, outcome in said].count("FAIL") == failed
+    assert len(said) == 4
+    report = run_prepared("scrapy", "dedup", "report", str(tmp_path), "--json", folder=EXAMPLE)
+    assert json.loads(report.stdout)["totals"]["counts"]["new"] > 20

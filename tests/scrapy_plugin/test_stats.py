@@ -47,10 +47,22 @@ def test_counts_go_into_stats_and_add_up() -> None:
         "crawldedup/largest_cluster": 1,
         "crawldedup/revisit": 1,
         "crawldedup/thin": 1,
+        "crawldedup/novelty": 0.2,
         "crawldedup/dropped": 1,
         "crawldedup/skipped/status": 1,
         "crawldedup/error/unavailable": 1,
     }
+
+
+def test_novelty_is_that_of_the_last_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stats_module, "NOVELTY_PAGES", 4)
+    collector = Stats()
+    stats = CrawlStats(collector)
+    told = []
+    for kind in (Kind.NEW, Kind.NEW, Kind.NEAR_DUPLICATE, Kind.REVISIT, Kind.THIN, Kind.EXACT_DUPLICATE, Kind.THIN):
+        stats.checked(Verdict(kind, "u"), dropped=False)
+        told.append(collector.get_value("crawldedup/novelty"))
+    assert told == [1, 1, 0.667, 0.667, 0.5, 0.25, 0]
 
 
 def test_the_summary_tells_what_happened() -> None:
@@ -91,7 +103,11 @@ def test_items_are_counted_apart_and_called_items() -> None:
     stats = CrawlStats(collector, "item")
     for _ in range(2):
         stats.checked(Verdict(Kind.NEW, "u"), dropped=False)
-    assert collector.get_stats() == {"crawldedup/item/checked": 2, "crawldedup/item/new": 2}
+    assert collector.get_stats() == {
+        "crawldedup/item/checked": 2,
+        "crawldedup/item/new": 2,
+        "crawldedup/item/novelty": 1.0,
+    }
     assert stats.summary().startswith("crawldedup checked 2 items: 2 new")
 
 
