@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
 LONGEST_URL: Final = 2048
 """Letters of the longest URL that rules deal with, which is as many as a journal keeps."""
@@ -14,7 +13,8 @@ MOST_PARAMETERS: Final = 32
 VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|amp|mobile|m"
 """Words, with bars between them, that name views of a page in its URL."""
 
-_SCHEMES: Final = ("http", "https")
+# Several times as quick as urllib's parser, which reads what no page has.
+_URL: Final = re.compile(r"(https?)://([^/?#\s]+)([^?#]*)(?:\?([^#]*))?", re.I)
 # A number that counts is none: hexadecimal digits with both kinds, or a long mixture.
 _TOKEN: Final = re.compile(
     r"(?=.*\d)(?=.*[a-z])(?:[\da-f]{8,}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-z]{16,})", re.I
@@ -33,18 +33,12 @@ class Address(NamedTuple):
         """Return the parts of a URL, or None for one that rules leave alone."""
         if len(url) > LONGEST_URL or url.count("&") >= MOST_PARAMETERS:
             return None
-        try:
-            parts = urlsplit(url)
-        except ValueError:
+        found = _URL.match(url)
+        if found is None:
             return None
-        if parts.scheme not in _SCHEMES or not parts.netloc:
-            return None
-        query = parts.query
-        return cls(
-            f"{parts.scheme}://{parts.netloc.lower()}",
-            parts.path or "/",
-            tuple(each for each in query.split("&") if each) if query else (),
-        )
+        scheme, host, path, query = found.groups()
+        parameters = tuple([each for each in query.split("&") if each]) if query else ()
+        return cls(f"{scheme}://{host}".lower(), path or "/", parameters)
 
     def url(self) -> str:
         """Return the URL."""

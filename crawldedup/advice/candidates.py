@@ -25,13 +25,16 @@ _LONGEST_VALUE: Final = 20
 _LONGEST_ENDING: Final = 40
 _MOST_FOLDERS: Final = 4
 _VIEW: Final = re.compile(rf"\b(?:{VIEWS}|mirror|wap)\b|^http:", re.IGNORECASE)
+_Change = tuple[str, str, str, str]
+"""The kind, site, find and replace of a rule."""
+
 _PATH_PARAMETER: Final = re.compile(r";([^=/;]+)=[^/;]*")
 
 
 def candidates(pages: Iterable[Placed], least: int) -> list[Rule]:
     """Return candidates for which `least` copies speak, of each site those with the most."""
-    votes: defaultdict[str, Counter[Rule]] = defaultdict(Counter)
-    turned: Counter[Rule] = Counter()
+    votes: defaultdict[str, Counter[_Change]] = defaultdict(Counter)
+    turned: Counter[_Change] = Counter()
     recent: dict[int, deque[Address]] = {}
     for address, page, twin in pages:
         if twin is None:
@@ -42,15 +45,16 @@ def candidates(pages: Iterable[Placed], least: int) -> list[Rule]:
         for other in {twin, *copies}:
             if other == address:
                 continue
-            for rule in _between(address, other):
-                counted = votes[rule.site]
-                if rule in counted or len(counted) < _MOST_COUNTED:
-                    counted[rule] += 1
+            for change in _between(address, other):
+                counted = votes[change[1]]
+                if change in counted or len(counted) < _MOST_COUNTED:
+                    counted[change] += 1
                     if page.replaces and other == twin:
-                        turned[rule] += 1 if rule.rewritten(address) else -1
+                        turned[change] += 1 if Rule(*change).rewritten(address) else -1
         copies.append(address)
     chosen = (each for of_site in votes.values() for each in of_site.most_common(MOST_OF_A_SITE))
-    return [_turned(rule) if turned[rule] > 0 else rule for rule, count in chosen if count >= least]
+    rules = [(Rule(*change), turned[change] > 0) for change, count in chosen if count >= least]
+    return [_turned(rule) if is_turned else rule for rule, is_turned in rules]
 
 
 def _turned(rule: Rule) -> Rule:
@@ -61,7 +65,7 @@ def _turned(rule: Rule) -> Rule:
     return replace(rule, find=rule.replace, replace=rule.find) if is_possible else rule
 
 
-def _between(one: Address, other: Address) -> Iterator[Rule]:
+def _between(one: Address, other: Address) -> Iterator[_Change]:
     """Yield the rules that make one address of another, if they differ in one respect.
 
     Which of them is the better one is guessed by their words and lengths.
@@ -72,7 +76,7 @@ def _between(one: Address, other: Address) -> Iterator[Rule]:
     elif one.origin != other.origin:
         if one.path == other.path:
             worse, better = _sorted(one.origin, other.origin)
-            yield Rule("host", worse, worse, better)
+            yield "host", worse, worse, better
     elif one.path != other.path:
         yield from _of_paths(one.origin, one.path, other.path)
 
@@ -83,23 +87,23 @@ def _sorted(one: str, other: str, *, nothing: str = "") -> tuple[str, str]:
     return worse, better
 
 
-def _of_queries(one: Address, other: Address) -> Iterator[Rule]:
+def _of_queries(one: Address, other: Address) -> Iterator[_Change]:
     differing = {*one.parameters} ^ {*other.parameters}
     names = sorted({*map(name_of, differing)})
     if not 0 < len(names) <= _MOST_PARAMETERS:
         return
-    yield Rule("query", one.origin, "&".join(names))
+    yield "query", one.origin, "&".join(names), ""
     if len(names) == 1 and len(differing) == 1:
         (parameter,) = differing
         if "=" in parameter and len(parameter) <= _LONGEST_VALUE and not is_token(parameter.partition("=")[2]):
-            yield Rule("query", one.origin, parameter)
+            yield "query", one.origin, parameter, ""
 
 
-def _of_paths(origin: str, one: str, other: str) -> Iterator[Rule]:
+def _of_paths(origin: str, one: str, other: str) -> Iterator[_Change]:
     if ";" in one or ";" in other:
         if _PATH_PARAMETER.sub("", one) == _PATH_PARAMETER.sub("", other):
             for name in {*_PATH_PARAMETER.findall(one), *_PATH_PARAMETER.findall(other)}:
-                yield Rule("session", origin, f";{name}")
+                yield "session", origin, f";{name}", ""
         return
     left, right = one.split("/")[1:], other.split("/")[1:]
     start = _common(left, right)
@@ -117,7 +121,7 @@ def _common(left: Sequence[str], right: Sequence[str]) -> int:
     )
 
 
-def _of_beginnings(origin: str, left: list[str], right: list[str], start: int) -> Iterator[Rule]:
+def _of_beginnings(origin: str, left: list[str], right: list[str], start: int) -> Iterator[_Change]:
     """Yield rules for two lists of folders that both end where they differ last, and first at `start`."""
     if len(left) < len(right) and any(map(is_token, right)):
         left, right = right, left
@@ -127,13 +131,13 @@ def _of_beginnings(origin: str, left: list[str], right: list[str], start: int) -
         is_swapped = len(left) == len(right) == start + 1
         if tokens == [len(left) - 1] and (is_swapped or (len(right) == start and len(left) - start <= 2)):
             find = _folders(left[:-1])
-            yield Rule("session", origin, find, find if is_swapped else _folders(right))
+            yield "session", origin, find, find if is_swapped else _folders(right)
         return
     if max(len(left), len(right)) <= _MOST_FOLDERS:
-        yield Rule("prefix", origin, *_sorted(_folders(left), _folders(right), nothing="/"))
+        yield "prefix", origin, *_sorted(_folders(left), _folders(right), nothing="/")
 
 
-def _of_endings(origin: str, one: str, other: str) -> Iterator[Rule]:
+def _of_endings(origin: str, one: str, other: str) -> Iterator[_Change]:
     start = _common(one, other)
     if one[start : start + 1].isalnum() or other[start : start + 1].isalnum():
         # Not in the middle of a word.
@@ -143,7 +147,7 @@ def _of_endings(origin: str, one: str, other: str) -> Iterator[Rule]:
     left, right = _sorted(one[start:], other[start:])
     # Numbers tell pages apart.
     if start and len(left) + len(right) <= _LONGEST_ENDING and not any(map(str.isdigit, left + right)):
-        yield Rule("suffix", origin, left, right)
+        yield "suffix", origin, left, right
 
 
 def _folders(names: list[str]) -> str:

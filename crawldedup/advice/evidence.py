@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from crawldedup.advice.address import Address
 
-MOST_PAGES: Final = 1_000_000
-"""So many pages are kept, which takes some 700 MB. Of a longer crawl, the first count."""
+MOST_PAGES: Final = 300_000
+"""So many pages are kept, which takes some 300 MB, and a third of them of one site. Of more, the first count."""
 
+_CACHED: Final = 20_000
 _COPIES: Final = ("near", "exact")
 _OWN: Final = ("new", "revisit")
 
@@ -52,14 +55,20 @@ class Evidence:
         self._most = most
         self._contents: dict[int, int] = {}
         self._origins: dict[str, str] = {}
+        # Originals and referers come again and again.
+        self._address = lru_cache(_CACHED)(self._parsed)
         self.pages: list[Page] = []
-        self.left_out = 0
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def is_full(self) -> bool:
+        """True if no more pages are taken."""
+        return len(self.pages) >= self._most
 
     def add(self, seen: Seen) -> None:
         """Note a page, unless nothing can be learned from it."""
         address = self._address(seen.url)
-        if address is None or len(self.pages) >= self._most:
-            self.left_out += 1
+        if address is None or self.is_full or self._counts[address.origin] >= self._most // 3:
             return
         key = address.key()
         twin = None
@@ -78,9 +87,12 @@ class Evidence:
         else:
             return
         referer = self._address(seen.referer) if seen.referer else None
+        self._counts[address.origin] += 1
         self.pages.append(Page(address, key, content, referer.key() if referer else 0, is_thin, twin, seen.replaces))
 
-    def _address(self, url: str) -> Address | None:
+    def _parsed(self, url: str) -> Address | None:
         address = Address.of(url)
+        if address is None:
+            return None
         # One text for all addresses of a site.
-        return address and address._replace(origin=self._origins.setdefault(address.origin, address.origin))
+        return Address(self._origins.setdefault(address.origin, address.origin), address.path, address.parameters)

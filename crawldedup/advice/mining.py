@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.advice.candidates import candidates
@@ -47,7 +48,8 @@ def weigh(rules: Iterable[Rule], pages: Sequence[Page]) -> list[Rule]:
 def _placed(pages: Sequence[Page], book: RuleBook) -> list[Placed]:
     if not book.rules:
         return [(page.address, page, page.twin) for page in pages]
-    return [(book.rewritten(page.address)[0], page, page.twin and book.rewritten(page.twin)[0]) for page in pages]
+    rewritten = cache(lambda address: book.rewritten(address)[0])
+    return [(rewritten(page.address), page, page.twin and rewritten(page.twin)) for page in pages]
 
 
 def _chosen(rules: Iterable[Rule], found: Sequence[Rule]) -> list[Rule]:

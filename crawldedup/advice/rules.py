@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Self
-from urllib.parse import urlsplit
 
 from crawldedup.advice.address import LONGEST_URL, Address, is_token, name_of
 
@@ -77,16 +76,17 @@ class Rule:
         if self.kind == "query":
             return self._without_parameters(address)
         if self.kind == "host":
-            return address._replace(origin=self.replace)
+            return Address(self.replace, address.path, address.parameters)
         path = self._path(address.path)
-        return None if path is None or path == address.path else address._replace(path=path)
+        return None if path is None or path == address.path else Address(address.origin, path, address.parameters)
 
     def _without_parameters(self, address: Address) -> Address | None:
         wanted = self.find.split("&")
         gone = [each for each in address.parameters if each in wanted or name_of(each) in wanted]
         if not gone or {*map(name_of, wanted)} - {*map(name_of, gone)}:
             return None
-        return address._replace(parameters=tuple(each for each in address.parameters if each not in gone))
+        left = tuple([each for each in address.parameters if each not in gone])
+        return Address(address.origin, address.path, left)
 
     def _path(self, path: str) -> str | None:
         if self.kind == "prefix":
@@ -130,10 +130,38 @@ class Rule:
 
 
 def _is_origin(text: str) -> bool:
-    try:
-        return (address := Address.of(text)) is not None and address.origin == text and not urlsplit(text).path
-    except ValueError:
-        return False
+    return (address := Address.of(text)) is not None and address.origin == text
+
+
+class _OfSite:
+    """The rules of one site, of which few apply to an address."""
+
+    def __init__(self) -> None:
+        self._by_parameter: defaultdict[str, list[Rule]] = defaultdict(list)
+        self._by_kind: dict[str, list[Rule]] = {kind: [] for kind in KINDS}
+        self._by_parts: dict[str, tuple[str, ...]] = {"prefix": (), "suffix": (), "session": ()}
+
+    def add(self, rule: Rule) -> None:
+        if rule.kind == "query":
+            self._by_parameter[name_of(rule.find.partition("&")[0])].append(rule)
+            return
+        self._by_kind[rule.kind].append(rule)
+        if rule.kind in self._by_parts:
+            self._by_parts[rule.kind] += (rule.find,)
+
+    def possible(self, address: Address) -> Iterator[Rule]:
+        """Yield the rules that may apply to an address."""
+        if address.parameters and self._by_parameter:
+            for name in dict.fromkeys(map(name_of, address.parameters)):
+                yield from self._by_parameter.get(name, ())
+        path, parts = address.path, self._by_parts
+        if parts["prefix"] and path.startswith(parts["prefix"]):
+            yield from self._by_kind["prefix"]
+        if parts["suffix"] and path.endswith(parts["suffix"]):
+            yield from self._by_kind["suffix"]
+        if parts["session"] and (";" in path or path.startswith(parts["session"])):
+            yield from self._by_kind["session"]
+        yield from self._by_kind["host"]
 
 
 class RuleBook:
@@ -141,24 +169,17 @@ class RuleBook:
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self.rules = tuple(rules)
-        self._by_parameter: defaultdict[tuple[str, str], list[Rule]] = defaultdict(list)
-        self._by_origin: defaultdict[str, list[Rule]] = defaultdict(list)
+        self._sites: defaultdict[str, _OfSite] = defaultdict(_OfSite)
         for rule in self.rules:
-            if rule.kind == "query":
-                self._by_parameter[rule.site, name_of(rule.find.partition("&")[0])].append(rule)
-            else:
-                self._by_origin[rule.site].append(rule)
+            self._sites[rule.site].add(rule)
 
     def applied(self, address: Address) -> Iterator[tuple[Rule, Address]]:
         """Yield each rule that applies to an address, and what it makes of it."""
-        rules = self._by_origin.get(address.origin, [])
-        if address.parameters and self._by_parameter:
-            names = dict.fromkeys(map(name_of, address.parameters))
-            rules = [rule for name in names for rule in self._by_parameter.get((address.origin, name), ())] + rules
-        for rule in rules:
-            rewritten = rule.rewritten(address)
-            if rewritten is not None:
-                yield rule, rewritten
+        site = self._sites.get(address.origin)
+        for rule in site.possible(address) if site is not None else ():
+            made = rule.rewritten(address)
+            if made is not None:
+                yield rule, made
 
     def rewritten(self, address: Address) -> tuple[Address, tuple[Rule, ...]]:
         """Return what all rules together make of an address, and those that had a part in it."""

@@ -55,6 +55,10 @@ class _Group:
     example: tuple[Address, Address] | None = None
 
 
+_Groups = dict[int, dict[int, _Group]]
+"""By the id of a rule, its groups by the keys of their rewritten addresses."""
+
+
 @dataclass(slots=True)
 class _Tally:
     contents: set[int] = field(default_factory=set)
@@ -109,21 +113,21 @@ class _Scales:
 
     def weigh(self, site: str, rules: Sequence[Rule]) -> Iterator[tuple[Rule, dict[str, Rule]]]:
         book = RuleBook(rules)
-        groups: dict[Rule, dict[int, _Group]] = {rule: {} for rule in rules}
+        groups: _Groups = {id(rule): {} for rule in rules}
         for order in self._of_site[site]:
             address, page, _ = self._placed[order]
             for rule, made in book.applied(address):
                 key = made.key()
-                group = groups[rule].get(key)
+                group = groups[id(rule)].get(key)
                 if group is None:
-                    group = groups[rule][key] = self._group(rule, key, order)
+                    group = groups[id(rule)][key] = self._group(rule, key, order)
                 self._add(group, address, page, made)
         for order in self._led_to.pop(site, ()):
             self._blame(book, groups, order)
         for rule in rules:
             whole = _Tally()
             parts: defaultdict[str, _Tally] = defaultdict(_Tally)
-            for group in groups.pop(rule).values():
+            for group in groups.pop(id(rule)).values():
                 whole.add(group)
                 parts[group.section].add(group)
             sections = {section: tally.told(rule, section) for section, tally in parts.items()}
@@ -147,7 +151,7 @@ class _Scales:
             group.is_good = True
             group.example = group.example or (address, made)
 
-    def _blame(self, book: RuleBook, groups: dict[Rule, dict[int, _Group]], order: int) -> None:
+    def _blame(self, book: RuleBook, groups: _Groups, order: int) -> None:
         """Blame rules that leave out the page that led here, if it came after its copies.
 
         Those have not led here, although their links were followed before.
@@ -158,7 +162,7 @@ class _Scales:
         if leading.twin is None:
             return
         for rule, made in book.applied(address):
-            group = groups[rule][made.key()]
+            group = groups[id(rule)][made.key()]
             if group.first < referer and address != self._placed[group.first][0] and rule.rewritten(here) is None:
                 group.is_bad = True
 
