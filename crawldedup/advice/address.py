@@ -15,10 +15,13 @@ VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|am
 
 # Several times as quick as urllib's parser, which reads what no page has.
 _URL: Final = re.compile(r"(https?)://([^/?#\s]+)([^?#]*)(?:\?([^#]*))?", re.I)
-# A number that counts is none: hexadecimal digits with both kinds, or a long mixture.
-_TOKEN: Final = re.compile(
-    r"(?=.*\d)(?=.*[a-z])(?:[\da-f]{8,}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-z]{16,})", re.I
+TOKEN: Final = (
+    r"(?=[^/]*\d)(?=[^/]*[a-z])"
+    r"(?:[\da-f]{8,}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-z]{16,})"
 )
+"""A pattern for ids of sessions in small letters: hexadecimal digits of both kinds, or a long mixture."""
+
+_TOKEN: Final = re.compile(TOKEN, re.I)
 
 
 class Address(NamedTuple):

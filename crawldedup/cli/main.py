@@ -62,6 +62,23 @@ _COMMANDS: Final = {
         "Both must have been made with the same settings: texts are not stored, so that nothing can be converted.",
     ),
     "info": Command("show the figures of an index", options=(*INDEX_OPTIONS, *PROFILE_OPTIONS)),
+    "advise": Command(
+        "tell which downloads a crawl can save, by rules for its URLs",
+        {
+            "sources": {
+                "nargs": "*",
+                "metavar": "JOURNAL",
+                "help": "journal of a crawl, or a folder of journals (default: the rules that the index keeps)",
+            },
+            "--format": {
+                "choices": ("rules", "duplicate-url-discarder", "deny"),
+                "default": "rules",
+                "help": "the rules themselves, or what another tool reads: a file for duplicate-url-discarder, or the "
+                "deny patterns of a LinkExtractor (default: rules)",
+            },
+        },
+        (*INDEX_OPTIONS, *PROFILE_OPTIONS),
+    ),
     "bench quality": BENCH_QUALITY,
 }
 

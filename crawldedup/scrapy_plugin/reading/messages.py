@@ -137,9 +137,10 @@ class Judged(NamedTuple):
 
 
 class Done(NamedTuple):
-    """The answer to a request that asks for no verdict. `pages` are those in the index."""
+    """The answer to a request that asks for no verdict. `pages` are those in the index, `note` what was asked for."""
 
     pages: int
+    note: str = ""
 
 
 class Retired(NamedTuple):
@@ -163,8 +164,8 @@ def answer_from(body: bytes) -> Answer:
         case {"verdict": dict(values), "seconds": [reading, store]} if values.get("kind") in tuple(Kind):
             verdict = _verdict_from({**values, "kind": Kind(values["kind"])})
             return Judged(verdict, _seconds_from(reading), _seconds_from(store))
-        case {"done": int(pages)}:
-            return Done(pages)
+        case {"done": int(pages), "note": str(note)}:
+            return Done(pages, note)
         case {"retired": True}:
             return Retired()
         case {"error": str()} as plain:
