@@ -11,7 +11,7 @@ from crawldedup.advice.address import VIEWS, Address, is_token, name_of
 from crawldedup.advice.rules import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from crawldedup.advice.weighing import Placed
 
@@ -31,7 +31,7 @@ _Change = tuple[str, str, str, str]
 _PATH_PARAMETER: Final = re.compile(r";([^=/;]+)=[^/;]*")
 
 
-def candidates(pages: Iterable[Placed], least: int) -> list[Rule]:
+def candidates(pages: Sequence[Placed], least: int) -> list[Rule]:
     """Return candidates for which `least` copies speak, of each site those with the most."""
     votes: defaultdict[str, Counter[_Change]] = defaultdict(Counter)
     turned: Counter[_Change] = Counter()
@@ -49,11 +49,14 @@ def candidates(pages: Iterable[Placed], least: int) -> list[Rule]:
                 counted = votes[change[1]]
                 if change in counted or len(counted) < _MOST_COUNTED:
                     counted[change] += 1
-                    if page.replaces and other == twin:
-                        turned[change] += 1 if Rule(*change).rewritten(address) else -1
+                    if other == twin:
+                        worse = address if not page.replaces else twin
+                        turned[change] += -1 if Rule(*change).rewritten(worse) else 1
         copies.append(address)
     chosen = (each for of_site in votes.values() for each in of_site.most_common(MOST_OF_A_SITE))
-    rules = [(Rule(*change), turned[change] > 0) for change, count in chosen if count >= least]
+    # Without an order of copies, the first is as good as any.
+    is_ordered = any(page.replaces for _, page, _ in pages)
+    rules = [(Rule(*change), is_ordered and turned[change] > 0) for change, count in chosen if count >= least]
     return [_turned(rule) if is_turned else rule for rule, is_turned in rules]
 
 
@@ -83,7 +86,7 @@ def _between(one: Address, other: Address) -> Iterator[_Change]:
 
 def _sorted(one: str, other: str, *, nothing: str = "") -> tuple[str, str]:
     """Return the worse of two parts of URLs, and the better one, as which `nothing` counts: it cannot be found."""
-    worse, better = sorted((one, other), key=lambda part: (part == nothing, not _VIEW.search(part), -len(part), part))
+    better, worse = sorted((one, other), key=lambda part: (part != nothing, bool(_VIEW.search(part)), len(part), part))
     return worse, better
 
 

@@ -59,12 +59,12 @@ def _chosen(rules: Iterable[Rule], found: Sequence[Rule]) -> list[Rule]:
     for rule in sorted(
         filter(is_sound, rules), key=lambda each: (each.find.count("&"), "=" in each.find, -each.support, -each.targets)
     ):
-        if not any(_is_covered(rule, other) for other in (*found, *chosen)):
+        if not any(is_covered(rule, other) for other in (*found, *chosen)):
             chosen.append(rule)
     return chosen
 
 
-def _is_covered(rule: Rule, other: Rule) -> bool:
+def is_covered(rule: Rule, other: Rule) -> bool:
     """Return True if another rule does what this one does, or the contrary."""
     if rule.kind != other.kind:
         return False

@@ -1,0 +1,332 @@
+"""The downloader middleware of ``CRAWLDEDUP_LEARN``: skips requests that would bring copies of what was delivered."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from scrapy import signals as scrapy_signals
+from scrapy.exceptions import NotConfigured
+
+from crawldedup.advice.address import Address
+from crawldedup.advice.kept import NOTE, KeptRules
+from crawldedup.errors import ConfigurationError, CrawlDedupError
+from crawldedup.printable import pluralize, printable
+from crawldedup.scope import site_of
+from crawldedup.scrapy_plugin import signals
+from crawldedup.scrapy_plugin.errors import PredictedDuplicateError
+from crawldedup.scrapy_plugin.learning.errands import (
+    ERRAND_KEY,
+    POSTPONED_KEY,
+    Errand,
+    errand_of,
+    is_exempt,
+    key_of,
+    send_out,
+)
+from crawldedup.scrapy_plugin.learning.targets import Targets
+from crawldedup.scrapy_plugin.learning.trials import Trials
+from crawldedup.scrapy_plugin.learning.window import Window, form_of, lessons
+from crawldedup.scrapy_plugin.middleware import DedupMiddleware
+from crawldedup.scrapy_plugin.runtime.failures import refuse
+from crawldedup.scrapy_plugin.settings import CrawlOptions, is_enabled, is_interactive
+from crawldedup.scrapy_plugin.stats import PREFIX
+from crawldedup.verdict import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterable, Sequence
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from crawldedup.advice.evidence import Seen
+    from crawldedup.advice.rules import Rule
+    from crawldedup.verdict import Verdict
+
+logger = logging.getLogger(__name__)
+
+
+LOWER_PRIORITY: Final = 100
+"""By so much the priority of requests for a trap is lowered."""
+
+MOST_SKIPPED: Final = 5_000
+"""So many skipped requests, the last ones, are made after all if their rule proves wrong."""
+
+_KNOWN: Final = 0.5
+"""A target is asked for in place of its copy if at least this share of a rule's targets were seen."""
+
+
+class _Aim(NamedTuple):
+    """What a request would bring: the page at the URL that `rules` make of its own; `key` stands for it."""
+
+    key: int
+    target: Address
+    rules: tuple[Rule, ...]
+
+
+class LearnMiddleware:
+    """Learns rules for URLs from the verdicts of a crawl, and skips the requests that they take for copies.
+
+    A request is skipped only if its target, the page at the rewritten URL, was delivered. Until then it waits, and goes
+    out if the target fails. Some are fetched all the same, as samples; a rule that they refute is withdrawn, and what
+    it has skipped lately is fetched after all. The rules are kept with the index.
+    """
+
+    def __init__(self, crawler: Crawler, options: CrawlOptions) -> None:
+        assert crawler.stats is not None
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._options = options
+        self._trials = Trials()
+        self._targets = Targets()
+        self._window = Window()
+        self._traps: frozenset[str] = frozenset()
+        self._samples: dict[str, tuple[Rule, ...]] = {}
+        self._skipped: deque[tuple[Request, tuple[Rule, ...]]] = deque(maxlen=MOST_SKIPPED)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._saving = asyncio.Lock()
+        self._is_learning = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> LearnMiddleware:
+        """Build it from Scrapy's settings. Raises NotConfigured unless ``CRAWLDEDUP_LEARN`` is True."""
+        try:
+            if not is_enabled(crawler.settings):
+                raise NotConfigured
+            options = CrawlOptions.from_settings(crawler.settings)
+            if not options.learn or is_interactive(crawler):
+                raise NotConfigured
+            if options.keep_per_cluster > 1:
+                raise ConfigurationError(
+                    "CRAWLDEDUP_LEARN is True, and CRAWLDEDUP_KEEP_PER_CLUSTER above 1: copies cannot be skipped where "
+                    "they are wanted."
+                )
+        except ConfigurationError as error:
+            raise refuse(crawler, error) from None
+        middleware = cls(crawler, options)
+        connect = crawler.signals.connect
+        connect(middleware.engine_started, signal=scrapy_signals.engine_started)
+        connect(middleware.spider_idle, signal=scrapy_signals.spider_idle)
+        connect(middleware.spider_closed, signal=scrapy_signals.spider_closed)
+        connect(middleware.page_judged, signal=signals.page_judged)
+        return middleware
+
+    async def engine_started(self) -> None:
+        """Take the rules that the index keeps."""
+        if (kept := await self._note()) is not None:
+            self._trials.take(KeptRules.from_text(kept))
+        self._show_rules()
+
+    def process_request(self, request: Request) -> Request | None:
+        """Let a request pass, or give another in its place. Raises PredictedDuplicateError for one that is skipped."""
+        if errand_of(request) is not None or is_exempt(request):
+            return None
+        aim = self._aim_of(request)
+        if aim is None:
+            return None
+        if not aim.rules and not self._targets.is_asked_instead(aim.key):
+            if (lowered := self._postponed(request, aim.target)) is not None:
+                return lowered
+            self._targets.ask(aim.key)
+            send_out(request, "target", aim.key)
+        elif self._targets.is_delivered(aim.key):
+            if not (aim.rules and self._is_sample(request, aim)):
+                raise self._skip(request, aim)
+        elif self._targets.is_on_its_way(aim.key):
+            if self._targets.wait(aim.key, request):
+                raise PredictedDuplicateError(aim.target.url(), aim.rules)
+        else:
+            return self._ask(request, aim)
+        return None
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Note that a request has brought no page that was judged."""
+        self._came_to_nothing(request)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
+        """Note that a request has failed."""
+        self._came_to_nothing(request)
+
+    def page_judged(self, request: Request, verdict: Verdict) -> None:
+        """Learn from a verdict, and deal with the requests that waited for this page."""
+        referer = request.headers.get(b"Referer")
+        self._window.add(verdict, referer.decode("latin-1") if referer else None)
+        if not self._is_learning and (pages := self._window.take()) is not None:
+            self._is_learning = True
+            self._start(self._learn(pages))
+        errand = errand_of(request)
+        request.meta.pop(ERRAND_KEY, None)
+        if errand is None:
+            return
+        if errand.role == "sample":
+            self._judge_sample(errand, verdict)
+        elif not verdict.is_duplicate or verdict.replaces or self._is_of(errand.key, request, verdict.original):
+            for waiting in self._targets.came(errand.key):
+                self._decide_again(waiting)
+        else:
+            # It may be a wall, or the target may be lost behind one.
+            self._fail(errand.key)
+
+    def spider_idle(self) -> None:
+        """Make the requests whose target does not come: it was filtered, or lost with an earlier run."""
+        for request in self._targets.give_up():
+            self._make(request)
+
+    async def spider_closed(self) -> None:
+        """Stop learning."""
+        for task in list(self._tasks):
+            task.cancel()
+
+    def _ask(self, request: Request, aim: _Aim) -> Request | None:
+        """Ask for a target that nobody has asked for, or for its copy where nobody knows whether the target exists."""
+        self._targets.ask(aim.key)
+        is_known = aim.rules and all(rule.kind != "host" and rule.targets >= _KNOWN for rule in aim.rules)
+        if not is_known or not self._targets.wait(aim.key, request):
+            send_out(request, "target", aim.key)
+            return None
+        self._targets.ask_instead(aim.key)
+        # The filter of seen requests must not take the target, or the spider's own request for it would be lost there.
+        instead = request.replace(url=aim.target.url(), dont_filter=True)
+        send_out(instead, "target", aim.key)
+        return instead
+
+    def _is_sample(self, request: Request, aim: _Aim) -> bool:
+        if not self._trials.is_sample(aim.rules):
+            return False
+        self._count("sampled")
+        self._samples[request.url] = aim.rules
+        send_out(request, "sample", aim.key)
+        return True
+
+    def _judge_sample(self, errand: Errand, verdict: Verdict) -> None:
+        rules = self._samples.pop(errand.url, ())
+        # A short page says nothing, nor does one that an earlier crawl has seen.
+        if verdict.is_duplicate or verdict.kind is Kind.NEW:
+            self._withdrawn(self._trials.sampled(rules, is_copy=verdict.is_duplicate))
+
+    def _skip(self, request: Request, aim: _Aim) -> PredictedDuplicateError:
+        self._count("skipped")
+        self._skipped.append((request, aim.rules))
+        return PredictedDuplicateError(aim.target.url(), aim.rules)
+
+    def _decide_again(self, request: Request) -> None:
+        """Deal with a request whose target has come."""
+        aim = self._aim_of(request)
+        assert aim is not None  # or it would not have waited
+        is_copy = self._targets.is_delivered(aim.key)
+        if not is_copy or (aim.rules and self._is_sample(request, aim)):
+            self._make(request)
+        else:
+            self._skip(request, aim)
+
+    def _came_to_nothing(self, request: Request) -> None:
+        errand = errand_of(request)
+        request.meta.pop(ERRAND_KEY, None)
+        if errand is not None and errand.role == "sample":
+            self._samples.pop(errand.url, None)
+        elif errand is not None:
+            self._fail(errand.key)
+
+    def _fail(self, key: int) -> None:
+        if (waiting := self._targets.failed(key)) is not None:
+            send_out(waiting, "target", key)
+            self._make(waiting)
+
+    def _make(self, request: Request) -> None:
+        """Make a request that was skipped or has waited, and that is known to the filter of seen requests."""
+        assert self._crawler.engine is not None
+        made = request.replace(dont_filter=True)
+        self._crawler.engine.crawl(made)
+
+    def _postponed(self, request: Request, address: Address) -> Request | None:
+        """Return the request with a lower priority if it is for a trap, once."""
+        if request.meta.get(POSTPONED_KEY) == request.url or form_of(address) not in self._traps:
+            return None
+        self._count("postponed")
+        lowered = request.replace(priority=request.priority - LOWER_PRIORITY, dont_filter=True)
+        lowered.meta[POSTPONED_KEY] = lowered.url
+        return lowered
+
+    def _aim_of(self, request: Request) -> _Aim | None:
+        address = Address.of(request.url)
+        if address is None:
+            return None
+        target, rules = self._trials.book.rewritten(address)
+        return _Aim(key_of(request, target), target, rules)
+
+    def _is_of(self, key: int, request: Request, original: str | None) -> bool:
+        """Return True if rules make one page of an original and of what the key stands for."""
+        address = Address.of(original or "")
+        return address is not None and key_of(request, self._trials.book.rewritten(address)[0]) == key
+
+    async def _learn(self, pages: Sequence[Seen]) -> None:
+        try:
+            taught = await asyncio.to_thread(lessons, pages, self._trials.book.rules)
+        finally:
+            self._is_learning = False
+        self._traps = taught.traps
+        self._withdrawn(self._trials.weighed(taught.weighed))
+        if learned := self._trials.learn(filter(self._is_allowed, taught.rules)):
+            self._log(f"learned {pluralize(learned, 'rule')} for URLs")
+            await self._save()
+
+    def _is_allowed(self, rule: Rule) -> bool:
+        """Return True unless a page of a site that is not trusted would stand for one of another site."""
+        trusted, sites = self._options.trusted_sites, (site_of(rule.site), site_of(rule.replace))
+        return rule.kind != "host" or trusted is None or sites[0] == sites[1] or sites[1] in trusted
+
+    def _withdrawn(self, rules: Iterable[Rule]) -> None:
+        """Make up for rules that have proved wrong."""
+        if not (wrong := {*rules}):
+            return
+        for rule in wrong:
+            self._count("withdrawn")
+            self._log(f"withdraws the rule {rule.what} of {rule.site}{rule.section}: its samples are no copies")
+        skipped = list(self._skipped)
+        self._skipped.clear()
+        for request, used in skipped:
+            if wrong.isdisjoint(used):
+                self._skipped.append((request, used))
+            else:
+                self._make(request)
+        self._start(self._save())
+
+    async def _save(self) -> None:
+        """Bring the rules that the index keeps together with those of this crawl."""
+        async with self._saving:
+            if (text := await self._note()) is None:
+                return
+            kept = KeptRules.from_text(text)
+            self._trials.take(kept)
+            self._show_rules()
+            if self._options.remember:
+                await self._note(self._trials.kept().merged(kept).to_text())
+
+    async def _note(self, text: str | None = None) -> str | None:
+        """Return the note of the index, or None if the store fails: the crawl goes on with the rules that it has."""
+        checking = self._crawler.get_downloader_middleware(DedupMiddleware)
+        if checking is None:
+            return None
+        try:
+            return await checking.pool.note(NOTE, text)
+        except CrawlDedupError as error:
+            logger.debug("crawldedup: cannot keep rules: %s", printable(str(error)))
+            return None
+
+    def _show_rules(self) -> None:
+        self._stats.set_value(f"{PREFIX}learn/rules", len(self._trials.book.rules))
+
+    def _count(self, name: str) -> None:
+        self._stats.inc_value(f"{PREFIX}learn/{name}")
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _log(self, message: str) -> None:
+        logger.info("crawldedup: %s", printable(message), extra={"spider": self._crawler.spider})
