@@ -72,7 +72,8 @@ def is_covered(rule: Rule, other: Rule) -> bool:
         names = {part.partition("=")[0] for part in rule.find.split("&")} | {*rule.find.split("&")}
         return rule.site == other.site and rule.section.startswith(other.section) and names >= {*other.find.split("&")}
     if rule.kind == "host":
-        return rule.find == other.find or (rule.replace == other.find and rule.find == other.replace)
+        is_same = rule.find == other.find and rule.section.startswith(other.section)
+        return is_same or (rule.replace == other.find and rule.find == other.replace)
     return rule.site == other.site and (
         rule.find == other.find or (rule.replace, rule.find) == (other.find, other.replace)
     )

@@ -169,10 +169,10 @@ class _Scales:
 
 def narrowed(whole: Rule, sections: dict[str, Rule]) -> list[Rule]:
     """Return a rule, or in its place those for the sections of the site where it holds."""
-    if whole.kind != "query":
+    if whole.kind not in ("query", "host"):
         return [whole]
     contrary = any(part.against >= _CONTRARY and part.confidence < LEAST_CONFIDENCE for part in sections.values())
     supporting = [part for part in sections.values() if part.support]
-    if len(supporting) > 1 and not contrary and is_sound(whole):
+    if not contrary and is_sound(whole) and (len(supporting) > 1 or whole.kind == "host"):
         return [whole]
     return supporting

@@ -33,7 +33,8 @@ class Addon:
     def update_settings(self, settings: BaseSettings) -> None:
         """Place the middlewares; called by Scrapy before the crawl starts."""
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", DedupMiddleware, DOWNLOADER_ORDER)
-        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LearnMiddleware, LEARN_ORDER)
+        if settings.get(f"{PREFIX}LEARN") is not None:
+            settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LearnMiddleware, LEARN_ORDER)
         settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", DropItemsMiddleware, SPIDER_ORDER)
         # Fields that are named wrongly, as an empty list is, are for the pipeline to refuse.
         if settings.get(f"{PREFIX}ITEM_FIELDS") is not None:

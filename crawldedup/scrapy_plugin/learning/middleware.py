@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy import signals as scrapy_signals
 from scrapy.exceptions import NotConfigured
 
 from crawldedup.advice.address import Address
-from crawldedup.advice.kept import NOTE, KeptRules
-from crawldedup.errors import ConfigurationError, CrawlDedupError
-from crawldedup.printable import pluralize, printable
-from crawldedup.scope import site_of
+from crawldedup.errors import ConfigurationError
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.errors import PredictedDuplicateError
 from crawldedup.scrapy_plugin.learning.errands import (
@@ -27,22 +23,18 @@ from crawldedup.scrapy_plugin.learning.errands import (
     send_out,
 )
 from crawldedup.scrapy_plugin.learning.targets import Targets
-from crawldedup.scrapy_plugin.learning.trials import Trials
-from crawldedup.scrapy_plugin.learning.window import Window, form_of, lessons
-from crawldedup.scrapy_plugin.middleware import DedupMiddleware
+from crawldedup.scrapy_plugin.learning.teacher import Teacher
+from crawldedup.scrapy_plugin.learning.window import form_of
 from crawldedup.scrapy_plugin.runtime.failures import refuse
 from crawldedup.scrapy_plugin.settings import CrawlOptions, is_enabled, is_interactive
 from crawldedup.scrapy_plugin.stats import PREFIX
 from crawldedup.verdict import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Sequence
-
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from crawldedup.advice.evidence import Seen
     from crawldedup.advice.rules import Rule
     from crawldedup.verdict import Verdict
 
@@ -79,16 +71,11 @@ class LearnMiddleware:
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
-        self._options = options
-        self._trials = Trials()
+        self._teacher = Teacher(crawler, options, self._make_up_for)
+        self._trials = self._teacher.trials
         self._targets = Targets()
-        self._window = Window()
-        self._traps: frozenset[str] = frozenset()
         self._samples: dict[str, tuple[Rule, ...]] = {}
         self._skipped: deque[tuple[Request, tuple[Rule, ...]]] = deque(maxlen=MOST_SKIPPED)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._saving = asyncio.Lock()
-        self._is_learning = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> LearnMiddleware:
@@ -108,17 +95,11 @@ class LearnMiddleware:
             raise refuse(crawler, error) from None
         middleware = cls(crawler, options)
         connect = crawler.signals.connect
-        connect(middleware.engine_started, signal=scrapy_signals.engine_started)
+        connect(middleware._teacher.begin, signal=scrapy_signals.engine_started)
         connect(middleware.spider_idle, signal=scrapy_signals.spider_idle)
-        connect(middleware.spider_closed, signal=scrapy_signals.spider_closed)
+        connect(middleware._teacher.end, signal=scrapy_signals.spider_closed)
         connect(middleware.page_judged, signal=signals.page_judged)
         return middleware
-
-    async def engine_started(self) -> None:
-        """Take the rules that the index keeps."""
-        if (kept := await self._note()) is not None:
-            self._trials.take(KeptRules.from_text(kept))
-        self._show_rules()
 
     def process_request(self, request: Request) -> Request | None:
         """Let a request pass, or give another in its place. Raises PredictedDuplicateError for one that is skipped."""
@@ -154,10 +135,7 @@ class LearnMiddleware:
     def page_judged(self, request: Request, verdict: Verdict) -> None:
         """Learn from a verdict, and deal with the requests that waited for this page."""
         referer = request.headers.get(b"Referer")
-        self._window.add(verdict, referer.decode("latin-1") if referer else None)
-        if not self._is_learning and (pages := self._window.take()) is not None:
-            self._is_learning = True
-            self._start(self._learn(pages))
+        self._teacher.judged(verdict, referer.decode("latin-1") if referer else None)
         errand = errand_of(request)
         request.meta.pop(ERRAND_KEY, None)
         if errand is None:
@@ -175,11 +153,6 @@ class LearnMiddleware:
         """Make the requests whose target does not come: it was filtered, or lost with an earlier run."""
         for request in self._targets.give_up():
             self._make(request)
-
-    async def spider_closed(self) -> None:
-        """Stop learning."""
-        for task in list(self._tasks):
-            task.cancel()
 
     def _ask(self, request: Request, aim: _Aim) -> Request | None:
         """Ask for a target that nobody has asked for, or for its copy where nobody knows whether the target exists."""
@@ -206,7 +179,7 @@ class LearnMiddleware:
         rules = self._samples.pop(errand.url, ())
         # A short page says nothing, nor does one that an earlier crawl has seen.
         if verdict.is_duplicate or verdict.kind is Kind.NEW:
-            self._withdrawn(self._trials.sampled(rules, is_copy=verdict.is_duplicate))
+            self._teacher.sampled(rules, is_copy=verdict.is_duplicate)
 
     def _skip(self, request: Request, aim: _Aim) -> PredictedDuplicateError:
         self._count("skipped")
@@ -242,9 +215,19 @@ class LearnMiddleware:
         made = request.replace(dont_filter=True)
         self._crawler.engine.crawl(made)
 
+    def _make_up_for(self, wrong: set[Rule]) -> None:
+        """Make the requests that rules have skipped lately."""
+        skipped = list(self._skipped)
+        self._skipped.clear()
+        for request, used in skipped:
+            if wrong.isdisjoint(used):
+                self._skipped.append((request, used))
+            else:
+                self._make(request)
+
     def _postponed(self, request: Request, address: Address) -> Request | None:
         """Return the request with a lower priority if it is for a trap, once."""
-        if request.meta.get(POSTPONED_KEY) == request.url or form_of(address) not in self._traps:
+        if request.meta.get(POSTPONED_KEY) == request.url or form_of(address) not in self._teacher.traps:
             return None
         self._count("postponed")
         lowered = request.replace(priority=request.priority - LOWER_PRIORITY, dont_filter=True)
@@ -263,70 +246,5 @@ class LearnMiddleware:
         address = Address.of(original or "")
         return address is not None and key_of(request, self._trials.book.rewritten(address)[0]) == key
 
-    async def _learn(self, pages: Sequence[Seen]) -> None:
-        try:
-            taught = await asyncio.to_thread(lessons, pages, self._trials.book.rules)
-        finally:
-            self._is_learning = False
-        self._traps = taught.traps
-        self._withdrawn(self._trials.weighed(taught.weighed))
-        if learned := self._trials.learn(filter(self._is_allowed, taught.rules)):
-            self._log(f"learned {pluralize(learned, 'rule')} for URLs")
-            await self._save()
-
-    def _is_allowed(self, rule: Rule) -> bool:
-        """Return True unless a page of a site that is not trusted would stand for one of another site."""
-        trusted, sites = self._options.trusted_sites, (site_of(rule.site), site_of(rule.replace))
-        return rule.kind != "host" or trusted is None or sites[0] == sites[1] or sites[1] in trusted
-
-    def _withdrawn(self, rules: Iterable[Rule]) -> None:
-        """Make up for rules that have proved wrong."""
-        if not (wrong := {*rules}):
-            return
-        for rule in wrong:
-            self._count("withdrawn")
-            self._log(f"withdraws the rule {rule.what} of {rule.site}{rule.section}: its samples are no copies")
-        skipped = list(self._skipped)
-        self._skipped.clear()
-        for request, used in skipped:
-            if wrong.isdisjoint(used):
-                self._skipped.append((request, used))
-            else:
-                self._make(request)
-        self._start(self._save())
-
-    async def _save(self) -> None:
-        """Bring the rules that the index keeps together with those of this crawl."""
-        async with self._saving:
-            if (text := await self._note()) is None:
-                return
-            kept = KeptRules.from_text(text)
-            self._trials.take(kept)
-            self._show_rules()
-            if self._options.remember:
-                await self._note(self._trials.kept().merged(kept).to_text())
-
-    async def _note(self, text: str | None = None) -> str | None:
-        """Return the note of the index, or None if the store fails: the crawl goes on with the rules that it has."""
-        checking = self._crawler.get_downloader_middleware(DedupMiddleware)
-        if checking is None:
-            return None
-        try:
-            return await checking.pool.note(NOTE, text)
-        except CrawlDedupError as error:
-            logger.debug("crawldedup: cannot keep rules: %s", printable(str(error)))
-            return None
-
-    def _show_rules(self) -> None:
-        self._stats.set_value(f"{PREFIX}learn/rules", len(self._trials.book.rules))
-
     def _count(self, name: str) -> None:
         self._stats.inc_value(f"{PREFIX}learn/{name}")
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    def _log(self, message: str) -> None:
-        logger.info("crawldedup: %s", printable(message), extra={"spider": self._crawler.spider})

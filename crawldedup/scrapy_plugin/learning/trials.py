@@ -56,15 +56,16 @@ class Trials:
             self._trials = {each: trial for each, trial in self._trials.items() if each.id != rule.id}
         self.learn(kept.rules)
 
-    def learn(self, rules: Iterable[Rule]) -> int:
-        """Go by new rules; return how many say something new."""
-        before = len(self._trials)
+    def learn(self, rules: Iterable[Rule]) -> list[Rule]:
+        """Go by new rules; return those that say something new."""
+        new = []
         for rule in rules:
             is_known = rule.id in self._withdrawn or any(is_covered(rule, other) for other in self._trials)
             if not is_known and len(self._trials) < MOST_RULES:
                 self._trials[rule] = _Trial()
+                new.append(rule)
         self.book = RuleBook(self._trials)
-        return len(self._trials) - before
+        return new
 
     def is_sample(self, rules: Sequence[Rule]) -> bool:
         """Return True if a request that these rules take for a copy is to be fetched all the same."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from crawldedup.advice.rules import Rule
     from crawldedup.verdict import Verdict
 
-MOST_PAGES: Final = 50_000
-"""So many pages are looked at, the last ones, which takes some 30 MB."""
+MOST_PAGES: Final = 20_000
+"""So many pages are looked at, the last ones, which takes some 15 MB."""
 
 FIRST_LOOK: Final = 100
 """After so many pages rules are looked for first."""
@@ -28,8 +28,8 @@ TRAP_PAGES: Final = 50
 TRAP_SHARE: Final = 0.9
 """Pages of one form are a trap if so many of them were seen, and this share were copies."""
 
-_GROWTH: Final = 1.5
-_MOST_BETWEEN: Final = 10_000
+_GROWTH: Final = 0.15
+_MOST_BETWEEN: Final = 5_000
 _OUTCOMES: Final = {
     Kind.NEW: "new",
     Kind.NEAR_DUPLICATE: "near",
@@ -65,7 +65,7 @@ class Window:
         """Return the pages if it is time to learn from them: more often while there are few."""
         if self._count < self._due:
             return None
-        self._due = min(int(self._count * _GROWTH), self._count + _MOST_BETWEEN)
+        self._due = self._count + max(FIRST_LOOK, min(int(self._count * _GROWTH), _MOST_BETWEEN))
         return list(self._pages)
 
 
