@@ -141,7 +141,7 @@ class _Scales:
             return _Group(page.content, order, address.section())
         _, standing, _ = self._placed[target]
         referer = self._orders.get(standing.referer)
-        is_linked = not standing.referer or (referer is not None and rule.rewritten(self._placed[referer][0]) is None)
+        is_linked = referer is not None and rule.rewritten(self._placed[referer][0]) is None
         return _Group(standing.content, min(order, target), address.section(), True, is_linked)
 
     def _add(self, group: _Group, address: Address, page: Page, made: Address) -> None:

@@ -16,7 +16,6 @@ from crawldedup.scrapy_plugin.errors import PredictedDuplicateError
 from crawldedup.scrapy_plugin.learning.errands import (
     ERRAND_KEY,
     POSTPONED_KEY,
-    Errand,
     errand_of,
     is_exempt,
     key_of,
@@ -28,7 +27,6 @@ from crawldedup.scrapy_plugin.learning.window import form_of
 from crawldedup.scrapy_plugin.runtime.failures import refuse
 from crawldedup.scrapy_plugin.settings import CrawlOptions, is_enabled, is_interactive
 from crawldedup.scrapy_plugin.stats import PREFIX
-from crawldedup.verdict import Kind
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -74,6 +72,7 @@ class LearnMiddleware:
         self._teacher = Teacher(crawler, options, self._make_up_for)
         self._trials = self._teacher.trials
         self._targets = Targets()
+        self._origins: set[str] = set()
         self._samples: dict[str, tuple[Rule, ...]] = {}
         self._skipped: deque[tuple[Request, tuple[Rule, ...]]] = deque(maxlen=MOST_SKIPPED)
 
@@ -136,12 +135,14 @@ class LearnMiddleware:
         """Learn from a verdict, and deal with the requests that waited for this page."""
         referer = request.headers.get(b"Referer")
         self._teacher.judged(verdict, referer.decode("latin-1") if referer else None)
+        if (address := Address.of(verdict.url)) is not None:
+            self._origins.add(address.origin)
         errand = errand_of(request)
         request.meta.pop(ERRAND_KEY, None)
         if errand is None:
             return
         if errand.role == "sample":
-            self._judge_sample(errand, verdict)
+            self._teacher.sampled(self._samples.pop(errand.url, ()), verdict)
         elif not verdict.is_duplicate or verdict.replaces or self._is_of(errand.key, request, verdict.original):
             for waiting in self._targets.came(errand.key):
                 self._decide_again(waiting)
@@ -157,13 +158,16 @@ class LearnMiddleware:
     def _ask(self, request: Request, aim: _Aim) -> Request | None:
         """Ask for a target that nobody has asked for, or for its copy where nobody knows whether the target exists."""
         self._targets.ask(aim.key)
-        is_known = aim.rules and all(rule.kind != "host" and rule.targets >= _KNOWN for rule in aim.rules)
-        if not is_known or not self._targets.wait(aim.key, request):
+        # The filter of other sites lets requests pass that are not filtered as seen.
+        is_known = aim.target.origin in self._origins and all(rule.targets >= _KNOWN for rule in aim.rules)
+        if not aim.rules or not is_known or not self._targets.wait(aim.key, request):
             send_out(request, "target", aim.key)
             return None
         self._targets.ask_instead(aim.key)
         # The filter of seen requests must not take the target, or the spider's own request for it would be lost there.
         instead = request.replace(url=aim.target.url(), dont_filter=True)
+        # The page that led to the copy does not lead here.
+        instead.headers.pop(b"Referer", None)
         send_out(instead, "target", aim.key)
         return instead
 
@@ -174,12 +178,6 @@ class LearnMiddleware:
         self._samples[request.url] = aim.rules
         send_out(request, "sample", aim.key)
         return True
-
-    def _judge_sample(self, errand: Errand, verdict: Verdict) -> None:
-        rules = self._samples.pop(errand.url, ())
-        # A short page says nothing, nor does one that an earlier crawl has seen.
-        if verdict.is_duplicate or verdict.kind is Kind.NEW:
-            self._teacher.sampled(rules, is_copy=verdict.is_duplicate)
 
     def _skip(self, request: Request, aim: _Aim) -> PredictedDuplicateError:
         self._count("skipped")

@@ -14,6 +14,7 @@ from crawldedup.scrapy_plugin.learning.trials import Trials
 from crawldedup.scrapy_plugin.learning.window import Window, lessons
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.stats import PREFIX
+from crawldedup.verdict import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -65,9 +66,12 @@ class Teacher:
             self._is_learning = True
             self._start(self._learn(pages))
 
-    def sampled(self, rules: Sequence[Rule], *, is_copy: bool) -> None:
+    def sampled(self, rules: Sequence[Rule], verdict: Verdict) -> None:
         """Note what a sample was."""
-        self._withdrawn(self.trials.sampled(rules, is_copy=is_copy))
+        # A short page says nothing, nor does one that an earlier crawl has seen.
+        if verdict.is_duplicate or verdict.kind is Kind.NEW:
+            wrong = self.trials.sampled(rules, is_copy=verdict.is_duplicate)
+            self._withdrawn(wrong, f"{verdict.url} is no copy")
 
     async def _learn(self, pages: Sequence[Seen]) -> None:
         try:
@@ -75,7 +79,7 @@ class Teacher:
         finally:
             self._is_learning = False
         self.traps = taught.traps
-        self._withdrawn(self.trials.weighed(taught.weighed))
+        self._withdrawn(self.trials.weighed(taught.weighed), "other pages speak against it")
         if learned := self.trials.learn(filter(self._is_allowed, taught.rules)):
             for rule in learned:
                 self._log(f"learned that the text stays the same at {rule.site}{rule.section}: {rule.what}")
@@ -86,13 +90,13 @@ class Teacher:
         trusted, sites = self._options.trusted_sites, (site_of(rule.site), site_of(rule.replace))
         return rule.kind != "host" or trusted is None or sites[0] == sites[1] or sites[1] in trusted
 
-    def _withdrawn(self, rules: Iterable[Rule]) -> None:
+    def _withdrawn(self, rules: Iterable[Rule], reason: str) -> None:
         """Tell of rules that have proved wrong."""
         if not (wrong := {*rules}):
             return
         for rule in wrong:
             self._stats.inc_value(f"{PREFIX}learn/withdrawn")
-            self._log(f"gives up what it learned of {rule.site}{rule.section}: {rule.what}")
+            self._log(f"gives up what it learned of {rule.site}{rule.section}: {rule.what}, for {reason}")
         self._on_withdrawn(wrong)
         self._start(self._save())
 
