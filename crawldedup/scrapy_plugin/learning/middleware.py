@@ -73,6 +73,7 @@ class LearnMiddleware:
         self._trials = self._teacher.trials
         self._targets = Targets()
         self._origins: set[str] = set()
+        self._delivered: set[int] = set()
         self._samples: dict[str, tuple[Rule, ...]] = {}
         self._skipped: deque[tuple[Request, tuple[Rule, ...]]] = deque(maxlen=MOST_SKIPPED)
 
@@ -107,6 +108,8 @@ class LearnMiddleware:
         aim = self._aim_of(request)
         if aim is None:
             return None
+        if not aim.rules and self._targets.was_fetched_instead(aim.key):
+            raise self._skip(request, aim)
         if not aim.rules and not self._targets.is_asked_instead(aim.key):
             if (lowered := self._postponed(request, aim.target)) is not None:
                 return lowered
@@ -137,17 +140,20 @@ class LearnMiddleware:
         self._teacher.judged(verdict, referer.decode("latin-1") if referer else None)
         if (address := Address.of(verdict.url)) is not None:
             self._origins.add(address.origin)
+        brought = self._brought(request, verdict)
+        for waiting in self._targets.came(brought) if brought is not None else ():
+            self._decide_again(waiting)
         errand = errand_of(request)
         request.meta.pop(ERRAND_KEY, None)
         if errand is None:
             return
         if errand.role == "sample":
             self._teacher.sampled(self._samples.pop(errand.url, ()), verdict)
-        elif not verdict.is_duplicate or verdict.replaces or self._is_of(errand.key, request, verdict.original):
-            for waiting in self._targets.came(errand.key):
-                self._decide_again(waiting)
-        else:
-            # It may be a wall, or the target may be lost behind one.
+            return
+        if errand.role == "instead":
+            self._targets.came_instead(errand.key)
+        # What was redirected may be another page.
+        if errand.key != brought:
             self._fail(errand.key)
 
     def spider_idle(self) -> None:
@@ -168,7 +174,7 @@ class LearnMiddleware:
         instead = request.replace(url=aim.target.url(), dont_filter=True)
         # The page that led to the copy does not lead here.
         instead.headers.pop(b"Referer", None)
-        send_out(instead, "target", aim.key)
+        send_out(instead, "instead", aim.key)
         return instead
 
     def _is_sample(self, request: Request, aim: _Aim) -> bool:
@@ -203,9 +209,13 @@ class LearnMiddleware:
             self._fail(errand.key)
 
     def _fail(self, key: int) -> None:
-        if (waiting := self._targets.failed(key)) is not None:
-            send_out(waiting, "target", key)
-            self._make(waiting)
+        while (waiting := self._targets.failed(key)) is not None:
+            aim = self._aim_of(waiting)
+            if aim is None or aim.rules or not self._targets.was_fetched_instead(key):
+                send_out(waiting, "target", key)
+                self._make(waiting)
+                break
+            self._skip(waiting, aim)
 
     def _make(self, request: Request) -> None:
         """Make a request that was skipped or has waited, and that is known to the filter of seen requests."""
@@ -239,10 +249,24 @@ class LearnMiddleware:
         target, rules = self._trials.book.rewritten(address)
         return _Aim(key_of(request, target), target, rules)
 
-    def _is_of(self, key: int, request: Request, original: str | None) -> bool:
-        """Return True if rules make one page of an original and of what the key stands for."""
-        address = Address.of(original or "")
-        return address is not None and key_of(request, self._trials.book.rewritten(address)[0]) == key
+    def _brought(self, request: Request, verdict: Verdict) -> int | None:
+        """Return the key of the target that a page is, or that it has the content of; None for one that may be a wall.
+
+        Such are copies of anything else, and of what an earlier crawl has delivered, and this one not yet.
+        """
+        own, original = Address.of(verdict.url), Address.of(verdict.original or "")
+        if own is None:
+            return None
+        key = key_of(request, self._rewritten(own))
+        if not verdict.is_duplicate or verdict.replaces:
+            self._delivered.add(own.key())
+            return key
+        if original is None or original.key() not in self._delivered:
+            return None
+        return key if key_of(request, self._rewritten(original)) == key else None
+
+    def _rewritten(self, address: Address) -> Address:
+        return self._trials.book.rewritten(address)[0]
 
     def _count(self, name: str) -> None:
         self._stats.inc_value(f"{PREFIX}learn/{name}")

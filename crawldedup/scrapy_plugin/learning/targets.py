@@ -18,15 +18,24 @@ class Targets:
         self._delivered: set[int] = set()
         self._waiting: dict[int, list[Request]] = {}
         self._asked_instead: set[int] = set()
+        self._fetched_instead: set[int] = set()
         self._count = 0
 
     def is_asked_instead(self, key: int) -> bool:
         """Return True for a target that was asked for in place of a copy, before the spider asked for it."""
         return key in self._asked_instead
 
+    def was_fetched_instead(self, key: int) -> bool:
+        """Return True for such a target that has come, whatever it was."""
+        return key in self._fetched_instead
+
     def ask_instead(self, key: int) -> None:
         """Note that a target was asked for in place of a copy."""
         self._asked_instead.add(key)
+
+    def came_instead(self, key: int) -> None:
+        """Note that it has come."""
+        self._fetched_instead.add(key)
 
     def is_delivered(self, key: int) -> bool:
         """Return True for a target whose content was delivered."""
@@ -55,6 +64,7 @@ class Targets:
 
     def failed(self, key: int) -> Request | None:
         """Note that what was asked for brought no content; return the copy that is to be asked for in its place."""
+        self._asked_instead.discard(key)
         waiting = self._leave(key)
         if not waiting:
             return None
