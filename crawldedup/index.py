@@ -192,6 +192,14 @@ class Index:
         self._look()
         return self._store.info()
 
+    def note(self, name: str, text: str | None = None) -> str:
+        """Return a note that is kept with the index, "" if there is none; write it before if a text is given."""
+        if text is None:
+            self._look()
+        else:
+            self._join()
+        return self._store.note(name, text)
+
     def heartbeat(self) -> None:
         """Renew the lease of this crawler, if it joined a crawl. Checks do so by themselves; call it while idle."""
         self._require_not_closed()

@@ -50,7 +50,9 @@ def rows(folder: Path) -> dict[str, Row]:
     """All rows by name; files that a tool needs are written to the folder."""
     rules = folder / _RULES_FILE
     rules.write_text(json.dumps(_RULES))
-    return {row.name: row for row in [Row("nothing", "nothing"), *_ours(), *_by_url(rules), *_by_text()]}
+    return {
+        row.name: row for row in [Row("nothing", "nothing"), *_ours(), *_learning(folder), *_by_url(rules), *_by_text()]
+    }
 
 
 def _ours() -> list[Row]:
@@ -66,6 +68,19 @@ def _ours() -> list[Row]:
         )
         for action in ACTIONS
         for extractor in EXTRACTORS
+    ]
+
+
+def _learning(folder: Path) -> list[Row]:
+    """A crawl that learns rules for URLs, and one that begins with its rules and its index."""
+    settings = {
+        "ADDONS": {"crawldedup.Addon": 500},
+        "CRAWLDEDUP_LEARN": True,
+        "CRAWLDEDUP_STORE": f"sqlite:///{folder}/learned.sqlite",
+    }
+    return [
+        Row("learn", "crawldedup, learning URL rules", settings),
+        Row("learn-again", "the same, a second crawl", settings),
     ]
 
 

@@ -68,6 +68,23 @@ _COMMANDS: Final = {
     ),
     "info": Command("show the figures of an index", options=(*INDEX_OPTIONS, *PROFILE_OPTIONS)),
     "report": REPORT,
+    "advise": Command(
+        "tell which downloads a crawl can save, by rules for its URLs",
+        {
+            "sources": {
+                "nargs": "*",
+                "metavar": "JOURNAL",
+                "help": "journal of a crawl, or a folder of journals (default: the rules that the index keeps)",
+            },
+            "--format": {
+                "choices": ("rules", "duplicate-url-discarder", "deny"),
+                "default": "rules",
+                "help": "the rules themselves, or what another tool reads: a file for duplicate-url-discarder, or the "
+                "deny patterns of a LinkExtractor (default: rules)",
+            },
+        },
+        (*INDEX_OPTIONS, *PROFILE_OPTIONS),
+    ),
     "bench quality": BENCH_QUALITY,
 }
 

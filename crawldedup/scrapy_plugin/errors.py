@@ -9,6 +9,7 @@ from scrapy.exceptions import DropItem, IgnoreRequest
 from crawldedup.errors import CrawlDedupError
 
 if TYPE_CHECKING:
+    from crawldedup.advice.rules import Rule
     from crawldedup.verdict import Verdict
 
 
@@ -18,6 +19,15 @@ class DuplicatePageError(IgnoreRequest):
     def __init__(self, reason: str, verdict: Verdict) -> None:
         self.verdict = verdict
         super().__init__(reason)
+
+
+class PredictedDuplicateError(IgnoreRequest):
+    """Raised for a request that is not made, because a learned rule takes it for a copy of `target`."""
+
+    def __init__(self, target: str, rules: tuple[Rule, ...]) -> None:
+        self.target = target
+        self.rules = rules
+        super().__init__(f"predicted to be a copy of {target}")
 
 
 class DuplicateItemError(DropItem):

@@ -79,7 +79,7 @@ class DedupMiddleware:
     ) -> None:
         self._crawler = crawler
         self._options = options
-        self._pool = pool
+        self.pool = pool
         self._seen = seen or SeenPages(None)
         self._is_interactive = is_interactive
         self._usual = PagePolicy.of_crawl(options)
@@ -131,10 +131,10 @@ class DedupMiddleware:
             self._startup_objects.freeze()
         known = None
         try:
-            self._pool.start()
+            self.pool.start()
             if not self._is_interactive:
                 self._require_spider_middleware(self._usual)
-                known = await self._pool.open(read_only=not self._usual.remember)
+                known = await self.pool.open(read_only=not self._usual.remember)
         except Exception as error:
             self._failures.at_start(error)
         if not self._is_interactive and self._failures.fatal is None:
@@ -152,7 +152,7 @@ class DedupMiddleware:
         self._progress.end()
         for forgetting in list(self._forgetting):
             await forgetting
-        await self._pool.close(self._deliveries.take_delivered())
+        await self.pool.close(self._deliveries.take_delivered())
         self._startup_objects.unfreeze()
         try:
             self._seen.close(finished=reason == "finished")
@@ -177,7 +177,7 @@ class DedupMiddleware:
             job = self._job_of(request, response, policy)
             with self._stats.waiting():
                 try:
-                    judged = await self._pool.check(replace(job, delivered=self._is_interactive, names=delivered))
+                    judged = await self.pool.check(replace(job, delivered=self._is_interactive, names=delivered))
                 except Exception:
                     self._deliveries.put_back(delivered)
                     raise
@@ -249,7 +249,7 @@ class DedupMiddleware:
     async def _forget(self, request: Request, response: Response, policy: PagePolicy) -> None:
         identity, scope_key = identity_of(request, response), scope_key_of(policy, response, self._spider().name)
         try:
-            await self._pool.forget(response.url, identity=identity, scope_key=scope_key)
+            await self.pool.forget(response.url, identity=identity, scope_key=scope_key)
         except Exception as error:
             self._log(logging.DEBUG, "cannot forget %s: %s", response.url, str(error))
 

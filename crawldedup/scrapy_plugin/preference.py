@@ -15,6 +15,7 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
+from crawldedup.advice.address import VIEWS
 from crawldedup.page_input import WORST_RANK
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.policy import is_start
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
 
     from crawldedup.scrapy_plugin.patterns import Pattern
 
-_VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|amp|mobile|m"
-_VIEW_OF_PATH: Final = re.compile(rf"/(?:{_VIEWS})(?:\.\w+)?(?:/|$)|[._-](?:print|amp)(?:\.\w+)?/?$|;", re.IGNORECASE)
+_VIEW_OF_PATH: Final = re.compile(rf"/(?:{VIEWS})(?:\.\w+)?(?:/|$)|[._-](?:print|amp)(?:\.\w+)?/?$|;", re.IGNORECASE)
 _VARIANT: Final = re.compile(
     r"(?:^|[&;])(?:s|sid|phpsessid|jsessionid|session|sessionid|session_id|cfid|cftoken|utm_\w*|gclid|fbclid|msclkid|"
     r"print\w*|amp|output|format|ref|referrer|source|sort|order|highlight)(?:[=&;]|$)",

@@ -101,6 +101,13 @@ class CrawlOptions(Options):
     remember: bool = _crawl_option(
         True, checks.flag, "With False, pages are looked up and nothing is added.", kind=bool
     )
+    learn: bool = _crawl_option(
+        False,
+        checks.flag,
+        "Learn which parts of URLs never change the text, and skip requests that would bring copies of pages that were "
+        "delivered. Some are fetched all the same, to find out when a rule is wrong.",
+        kind=bool,
+    )
     on_error: str = _crawl_option(
         "pass",
         checks.one_of("pass", "fail"),

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self
 
 from crawldedup.search.limits import MAX_CANDIDATES, MAX_KEYS
 from crawldedup.stores.layout import Layout as Layout  # noqa: TC001
@@ -182,6 +182,12 @@ class StoreInfo:
     partitions: int | None = None
     warnings: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, layout: Layout, pages: int, size: int, table_bytes: int, **others: Any) -> Self:
+        """Return the figures of an index with this layout."""
+        named: dict[str, Any] = {"tables": len(layout.tables), "profile": layout.profile, "namespace": layout.namespace}
+        return cls(pages=pages, bytes=size, table_bytes=table_bytes, **named, **others)
+
 
 class Store(Protocol):
     """One index: a namespace of a store. Methods raise `StoreError` and its kin, and are safe to call again."""
@@ -272,6 +278,12 @@ class Store(Protocol):
 
     def load(self, records: Sequence[Record]) -> int:
         """Add records as they are, but for known URL keys; return how many. Raises StoreError for an unknown place."""
+
+    def note(self, name: str, text: str | None = None) -> str:
+        """Return the note of this name, "" if there is none; write it before if a text is given.
+
+        Notes are short texts about an index. `clear` removes them. Of crawlers that write at once, one has its way.
+        """
 
     def info(self) -> StoreInfo:
         """Return figures of the index."""

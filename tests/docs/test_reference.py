@@ -62,7 +62,10 @@ def test_every_stat_of_a_verdict_is_in_the_reference() -> None:
 
 def test_every_figure_of_a_crawl_is_in_the_reference() -> None:
     source = inspect.getsource(stats)
-    figures = {"bytes_saved", *re.findall(r"\{self\._prefix\}(novelty|clusters|largest_cluster|seconds/waiting_max)", source)}
+    figures = {
+        "bytes_saved",
+        *re.findall(r"\{self\._prefix\}(novelty|clusters|largest_cluster|seconds/waiting_max)", source),
+    }
     assert len(figures) == 5
     figures |= {f"seconds/{name}" for name in re.findall(r'_add_seconds\("(\w+)"', source)}
     table = section(STATS, "Figures of a crawl")

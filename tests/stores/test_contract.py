@@ -318,6 +318,17 @@ def test_clear_removes_every_page_and_the_index_goes_on(store: Store, page: Page
     assert store.check_and_add(query(other, A)).pages == 2
 
 
+def test_a_note_is_kept_until_the_index_is_cleared(store: Store, page: Page) -> None:
+    assert store.note("rules") == ""
+    assert store.note("rules", "one") == store.note("rules") == "one"
+    assert store.note("rules", "two \N{SNOWMAN}") == store.note("rules") == "two \N{SNOWMAN}"
+    assert store.note("others") == ""
+    store.check_and_add(query(page, A))
+    store.clear()
+    assert store.note("rules") == ""
+    assert store.check_and_add(query(page, A)).status is Status.NEW
+
+
 def test_info_tells_pages_bytes_tables_profile_and_namespace(store: Store, rng: np.random.Generator) -> None:
     empty = store.info()
     assert (empty.pages, empty.tables, empty.profile, empty.namespace) == (0, 2, "profile-1", "test")

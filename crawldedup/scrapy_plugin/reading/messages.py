@@ -147,9 +147,10 @@ class Judged(NamedTuple):
 
 
 class Done(NamedTuple):
-    """The answer to a request that asks for no verdict. `pages` are those in the index."""
+    """The answer to a request that asks for no verdict. `pages` are those in the index, `note` what was asked for."""
 
     pages: int
+    note: str = ""
 
 
 class Retired(NamedTuple):
@@ -179,8 +180,8 @@ def answer_from(body: bytes) -> Answer:
         } if values.get("kind") in tuple(Kind):
             verdict = _verdict_from({**values, "kind": Kind(values["kind"])})
             return Judged(verdict, _seconds_from(reading), _seconds_from(store), digest, pages, kept_apart)
-        case {"done": int(pages)}:
-            return Done(pages)
+        case {"done": int(pages), "note": str(note)}:
+            return Done(pages, note)
         case {"retired": True}:
             return Retired()
         case {"error": str()} as plain:

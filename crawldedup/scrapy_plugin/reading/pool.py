@@ -93,6 +93,11 @@ class WorkerPool:
         header = {"do": "forget", "url": url, "identity": identity, "scope_key": scope_key}
         await self._ask(self._least_busy(), header)
 
+    async def note(self, name: str, text: str | None = None) -> str:
+        """Return a note of the index, written before if a text is given. Raises StoreError and the like."""
+        done = await self._ask(self._workers[0], {"do": "note", "name": name, "text": text})
+        return done.note
+
     async def close(self, delivered: Sequence[Name] = ()) -> None:
         """Answer what is queued, leave the crawl, and end the workers. Logs what does not end in time.
 

@@ -210,7 +210,8 @@ class Worker:
         }
 
     def _do(self, header: dict[str, Any]) -> object:
-        """Do what is no check: open, look, join, forget or close. The answer tells how many pages there are."""
+        """Do what is no check: open, look, join, forget, note or close. The answer tells how many pages there are."""
+        note = ""
         try:
             if header["do"] == "join":
                 self._session = CrawlSession(*header["session"])
@@ -221,11 +222,13 @@ class Worker:
                 with self._store():
                     if header["do"] == "look":
                         self._dedup.info()
+                    elif header["do"] == "note":
+                        note = self._dedup.note(header["name"], header["text"])
                     else:
                         self._join()
                     if header["do"] == "forget":
                         self._dedup.forget(header["url"], identity=header["identity"], scope_key=header["scope_key"])
-            return {"done": self._dedup.pages}
+            return {"done": self._dedup.pages, "note": note}
         except Exception as error:
             return plain_error(error)
 

@@ -28,7 +28,7 @@ from crawldedup.stores.redis.protocol import (
     url_keys_of,
 )
 from crawldedup.stores.redis.replies import ForeignPartError, LostPartError, validate_reply
-from crawldedup.stores.redis.upkeep import measure, prune, records, remove_epochs
+from crawldedup.stores.redis.upkeep import measure, noted, prune, records, remove_epochs
 from crawldedup.stores.shown import shown_url
 from crawldedup.text.urls import are_same
 
@@ -237,22 +237,21 @@ class SharedStore:
         with self._errors():
             yield from records(self._send, self._layout, self._prefixes)
 
+    def note(self, name: str, text: str | None = None) -> str:
+        """See `Store`."""
+        with self._errors():
+            return noted(self._send, self._leading, name, text)
+
     def info(self) -> StoreInfo:
         """See `Store`. Sizes are projected from a sample of the index's keys."""
         return self._info_of(self._prefixes)
 
     def _info_of(self, prefixes: Sequence[str], warning: str | None = None) -> StoreInfo:
         """Return figures of parts, with a warning if the others do not answer."""
-        tables = len(self._layout.tables)
         with self._errors():
-            pages, size, table_bytes = measure(self._send, prefixes, tables)
-            return StoreInfo(
-                pages=pages,
-                bytes=size,
-                table_bytes=table_bytes,
-                tables=tables,
-                profile=self._layout.profile,
-                namespace=self._layout.namespace,
+            return StoreInfo.of(
+                self._layout,
+                *measure(self._send, prefixes, len(self._layout.tables)),
                 store=self._url,
                 partitions=len(self._prefixes) if self._wanted_partitions() else None,
                 warnings=(warning,) if warning else layout_warnings(self._servers()),

@@ -116,6 +116,14 @@ def _list_of_records(send: Send, layout: Layout, prefix: str, number: int) -> tu
 
 
 @replies_read()
+def noted(send: Send, prefix: str, name: str, text: str | None) -> str:
+    """Return a note of an index, written before if there is a text."""
+    key = f"{prefix}notes"
+    *_, found = send([*([] if text is None else [("HSET", key, name, text)]), ("HGET", key, name)])
+    return (found or b"").decode("utf-8", "replace")
+
+
+@replies_read()
 def measure(send: Send, prefixes: Sequence[str], tables: int) -> tuple[int, int, int]:
     """Return the pages of an index, its bytes and those of its tables, projected from a sample of its keys."""
     pages = 0

@@ -51,10 +51,31 @@ def clear_index(db: sqlite3.Connection, namespace: str) -> None:
     _drop_tables(db, number, tables)
     _create_tables(db, number, tables)
     db.execute("DELETE FROM on_their_way WHERE idx = ?", (number,))
+    if _has_notes(db):
+        db.execute("DELETE FROM notes WHERE idx = ?", (number,))
     db.execute(
         "UPDATE indexes SET profile = ?, key = x'', freed = 0, newest_freed = 0, swept = 0 WHERE number = ?",
         (CLEARED, number),
     )
+
+
+def noted(db: sqlite3.Connection, number: int, name: str, text: str | None) -> str:
+    """Return a note of an index, written before if there is a text."""
+    if text is not None:
+        # Made when the first is written: most files have none.
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS notes "
+            "(idx INTEGER NOT NULL, name TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (idx, name)) WITHOUT ROWID"
+        )
+        db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?)", (number, name, text))
+    if not _has_notes(db):
+        return ""
+    found = db.execute("SELECT text FROM notes WHERE idx = ? AND name = ?", (number, name)).fetchone()
+    return "" if found is None else str(found[0])
+
+
+def _has_notes(db: sqlite3.Connection) -> bool:
+    return db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'notes'").fetchone() is not None
 
 
 def _row_of(db: sqlite3.Connection, namespace: str) -> tuple[int, str, int, bytes] | None:

@@ -18,7 +18,7 @@ from crawldedup.stores.base import NO_SESSION, CrawlSession, Pruned, StoreInfo
 from crawldedup.stores.layout import key_changed
 from crawldedup.stores.sqlite.database import IN_MEMORY, connect, errors_of, holds_anything, path_of, transaction
 from crawldedup.stores.sqlite.deliveries import Crew
-from crawldedup.stores.sqlite.heads import CLEARED, begin_index, clear_index, find_index
+from crawldedup.stores.sqlite.heads import CLEARED, begin_index, clear_index, find_index, noted
 from crawldedup.stores.sqlite.leases import has_others, join_crawl, leave_crawl, renew_lease
 from crawldedup.stores.sqlite.statements import BYTES_PER_KEY
 from crawldedup.stores.sqlite.turns import decide, evict, free_expired, load
@@ -210,20 +210,18 @@ class SqliteStore:
             self._session = session
             self._use(index)
 
+    def note(self, name: str, text: str | None = None) -> str:
+        """See `Store`."""
+        with self._turn(writes=text is not None) as index:
+            return noted(self._connect(), index.number, name, text)
+
     def info(self) -> StoreInfo:
         """See `Store`. `bytes` is the size of the whole file; what tables take of it is estimated."""
         with self._turn(writes=False) as index:
             db = self._connect()
             (size,) = db.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()
-            return StoreInfo(
-                pages=index.pages,
-                bytes=int(size),
-                table_bytes=index.pages * len(self.layout.tables) * BYTES_PER_KEY,
-                tables=len(self.layout.tables),
-                profile=self.layout.profile,
-                namespace=self.layout.namespace,
-                store=self._shown,
-            )
+            table_bytes = index.pages * len(self.layout.tables) * BYTES_PER_KEY
+            return StoreInfo.of(self.layout, index.pages, int(size), table_bytes, store=self._shown)
 
     def heartbeat(self) -> None:
         """See `Store`."""

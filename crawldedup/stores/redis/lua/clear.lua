@@ -16,5 +16,5 @@ local fields = call('HGETALL', META)
 for i = 1, #fields, 2 do
   if not kept[fields[i]] then call('HDEL', META, fields[i]) end
 end
-call('UNLINK', PREFIX .. 'n')
+call('UNLINK', PREFIX .. 'n', PREFIX .. 'notes')
 return meta.epoch

@@ -4,6 +4,7 @@
 --   c               sorted set: crawlers at work; score = end of the lease
 --   w               hash: the process that holds each crawler's lease
 --   n               hash: pages that are not delivered yet; field = URL key, value = the crawler's number
+--   notes           hash: short texts about the index, by their names
 --   b:<batch>       string, for some seconds: the place of the last question of a batch that was counted as a copy
 --   <e>:t<n>:<b>    sorted set: one bucket of permuted table n; member = 5 bytes of key .. 4 bytes of page number
 --   <e>:f<n>:<d>    string: the filter of table n for buckets of depth d; a bit for each part that holds a key

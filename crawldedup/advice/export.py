@@ -1,0 +1,77 @@
+"""Write rules for other tools: duplicate-url-discarder, and the link extractors of Scrapy."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from crawldedup.advice.address import TOKEN, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from crawldedup.advice.rules import Rule
+
+LINKED: Final = 0.95
+"""Links may be denied if at least this share of the contents are linked in another form, too."""
+
+_ORDER: Final = 100
+# What means something in a pattern of url-matcher is left out.
+_PLAIN: Final = re.compile(r"[^*|?#%+\s]*")
+
+
+def discarder_rules(rules: Iterable[Rule]) -> list[dict[str, Any]]:
+    """Return the rules that duplicate-url-discarder can apply, as its files have them: those that only remove."""
+    return [made for rule in rules if (made := _discarder_rule(rule)) is not None]
+
+
+def _discarder_rule(rule: Rule) -> dict[str, Any] | None:
+    if not _PLAIN.fullmatch(rule.site + rule.section + rule.find):
+        return None
+    if rule.kind == "query":
+        parts = rule.find.split("&")
+        asked = "&".join(part if "=" in part else f"{part}=*" for part in parts)
+        pattern: dict[str, Any] = {"include": [f"{rule.site}{rule.section}?{asked}"]}
+        return _processed("queryRemoval", pattern, [name_of(part) for part in parts])
+    if rule.kind != "prefix":
+        return None
+    found, left = (text.split("/")[1:-1] for text in (rule.find, rule.replace))
+    start = next((at for at, pair in enumerate(zip(found, left, strict=False)) if pair[0] != pair[1]), len(left))
+    count = len(found) - len(left)
+    if count <= 0 or found[:start] + found[start + count :] != left:
+        return None
+    # The folder itself is no page that the rule is about.
+    pattern = {"include": [f"{rule.site}{rule.find}"], "exclude": [f"{rule.site}{rule.find}|"]}
+    return _processed("subpathRemoval", pattern, list(range(start, start + count)))
+
+
+def _processed(processor: str, pattern: dict[str, Any], arguments: list[Any]) -> dict[str, Any]:
+    return {"order": _ORDER, "processor": processor, "urlPattern": pattern, "args": arguments}
+
+
+def deny_patterns(rules: Iterable[Rule]) -> list[str]:
+    """Return regular expressions for the `deny` of a LinkExtractor: of rules whose pages are linked otherwise, too."""
+    return [_pattern(rule) for rule in rules if rule.targets >= LINKED and rule.linked >= LINKED]
+
+
+def _pattern(rule: Rule) -> str:
+    site, find, section = (re.escape(text) for text in (rule.site, rule.find, rule.section))
+    match rule.kind:
+        case "query":
+            return rf"^{site}{section}[^?#]*\?" + "".join(map(_asked, rule.find.split("&")))
+        case "prefix":
+            return rf"^{site}{find}[^?#]"
+        case "suffix":
+            return rf"^{site}[^?#]*{find}(?:[?#]|$)"
+        case "session" if rule.find.startswith(";"):
+            return rf"^{site}[^?#]*(?i:{find})="
+        case "session":
+            return rf"^{site}{find}(?i:{TOKEN})/[^?#]"
+        case _:
+            return rf"^{site}(?:[/?#]|$)"
+
+
+def _asked(part: str) -> str:
+    """Return a pattern for a parameter, with its value if that counts, at any place of a query."""
+    end = r"(?:[&#]|$)" if "=" in part else r"(?:[=&#]|$)"
+    return rf"(?=(?:[^#]*&)?{re.escape(part)}{end})"

@@ -1,0 +1,77 @@
+"""The command that tells which downloads a crawl can save, by rules for its URLs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from rich.table import Table
+from rich.text import Text
+
+from crawldedup.advice.evidence import Evidence
+from crawldedup.advice.export import deny_patterns, discarder_rules
+from crawldedup.advice.kept import NOTE, KeptRules
+from crawldedup.advice.mining import mine
+from crawldedup.advice.verdicts import journals, verdicts
+from crawldedup.commands.indexes import require_existing
+from crawldedup.errors import ConfigurationError
+from crawldedup.printable import pluralize, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawldedup.advice.rules import Rule
+    from crawldedup.commands.output import Output
+    from crawldedup.deduplicator import Deduplicator
+
+_UNFIT: Final = {
+    "duplicate-url-discarder": "it removes parts of URLs, and cannot replace them",
+    "deny": "their pages are linked in no other form, so that no link would lead there",
+}
+_STEP: Final = 10_000
+_LONGEST_SHOWN: Final = 100
+
+
+def advise(dedup: Deduplicator, sources: Sequence[str], form: str, output: Output) -> None:
+    """Show the rules that journals speak for, or those that the index keeps, as the option `--format` says."""
+    if sources:
+        rules = _mined(sources, output)
+    else:
+        require_existing(dedup)
+        rules = list(KeptRules.from_text(dedup.note(NOTE)).rules)
+    if form == "rules":
+        shown = _table(rules) if rules else "not enough pages speak for any rule"
+        output.show([rule.as_dict() for rule in rules], shown)
+        return
+    exported = discarder_rules(rules) if form == "duplicate-url-discarder" else deny_patterns(rules)
+    output.show(exported, json.dumps(exported, indent=2))
+    if left := len(rules) - len(exported):
+        output.error(ConfigurationError(f"{pluralize(left, 'rule')} left out: {_UNFIT[form]}"))
+
+
+def _mined(sources: Sequence[str], output: Output) -> list[Rule]:
+    evidence = Evidence()
+    unreadable = 0
+    with output.progress("reading verdicts") as progress:
+        for journal in journals(sources):
+            for seen in verdicts(journal):
+                if seen is None:
+                    unreadable += 1
+                else:
+                    evidence.add(seen)
+                if evidence.is_full:
+                    break
+                if len(evidence.pages) % _STEP == 0:
+                    progress(len(evidence.pages), None)
+    if unreadable:
+        output.unreadable(ConfigurationError(f"{pluralize(unreadable, 'line')} cannot be read and were left out"))
+    return mine(evidence.pages)
+
+
+def _table(rules: Sequence[Rule]) -> Table:
+    table = Table("site", "paths", "what changes nothing", "contents", "confidence", "for example")
+    for rule in rules:
+        example = printable(rule.examples[0][0], _LONGEST_SHOWN) if rule.examples else ""
+        texts = (printable(rule.site), printable(rule.section), printable(rule.what, _LONGEST_SHOWN))
+        table.add_row(*map(Text, (*texts, f"{rule.support:,}", f"{rule.confidence:.3f}", example)))
+    return table

@@ -1,0 +1,108 @@
+"""The rules of a crawl on trial: which predicted copies are fetched all the same, and which rules prove wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from crawldedup.advice.kept import MOST_RULES, KeptRules
+from crawldedup.advice.mining import is_covered
+from crawldedup.advice.rules import RuleBook
+from crawldedup.advice.weighing import LEAST_CONFIDENCE, LEAST_SUPPORT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from crawldedup.advice.rules import Rule
+
+FIRST_SAMPLES: Final = 3
+"""The first requests that a rule predicts to be copies are fetched."""
+
+SAMPLED: Final = 20
+"""Later one of so many is."""
+
+
+@dataclass(slots=True)
+class _Trial:
+    """How a rule has done in this crawl: `predicted` copies, of which some were fetched and were so or not."""
+
+    predicted: int = 0
+    copies: int = 0
+    others: int = 0
+
+    def is_due(self) -> bool:
+        return self.predicted < FIRST_SAMPLES or self.predicted % SAMPLED == 0
+
+    def is_lost(self) -> bool:
+        return self.others > (1 - LEAST_CONFIDENCE) * (self.others + self.copies)
+
+
+class Trials:
+    """The rules that a crawl goes by, and those that were withdrawn."""
+
+    def __init__(self) -> None:
+        self._trials: dict[Rule, _Trial] = {}
+        self._withdrawn: dict[tuple[str, ...], Rule] = {}
+        self.book = RuleBook()
+
+    def kept(self) -> KeptRules:
+        """Return what the next crawl is to begin with."""
+        return KeptRules(self.book.rules, tuple(self._withdrawn.values()))
+
+    def take(self, kept: KeptRules) -> None:
+        """Go by rules of earlier crawls, or of another crawler, too."""
+        for rule in kept.withdrawn:
+            self._withdrawn[rule.id] = rule
+            self._trials = {each: trial for each, trial in self._trials.items() if each.id != rule.id}
+        self.learn(kept.rules)
+
+    def learn(self, rules: Iterable[Rule]) -> list[Rule]:
+        """Go by new rules; return those that say something new."""
+        new = []
+        for rule in rules:
+            is_known = rule.id in self._withdrawn or any(is_covered(rule, other) for other in self._trials)
+            if not is_known and len(self._trials) < MOST_RULES:
+                self._trials[rule] = _Trial()
+                new.append(rule)
+        self.book = RuleBook(self._trials)
+        return new
+
+    def is_sample(self, rules: Sequence[Rule]) -> bool:
+        """Return True if a request that these rules take for a copy is to be fetched all the same."""
+        trials = [self._trials[rule] for rule in rules if rule in self._trials]
+        is_due = any(trial.is_due() for trial in trials)
+        for trial in trials:
+            trial.predicted += 1
+        return is_due or not trials
+
+    def sampled(self, rules: Sequence[Rule], *, is_copy: bool) -> list[Rule]:
+        """Note what a sample was. Returns the rules that have proved wrong by it, which are withdrawn."""
+        wrong = []
+        for rule in rules:
+            trial = self._trials.get(rule)
+            if trial is not None:
+                trial.copies += is_copy
+                trial.others += not is_copy
+                if trial.is_lost():
+                    wrong.append(rule)
+        self.withdraw(wrong)
+        return wrong
+
+    def weighed(self, rules: Iterable[Rule]) -> list[Rule]:
+        """Note what the last pages say of rules. Returns those that have proved wrong, which are withdrawn."""
+        refuted = {rule.id for rule in rules if _is_refuted(rule)}
+        wrong = [rule for rule in self._trials if rule.id in refuted]
+        self.withdraw(wrong)
+        return wrong
+
+    def withdraw(self, rules: Sequence[Rule]) -> None:
+        """Go by some rules no more."""
+        for rule in rules:
+            self._trials.pop(rule, None)
+            self._withdrawn[rule.id] = rule
+        if rules:
+            self.book = RuleBook(self._trials)
+
+
+def _is_refuted(rule: Rule) -> bool:
+    return rule.support + rule.against >= LEAST_SUPPORT and rule.confidence < LEAST_CONFIDENCE

@@ -1,0 +1,98 @@
+"""A site that was built with known rules, and the verdicts of a perfect crawl of it."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, NamedTuple
+
+from crawldedup.advice.evidence import Evidence, Seen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+WWW, MOBILE = "https://www.example.com", "https://m.example.com"
+
+
+class Made(NamedTuple):
+    """A page: its URL, the name of what it says, and the URL of the page that leads to it."""
+
+    url: str
+    content: str
+    referer: str = ""
+
+
+BUILT_WITH = {
+    ("query", WWW, "/", "utm_campaign&utm_source", ""),
+    ("query", WWW, "/", "sid", ""),
+    ("query", WWW, "/forum/", "sort", ""),
+    ("query", WWW, "/news/", "view=print", ""),
+    ("prefix", WWW, "/", "/print/", "/news/"),
+    ("suffix", WWW, "/", "/amp", ""),
+    ("suffix", WWW, "/", "/index.html", "/"),
+    ("session", WWW, "/", ";jsessionid", ""),
+    ("session", WWW, "/", "/app/s/", "/app/"),
+    ("host", MOBILE, "/", MOBILE, WWW),
+}
+
+
+def known_site(size: int = 12, seed: int = 1) -> list[Made]:
+    """All pages in the order of a crawl."""
+    chooser = random.Random(seed)
+
+    def token() -> str:
+        return f"{chooser.randrange(10**7, 10**8)}{chooser.choice('abcdef')}{chooser.randrange(16**16):016x}"
+
+    made: list[Made] = []
+
+    def add(path: str, content: str, referer: str = "/", host: str = WWW) -> None:
+        made.append(Made(host + path, content, WWW + referer))
+
+    for number in range(size):
+        for path in (f"/news/{number}", f"/forum/{number}", f"/guides/{number}"):
+            add(path, path)
+            add(f"{path}?utm_source=a{number}&utm_campaign=b", path)
+            add(f"{path}?sid={token()}", path)
+            add(f"{path}?utm_source=c&sid={token()}&utm_campaign=d", path)
+            add(path, path, host=MOBILE)
+        add(f"/print/{number}", f"/news/{number}")
+        add(f"/print/{number}?sid={token()}", f"/news/{number}")
+        add(f"/news/{number}/amp", f"/news/{number}")
+        add(f"/news/{number}?view=print", f"/news/{number}")
+        # Other views have contents of their own.
+        add(f"/news/{number}?view=comments", f"comments {number}")
+        add(f"/forum/{number}?sort=new", f"/forum/{number}")
+        add(f"/list/{number}", f"list {number}")
+        # The order matters for lists that are cut off.
+        add(f"/list/{number}?sort=new", f"list {number} by date")
+        add(f"/shop/{number}/", f"shop {number}")
+        add(f"/shop/{number}/index.html", f"shop {number}")
+        add(f"/shop/{number}/;jsessionid={token()}", f"shop {number}")
+        add(f"/app/page-{number}", f"app {number}")
+        add(f"/app/s/{token()}/page-{number}", f"app {number}")
+        add(f"/app/s/{token()}/page-{number}", f"app {number}")
+        # These select contents, and one of them a wall.
+        add(f"/show?id={number}", f"shown {number}")
+        add(f"/show?id={number}&page=2", f"shown {number}, continued")
+        add(f"/members/{number}?do=answer", "the login form")
+        add(f"/members/{number}?do=quote", "the login form")
+        # All these say the same, but each leads to another page.
+        add(f"/calendar/{number}", f"year {number}")
+        for month in range(3):
+            add(f"/calendar/{number}?month={month}", f"year {number}", f"/calendar/{number}")
+            add(f"/events/{number}-{month}", f"event {number} {month}", f"/calendar/{number}?month={month}")
+    return made
+
+
+def verdicts(pages: Iterable[Made]) -> Iterator[Seen]:
+    """What a crawl says of them."""
+    originals: dict[str, str] = {}
+    for url, content, referer in pages:
+        original = originals.setdefault(content, url)
+        yield Seen(url, "new" if original == url else "exact", original if original != url else None, referer=referer)
+
+
+def evidence_of(seen: Iterable[Seen]) -> Evidence:
+    evidence = Evidence()
+    for each in seen:
+        evidence.add(each)
+    return evidence

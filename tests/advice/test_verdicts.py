@@ -1,0 +1,48 @@
+"""Journals as evidence."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from crawldedup.advice.evidence import Seen
+from crawldedup.advice.verdicts import journals, verdicts
+from crawldedup.errors import ConfigurationError
+
+HEADER = json.dumps({"crawldedup_journal": 1, "crawl": "x"})
+SEEN = Seen("https://e.com/a", "near", "https://e.com/b", "0123456789abcdef", "https://e.com/", replaces=True)
+
+
+def journal_of(folder: Path, *lines: str) -> Path:
+    journal = folder / "a.jsonl"
+    journal.write_text("\n".join(lines), encoding="utf-8")
+    return journal
+
+
+def test_page_lines_are_read_and_others_are_not(tmp_path: Path) -> None:
+    page = json.dumps({"t": 1.0, **asdict(SEEN), "bytes": 9})
+    wall, end = json.dumps({"t": 2, "wall": "https://e.com/a"}), json.dumps({"t": 3, "end": "finished", "stats": {}})
+    assert list(verdicts(journal_of(tmp_path, HEADER, page, wall, end))) == [SEEN]
+
+
+def test_what_cannot_be_read_is_counted(tmp_path: Path) -> None:
+    bad = ['{"url": "https://e.com/a", "outc', "[]", '{"url": 1}', '{"url": "x", "outcome": "new", "referer": 1}', "["]
+    assert list(verdicts(journal_of(tmp_path, HEADER, *bad))) == [None] * len(bad)
+
+
+@pytest.mark.parametrize("first", ["", "{}", "[1]", "\x00", '{"url": "https://e.com/a"}'])
+def test_another_file_is_refused(tmp_path: Path, first: str) -> None:
+    with pytest.raises(ConfigurationError, match="is no journal of a crawl"):
+        list(verdicts(journal_of(tmp_path, first)))
+
+
+def test_journals_are_found_in_folders(tmp_path: Path) -> None:
+    journal = journal_of(tmp_path, HEADER)
+    assert journals([str(tmp_path), str(journal)]) == [journal, journal]
+    (tmp_path / "empty").mkdir()
+    for name in ("empty", "nothing"):
+        with pytest.raises(ConfigurationError, match="no folder with journals"):
+            journals([str(tmp_path / name)])
