@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from crawldedup.report.database import host_of
 from crawldedup.report.model import OUTCOMES, Counts, Crawl, Index, Process, Reason, Spread, Totals, Wall
 
 if TYPE_CHECKING:
@@ -62,8 +63,7 @@ def totals_of(database: Database, clusters: int) -> Totals:
     counts, (replaced, changed, abandoned, size, copied, seconds) = row[:7], row[7:]
     (across,) = database.row(
         f"""SELECT count(*) FROM places
-        JOIN sites AS others ON others.host
-            = lower(regexp_extract(original, '^[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*@)?([^/?#:]*)', 2))
+        JOIN sites AS others ON others.host = {host_of("original")}
         WHERE {IS_COPY} AND others.site <> places.site"""
     )
     actions = database.rows(

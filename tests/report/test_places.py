@@ -23,7 +23,7 @@ def copy(url: str, original: str = "https://example.com/original", moment: float
     [
         ("", ""),
         ("/", "/"),
-        ("/news/2026/11/30/the-last-boat.html?a=1#b", "/news/{date}/*.html"),
+        ("/news/2026/11/30/the-last-boat.html?a=1#b", "/news/{date}/*"),
         ("/item/12345/reviews", "/item/{n}/reviews"),
         ("/shop;jsessionid=0A1B2C3D/cart", "/shop;*/cart"),
         ("/s/0123456789abcdef0123456789abcdef/page", "/s/{id}/page"),
