@@ -113,6 +113,8 @@ class Database:
             "autoinstall_known_extensions": "false",
         }
         self.connection: DuckDBPyConnection = duckdb.connect(self._folder / "journals.duckdb", config=config)
+        # DuckDB counts its progress for its own bar, which stays hidden.
+        self.connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
 
     def __enter__(self) -> Self:
         return self
@@ -177,12 +179,9 @@ class Database:
         lines = f"lines{suffix}"
         self.connection.execute(
             f"""CREATE OR REPLACE TABLE {lines} AS
-            WITH files AS (
-                SELECT unnest($files) AS filename, unnest($offsets) AS moved,
-                    generate_subscripts($files, 1) - 1 AS process
-            ), parts AS (
-                SELECT *, {_authority_of("url")} AS authority FROM read_json(
-                    $files, format='newline_delimited', columns=$columns, ignore_errors=true, filename=true)
+            WITH parts AS (
+                SELECT *, {_authority_of("url")} AS authority, list_position($files, filename) AS process
+                FROM read_json($files, format='newline_delimited', columns=$columns, ignore_errors=true, filename=true)
             ), paths AS (
                 SELECT *, regexp_extract(substr(url, instr(url, '://') + 3 + length(authority)), '^[^?#]*') AS path
                 FROM parts
@@ -192,10 +191,10 @@ class Database:
                 FROM (SELECT * REPLACE (left(path, {_LONGEST_PATH}) AS path) FROM paths)
             )
             -- A pattern is a folder and a name in it, so that folders with many names can be taken together.
-            SELECT patterns.* EXCLUDE (t, filename, pattern) REPLACE ({_SOUND}), process,
-                moved + if(t BETWEEN 0 AND 1e9, t, 0) AS moment,
+            SELECT patterns.* EXCLUDE (t, filename, pattern) REPLACE ({_SOUND}, process - 1 AS process),
+                $offsets[process] + if(t BETWEEN 0 AND 1e9, t, 0) AS moment,
                 regexp_replace(pattern, '[^/]*/?$', '') AS folder, regexp_extract(pattern, '[^/]*/?$') AS leaf
-            FROM patterns JOIN files USING (filename)""",
+            FROM patterns""",
             {"files": files, "offsets": offsets, "columns": _COLUMNS},
         )
 
