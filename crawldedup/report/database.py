@@ -169,8 +169,8 @@ class Database:
         watcher.start()
         try:
             yield
-        except self._duckdb.OutOfMemoryException as error:
-            raise ReportError(f"the report ran out of memory or disk: {error}") from error
+        except (self._duckdb.OutOfMemoryException, self._duckdb.IOException) as error:
+            raise ReportError(f"the report cannot be made: {error}") from error
         finally:
             is_done.set()
             watcher.join()
@@ -248,6 +248,6 @@ def _host_in(authority: str) -> str:
 
 
 class ReportError(CrawlDedupError):
-    """Raised where a report needs more memory or disk than there is. Report fewer journals, or free some."""
+    """Raised where memory or disk do not suffice for a report, or a file cannot be read or written. Free some."""
 
     counter = "report"

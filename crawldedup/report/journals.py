@@ -46,7 +46,7 @@ def find_journals(sources: Iterable[str], crawl: str | None = None) -> list[Jour
         path = Path(source)
         if path.is_dir():
             only_files = False
-            found += filter(None, (_header(each) for each in sorted(path.glob(f"*{SUFFIX}"))))
+            found += filter(None, (_header(each) for each in sorted(path.glob(f"*{SUFFIX}")) if each.is_file()))
         elif not path.exists():
             raise ConfigurationError(f"there is no file or folder {printable(source)!r} to read journals from")
         elif journal := _header(path):

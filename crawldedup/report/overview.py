@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from crawldedup.report.database import host_of
 from crawldedup.report.model import OUTCOMES, Counts, Crawl, Index, Process, Reason, Spread, Totals, Wall
@@ -21,6 +23,8 @@ IS_COPY: Final = "outcome IN ('near', 'exact')"
 
 _MOST_REASONS: Final = 40
 _MOST_WALLS: Final = 20
+_MOST_STATS: Final = 1000
+_LARGEST: Final = 1e18
 _PARTS: Final = {
     "waited": "wait for the verdict",
     "read": "reading the page",
@@ -113,19 +117,23 @@ def index_of(database: Database, journals: Sequence[Journal]) -> Index:
     return Index(min(before, default=None), after, _spreads(database, _WORK))
 
 
-def stats_of(database: Database) -> dict[str, Any]:
+def stats_of(database: Database) -> dict[str, float | str]:
     """Return the last stats of all processes: counts are added up, and of maxima the largest is taken."""
-    merged: dict[str, Any] = {}
-    for (text,) in database.rows("SELECT stats FROM lines WHERE stats IS NOT NULL ORDER BY moment"):
-        for name, value in json.loads(text).items():
-            is_count = isinstance(value, int | float) and not isinstance(value, bool)
-            if name not in merged or not is_count or not isinstance(merged[name], int | float):
-                merged[name] = value
-            elif "max" in name or "largest" in name:
-                merged[name] = max(merged[name], value)
-            else:
-                merged[name] += value
+    merged: dict[str, float | str] = {}
+    for (text,) in database.rows("SELECT stats FROM lines WHERE json_type(stats) = 'OBJECT' ORDER BY moment"):
+        with suppress(ValueError, RecursionError):
+            for name, value in islice(json.loads(text).items(), _MOST_STATS):
+                former = merged.get(name)
+                if isinstance(value, str) or (_is_number(value) and not _is_number(former)):
+                    merged[name] = value
+                elif _is_number(value) and _is_number(former):
+                    is_maximum = "max" in name or "largest" in name
+                    merged[name] = max(former, value) if is_maximum else former + value
     return dict(sorted(merged.items()))
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and abs(value) < _LARGEST
 
 
 def _spreads(database: Database, columns: dict[str, str]) -> tuple[Spread, ...]:
