@@ -69,25 +69,24 @@ _COLUMNS: Final = {
 ROW_COLUMNS: Final = tuple(name for name in list(_COLUMNS)[1:25])
 """The columns of a page."""
 
-# Names of one kind become one: dates, ids, numbers, and titles in words with hyphens. What differs in nothing else is
-# one pattern. It is kept as a folder and a name in it, so that folders with many names can be taken together.
+# Names of one kind become one: dates, ids, numbers, and titles with hyphens. What differs in nothing else is one
+# pattern. Ids and parameters of paths are rare: a look is cheaper than a replacement.
 _PATTERN: Final = r"""
-regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(
-    left(regexp_extract(url, '^[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*([^?#]*)', 1), 300),
-    ';[^/]*', ';*', 'g'),
+regexp_replace(regexp_replace(regexp_replace(regexp_replace(
+    if(regexp_matches(path, '[0-9a-fA-F]{16}|;'),
+        regexp_replace(regexp_replace(path, ';[^/]*', ';*', 'g'), '\b[0-9a-fA-F]{16,}\b', '{id}', 'g'), path),
     '\b\d{4}[-/.](0?[1-9]|1[0-2])\b([-/.][0-3]?\d\b)?', '{date}', 'g'),
-    '\b[0-9a-fA-F]{16,}\b', '{id}', 'g'),
     '\d+', '{n}', 'g'),
-    '/[^/]*[-_%][^/]*?[-_%][^/]*?(\.[A-Za-z]{1,5})?(/|$)', '/*\1\2', 'g'),
+    '/[^/]*[-_%][^/]*[-_%][^/]*', '/*', 'g'),
     '^((/[^/]*){4})/.+$', '\1/…')
 """
+_LONGEST_PATH: Final = 300
 # Not a number is more than any number.
 _SOUND: Final = ", ".join(
     f'if("{name}" BETWEEN 0 AND {1 if name in ("similarity", "share") else 1e15}, "{name}", NULL) AS "{name}"'
     for name, kind in list(_COLUMNS.items())[1:]
     if kind in ("DOUBLE", "BIGINT", "INTEGER")
 )
-_HOST: Final = r"lower(regexp_extract(url, '^[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*@)?([^/?#:]*)', 2))"
 _MOST_NAMES: Final = 20
 """A folder with more names is shown as one pattern."""
 
@@ -114,6 +113,8 @@ class Database:
             "autoinstall_known_extensions": "false",
         }
         self.connection: DuckDBPyConnection = duckdb.connect(self._folder / "journals.duckdb", config=config)
+        # DuckDB counts its progress for its own bar, which stays hidden.
+        self.connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
 
     def __enter__(self) -> Self:
         return self
@@ -168,8 +169,8 @@ class Database:
         watcher.start()
         try:
             yield
-        except self._duckdb.OutOfMemoryException as error:
-            raise ReportError(f"the report ran out of memory or disk: {error}") from error
+        except (self._duckdb.OutOfMemoryException, self._duckdb.IOException) as error:
+            raise ReportError(f"the report cannot be made: {error}") from error
         finally:
             is_done.set()
             watcher.join()
@@ -178,17 +179,22 @@ class Database:
         lines = f"lines{suffix}"
         self.connection.execute(
             f"""CREATE OR REPLACE TABLE {lines} AS
-            WITH files AS (
-                SELECT unnest($files) AS filename, unnest($offsets) AS moved,
-                    generate_subscripts($files, 1) - 1 AS process
+            WITH parts AS (
+                SELECT *, {_authority_of("url")} AS authority, list_position($files, filename) AS process
+                FROM read_json($files, format='newline_delimited', columns=$columns, ignore_errors=true, filename=true)
+            ), paths AS (
+                SELECT *, regexp_extract(substr(url, instr(url, '://') + 3 + length(authority)), '^[^?#]*') AS path
+                FROM parts
             ), patterns AS (
-                SELECT *, {_HOST} AS host, {_PATTERN} AS pattern FROM read_json(
-                    $files, format='newline_delimited', columns=$columns, ignore_errors=true, filename=true)
+                SELECT * EXCLUDE (path, authority), {_host_in("authority")} AS host,
+                    if(authority <> '', {_PATTERN}, '') AS pattern
+                FROM (SELECT * REPLACE (left(path, {_LONGEST_PATH}) AS path) FROM paths)
             )
-            SELECT patterns.* EXCLUDE (t, filename, pattern) REPLACE ({_SOUND}), process,
-                moved + if(t BETWEEN 0 AND 1e9, t, 0) AS moment,
-                regexp_replace(pattern, '[^/]*/?$', '') AS folder, regexp_extract(pattern, '([^/]*/?)$', 1) AS leaf
-            FROM patterns JOIN files USING (filename)""",
+            -- A pattern is a folder and a name in it, so that folders with many names can be taken together.
+            SELECT patterns.* EXCLUDE (t, filename, pattern) REPLACE ({_SOUND}, process - 1 AS process),
+                $offsets[process] + if(t BETWEEN 0 AND 1e9, t, 0) AS moment,
+                regexp_replace(pattern, '[^/]*/?$', '') AS folder, regexp_extract(pattern, '[^/]*/?$') AS leaf
+            FROM patterns""",
             {"files": files, "offsets": offsets, "columns": _COLUMNS},
         )
 
@@ -227,7 +233,21 @@ class Database:
         )
 
 
+def host_of(url: str) -> str:
+    """Return the SQL for the host of the URL in a column."""
+    return _host_in(_authority_of(url))
+
+
+def _authority_of(url: str) -> str:
+    after_scheme = f"if(instr({url}, '://') BETWEEN 2 AND 20, substr({url}, instr({url}, '://') + 3), '')"
+    return f"regexp_extract({after_scheme}, '^[^/?#]*')"
+
+
+def _host_in(authority: str) -> str:
+    return f"lower(split_part(split_part({authority}, '@', -1), ':', 1))"
+
+
 class ReportError(CrawlDedupError):
-    """Raised where a report needs more memory or disk than there is. Report fewer journals, or free some."""
+    """Raised where memory or disk do not suffice for a report, or a file cannot be read or written. Free some."""
 
     counter = "report"

@@ -37,7 +37,7 @@ def _trouble(report: Report) -> Iterator[Finding]:
         level = "bad" if unchecked > _SHARE_UNCHECKED * counts.pages else "warn"
         yield Finding(level, f"{pluralize(unchecked, 'page')} passed unchecked, because something failed.", "skipped")
     for wall in report.walls[:_MOST_TRAPS]:
-        share = f"{wall.share:.0%} of {wall.window} pages in a row were copies of"
+        share = f"{100 * wall.share:.0f} % of {wall.window} pages in a row were copies of"
         yield Finding("bad", f"A login wall, a ban or a soft 404 is likely: {share} {wall.url}.", "skipped")
     if not crawl.has_ended:
         missing = sum(process.end is None for process in crawl.processes)
@@ -59,7 +59,7 @@ def _traps(report: Report) -> Iterator[Finding]:
     if len(report.timeline.moments) > 2 * _LAST_STEPS and judged:
         novelty = sum(counts.new for counts in moments) / judged
         if novelty < _SHARE_NOVEL:
-            yield Finding("warn", f"At the end of the crawl only {novelty:.0%} of the pages were new.", "time")
+            yield Finding("warn", f"At the end of the crawl, {100 * novelty:.1f} % of the pages were new.", "time")
 
 
 def _advice(report: Report) -> Iterator[Finding]:

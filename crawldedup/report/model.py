@@ -278,7 +278,7 @@ class Report:
     walls: tuple[Wall, ...]
     index: Index
     times: tuple[Spread, ...]
-    stats: dict[str, Any]
+    stats: dict[str, float | str]
     comparison: Comparison | None = None
     advice: tuple[Advice, ...] = ()
 

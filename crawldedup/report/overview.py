@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Final, TypeGuard
 
+from crawldedup.report.database import host_of
 from crawldedup.report.model import OUTCOMES, Counts, Crawl, Index, Process, Reason, Spread, Totals, Wall
 
 if TYPE_CHECKING:
@@ -20,6 +23,8 @@ IS_COPY: Final = "outcome IN ('near', 'exact')"
 
 _MOST_REASONS: Final = 40
 _MOST_WALLS: Final = 20
+_MOST_STATS: Final = 1000
+_LARGEST: Final = 1e18
 _PARTS: Final = {
     "waited": "wait for the verdict",
     "read": "reading the page",
@@ -62,8 +67,7 @@ def totals_of(database: Database, clusters: int) -> Totals:
     counts, (replaced, changed, abandoned, size, copied, seconds) = row[:7], row[7:]
     (across,) = database.row(
         f"""SELECT count(*) FROM places
-        JOIN sites AS others ON others.host
-            = lower(regexp_extract(original, '^[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*@)?([^/?#:]*)', 2))
+        JOIN sites AS others ON others.host = {host_of("original")}
         WHERE {IS_COPY} AND others.site <> places.site"""
     )
     actions = database.rows(
@@ -113,19 +117,23 @@ def index_of(database: Database, journals: Sequence[Journal]) -> Index:
     return Index(min(before, default=None), after, _spreads(database, _WORK))
 
 
-def stats_of(database: Database) -> dict[str, Any]:
+def stats_of(database: Database) -> dict[str, float | str]:
     """Return the last stats of all processes: counts are added up, and of maxima the largest is taken."""
-    merged: dict[str, Any] = {}
-    for (text,) in database.rows("SELECT stats FROM lines WHERE stats IS NOT NULL ORDER BY moment"):
-        for name, value in json.loads(text).items():
-            is_count = isinstance(value, int | float) and not isinstance(value, bool)
-            if name not in merged or not is_count or not isinstance(merged[name], int | float):
-                merged[name] = value
-            elif "max" in name or "largest" in name:
-                merged[name] = max(merged[name], value)
-            else:
-                merged[name] += value
+    merged: dict[str, float | str] = {}
+    for (text,) in database.rows("SELECT stats FROM lines WHERE json_type(stats) = 'OBJECT' ORDER BY moment"):
+        with suppress(ValueError, RecursionError):
+            for name, value in islice(json.loads(text).items(), _MOST_STATS):
+                former = merged.get(name)
+                if isinstance(value, str) or (_is_number(value) and not _is_number(former)):
+                    merged[name] = value
+                elif _is_number(value) and _is_number(former):
+                    is_maximum = "max" in name or "largest" in name
+                    merged[name] = max(former, value) if is_maximum else former + value
     return dict(sorted(merged.items()))
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and abs(value) < _LARGEST
 
 
 def _spreads(database: Database, columns: dict[str, str]) -> tuple[Spread, ...]:

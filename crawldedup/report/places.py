@@ -17,6 +17,7 @@ _LAST_PAGES: Final = 100
 _LEAST_STALE: Final = 50
 """Judged pages without a new one before a place is called stale."""
 _LEAST_TRAP_SHARE: Final = 0.5
+_PAGES_OF_ONE_NEW: Final = 20
 _COPIES_OF_ONE: Final = 5
 """Copies of each original on average, in a trap."""
 
@@ -105,8 +106,9 @@ def _trap(group: Group, kind: str) -> str:
     """
     counts = group.counts
     copies = counts.duplicates + counts.thin
-    is_stale = group.since_new >= _LEAST_STALE if group.recent is not None else counts.judged >= _LEAST_STALE
-    if not is_stale or copies < _LEAST_TRAP_SHARE * counts.judged:
+    # When the last new one came is not known of parameters.
+    since_new = group.since_new if group.recent is not None else counts.judged - _PAGES_OF_ONE_NEW * counts.new
+    if since_new < _LEAST_STALE or copies < _LEAST_TRAP_SHARE * counts.judged:
         return ""
     if _SESSION.search(kind):
         return "session ids"

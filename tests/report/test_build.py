@@ -124,6 +124,19 @@ def test_values_that_cannot_be_are_left_out(report_of: ReportOf, values: dict[st
     json.dumps(made.as_dict(), allow_nan=False)
 
 
+def test_stats_of_processes_are_added_up(report_of: ReportOf) -> None:
+    stats = [
+        {"new": 2, "nan": 1, "memusage/max": 5, "reason": "finished", "list": [1], "mixed": 1},
+        {"new": 3, "memusage/max": 4, "reason": "shutdown", "more": 0.5, "mixed": "x"},
+        {"nan": float("nan"), "large": 10**400},
+        ["no stats"],
+        "none either",
+    ]
+    made = report_of(*({"t": number, "end": "finished", "stats": each} for number, each in enumerate(stats)))
+    expected = {"memusage/max": 5, "mixed": "x", "more": 0.5, "nan": 1, "new": 5, "reason": "shutdown"}
+    assert made.stats == expected
+
+
 def test_a_crawl_without_pages_has_a_report(report_of: ReportOf) -> None:
     made = report_of()
     assert made.totals.counts.pages == 0
