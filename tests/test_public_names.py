@@ -23,7 +23,7 @@ def test_a_deduplicator_has_the_members_that_are_documented() -> None:
     members = (
         "check check_fingerprint check_many clear close copy_to deliver explain find fingerprint forget from_options"
     )
-    members += " heartbeat info key open options pages prune session"
+    members += " heartbeat info key note open options pages prune session"
     assert [name for name in dir(crawldedup.Deduplicator()) if not name.startswith("_")] == members.split()
 
 
