@@ -113,6 +113,7 @@ class AsyncDeduplicator:
     clear = _in_thread(Deduplicator.clear)
     prune = _in_thread(Deduplicator.prune)
     info = _in_thread(Deduplicator.info)
+    note = _in_thread(Deduplicator.note)
     heartbeat = _in_thread(Deduplicator.heartbeat)
     _close = _in_thread(Deduplicator.close)
     _copy_to = _in_thread(Deduplicator.copy_to)

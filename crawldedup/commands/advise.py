@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from rich.table import Table
-from rich.text import Text
-
 from crawldedup.advice.evidence import Evidence
 from crawldedup.advice.export import deny_patterns, discarder_rules
 from crawldedup.advice.kept import NOTE, KeptRules
@@ -18,7 +15,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.printable import pluralize, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from crawldedup.advice.rules import Rule
     from crawldedup.commands.output import Output
@@ -29,7 +26,6 @@ _UNFIT: Final = {
     "deny": "their pages are linked in no other form, so that no link would lead there",
 }
 _STEP: Final = 10_000
-_LONGEST_SHOWN: Final = 100
 
 
 def advise(dedup: Deduplicator, sources: Sequence[str], form: str, output: Output) -> None:
@@ -40,8 +36,7 @@ def advise(dedup: Deduplicator, sources: Sequence[str], form: str, output: Outpu
         require_existing(dedup)
         rules = list(KeptRules.from_text(dedup.note(NOTE)).rules)
     if form == "rules":
-        shown = _table(rules) if rules else "not enough pages speak for any rule"
-        output.show([rule.as_dict() for rule in rules], shown)
+        output.show([rule.as_dict() for rule in rules], *_lines(rules))
         return
     exported = discarder_rules(rules) if form == "duplicate-url-discarder" else deny_patterns(rules)
     output.show(exported, json.dumps(exported, indent=2))
@@ -68,10 +63,11 @@ def _mined(sources: Sequence[str], output: Output) -> list[Rule]:
     return mine(evidence.pages)
 
 
-def _table(rules: Sequence[Rule]) -> Table:
-    table = Table("site", "paths", "what changes nothing", "contents", "confidence", "for example")
+def _lines(rules: Sequence[Rule]) -> Iterator[str]:
     for rule in rules:
-        example = printable(rule.examples[0][0], _LONGEST_SHOWN) if rule.examples else ""
-        texts = (printable(rule.site), printable(rule.section), printable(rule.what, _LONGEST_SHOWN))
-        table.add_row(*map(Text, (*texts, f"{rule.support:,}", f"{rule.confidence:.3f}", example)))
-    return table
+        speaks = f"{pluralize(rule.support, 'content')}, confidence {rule.confidence:.3f}"
+        yield f"{printable(rule.site + rule.section)}: {printable(rule.what)} ({speaks})"
+        for example, _ in rule.examples[:1]:
+            yield f"  such as {printable(example)}"
+    if not rules:
+        yield "not enough pages speak for any rule"

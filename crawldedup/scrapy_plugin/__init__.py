@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from crawldedup.scrapy_plugin.addon import Addon as Addon
     from crawldedup.scrapy_plugin.errors import DuplicateItemError as DuplicateItemError
     from crawldedup.scrapy_plugin.errors import DuplicatePageError as DuplicatePageError
+    from crawldedup.scrapy_plugin.errors import PredictedDuplicateError as PredictedDuplicateError
     from crawldedup.scrapy_plugin.items.verdict_fields import add_verdict as add_verdict
     from crawldedup.scrapy_plugin.middleware import DedupMiddleware as DedupMiddleware
     from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline as DedupItemPipeline
@@ -23,7 +24,7 @@ __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
         "addon": "Addon",
-        "errors": "DuplicateItemError DuplicatePageError",
+        "errors": "DuplicateItemError DuplicatePageError PredictedDuplicateError",
         "items.verdict_fields": "add_verdict",
         "middleware": "DedupMiddleware",
         "pipeline": "DedupItemPipeline",

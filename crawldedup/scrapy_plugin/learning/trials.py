@@ -76,15 +76,16 @@ class Trials:
         return is_due or not trials
 
     def sampled(self, rules: Sequence[Rule], *, is_copy: bool) -> list[Rule]:
-        """Note what a sample was. Returns the rules that have proved wrong by it, which are withdrawn."""
-        wrong = []
-        for rule in rules:
-            trial = self._trials.get(rule)
-            if trial is not None:
-                trial.copies += is_copy
-                trial.others += not is_copy
-                if trial.is_lost():
-                    wrong.append(rule)
+        """Note what a sample was. Returns the rule that has proved wrong by it, if there is one, which is withdrawn.
+
+        Of rules that work together, the one that has done the least so far is to blame.
+        """
+        known = [rule for rule in rules if rule in self._trials]
+        blamed = known if is_copy else sorted(known, key=lambda rule: (self._trials[rule].copies, rule.support))[:1]
+        for rule in blamed:
+            self._trials[rule].copies += is_copy
+            self._trials[rule].others += not is_copy
+        wrong = [rule for rule in blamed if self._trials[rule].is_lost()]
         self.withdraw(wrong)
         return wrong
 
