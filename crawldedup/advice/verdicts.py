@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.advice.evidence import Seen
 from crawldedup.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from crawldedup.advice.evidence import Evidence
 
 _HEADER: Final = "crawldedup_journal"
 _LONGEST_LINE: Final = 1 << 20
+_STEP: Final = 10_000
 
 
-def journals(names: Iterable[str]) -> list[Path]:
-    """Return the files of these names, and those in folders of these names that end in .jsonl.
+def collect(journals: Iterable[Path], evidence: Evidence, progress: Callable[[int], None] = lambda _: None) -> int:
+    """Collect the pages of journals as evidence until it is full, and return how many lines cannot be read.
 
-    Raises ConfigurationError for a name of neither, and for a folder without any.
+    `progress` is called with the pages that were collected. Raises as `verdicts`.
     """
-    found: list[Path] = []
-    for name in names:
-        path = Path(name)
-        files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path] if path.is_file() else []
-        if not files:
-            raise ConfigurationError(f"{name!r} is no journal of a crawl, and no folder with journals (*.jsonl)")
-        found += files
-    return found
+    unreadable = 0
+    for journal in journals:
+        for number, seen in enumerate(verdicts(journal)):
+            if evidence.is_full:
+                return unreadable
+            if seen is None:
+                unreadable += 1
+            else:
+                evidence.add(seen)
+            if number % _STEP == 0:
+                progress(len(evidence.pages))
+    return unreadable
 
 
 def verdicts(journal: Path) -> Iterator[Seen | None]:

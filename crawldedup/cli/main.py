@@ -74,7 +74,8 @@ _COMMANDS: Final = {
             "sources": {
                 "nargs": "*",
                 "metavar": "JOURNAL",
-                "help": "journal of a crawl, or a folder of journals (default: the rules that the index keeps)",
+                "help": "journal of a crawl, or a folder or the URL of a Redis, whose last crawl counts (default: the "
+                "rules that the index keeps)",
             },
             "--format": {
                 "choices": ("rules", "duplicate-url-discarder", "deny"),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.advice.evidence import Evidence
 from crawldedup.advice.export import deny_patterns, discarder_rules
 from crawldedup.advice.kept import NOTE, KeptRules
 from crawldedup.advice.mining import mine
-from crawldedup.advice.verdicts import journals, verdicts
+from crawldedup.advice.verdicts import collect
 from crawldedup.commands.indexes import require_existing
 from crawldedup.errors import ConfigurationError
+from crawldedup.journal import journals
 from crawldedup.printable import pluralize, printable
 
 if TYPE_CHECKING:
@@ -25,7 +27,6 @@ _UNFIT: Final = {
     "duplicate-url-discarder": "it removes parts of URLs, and cannot replace them",
     "deny": "their pages are linked in no other form, so that no link would lead there",
 }
-_STEP: Final = 10_000
 
 
 def advise(dedup: Deduplicator, sources: Sequence[str], form: str, output: Output) -> None:
@@ -46,18 +47,9 @@ def advise(dedup: Deduplicator, sources: Sequence[str], form: str, output: Outpu
 
 def _mined(sources: Sequence[str], output: Output) -> list[Rule]:
     evidence = Evidence()
-    unreadable = 0
-    with output.progress("reading verdicts") as progress:
-        for journal in journals(sources):
-            for seen in verdicts(journal):
-                if seen is None:
-                    unreadable += 1
-                else:
-                    evidence.add(seen)
-                if evidence.is_full:
-                    break
-                if len(evidence.pages) % _STEP == 0:
-                    progress(len(evidence.pages), None)
+    with ExitStack() as stack, output.progress("reading verdicts") as progress:
+        paths = [path for source in sources for path in stack.enter_context(journals(source))]
+        unreadable = collect(paths, evidence, lambda pages: progress(pages, None))
     if unreadable:
         output.unreadable(ConfigurationError(f"{pluralize(unreadable, 'line')} cannot be read and were left out"))
     return mine(evidence.pages)

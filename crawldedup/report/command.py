@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from crawldedup.commands.output import Output
     from crawldedup.journal import CrawlSummary
     from crawldedup.report.journals import Journal
+    from crawldedup.report.model import Advice
 
 DEFAULT_SOURCE: Final = ".scrapy/crawldedup"
+
+MOST_PAGES: Final = 100_000
+"""So many pages of a crawl, the first ones, are looked at for rules. `crawldedup advise` takes more."""
 
 ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
     "--output": {
@@ -83,7 +87,7 @@ def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
             places, crawl = ([given.against], None) if is_source else (sources, given.against)
             against = find_journals(_here(stack, places, crawl), crawl)
         database = stack.enter_context(Database(stack.enter_context(output.shares())))
-        made = make_report(database, journals, against)
+        made = make_report(database, journals, against, _advice_of(journals))
         if given.output is not None:
             write_report(database, made, given.output)
     if given.output is None or output.as_json:
@@ -101,3 +105,17 @@ def _here(stack: ExitStack, sources: Sequence[str], crawl: str | None) -> list[s
 def _line_of(crawl: CrawlSummary) -> str:
     began = time.strftime("%Y-%m-%d %H:%M", time.gmtime(crawl.started))
     return f"{printable(crawl.name)}  {began} UTC, {pluralize(crawl.pages, 'page')}, {printable(crawl.state)}"
+
+
+def _advice_of(journals: Sequence[Journal]) -> list[Advice]:
+    from crawldedup.advice.evidence import Evidence
+    from crawldedup.advice.mining import mine
+    from crawldedup.advice.verdicts import collect
+    from crawldedup.report.model import Advice
+
+    evidence = Evidence(MOST_PAGES)
+    collect((journal.path for journal in journals), evidence)
+    return [
+        Advice(rule.kind, rule.site + rule.section, rule.what, rule.support, rule.confidence, rule.examples)
+        for rule in mine(evidence.pages)
+    ]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from crawldedup.advice.evidence import Seen
-from crawldedup.advice.verdicts import journals, verdicts
+from crawldedup.advice.evidence import Evidence, Seen
+from crawldedup.advice.verdicts import collect, verdicts
 from crawldedup.errors import ConfigurationError
 
 HEADER = json.dumps({"crawldedup_journal": 1, "crawl": "x"})
@@ -39,10 +39,10 @@ def test_another_file_is_refused(tmp_path: Path, first: str) -> None:
         list(verdicts(journal_of(tmp_path, first)))
 
 
-def test_journals_are_found_in_folders(tmp_path: Path) -> None:
-    journal = journal_of(tmp_path, HEADER)
-    assert journals([str(tmp_path), str(journal)]) == [journal, journal]
-    (tmp_path / "empty").mkdir()
-    for name in ("empty", "nothing"):
-        with pytest.raises(ConfigurationError, match="no folder with journals"):
-            journals([str(tmp_path / name)])
+def test_pages_are_collected_until_there_are_enough(tmp_path: Path) -> None:
+    pages = [json.dumps({**asdict(SEEN), "url": f"https://e{number}.com/"}) for number in range(9)]
+    journal = journal_of(tmp_path, HEADER, "[", *pages, "[")
+    for most, unreadable in ((30, 2), (3, 1)):
+        evidence = Evidence(most)
+        assert collect([journal], evidence) == unreadable
+    assert len(evidence.pages) == 3

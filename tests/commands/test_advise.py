@@ -16,7 +16,7 @@ from tests.advice.known_site import BUILT_WITH, known_site, verdicts
 
 
 def journal(folder: Path, *more: str) -> str:
-    header = json.dumps({"crawldedup_journal": 1, "crawl": "known"})
+    header = json.dumps({"crawldedup_journal": 1, "crawl": "known", "spider": "known", "started": 1.0})
     pages = [json.dumps({"t": 1.0, **asdict(seen), "bytes": 9}) for seen in verdicts(known_site())]
     (folder / "known.jsonl").write_text("\n".join([header, *pages, *more]))
     return str(folder)
