@@ -213,7 +213,7 @@ class DedupMiddleware:
             )
 
     def _job_of(self, request: Request, response: Response, policy: PagePolicy) -> Job:
-        job = job_of(request, response, policy, self._spider().name, self._preference.rank_of(request, response))
+        job = job_of(request, response, policy, self._spider().name, *self._preference.ranked(request, response))
         if job.revisit_similarity is not None and _key_of(job) in self._seen:
             # What this crawl has delivered is delivered again, and so the text that is remembered.
             return replace(job, revisit_similarity=None)

@@ -168,7 +168,14 @@ def flags_of(verdict: Verdict, policy: PagePolicy, *, unchanged: bool, refused: 
     return [f"crawldedup:{'unchanged' if unchanged else 'replaces' if verdict.replaces else verdict.kind}"]
 
 
-def job_of(request: Request, response: Response, policy: PagePolicy, spider: str = "", rank: int | None = None) -> Job:
+def job_of(
+    request: Request,
+    response: Response,
+    policy: PagePolicy,
+    spider: str = "",
+    rank: int | None = None,
+    asks_itself: bool = False,
+) -> Job:
     """Return what a worker needs of a response to check it. `rank` is that of its URL, if some copies are preferred.
 
     Of HTML only the server's word on the encoding goes along: the rest is found in the page, in the same way
@@ -195,6 +202,7 @@ def job_of(request: Request, response: Response, policy: PagePolicy, spider: str
         links=links,
         is_lenient=policy.canonical == "compare",
         rank=rank,
+        asks_itself=asks_itself,
         remember=policy.remember,
     )
 

@@ -1,9 +1,9 @@
 """Rank the copies of one content: a better copy is delivered although a worse one was, and replaces that in the index.
 
 A second delivery has its price, so ranks are coarse. A good copy is on a site that the crawl started on, its URL names
-no session, no campaign and no print, AMP or mobile view, has no query but that of a script, and it names no other page
-as its original. All other copies are poor. So no content is delivered more than twice, and once more for each of the
-user's patterns, which come before both.
+no session, no campaign and no print, AMP or mobile view, and it names no other page as its original. If it has a query,
+it is that of a script, or the page names itself with it. All other copies are poor. So no content is delivered more
+than twice, and once more for each of the user's patterns, which come before both.
 
 A page that names another as its original lowers its own rank alone, so that no page can raise or lower another's. Sites
 that the crawl did not start on, or that are not trusted, have no good copies: they replace nothing.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from crawldedup.advice.address import VIEWS
 from crawldedup.page_input import WORST_RANK
@@ -55,11 +55,11 @@ class Preference:
         """Note where the crawl starts."""
         self._own_sites.update(filter(None, map(site_of, urls)))
 
-    def rank_of(self, request: Request, response: Response) -> int | None:
-        """Return the rank of a response by its URL, if pages have ranks."""
+    def ranked(self, request: Request, response: Response) -> tuple[int | None, bool]:
+        """Return the rank of a response by its URL, if pages have ranks, and whether it `asks_itself` for that."""
         if is_start(request):
             self.start_at(request.url, response.url)
-        return None if self._is_off else self.rank(response.url)
+        return (None, False) if self._is_off else (self.rank(response.url), self.asks_itself(response.url))
 
     def rank(self, url: str) -> int:
         """Return the rank of a page that names no other as its original: even if one that does has the next rank."""
@@ -68,14 +68,23 @@ class Preference:
                 return min(2 * place + 1, WORST_RANK)
         return min(2 * len(self._patterns) + self._is_poor(url), WORST_RANK)
 
+    def asks_itself(self, url: str) -> bool:
+        """Return True for a page whose query may be a part of its name or not: the page itself knows."""
+        parts = _split(url)
+        return parts is not None and bool(parts.query) and not _SCRIPT.search(parts.path)
+
     def _is_poor(self, url: str) -> bool:
-        try:
-            parts = urlsplit(url)
-        except ValueError:
-            return True
-        if parts.query and (_VARIANT.search(parts.query) or not _SCRIPT.search(parts.path)):
+        parts = _split(url)
+        if parts is None or _VARIANT.search(parts.query):
             return True
         if _VIEW_OF_HOST.match(parts.netloc) or _VIEW_OF_PATH.search(unquote(parts.path)):
             return True
         site = site_of(url)
         return site not in self._own_sites or (self._trusted_sites is not None and site not in self._trusted_sites)
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return None

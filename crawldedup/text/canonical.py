@@ -26,6 +26,7 @@ _MAX_CLAIMS: Final = 10
 _END_OF_HEAD: Final = re.compile(rb"</head", re.IGNORECASE)
 _PARAMETER: Final = r';\s*([\w*-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",;]*)))?\s*'
 _PARAMETERS: Final = re.compile(_PARAMETER)
+_ENDING: Final = re.compile(r"(?:/index)?(?:\.html?)?/*$")
 _LINK: Final = re.compile(rf"<([^<>]*)>\s*((?:{_PARAMETER})*)")
 
 
@@ -37,10 +38,34 @@ def canonical_claim(
     `encoding` is what the server declared, `link_headers` are the values of the Link headers. A page that names
     several URLs, or something else than an http(s) URL, claims none.
     """
+    claimed = claimed_url(url, body, encoding, link_headers=link_headers)
+    return None if claimed is None or canonical_url(claimed) == canonical_url(url) else claimed
+
+
+def claimed_url(url: str, body: bytes, encoding: str | None = None, *, link_headers: Iterable[str] = ()) -> str | None:
+    """Return what `canonical_claim` does, or the page's own URL if that is what it names."""
     from_headers = (_joined(url, link) for link in _in_headers(link_headers))
     claims = islice(chain(from_headers, _in_head(url, body, encoding)), _MAX_CLAIMS)
     usable = {canonical_url(claim): claim for claim in claims if _is_usable(claim)}
-    return None if len(usable) != 1 or canonical_url(url) in usable else usable.popitem()[1]
+    return usable.popitem()[1] if len(usable) == 1 else None
+
+
+def is_same_page(url: str, claimed: str) -> bool:
+    """Return True if a page that claims this URL means itself, or nothing.
+
+    Sites that name the home page on every page mean nothing. Others name another scheme, www, port, slash or ending,
+    or a query that the page does not need.
+    """
+    own, other = _spelled(url), _spelled(claimed)
+    return own[0] == other[0] and other[1] in ("", own[1]) and (not own[2] or own[2] == other[2])
+
+
+def _spelled(url: str) -> tuple[str, str, str]:
+    """Return host, path and query in the shortest spelling."""
+    parts = urlsplit(canonical_url(url))
+    host = (parts.hostname or "").removeprefix("www.")
+    port = "" if parts.port in (None, 80, 443) else f":{parts.port}"
+    return host + port, _ENDING.sub("", parts.path), parts.query
 
 
 def _in_headers(headers: Iterable[str]) -> Iterator[str]:

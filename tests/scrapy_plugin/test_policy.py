@@ -116,12 +116,12 @@ def job(response: Response, policy: PagePolicy = USUAL, **request: Any) -> Job:
 
 def test_the_original_a_page_names_counts_only_where_it_is_wanted() -> None:
     page = html(body=b"<head><link rel=canonical href=/other></head>")
-    assert job(page, replace(USUAL, canonical="ignore")).canonical() is None
-    assert job(page).canonical() == "https://www.example.co.uk/other"
+    assert job(page, replace(USUAL, canonical="ignore")).claimed() is None
+    assert job(page).claimed() == "https://www.example.co.uk/other"
     links = ["</x>; rel=next", "</y>; rel=canonical"]
     prose = TextResponse(URL, body=page.body, headers={"Content-Type": "text/plain", "Link": links})
     assert job(prose).links == tuple(links)
-    assert job(prose).canonical() == "https://www.example.co.uk/y"
+    assert job(prose).claimed() == "https://www.example.co.uk/y"
 
 
 def test_the_rules_of_a_page_go_along() -> None:

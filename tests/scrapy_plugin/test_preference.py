@@ -26,10 +26,10 @@ GOOD = [
     "https://example.com/?p=7",
     "https://example.com/index.php?id=7&page=2",
     "https://example.com/amp-festival",
+    "https://example.com/a?id=1",
 ]
 POOR = [
     "https://example.com/a?sid=1",
-    "https://example.com/a?id=1",
     "https://example.com/index.php?id=7&PHPSESSID=1",
     "https://example.com/?p=7&utm_source=x",
     "https://example.com/a/print.html",
@@ -54,6 +54,11 @@ def test_copies_on_the_crawls_own_sites_with_plain_urls_are_good(url: str) -> No
     preference = Preference()
     preference.start_at(START)
     assert preference.rank(url) == 0
+
+
+def test_a_page_with_a_query_that_is_no_scripts_is_asked_itself() -> None:
+    asked = [url for url in (*GOOD, *POOR) if Preference().asks_itself(url)]
+    assert asked == ["https://example.com/a?id=1", "https://example.com/a?sid=1"]
 
 
 @pytest.mark.parametrize("url", POOR)

@@ -128,7 +128,8 @@ def _sources(names: list[str], fetched: Fetched, options: CrawlOptions, output: 
             output.skip(url, PageError(skipped, f"crawls do not check such a response (status {status})"))
         else:
             job = job_of(*answered, PagePolicy.of_crawl(options))
-            yield Source(job.url, html=job.html(), text=job.text(), encoding=job.encoding, canonical=job.canonical())
+            canonical = job.original(job.claimed())
+            yield Source(job.url, html=job.html(), text=job.text(), encoding=job.encoding, canonical=canonical)
 
 
 def _fetch(urls: Sequence[str], *, name: str, settings: Settings, process: CrawlerProcessBase) -> Fetched:

@@ -17,7 +17,8 @@ from crawldedup import errors
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.printable import printable
 from crawldedup.stores.base import CrawlSession
-from crawldedup.text.canonical import canonical_claim
+from crawldedup.text.canonical import claimed_url, is_same_page
+from crawldedup.text.urls import canonical_url
 from crawldedup.verdict import Kind, Verdict
 
 Name = tuple[str, str | None, str | None]
@@ -60,7 +61,7 @@ class Job:
     `form` is "html", "text", or "fields" for the texts of an item's fields. `encoding` is what the server declared.
     `links` are the Link headers where the page's canonical URL counts, else None: for its rank, and with `is_lenient`
     for its similarity. `rank` is that of the URL, None where no copy is preferred. The rest is as in
-    `Deduplicator.check_fingerprint`.
+    `Deduplicator.check_fingerprint`. A page that `asks_itself` has that rank only if it names itself as its original.
 
     `names` are url, identity and scope key of earlier pages that were delivered since.
     """
@@ -76,6 +77,7 @@ class Job:
     links: tuple[str, ...] | None = None
     is_lenient: bool = False
     rank: int | None = None
+    asks_itself: bool = False
     remember: bool = True
     delivered: bool = True
     names: tuple[Name, ...] = ()
@@ -88,15 +90,23 @@ class Job:
         """Return the body of a page of plain text."""
         return self.body.decode(self.encoding or "utf-8", "replace") if self.form == "text" else None
 
-    def canonical(self) -> str | None:
-        """Return the other URL that the page names as its original, where that counts."""
+    def claimed(self) -> str | None:
+        """Return the URL that the page names as its original, maybe its own, where that counts."""
         if self.links is None or not (self.is_lenient or self._may_be_poor()):
             return None
-        return canonical_claim(self.url, self.html() or b"", self.encoding, link_headers=list(self.links))
+        return claimed_url(self.url, self.html() or b"", self.encoding, link_headers=list(self.links))
 
-    def full_rank(self, canonical: str | None) -> int:
-        """Return the rank of the page, which is odd for one that names another as its original."""
-        return (self.rank or 0) + (self._may_be_poor() and canonical is not None)
+    def original(self, claimed: str | None) -> str | None:
+        """Return what the page claims if that is another page."""
+        return None if claimed is None or canonical_url(claimed) == canonical_url(self.url) else claimed
+
+    def full_rank(self, claimed: str | None) -> int:
+        """Return the rank of the page by what it claims: an odd one for a page that names another."""
+        if claimed is None or self.original(claimed) is None:
+            is_poor = claimed is None and self.asks_itself
+        else:
+            is_poor = self.asks_itself or not is_same_page(self.url, claimed)
+        return (self.rank or 0) + (self._may_be_poor() and is_poor)
 
     def _may_be_poor(self) -> bool:
         return self.rank is not None and self.rank % 2 == 0

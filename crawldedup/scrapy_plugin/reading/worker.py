@@ -46,12 +46,12 @@ class Read(NamedTuple):
 
     job: Job
     fingerprint: Fingerprint | BaseException
-    canonical: str | None = None
+    claimed: str | None = None
     seconds: float = 0.0
 
     def is_plain(self) -> bool:
         """Return True if the page can be asked about together with others."""
-        is_lenient = self.job.is_lenient and self.canonical is not None
+        is_lenient = self.job.is_lenient and self.job.original(self.claimed) is not None
         return not isinstance(self.fingerprint, BaseException) and self.job.remember and not is_lenient
 
 
@@ -106,12 +106,12 @@ class Worker:
         try:
             if not self._knows_key:
                 self._learn_key(joins=job.remember and self._stays)
-            canonical = job.canonical()
+            claimed = job.claimed()
             digest = hashlib.blake2b(job.body, key=self._secret).digest()
             key = (digest, job.encoding, job.form, self._dedup.key.id)
             if (known := self._lately_read.get(key)) is not None:
                 self._lately_read.move_to_end(key)
-                return Read(job, known, canonical)
+                return Read(job, known, claimed)
             begun = time.perf_counter()
             read = self._fingerprint(job)
             seconds = time.perf_counter() - begun
@@ -123,7 +123,7 @@ class Worker:
         self._lately_read[key] = read
         if len(self._lately_read) > _CACHED_PAGES:
             self._lately_read.popitem(last=False)
-        return Read(job, read, canonical, seconds)
+        return Read(job, read, claimed, seconds)
 
     def _learn_key(self, *, joins: bool) -> None:
         with self._store():
@@ -174,7 +174,7 @@ class Worker:
             self._tell(self._judged(page, each, seconds) if isinstance(each, Verdict) else each)
 
     def _answer_to(self, page: Read) -> object:
-        job, read, canonical, _ = page
+        job, read, claimed, _ = page
         try:
             if isinstance(read, BaseException):
                 raise read
@@ -189,10 +189,10 @@ class Worker:
                     scope_key=job.scope_key,
                     similarity=job.similarity,
                     revisit_similarity=job.revisit_similarity,
-                    canonical=canonical if job.is_lenient else None,
+                    canonical=job.original(claimed) if job.is_lenient else None,
                     remember=job.remember,
                     delivered=job.delivered,
-                    rank=job.full_rank(canonical),
+                    rank=job.full_rank(claimed),
                 )
             return self._judged(page, verdict, time.perf_counter() - begun)
         except BaseException as error:
@@ -274,7 +274,7 @@ class Worker:
 
 
 def _input_of(page: Read) -> PageInput:
-    job, read, canonical, _ = page
+    job, read, claimed, _ = page
     assert not isinstance(read, BaseException)
     return PageInput(
         job.url,
@@ -284,5 +284,5 @@ def _input_of(page: Read) -> PageInput:
         similarity=job.similarity,
         revisit_similarity=job.revisit_similarity,
         delivered=job.delivered,
-        rank=job.full_rank(canonical),
+        rank=job.full_rank(claimed),
     )

@@ -66,10 +66,42 @@ def test_a_request_is_its_rules_and_its_bytes() -> None:
         "identity": "POST x",
         "links": ["</a>; rel=canonical"],
         "is_lenient": False,
+        "asks_itself": False,
         "remember": True,
         "delivered": True,
         "names": [],
     }
+
+
+PAGE = "http://e.com/a"
+OWN = ["https://e.com/a", "http://www.e.com/a/", "http://e.com:80/a.html", "/a?utm_source=x", "/a/index.html", "/", "."]
+OTHERS = [
+    "/b",
+    "/a/b",
+    "http://m.e.com/a",
+    "http://e.com:8080/a",
+    "https://partner.example/a",
+    "https://partner.example/",
+]
+
+
+def rank_of(url: str, claimed: str | None, rank: int = 0, *, asks_itself: bool = False) -> int:
+    head = "" if claimed is None else f"<link rel=canonical href='{claimed}'>"
+    body = f"<html><head>{head}</head><body>text".encode()
+    job = Job(url, body, links=(), rank=rank, asks_itself=asks_itself)
+    return job.full_rank(job.claimed())
+
+
+@pytest.mark.parametrize(("claimed", "rank"), [(None, 0), *((url, 0) for url in OWN), *((url, 1) for url in OTHERS)])
+def test_a_page_that_names_itself_in_another_spelling_names_no_other(claimed: str | None, rank: int) -> None:
+    assert rank_of(PAGE, claimed) == rank
+    assert rank_of(PAGE, claimed, rank=3) == 3
+
+
+def test_a_page_knows_whether_its_query_is_part_of_its_name() -> None:
+    url = "http://e.com/a?id=7&x=1"
+    named = [None, "http://e.com/a?x=1&id=7", "/a?id=7", "/a", "/"]
+    assert [rank_of(url, each, asks_itself=True) for each in named] == [1, 0, 1, 1, 1]
 
 
 def errors_of_the_package() -> list[CrawlDedupError]:
