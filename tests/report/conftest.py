@@ -10,7 +10,7 @@ from crawldedup.report.journals import find_journals
 from tests.report.synthetic_journal import Line, header, write_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from crawldedup.report.model import Report
@@ -28,14 +28,10 @@ def database() -> Iterator[Database]:
 def report_of(tmp_path: Path, database: Database) -> ReportOf:
     """Make the report of these lines, which need no header; and of an earlier crawl's."""
 
-    def report_of(*lines: Line, earlier: Sequence[Line] = ()) -> Report:
-        return make_report_of(tmp_path, database, lines, earlier)
+    def report_of(*lines: Line, earlier: tuple[Line, ...] = ()) -> Report:
+        now, then = tmp_path / "now.jsonl", tmp_path / "then.jsonl"
+        write_lines(now, (header(), *lines))
+        write_lines(then, (header("former"), *earlier))
+        return make_report(database, find_journals([str(now)]), find_journals([str(then)]) if earlier else ())
 
     return report_of
-
-
-def make_report_of(folder: Path, database: Database, lines: Iterable[Line], earlier: Sequence[Line] = ()) -> Report:
-    now, then = folder / "now.jsonl", folder / "then.jsonl"
-    write_lines(now, (header(), *lines))
-    write_lines(then, (header("former"), *earlier))
-    return make_report(database, find_journals([str(now)]), find_journals([str(then)]) if earlier else ())

@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from lxml import html
 
+from crawldedup.report.build import make_report
 from crawldedup.report.database import Database
+from crawldedup.report.journals import find_journals
 from crawldedup.report.model import Advice
 from crawldedup.report.render.html import LARGEST_PAGE, page_of
-from tests.report.conftest import make_report_of
 from tests.report.hostile import hostile_lines
-from tests.report.synthetic_journal import Crawl, journal
+from tests.report.synthetic_journal import Crawl, Line, header, journal, write_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from playwright.sync_api import Page
 
+    from crawldedup.report.model import Report
     from tests.report.conftest import ReportOf
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -36,11 +38,17 @@ def shown(page: str, tag: str) -> list[Any]:
     return list(html.document_fromstring(page).iter(tag))
 
 
+def compared(folder: Path, lines: Iterable[Line], earlier: Iterable[Line]) -> Report:
+    now, then = folder / "now.jsonl", folder / "then.jsonl"
+    write_lines(now, (header(), *lines))
+    write_lines(then, (header("former"), *earlier))
+    with Database() as database:
+        return make_report(database, find_journals([str(now)]), find_journals([str(then)]))
+
+
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
-    with Database() as database:
-        lines = hostile_lines()
-        return page_of(make_report_of(tmp_path_factory.mktemp("hostile"), database, lines, lines[::2]))
+    return page_of(compared(tmp_path_factory.mktemp("hostile"), hostile_lines(), hostile_lines()[::2]))
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +56,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A page with every section."""
     examples = (("https://shop.example/?sort=1", "https://shop.example/"),)
     advice = Advice("query", "https://shop.example", "?sort", 12, 0.99, examples)
-    now, then = journal(Crawl(500)), tuple(journal(Crawl(300, edition=2)))
-    with Database() as database:
-        report = make_report_of(tmp_path_factory.mktemp("whole"), database, now, then)
-        return page_of(replace(report, advice=(advice,)))
+    report = compared(tmp_path_factory.mktemp("whole"), journal(Crawl(500)), journal(Crawl(300, edition=2)))
+    return page_of(replace(report, advice=(advice,)))
 
 
 def test_a_hostile_text_is_nothing_but_text(hostile: str) -> None:
