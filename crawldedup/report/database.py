@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import threading
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
@@ -105,7 +104,8 @@ class Database:
             raise MissingDependencyError("a report needs duckdb and more: pip install 'crawldedup[report]'") from error
         self._duckdb = duckdb
         self._progress = progress
-        self._folder = Path(tempfile.mkdtemp(prefix="crawldedup-report-"))
+        self._temporary = TemporaryDirectory(prefix="crawldedup-report-", ignore_cleanup_errors=True)
+        self._folder = Path(self._temporary.name)
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": MEMORY,
             "temp_directory": str(self._folder / "spilled"),
@@ -121,7 +121,7 @@ class Database:
 
     def __exit__(self, *_: object) -> None:
         self.connection.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._temporary.cleanup()
 
     def load(self, journals: Sequence[Journal], suffix: str = "") -> int:
         """Make the tables and the view of journals, with `suffix` in their names. Return how many lines were left out.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -82,6 +83,16 @@ def test_what_cannot_be_done_is_said_in_one_line(
     assert (status, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("package", ["duckdb", "jinja2", "pygal"])
+@pytest.mark.usefixtures("folder")
+def test_what_must_be_installed_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    status, _, err = run(capsys, "--output", "report.html")
+    assert (status, "pip install 'crawldedup[report]'" in err) == (2, True)
 
 
 def test_a_project_reports_its_own_crawls(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from lxml import html
 
+from crawldedup.report.build import make_report
+from crawldedup.report.database import Database
+from crawldedup.report.journals import find_journals
 from crawldedup.report.model import Advice
 from crawldedup.report.render.html import LARGEST_PAGE, page_of
 from tests.report.hostile import hostile_lines
-from tests.report.synthetic_journal import Crawl, journal
+from tests.report.synthetic_journal import Crawl, Line, header, journal, write_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from playwright.sync_api import Page
 
+    from crawldedup.report.model import Report
     from tests.report.conftest import ReportOf
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -33,9 +38,26 @@ def shown(page: str, tag: str) -> list[Any]:
     return list(html.document_fromstring(page).iter(tag))
 
 
-@pytest.fixture
-def hostile(report_of: ReportOf) -> str:
-    return page_of(report_of(*hostile_lines(), earlier=tuple(hostile_lines()[::2])))
+def compared(folder: Path, lines: Iterable[Line], earlier: Iterable[Line]) -> Report:
+    now, then = folder / "now.jsonl", folder / "then.jsonl"
+    write_lines(now, (header(), *lines))
+    write_lines(then, (header("former"), *earlier))
+    with Database() as database:
+        return make_report(database, find_journals([str(now)]), find_journals([str(then)]))
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return page_of(compared(tmp_path_factory.mktemp("hostile"), hostile_lines(), hostile_lines()[::2]))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A page with every section."""
+    examples = (("https://shop.example/?sort=1", "https://shop.example/"),)
+    advice = Advice("query", "https://shop.example", "?sort", 12, 0.99, examples)
+    report = compared(tmp_path_factory.mktemp("whole"), journal(Crawl(500)), journal(Crawl(300, edition=2)))
+    return page_of(replace(report, advice=(advice,)))
 
 
 def test_a_hostile_text_is_nothing_but_text(hostile: str) -> None:
@@ -63,20 +85,13 @@ def test_the_page_asks_for_nothing_and_runs_its_own_script_alone(hostile: str) -
     assert not shown(hostile, "link") + shown(hostile, "img") + shown(hostile, "iframe")
 
 
-def test_every_section_is_there(report_of: ReportOf) -> None:
-    report = report_of(*journal(Crawl(500)), earlier=tuple(journal(Crawl(300, edition=2))))
-    advice = Advice(
-        "query", "https://shop.example", "?sort", 12, 0.99, (("https://a.example/?sort=1", "https://a.example/"),)
-    )
-    from dataclasses import replace
-
-    page = page_of(replace(report, advice=(advice,)))
-    sections = [section.get("id") for section in shown(page, "section")]
-    linked = [link.get("href") for link in shown(page, "a") if link.get("href").startswith("#")]
+def test_every_section_is_there(whole: str) -> None:
+    sections = [section.get("id") for section in shown(whole, "section")]
+    linked = [link.get("href") for link in shown(whole, "a") if link.get("href").startswith("#")]
     assert sections[:3] == ["overview", "comparison", "time"]
     assert "advice" in sections
     assert {f"#{section}" for section in sections} == set(linked)
-    assert len([svg for svg in shown(page, "svg") if "chart" in svg.get("class", "")]) == 8
+    assert len([svg for svg in shown(whole, "svg") if "chart" in svg.get("class", "")]) == 8
 
 
 def test_a_large_report_is_a_small_page(report_of: ReportOf) -> None:
@@ -84,7 +99,7 @@ def test_a_large_report_is_a_small_page(report_of: ReportOf) -> None:
     lines = [
         {"t": 1, "url": f"{long.format(number)}/{copy}?{number}=1", "outcome": "near", "similarity": 0.9, **more}
         for number in range(250)
-        for copy in range(20)
+        for copy in range(8)
         for more in ({"original": long.format(number), "referer": long.format(copy)},)
     ]
     page = page_of(report_of(*lines))
@@ -146,13 +161,13 @@ def test_tables_sort_and_filter(tab: Page, tmp_path: Path, report_of: ReportOf) 
 
 
 @needs_browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_is_accessible(tab: Page, tmp_path: Path, report_of: ReportOf, scheme: Any) -> None:
+def test_the_page_is_accessible(tab: Page, tmp_path: Path, whole: str) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    page = page_of(report_of(*journal(Crawl(500)), earlier=tuple(journal(Crawl(300, edition=2)))))
-    (tmp_path / "report.html").write_text(page, encoding="utf-8")
-    tab.emulate_media(color_scheme=scheme)
+    (tmp_path / "report.html").write_text(whole, encoding="utf-8")
     tab.goto((tmp_path / "report.html").as_uri())
-    found = Axe().run(tab).response["violations"]
+    axe = Axe()
+    found = axe.run(tab).response["violations"]
+    tab.emulate_media(color_scheme="dark")
+    found += axe.run(tab, options={"runOnly": ["color-contrast"]}).response["violations"]
     assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
