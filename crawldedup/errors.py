@@ -38,7 +38,7 @@ class ProfileMismatchError(CrawlDedupError):
         self.own_profile = own_profile
         super().__init__(
             f"{where} holds fingerprints of the profile {index_profile!r}, but this program makes "
-            f"{own_profile!r}; the two can neither be compared nor converted, for texts are not stored. Use the "
+            f"{own_profile!r}; the two can neither be compared nor converted. Use the "
             f"settings (or the version) it was written with, or crawl again: into another namespace, or into this one "
             f"after `crawldedup clear`. What follows /key. names the index's secret key: where nothing else differs, "
             f"leave `key` out, or give the index's own."

@@ -97,7 +97,7 @@ def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
             return f"near duplicate ({verdict.similarity or 0:.3f}) of {original}"
         case Kind.REVISIT:
             if verdict.changed:
-                similarity = f" ({verdict.similarity:.3f})" if verdict.similarity else ""
+                similarity = f" ({verdict.similarity:.3f})" if verdict.similarity is not None else ""
                 difference = f": {printable(verdict.difference)}" if verdict.difference else ""
                 return f"known, with other text{similarity}{difference}"
             is_same = verdict.similarity in (None, 1)

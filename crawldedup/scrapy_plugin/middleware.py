@@ -257,7 +257,7 @@ class DedupMiddleware:
         self, request: Request, response: Response, judged: Judged, policy: PagePolicy, *, unchanged: bool
     ) -> Response | Request:
         verdict = judged.verdict
-        again = await self._walls.judged(request, verdict, judged.digest)
+        again = await self._walls.judged(request, verdict, judged.face)
         refused = unchanged or is_surplus(verdict, policy)
         action = "drop-items" if policy.action == "drop" and is_start(request) else policy.action
         dropped = refused and action == "drop" and again is None

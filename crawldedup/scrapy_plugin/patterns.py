@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,8 +12,13 @@ from typing import Final, Self
 import regex
 
 from crawldedup.checks import refused
+from crawldedup.printable import printable
+
+logger = logging.getLogger(__name__)
 
 _SECONDS: Final = 0.05
+# Expressions of the user, so there are few.
+_SLOW: Final[set[str]] = set()
 _FLAGS: Final = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE, "a": re.ASCII}
 
 
@@ -39,6 +45,16 @@ class Pattern:
         try:
             return self._compiled.search(url, timeout=_SECONDS) is not None
         except TimeoutError:
+            if self.expression not in _SLOW:
+                _SLOW.add(self.expression)
+                logger.warning(
+                    "crawldedup: the regular expression %s takes more than %.2f s on %s, and is given up there: it "
+                    "counts as %sfound.",
+                    printable(self.expression, 200),
+                    _SECONDS,
+                    printable(url, 200),
+                    "" if otherwise else "not ",
+                )
             return otherwise
 
 
@@ -51,6 +67,8 @@ def check_patterns(name: str, value: object) -> tuple[Pattern, ...]:
         with suppress(ValueError):
             given = json.loads(value)
             value = given if all(isinstance(each, str) for each in given) else value
+        if isinstance(value, str) and re.match(r"\[\s*['\"]", value):
+            raise refused(name, value, f"{allowed}; on a command line a list is JSON, with double quotes around texts")
     for expression in value if isinstance(value, list | tuple | set | frozenset) else [value]:
         if isinstance(expression, Pattern):
             compiled.append(expression)

@@ -107,3 +107,22 @@ def test_a_wall_before_pages_of_an_earlier_crawl(crawl: Crawler, lasting_store: 
     assert result.counts["walls/retried"] == len(again)
     # The index has the login form as their text, so they count as changed.
     assert result.passed[-len(again) :] == again
+
+
+def test_a_wall_with_a_number_and_one_that_still_stands(crawl: Crawler, lasting_store: str) -> None:
+    settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": "drop"}
+    with guarded_site() as site:
+        site.actions = {}
+        crawl(site, PAGES, **settings)
+        for number, path in enumerate(PAGES):
+            body = LOGIN.body.replace(b"</article>", f"<p>Your request {number:x} was refused.</article>".encode())
+            site.pages[path] = LOGIN._replace(body=body)
+        first, second = (crawl(site, PAGES, **settings) for _ in range(2))
+        assert [line for line in warnings(first.log) if " are copies of " in line]
+        # Every page is unchanged by now, and each has a text of its own.
+        assert second.counts["unchanged"] == len(PAGES)
+        site.pages = dict.fromkeys(PAGES, LOGIN)
+        for _ in range(2):
+            result = crawl(site, PAGES, **settings)
+            assert [line for line in warnings(result.log) if "60 of the last 60 pages are copies of " in line]
+    assert result.counts["unchanged"] == len(PAGES)

@@ -142,8 +142,8 @@ class Judged(NamedTuple):
     """A verdict, and for how many seconds a worker read the page and asked the store about it.
 
     `digest` is that of the text, `pages` are about those in the index. `kept_apart` tells that only product attributes
-    make the page new. The crawl adds how long it `waited`, and whether the page `is_repeated`, because a worker died
-    after it may have remembered it.
+    make the page new. Known pages of one `face` have one text now. The crawl adds how long it `waited`, and whether the
+    page `is_repeated`, because a worker died after it may have remembered it.
     """
 
     verdict: Verdict
@@ -152,6 +152,7 @@ class Judged(NamedTuple):
     digest: int = 0
     pages: int = 0
     kept_apart: bool = False
+    face: int = 0
     waited: float = 0.0
     is_repeated: bool = False
 
@@ -187,9 +188,10 @@ def answer_from(body: bytes) -> Answer:
             "digest": int(digest),
             "pages": int(pages),
             "kept_apart": bool(kept_apart),
+            "face": int(face),
         } if values.get("kind") in tuple(Kind):
             verdict = _verdict_from({**values, "kind": Kind(values["kind"])})
-            return Judged(verdict, _seconds_from(reading), _seconds_from(store), digest, pages, kept_apart)
+            return Judged(verdict, _seconds_from(reading), _seconds_from(store), digest, pages, kept_apart, face)
         case {"done": int(pages), "note": str(note)}:
             return Done(pages, note)
         case {"retired": True}:

@@ -22,8 +22,8 @@ from crawldedup.page import PageReader
 from crawldedup.page_input import PageInput
 from crawldedup.scrapy_plugin.reading.breaker import Breaker
 from crawldedup.scrapy_plugin.reading.fields import fingerprint_fields
+from crawldedup.scrapy_plugin.reading.lately import LastPages
 from crawldedup.scrapy_plugin.reading.messages import Job, plain_error
-from crawldedup.scrapy_plugin.reading.products import Products
 from crawldedup.stores.base import CrawlSession
 from crawldedup.verdict import Verdict
 
@@ -66,7 +66,7 @@ class Worker:
         self._options = Options.from_values(setup["options"])
         self._dedup = Deduplicator.from_options(self._options)
         self._breaker = Breaker()
-        self._products = Products(self._options)
+        self._last_pages = LastPages(self._options)
         self._lately_read: OrderedDict[tuple[object, ...], Fingerprint] = OrderedDict()
         self._secret = os.urandom(16)
         self._knows_key = False
@@ -206,7 +206,8 @@ class Worker:
             "seconds": [round(reading, 6), round(seconds, 6)],
             "digest": read.digest,
             "pages": self._dedup.pages,
-            "kept_apart": self._products.keep_apart(job, read, verdict),
+            "kept_apart": self._last_pages.keep_apart(job, read, verdict),
+            "face": self._last_pages.face(job, read, verdict),
         }
 
     def _do(self, header: dict[str, Any]) -> object:

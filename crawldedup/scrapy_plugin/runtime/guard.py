@@ -42,16 +42,16 @@ class WallGuard:
         self._walls = Walls()
         self._closing: object | None = None
 
-    async def judged(self, request: Request, verdict: Verdict, digest: int = 0) -> Request | None:
-        """Note a judged page, and the digest of its text.
+    async def judged(self, request: Request, verdict: Verdict, face: int = 0) -> Request | None:
+        """Note a judged page; `face` is as in `Judged`.
 
         Returns the request that takes its place if the page is to be asked for again.
         """
         if self._action == "ignore":
             return None
-        if (suspicion := self._walls.add(verdict, digest)) is not None:
+        if (suspicion := self._walls.add(verdict, face)) is not None:
             await self._suspect(suspicion)
-        if self._action != "retry" or not self._walls.has(verdict, digest) or request.meta.get("dont_retry"):
+        if self._action != "retry" or not self._walls.has(verdict, face) or request.meta.get("dont_retry"):
             return None
         assert self._crawler.spider is not None  # responses come to open spiders only
         again = get_retry_request(request, spider=self._crawler.spider, reason=WALL_REASON)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from crawldedup.verdict import Kind
+
 if TYPE_CHECKING:
     from crawldedup.verdict import Verdict
 
@@ -34,9 +36,9 @@ class Walls:
         self._windows = [_Window(size, share) for size, share in WINDOWS]
         self._suspected: set[int] = set()
 
-    def add(self, verdict: Verdict, digest: int = 0) -> Suspicion | None:
-        """Note a judged page and the digest of its text. Return what is suspected of its original, once for each."""
-        face = _face_of(verdict, digest)
+    def add(self, verdict: Verdict, face_of_known: int = 0) -> Suspicion | None:
+        """Note a judged page, and the face of a known one. Return what is suspected of its original, once for each."""
+        face = _face_of(verdict, face_of_known)
         copy = None if face is None else (face, hash(verdict.url))
         full = [window for window in self._windows if window.add(copy)]
         if face is None or not full or face in self._suspected or len(self._suspected) == MOST_SUSPECTED:
@@ -45,16 +47,16 @@ class Walls:
         original = verdict.original if verdict.is_duplicate else None
         return Suspicion(original or verdict.url, full[0].share_of(face), full[0].pages())
 
-    def has(self, verdict: Verdict, digest: int = 0) -> bool:
+    def has(self, verdict: Verdict, face_of_known: int = 0) -> bool:
         """Return True for a copy of an original that is suspected."""
-        return _face_of(verdict, digest) in self._suspected
+        return _face_of(verdict, face_of_known) in self._suspected
 
 
-def _face_of(verdict: Verdict, digest: int) -> int | None:
-    """Return what the pages of one wall share: their original or, where a lasting index knows them, their new text."""
+def _face_of(verdict: Verdict, face_of_known: int) -> int | None:
+    """Return what the pages of one wall share: their original or, where a lasting index knows them, their text."""
     if verdict.is_duplicate:
         return None if verdict.original is None else hash(verdict.original)
-    return hash(("text", digest)) if verdict.changed else None
+    return hash(("text", face_of_known)) if verdict.kind is Kind.REVISIT and face_of_known else None
 
 
 class _Window:

@@ -41,7 +41,8 @@ def crossed(value: object) -> Any:
 
 def test_answers_arrive_as_they_were_meant() -> None:
     told = {"verdict": VERDICT.as_dict(), "seconds": [0.5, 2], "digest": 2**64 - 1, "pages": 9, "kept_apart": True}
-    assert crossed(told) == Judged(VERDICT, 0.5, 2, digest=2**64 - 1, pages=9, kept_apart=True)
+    told["face"] = 3
+    assert crossed(told) == Judged(VERDICT, 0.5, 2, digest=2**64 - 1, pages=9, kept_apart=True, face=3)
     certain = replace(VERDICT, kind=Kind.EXACT_DUPLICATE, similarity=1, original=None)
     assert crossed({**told, "verdict": certain.as_dict(), "seconds": [0, 0]}).verdict == certain
     assert crossed({"session": [3, "host:17:99"]}) == CrawlSession(3, "host:17:99")
@@ -155,10 +156,12 @@ def broken(
     digest: object = 5,
     pages: object = 9,
     kept_apart: object = False,
+    face: object = 0,
     **changes: object,
 ) -> dict[str, Any]:
     verdict = {**VERDICT.as_dict(), **changes}
-    return {"verdict": verdict, "seconds": seconds, "digest": digest, "pages": pages, "kept_apart": kept_apart}
+    told = {"digest": digest, "pages": pages, "kept_apart": kept_apart, "face": face}
+    return {"verdict": verdict, "seconds": seconds, **told}
 
 
 @pytest.mark.parametrize(
@@ -193,6 +196,7 @@ def broken(
         broken(digest=None),
         broken(pages="9"),
         broken(kept_apart=1),
+        broken(face=None),
         {"verdict": VERDICT.as_dict()},
         {"session": [1]},
         {"session": ["1", "host"]},

@@ -412,6 +412,18 @@ def test_texts_are_told_by_their_digests(served: Served) -> None:
     assert first not in (second, 0)
 
 
+def blocked(name: str, number: int) -> Request:
+    return page(name, f"{TEXTS[2]} request {number} was refused")
+
+
+def test_known_pages_with_one_text_have_one_face(served: Served) -> None:
+    served.serve([page("a"), page("b", TEXTS[1])], [blocked("a", 1), blocked("b", 2)], [blocked("a", 1), page("b")])
+    faces = [each.face for each in served.judged]
+    assert faces[:2] == [0, 0]
+    assert faces[2] == faces[3] == served.judged[2].digest != served.judged[3].digest
+    assert faces[4:] == [faces[2], served.judged[0].digest]
+
+
 def sold(name: str, price: str, *, text: str = TEXTS[0], **job: Any) -> Request:
     html = f"<h1>Tide book</h1><p class=price>&pound; {price}</p><p>{text}</p><button>Add to basket</button>"
     return page(name, html, form="html", **job)
