@@ -55,7 +55,7 @@ class Evidence:
         self._most = most
         self._contents: dict[int, int] = {}
         self._origins: dict[str, str] = {}
-        # Originals and referers come again and again.
+        # Originals and the pages that lead to others come again and again.
         self._address = lru_cache(_CACHED)(self._parsed)
         self.pages: list[Page] = []
         self._counts: Counter[str] = Counter()

@@ -28,8 +28,8 @@ TRAP_PAGES: Final = 50
 TRAP_SHARE: Final = 0.9
 """Pages of one form are a trap if so many of them were seen, and this share were copies."""
 
-_GROWTH: Final = 0.05
-_MOST_BETWEEN: Final = 1_000
+_GROWTH: Final = 0.1
+_MOST_BETWEEN: Final = 2_000
 _OUTCOMES: Final = {
     Kind.NEW: "new",
     Kind.NEAR_DUPLICATE: "near",

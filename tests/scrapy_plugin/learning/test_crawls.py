@@ -87,12 +87,15 @@ def test_a_copy_is_fetched_if_its_target_fails(crawl: Crawler, tmp_path: Path, f
     """Of some stories the target is there, so that the rule is not to be given up at once."""
     copies = numbered("b", 30)
     targets = {f"/a/{n}": copies[f"/b/{n}"] if n < 20 else FAILURES[failure] for n in range(30)}
-    with Site({**copies, **targets, "/a/wall": article(999)}) as site:
+    with Site({**copies, **targets, "/a/wall": article(999), **numbered("later", 9, 500)}) as site:
         kept(index(tmp_path), learned(site))
-        pages = [page("/a/wall"), *map(page, copies)]
+        pages = [page("/a/wall"), *map(page, copies), *map(page, numbered("later", 9))]
         result = crawl(site, pages, CRAWLDEDUP_LEARN=True, CRAWLDEDUP_STORE=index(tmp_path))
         assert site.asked["/b/15"] == 0
-        assert {int(path[3:]) for path in result.items if path != "/a/wall"} >= {*range(30)}
+    stories = [path for path in result.items if path.startswith(("/a/", "/b/")) and path != "/a/wall"]
+    assert {int(path[3:]) for path in stories} >= {*range(30)}
+    # At once, and not when there is nothing else to do.
+    assert {*result.items[-3:]} == {"/later/6", "/later/7", "/later/8"}
     assert result.report["stats"]["finish_reason"] == "finished"
 
 
