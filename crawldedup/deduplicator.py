@@ -15,6 +15,7 @@ from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.index import Index
 from crawldedup.page_input import PageInput, PageRef, check_rank
 from crawldedup.queries import Question
+from crawldedup.stores.base import Status
 from crawldedup.text.kept import unpacked_text
 from crawldedup.verdict import Verdict
 
@@ -278,6 +279,11 @@ class Deduplicator(Index):
     def _verdict(self, question: Question, answer: Answer) -> Verdict:
         self._pages = answer.pages
         self._queries.learn(question, answer)
+        if answer.status is Status.NEAR and answer.record and question.query.entry.packed_text:
+            # The verdict stands without it.
+            with suppress(StoreError):
+                text = self._packed_text(answer.record.url_key)
+                answer = replace(answer, record=replace(answer.record, packed_text=text))
         return question.verdict(answer)
 
 

@@ -85,7 +85,9 @@ class Question:
             changed=answer.changed,
             abandoned=answer.abandoned,
             replaces=answer.replaces,
-            difference=self._difference(record) if answer.changed and record else None,
+            difference=self._difference(record)
+            if record and (answer.changed or answer.status is Status.NEAR)
+            else None,
             probes=len(self.query.plan),
             candidates=answer.candidates,
         )
@@ -107,8 +109,8 @@ class Question:
         status = Status.REVISIT if own else Status.EXACT if is_exact else Status.NEAR
         counted = record if own else replace(record, copies=record.copies + 1)
         changed = bool(own) and has_new_text(self.query, record.signature, record.digest)
-        if changed and self.query.entry.packed_text:
-            counted = replace(record, packed_text=text_of(record.url_key))
+        if (changed or status is Status.NEAR) and self.query.entry.packed_text:
+            counted = replace(counted, packed_text=text_of(record.url_key))
         return self.verdict(Answer(status, counted, changed, pages=0, candidates=len(records)))
 
 

@@ -31,8 +31,9 @@ class Verdict:
     that was never delivered, because its crawler died. The earlier page of a `revisit` is the page itself with that
     text: `similarity` and `hamming` tell how much of it is left, but for texts that are too short. It is near 0 if
     product attributes differ. `replaces` is True for a duplicate of better rank than its original, which it replaces
-    in the index. `difference` says in a line what changed, `[-old-] {+new+}`, for a changed page whose earlier text was
-    kept. `probes` and `candidates` count the work: ranges planned, and remembered pages compared.
+    in the index. `difference` says in a line how a near duplicate, or a changed page, differs from the earlier one,
+    `[-earlier-] {+this+}`, where that one's text was kept. `probes` and `candidates` count the work: ranges planned,
+    and remembered pages compared.
     """
 
     kind: Kind
@@ -90,15 +91,15 @@ class Match:
 def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
     """Return what a page is, in words that are safe to show. `unnamed` stands for an original without URL."""
     original = printable(verdict.original or unnamed) + (", which it replaces" if verdict.replaces else "")
+    difference = f": {printable(verdict.difference)}" if verdict.difference else ""
     match verdict.kind:
         case Kind.EXACT_DUPLICATE:
             return f"exact duplicate of {original}"
         case Kind.NEAR_DUPLICATE:
-            return f"near duplicate ({verdict.similarity or 0:.3f}) of {original}"
+            return f"near duplicate ({verdict.similarity or 0:.3f}) of {original}{difference}"
         case Kind.REVISIT:
             if verdict.changed:
                 similarity = f" ({verdict.similarity:.3f})" if verdict.similarity is not None else ""
-                difference = f": {printable(verdict.difference)}" if verdict.difference else ""
                 return f"known, with other text{similarity}{difference}"
             is_same = verdict.similarity in (None, 1)
             return "known and unchanged" if is_same else f"known and hardly changed ({verdict.similarity:.3f})"

@@ -45,8 +45,18 @@ def test_a_changed_page_says_what_changed(store_url: str, ask: Callable[[Dedupli
     with Deduplicator(store_url, keep_texts=True) as dedup:
         verdicts = [ask(dedup, A, text) for text in (TEXT, TEXT, edited(1), edited(1))]
         assert [verdict.difference for verdict in verdicts] == [None, None, TOLD, None]
-        assert ask(dedup, B, TEXT).difference is None
+        assert ask(dedup, B, edited(1)).difference is None
         assert (dedup.text_of(A), dedup.text_of(B)) == (edited(1), None)
+
+
+@pytest.mark.parametrize("ask", [check, check_in_a_batch, look])
+def test_a_near_duplicate_says_how_it_differs(store_url: str, ask: Callable[[Deduplicator, str, str], Verdict]) -> None:
+    with Deduplicator(store_url, keep_texts=True) as dedup:
+        dedup.check(A, text=TEXT)
+        verdict = ask(dedup, B, edited(1))
+        assert (verdict.kind, verdict.original, verdict.difference) == (Kind.NEAR_DUPLICATE, A, TOLD)
+        assert describe(verdict).endswith(f" of {A}: {TOLD}")
+        assert (dedup.text_of(A), dedup.text_of(B)) == (TEXT, None)
 
 
 def test_without_the_option_nothing_is_kept(store_url: str) -> None:

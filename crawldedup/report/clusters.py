@@ -10,7 +10,8 @@ from crawldedup.report.overview import IS_COPY
 if TYPE_CHECKING:
     from crawldedup.report.database import Database, Row
 
-MEMBER: Final = """url, coalesce(original, ''), outcome, similarity, coalesce(action, ''), coalesce(referer, '')"""
+MEMBER: Final = """url, coalesce(original, ''), outcome, similarity, coalesce(action, ''), coalesce(referer, ''),
+    coalesce(difference, '')"""
 """The columns of `Member`."""
 
 _MOST_CLUSTERS: Final = 50

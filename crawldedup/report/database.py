@@ -55,6 +55,8 @@ _COLUMNS: Final = {
     "store": "DOUBLE",
     "probes": "INTEGER",
     "candidates": "INTEGER",
+    "kept_apart": "BOOLEAN",
+    "difference": "VARCHAR",
     "known": "BIGINT",
     "queued": "BIGINT",
     "walls": "BIGINT",
@@ -65,7 +67,7 @@ _COLUMNS: Final = {
     "stats": "JSON",
     "crawldedup_journal": "INTEGER",
 }
-ROW_COLUMNS: Final = tuple(name for name in list(_COLUMNS)[1:25])
+ROW_COLUMNS: Final = tuple(name for name in list(_COLUMNS)[1:27])
 """The columns of a page."""
 
 # Names of one kind become one: dates, ids, numbers, and titles with hyphens. What differs in nothing else is one

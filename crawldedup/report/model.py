@@ -170,7 +170,7 @@ class WhatIf:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A duplicate, and where the crawl met it."""
+    """A duplicate, where the crawl met it, and how it differs from its original, if that is known."""
 
     url: str
     original: str
@@ -178,6 +178,7 @@ class Member:
     similarity: float | None
     action: str
     referer: str
+    difference: str = ""
 
 
 @dataclass(frozen=True, slots=True)

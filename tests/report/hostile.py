@@ -11,7 +11,15 @@ def hostile_lines() -> list[Line]:
     lines: list[Line] = []
     for url in HOSTILE_URLS:
         cut = url if len(url) <= LONGEST else f"{url[: LONGEST - 9]}01234567…"
-        copy = {"original": cut, "similarity": 0.9, "referer": cut, "action": cut, "bytes": 10, "latency": 0.1}
+        copy = {
+            "original": cut,
+            "similarity": 0.9,
+            "referer": cut,
+            "action": cut,
+            "difference": f"[-{cut}-]",
+            "bytes": 10,
+            "latency": 0.1,
+        }
         lines += [
             {"t": 1, "url": f"https://fine.example/?{cut}", "outcome": "new", "digest": cut},
             {"t": 2, "url": cut, "outcome": "near", **copy},

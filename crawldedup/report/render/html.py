@@ -63,7 +63,7 @@ def page_of(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for name in ("compact", "date", "lasting", "link", "percent", "precise", "shown", "size"):
+    for name in ("compact", "date", "lasting", "link", "passages", "percent", "precise", "shown", "size"):
         environment.globals[name] = getattr(wording, name)
     folder = files("crawldedup.report.render") / "page"
     style, script = ((folder / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))

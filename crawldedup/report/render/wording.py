@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 LONGEST_LINK: Final = 500
 _LONGEST_SHOWN: Final = 120
+_PASSAGE: Final = re.compile(r"(\[-.*?-\]|\{\+.*?\+\})")
 
 
 def compact(number: float) -> str:
@@ -88,3 +90,11 @@ def headline(report: Report) -> str:
         f"{counts.checked:,} pages were checked. {counts.duplicates:,} of the {counts.judged:,} that were compared are "
         f"duplicates ({share}), {counts.new:,} are new."
     )
+
+
+def passages(difference: str) -> list[tuple[str, str]]:
+    """Return a difference in pieces, each with "del" for the earlier page, "ins" for this one, or "" for both."""
+    pieces = _PASSAGE.split(difference)
+    kinds = {"[-": "del", "{+": "ins"}
+    found = [(kinds.get(piece[:2], ""), piece) for piece in pieces if piece]
+    return [(kind, piece[2:-2] if kind else piece) for kind, piece in found]

@@ -154,6 +154,7 @@ class CrawlJournal:
             "replaces": verdict.replaces,
             "abandoned": verdict.abandoned,
             "kept_apart": judged.kept_apart,
+            "difference": verdict.difference,
             "digest": f"{judged.digest & _DIGEST:016x}",
             "waited": round(judged.waited, 4),
             "read": round(judged.reading, 4),

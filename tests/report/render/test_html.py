@@ -46,6 +46,16 @@ def compared(folder: Path, lines: Iterable[Line], earlier: Iterable[Line]) -> Re
         return make_report(database, find_journals([str(now)]), find_journals([str(then)]))
 
 
+def test_differences_are_marked(report_of: ReportOf) -> None:
+    told = "Users online: [-17-] {+18 <b>+} of 30 [-"
+    near = {"outcome": "near", "original": "https://e.com/a", "similarity": 0.97, "difference": told}
+    page = page_of(report_of({"t": 1, "url": "https://e.com/b", **near}))
+    passage = next(each for each in shown(page, "p") if each.get("class") == "difference")
+    assert html.tostring(passage, encoding="unicode", with_tail=False) == (
+        '<p class="difference" dir="auto">Users online: <del>17</del> <ins>18 &lt;b&gt;</ins> of 30 [-</p>'
+    )
+
+
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
     return page_of(compared(tmp_path_factory.mktemp("hostile"), hostile_lines(), hostile_lines()[::2]))
