@@ -53,8 +53,9 @@ def is_redis(url: str) -> bool:
 
 
 def crawl_of(spider: str, started: float) -> str:
-    """Return the name of a crawl that was given none: its spider, and when it started in UTC."""
-    return f"{_safe(spider)}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime(started))}"
+    """Return the name of a crawl that was given none: its spider, and when it started in UTC, to the millisecond."""
+    second = time.strftime("%Y%m%dT%H%M%S", time.gmtime(started))
+    return f"{_safe(spider)}-{second}.{int(started * 1000) % 1000:03d}"
 
 
 def own_writer() -> str:

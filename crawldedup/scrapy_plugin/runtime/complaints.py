@@ -15,7 +15,7 @@ SHARE_UNCHECKED: Final = 0.05
 
 # What is no page, and pages of which somebody decided that they are not checked.
 _NO_REASON: Final = frozenset(
-    f"skipped/{reason}" for reason in ("content_type", "method", "no_callback", "robots_txt", "disabled")
+    f"skipped/{reason}" for reason in ("content_type", "method", "no_callback", "robots_txt", "disabled", "url")
 )
 
 

@@ -13,7 +13,7 @@ from crawldedup.scrapy_plugin.runtime.complaints import complaints
         {"checked": 1, "error/unavailable": 9},
         {"checked": 1000, "error/unavailable": 52},
         {"skipped/disabled": 50},
-        {"skipped/disabled": 50, "skipped/no_callback": 1, "skipped/robots_txt": 1},
+        {"skipped/disabled": 50, "skipped/url": 3, "skipped/no_callback": 1, "skipped/robots_txt": 1},
         {"skipped/content_type": 50, "skipped/method": 3},
         {"checked": 40, "error/mark": 40},
     ],
