@@ -26,7 +26,7 @@ SPIDERS = [
 
 def test_every_spider_has_a_crawl_of_its_own_whose_file_is_in_the_directory(tmp_path: Path) -> None:
     names = [crawl_of(spider, START) for spider in SPIDERS]
-    assert names[0] == "news-20261118T110640"
+    assert names[0] == "news-20261118T110640.000"
     assert len(set(names)) == len(SPIDERS)
     for name in names:
         assert is_name(name)

@@ -72,7 +72,7 @@ def test_a_report_that_cannot_be_written_is_a_warning(site: Site, crawl: Crawler
     assert result.passed == ["/a", "/b"]
 
 
-@pytest.mark.parametrize("place", ["files", "redis"])
+@pytest.mark.parametrize("place", [pytest.param("files", marks=pytest.mark.exhaustive), "redis"])
 def test_a_fleet_has_one_report(site: Site, tmp_path: Path, redis_server: RedisServer, place: str) -> None:
     source = str(tmp_path / "journals") if place == "files" else redis_server.url
     report = tmp_path / "report.json"
