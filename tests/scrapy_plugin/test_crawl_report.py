@@ -38,7 +38,11 @@ def counts(path: Path) -> dict[str, int]:
 @in_one_mode
 @pytest.mark.parametrize(
     ("store", "suffix"),
-    [*zip(STORES, (".html", ".csv", ".json"), strict=True), ("memory", ".jsonl"), ("memory", ".parquet")],
+    [
+        *zip(STORES, (".html", ".csv", ".json"), strict=True),
+        pytest.param("memory", ".jsonl", marks=pytest.mark.exhaustive),
+        pytest.param("memory", ".parquet", marks=pytest.mark.exhaustive),
+    ],
     indirect=["store"],
 )
 def test_a_crawl_ends_with_its_report(site: Site, crawl: Crawler, store: str, suffix: str, tmp_path: Path) -> None:
