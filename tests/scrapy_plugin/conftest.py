@@ -73,6 +73,15 @@ with_every_store = modes_with("store", STORES)
 with_every_lasting_store = modes_with("lasting_store", LASTING_STORES)
 
 
+exhaustive = pytest.mark.exhaustive
+in_memory_first = pytest.mark.parametrize(
+    "store", ["memory", *(pytest.param(name, marks=exhaustive) for name in LASTING_STORES)], indirect=True
+)
+in_redis_first = pytest.mark.parametrize(
+    "lasting_store", ["redis", pytest.param("sqlite", marks=exhaustive)], indirect=True
+)
+
+
 @pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of every kind of store, empty."""

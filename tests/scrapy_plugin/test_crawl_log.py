@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.scrapy_plugin.conftest import in_one_mode
+from tests.scrapy_plugin.conftest import in_memory_first, in_one_mode
 from tests.scrapy_plugin.website import Answer, Site, article
 from tests.servers import free_port
 
@@ -122,6 +122,7 @@ def test_scrapy_closes_a_crawl_after_so_many_pages_dropped_or_not(site: Site, cr
     assert 5 <= sum(site.asked.values()) < 10
 
 
+@in_memory_first
 def test_the_stats_to_alert_on(site: Site, crawl: Crawler, store: str) -> None:
     pages = ["/a", "/a-copy", "/a-near", "/b", "/b-copy"]
     stats = crawl(site, pages, CRAWLDEDUP_STATS_BY_SITE=True, CRAWLDEDUP_STORE=store).report["stats"]
@@ -132,6 +133,7 @@ def test_the_stats_to_alert_on(site: Site, crawl: Crawler, store: str) -> None:
     assert of_site == {"site/127.0.0.1/checked": 5, "site/127.0.0.1/duplicate": 3, "site/127.0.0.1/dropped": 3}
 
 
+@in_memory_first
 def test_pages_that_only_a_product_keeps_apart_are_counted(crawl: Crawler, store: str) -> None:
     def sold(price: int) -> Answer:
         button = f"<p class=price>&pound; {price}.00</p><button>Add to basket</button>".encode()

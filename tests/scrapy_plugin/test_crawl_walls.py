@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.scrapy_plugin.conftest import STORES, in_one_mode
+from tests.scrapy_plugin.conftest import STORES, exhaustive, in_memory_first, in_one_mode, in_redis_first
 from tests.scrapy_plugin.website import Site, article
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def test_the_crawl_goes_on(crawl: Crawler, settings: dict[str, str], warned: boo
         assert warnings(result.log) == []
 
 
+@in_memory_first
 def test_the_crawl_ends(crawl: Crawler, store: str) -> None:
     with guarded_site() as site:
         result = crawl(site, PAGES, CRAWLDEDUP_WALL="close", CRAWLDEDUP_STORE=store)
@@ -93,7 +94,8 @@ def test_pages_that_stay_behind_the_wall_meet_the_action(crawl: Crawler) -> None
     assert result.passed == PAGES[: FIRST_LOGIN + 1]
 
 
-@pytest.mark.parametrize("revisit", ["keep", "drop"])
+@pytest.mark.parametrize("revisit", ["drop", pytest.param("keep", marks=exhaustive)])
+@in_redis_first
 def test_a_wall_before_pages_of_an_earlier_crawl(crawl: Crawler, lasting_store: str, revisit: str) -> None:
     settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": revisit, "CRAWLDEDUP_WALL": "retry"}
     with guarded_site() as site:
@@ -109,6 +111,7 @@ def test_a_wall_before_pages_of_an_earlier_crawl(crawl: Crawler, lasting_store: 
     assert result.passed[-len(again) :] == again
 
 
+@in_redis_first
 def test_a_wall_with_a_number_and_one_that_still_stands(crawl: Crawler, lasting_store: str) -> None:
     settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": "drop"}
     with guarded_site() as site:

@@ -10,7 +10,7 @@ import pytest
 from crawldedup import Deduplicator
 from crawldedup.advice.kept import NOTE, KeptRules
 from crawldedup.advice.rules import Rule
-from tests.scrapy_plugin.conftest import in_one_mode, with_every_lasting_store
+from tests.scrapy_plugin.conftest import in_one_mode, in_redis_first
 from tests.scrapy_plugin.website import Answer, Site, article
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def learned(site: Site) -> KeptRules:
     return KeptRules((Rule("prefix", site.url, "/b/", "/a/", support=50, targets=1.0),))
 
 
-@with_every_lasting_store
+@in_one_mode
+@in_redis_first
 def test_copies_are_not_downloaded_and_no_content_is_lost(crawl: Crawler, lasting_store: str) -> None:
     stories = numbered("news", 60)
     # Copies without a session are better on the site that the crawl starts on.
