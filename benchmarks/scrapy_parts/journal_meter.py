@@ -37,6 +37,6 @@ class JournalMeter:
             try:
                 return call(*arguments, **keywords)
             finally:
-                self._stats.inc_value(STAT, time.thread_time() - begun)
+                self._stats.set_value(STAT, self._stats.get_value(STAT, 0.0) + time.thread_time() - begun)
 
         return timed

@@ -234,10 +234,10 @@ class DedupMiddleware:
             self._seen.add(key)
         return False
 
-    def spider_error(self, response: Response) -> None:
+    def spider_error(self, response: Response | None) -> None:
         """Forget a page whose callback failed, where the next crawl would not see it again for being unchanged."""
-        request = response.request
-        if request is None or VERDICT_KEY not in request.meta:
+        # A spider may fail before there is any response.
+        if response is None or (request := response.request) is None or VERDICT_KEY not in request.meta:
             return
         policy = self._policy_for(request)
         if policy.revisit == "drop" and policy.remember:

@@ -393,6 +393,8 @@ def test_a_page_whose_callback_failed_is_forgotten_where_the_next_crawl_would_mi
         # One that was not checked, and one that nobody asked for.
         crawl.middleware.spider_error(HtmlResponse("https://e.com/d", request=Request("https://e.com/d")))
         crawl.middleware.spider_error(HtmlResponse("https://e.com/d"))
+        # The spider's start has failed.
+        crawl.middleware.spider_error(None)
 
     calls = Recrawl(scope="spider").crawl.run(work).pool.calls
     assert [call for call in calls if "forget" in call] == ["forget https://e.com/c None news"]
