@@ -73,7 +73,5 @@ def _advice(report: Report) -> Iterator[Finding]:
         rules = pluralize(len(report.advice), "URL rule")
         yield Finding("info", f"{rules} would have saved {saved:,} downloads.", "advice")
     if report.totals.across_sites:
-        text = (
-            f"{pluralize(report.totals.across_sites, 'duplicate')} repeat a page of another site: mirrors or partners."
-        )
+        text = f"{pluralize(report.totals.across_sites, 'duplicate')} of a page on another site: mirrors or partners."
         yield Finding("info", text, "sites")

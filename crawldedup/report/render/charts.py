@@ -103,7 +103,7 @@ def _timed(kind: Any, timeline: Timeline, series: dict[str, Any], words: str, wi
     def draw(size: _Size) -> Markup:
         every = -(-len(timeline.moments) // size.labels)
         chart = _chart(kind, size, **options)
-        chart.x_labels = [f"{moment.seconds / unit:.3g} {name}" for moment in timeline.moments]
+        chart.x_labels = [f"{_clock(moment.seconds, unit)} {name}" for moment in timeline.moments]
         chart.x_labels_major = chart.x_labels[::every]
         chart.show_minor_x_labels = False
         for each, values in series.items():
@@ -179,3 +179,11 @@ def _is_needless(element: Any) -> bool:
 
 def _percent(value: float) -> str:
     return f"{value:.0f} %"
+
+
+def _clock(seconds: float, unit: int) -> str:
+    """Return a time in units, as "1:20" where sixty parts make one."""
+    if unit not in (60, 3600):
+        return f"{seconds / unit:.3g}"
+    whole, part = divmod(round(60 * seconds / unit), 60)
+    return f"{whole}:{part:02d}" if part else str(whole)
