@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
 
 from crawldedup.cli import main
-from tests.scrapy_plugin.conftest import STORES, in_one_mode
+from crawldedup.report.render.files import SUFFIXES
+from tests.scrapy_plugin.conftest import STORES, exhaustive, in_one_mode
 from tests.scrapy_plugin.crawling import QUICK, finish, start
 from tests.scrapy_plugin.website import Site, article
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from tests.scrapy_plugin.conftest import Crawler
     from tests.servers import RedisServer
 
+FIRST = [*zip(STORES, SUFFIXES, strict=False)]
 PAGES = ["/a", "/a-copy", "/a-near", "/b", "/missing"]
 
 
@@ -39,9 +42,8 @@ def counts(path: Path) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("store", "suffix"),
     [
-        *zip(STORES, (".html", ".csv", ".json"), strict=True),
-        pytest.param("memory", ".jsonl", marks=pytest.mark.exhaustive),
-        pytest.param("memory", ".parquet", marks=pytest.mark.exhaustive),
+        pytest.param(store, suffix, marks=[] if (store, suffix) in FIRST else exhaustive)
+        for store, suffix in product(STORES, SUFFIXES)
     ],
     indirect=["store"],
 )
@@ -76,7 +78,7 @@ def test_a_report_that_cannot_be_written_is_a_warning(site: Site, crawl: Crawler
     assert result.passed == ["/a", "/b"]
 
 
-@pytest.mark.parametrize("place", [pytest.param("files", marks=pytest.mark.exhaustive), "redis"])
+@pytest.mark.parametrize("place", [pytest.param("files", marks=exhaustive), "redis"])
 def test_a_fleet_has_one_report(site: Site, tmp_path: Path, redis_server: RedisServer, place: str) -> None:
     source = str(tmp_path / "journals") if place == "files" else redis_server.url
     report = tmp_path / "report.json"
