@@ -6,6 +6,8 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from crawldedup.verdict import Kind
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -14,6 +16,15 @@ FORMAT: Final = "crawldedup_journal"
 VERSION: Final = 1
 
 LONGEST_URL: Final = 2048
+
+OUTCOMES: Final = {
+    Kind.NEW: "new",
+    Kind.NEAR_DUPLICATE: "near",
+    Kind.EXACT_DUPLICATE: "exact",
+    Kind.REVISIT: "revisit",
+    Kind.THIN: "thin",
+}
+"""What the lines of checked pages call their kinds."""
 
 _encode: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from crawldedup.advice.address import name_of
 from crawldedup.advice.evidence import Evidence, Seen
 from crawldedup.advice.mining import mine, weigh
-from crawldedup.verdict import Kind
+from crawldedup.journal.records import OUTCOMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,13 +30,6 @@ TRAP_SHARE: Final = 0.9
 
 _GROWTH: Final = 0.1
 _MOST_BETWEEN: Final = 2_000
-_OUTCOMES: Final = {
-    Kind.NEW: "new",
-    Kind.NEAR_DUPLICATE: "near",
-    Kind.EXACT_DUPLICATE: "exact",
-    Kind.REVISIT: "revisit",
-    Kind.THIN: "thin",
-}
 
 
 class Lessons(NamedTuple):
@@ -58,7 +51,7 @@ class Window:
     def add(self, verdict: Verdict, referer: str | None) -> None:
         """Note a page, and what led to it."""
         self._count += 1
-        outcome = _OUTCOMES[verdict.kind]
+        outcome = OUTCOMES[verdict.kind]
         self._pages.append(Seen(verdict.url, outcome, verdict.original, None, referer, verdict.replaces))
 
     def take(self) -> list[Seen] | None:

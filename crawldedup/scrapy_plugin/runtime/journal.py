@@ -20,13 +20,12 @@ from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.journal.files import FileJournal
 from crawldedup.journal.names import OWN_STORE, crawl_of, is_name, is_redis, own_writer
-from crawldedup.journal.records import FORMAT, VERSION, line_of, shown
+from crawldedup.journal.records import FORMAT, OUTCOMES, VERSION, line_of, shown
 from crawldedup.printable import printable
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.runtime.report import write_report
 from crawldedup.search.model import accept_threshold
 from crawldedup.stores.shown import shown_url
-from crawldedup.verdict import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,13 +44,6 @@ NAME_FILE: Final = "crawldedup.crawl"
 
 SAMPLE_SECONDS: Final = 10.0
 
-_OUTCOMES: Final = {
-    Kind.NEW: "new",
-    Kind.NEAR_DUPLICATE: "near",
-    Kind.EXACT_DUPLICATE: "exact",
-    Kind.REVISIT: "revisit",
-    Kind.THIN: "thin",
-}
 _SHOWN_STATS: Final = ("crawldedup/", "downloader/", "item_", "response_received_count", "memusage/", "log_count/")
 _SHOWN_OPTIONS: Final = ("namespace", "action", "similarity", "extractor", "workers", "revisit", "scope")
 _MOST: Final = 1 << 31
@@ -162,7 +154,7 @@ class CrawlJournal:
             "probes": verdict.probes,
             "candidates": verdict.candidates,
         }
-        self._page(request, response, _OUTCOMES[verdict.kind], figures)
+        self._page(request, response, OUTCOMES[verdict.kind], figures)
 
     def unchecked(self, request: Request, response: Response, reason: str | Exception) -> None:
         """Write why a response was not checked: for a reason that needs no word, or after an error."""
