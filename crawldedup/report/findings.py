@@ -71,7 +71,7 @@ def _advice(report: Report) -> Iterator[Finding]:
     if report.advice:
         saved = sum(rule.support for rule in report.advice)
         rules = pluralize(len(report.advice), "URL rule")
-        yield Finding("info", f"{rules} would have saved {saved:,} downloads.", "advice")
+        yield Finding("info", f"{rules} would have saved the copies of {saved:,} contents.", "advice")
     if report.totals.across_sites:
         text = f"{pluralize(report.totals.across_sites, 'duplicate')} of a page on another site: mirrors or partners."
         yield Finding("info", text, "sites")

@@ -104,3 +104,11 @@ def test_a_project_reports_its_own_crawls(folder: Path, capsys: pytest.CaptureFi
     assert out.startswith("news-2: ")
     assert project.run("report", "--output", str(folder / "report.html"))[0] == 0
     assert (folder / "report.html").exists()
+    # They are where the settings say.
+    (folder / ".scrapy" / "crawldedup").rename(folder / "elsewhere")
+    project.settings = {"CRAWLDEDUP_JOURNAL": str(folder / "elsewhere")}
+    assert project.run("report")[1].startswith("news-2: ")
+    project.settings = {"CRAWLDEDUP_JOURNAL": False}
+    status, _, err = project.run("report")
+    assert status == 2
+    assert "CRAWLDEDUP_JOURNAL is False" in err

@@ -62,7 +62,7 @@ def lines_of(report: Report) -> Iterator[RenderableType]:
         yield _table("Not checked", ("outcome", "reason", "responses"), reasons)
     if report.advice:
         rules = ((shown(each.site), shown(each.what), f"{each.support:,}") for each in report.advice[:_MOST_ROWS])
-        yield _table("URL rules that would save downloads", ("site", "rule", "pages"), rules)
+        yield _table("URL rules that would save downloads", ("site", "rule", "contents"), rules)
     times = ((each.name, precise(each.median), precise(each.p95), precise(each.total)) for each in report.times)
     yield _table("Seconds of a page", ("part", "median", "95 %", "all together"), times)
 

@@ -15,6 +15,7 @@ from crawldedup.commands.output import run_command
 from crawldedup.commands.sources import Source, readable_sources, under_url
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.journal.names import OWN_STORE, is_redis
 from crawldedup.page_input import PageRef
 from crawldedup.report.command import report
 from crawldedup.scrapy_plugin.items.text import named_identity
@@ -63,7 +64,7 @@ def run_action(
             _take_settings_of(given.spider, settings, process)
         options = CrawlOptions.from_settings(settings)
         if action == "report":
-            report(names or [data_path("crawldedup")], given, output)
+            report(names or [_journals_of(options)], given, output)
             return
         if given.items:
             options = items_index_of(options)
@@ -166,3 +167,11 @@ class _Fetcher(Spider):
 
 def _unreachable(url: str, reason: str) -> PageError:
     return PageError("unreachable", f"{url} cannot be fetched: {reason}")
+
+
+def _journals_of(options: CrawlOptions) -> str:
+    """Return where the project's crawls write their journals."""
+    if options.journal is False:
+        raise ConfigurationError("CRAWLDEDUP_JOURNAL is False: name the journals to report")
+    place = options.store if options.journal == OWN_STORE else str(options.journal)
+    return place if is_redis(place) else data_path(place)

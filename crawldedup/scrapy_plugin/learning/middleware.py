@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy import signals as scrapy_signals
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import DontCloseSpider, NotConfigured
 
 from crawldedup.advice.address import Address
 from crawldedup.errors import ConfigurationError
@@ -157,9 +157,15 @@ class LearnMiddleware:
             self._fail(errand.key)
 
     def spider_idle(self) -> None:
-        """Make the requests whose target does not come: it was filtered, or lost with an earlier run."""
+        """Make the requests whose target does not come: it was filtered, or lost with an earlier run.
+
+        Then look at the rules once more, and wait until the index has them: it is to keep none that was refuted.
+        """
         for request in self._targets.give_up():
             self._make(request)
+        self._teacher.look_again()
+        if self._teacher.is_busy:
+            raise DontCloseSpider
 
     def _ask(self, request: Request, aim: _Aim) -> Request | None:
         """Ask for a target that nobody has asked for, or for its copy where nobody knows whether the target exists."""

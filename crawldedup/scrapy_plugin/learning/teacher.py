@@ -66,6 +66,17 @@ class Teacher:
             self._is_learning = True
             self._start(self._learn(pages))
 
+    @property
+    def is_busy(self) -> bool:
+        """True while rules are looked for, or brought into the index."""
+        return bool(self._tasks)
+
+    def look_again(self) -> None:
+        """Hold the rules against the pages that came since they were last looked at."""
+        if not self._is_learning and (pages := self._window.take(all_new=True)) is not None:
+            taught = lessons(pages, self.trials.book.rules)
+            self._withdrawn(self.trials.weighed(taught.weighed), "other pages speak against it")
+
     def sampled(self, rules: Sequence[Rule], verdict: Verdict) -> None:
         """Note what a sample was."""
         # A short page says nothing, nor does one that an earlier crawl has seen.

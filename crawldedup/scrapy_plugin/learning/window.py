@@ -45,7 +45,7 @@ class Window:
 
     def __init__(self) -> None:
         self._pages: deque[Seen] = deque(maxlen=MOST_PAGES)
-        self._count = 0
+        self._count = self._taken = 0
         self._due = FIRST_LOOK
 
     def add(self, verdict: Verdict, referer: str | None) -> None:
@@ -54,10 +54,14 @@ class Window:
         outcome = OUTCOMES[verdict.kind]
         self._pages.append(Seen(verdict.url, outcome, verdict.original, None, referer, verdict.replaces))
 
-    def take(self) -> list[Seen] | None:
-        """Return the pages if it is time to learn from them: more often while there are few."""
-        if self._count < self._due:
+    def take(self, *, all_new: bool = False) -> list[Seen] | None:
+        """Return the pages if it is time to learn from them: more often while there are few.
+
+        With `all_new` it is if one has come since it was.
+        """
+        if self._count == self._taken or (self._count < self._due and not all_new):
             return None
+        self._taken = self._count
         self._due = self._count + max(FIRST_LOOK, min(int(self._count * _GROWTH), _MOST_BETWEEN))
         return list(self._pages)
 
