@@ -179,7 +179,7 @@ class CrawlJournal:
             for name, value in self._crawler.stats.get_stats().items()
             if name.startswith(_SHOWN_STATS) and isinstance(value, int | float) and abs(value) < _MOST**2
         }
-        self._put({"end": reason, "stats": stats})
+        self._put({"end": reason, "stats": stats, **({} if self._known is None else {"known": self._known})})
         await asyncio.to_thread(self._sink.close)
         self._look_for_trouble()
         self._sink = None

@@ -112,7 +112,8 @@ def test_samples_stand_beside_pages_and_walls_are_told(tmp_path: Path, monkeypat
     (wall,) = [line for line in lines if "wall" in line]
     assert wall["wall"] == "https://e.com/0"
     assert (wall["share"], wall["window"]) == (round(60 / 61, 4), 61)
-    samples = [line for line in lines if "known" in line]
+    *samples, end = [line for line in lines if "known" in line]
+    assert "end" in end
     assert len(samples) == copies + 1
     assert samples[-1]["walls"] == 1
 
