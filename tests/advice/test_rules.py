@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from duplicate_url_discarder.url_canonicalizer import UrlCanonicalizer
 
 from crawldedup.advice.address import Address
 from crawldedup.advice.export import deny_patterns, discarder_rules
@@ -100,14 +101,13 @@ def test_what_one_crawler_withdraws_is_withdrawn() -> None:
 
 
 def test_duplicate_url_discarder_does_what_the_rules_say(tmp_path: Path) -> None:
-    discarder = pytest.importorskip("duplicate_url_discarder.url_canonicalizer")
     pages = known_site()
     for number in range(12):
         pages += [page._replace(url=f"{WWW}/m/{number}", content=f"/guides/{number}") for page in pages[:1]]
     rules = mine(evidence_of(verdicts(pages)).pages)
     made = discarder_rules(rules)
     (tmp_path / "rules.json").write_text(json.dumps(made))
-    process = discarder.UrlCanonicalizer([tmp_path / "rules.json"]).process_url
+    process = UrlCanonicalizer([tmp_path / "rules.json"]).process_url
     removing = [rule for rule in rules if rule.kind == "query"]
     assert len(made) == len(removing) == 4
     for page in pages:
@@ -117,12 +117,11 @@ def test_duplicate_url_discarder_does_what_the_rules_say(tmp_path: Path) -> None
 
 
 def test_duplicate_url_discarder_removes_folders(tmp_path: Path) -> None:
-    discarder = pytest.importorskip("duplicate_url_discarder.url_canonicalizer")
     rules = [Rule("prefix", E, "/docs/print/", "/docs/"), Rule("prefix", E, "/print/", "/news/")]
     made = discarder_rules(rules)
     assert len(made) == 1
     (tmp_path / "rules.json").write_text(json.dumps(made))
-    process = discarder.UrlCanonicalizer([tmp_path / "rules.json"]).process_url
+    process = UrlCanonicalizer([tmp_path / "rules.json"]).process_url
     for path in ("/docs/print/a/print/b?c=1", "/docs/print/", "/docs/a", "/print/a"):
         assert process(E + path) == rules[0].rewrite(E + path)
 
