@@ -6,7 +6,6 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from scrapy import Request, Spider
-from scrapy.utils.project import data_path
 from w3lib.url import is_url
 
 from crawldedup.commands import indexes, pages
@@ -15,12 +14,12 @@ from crawldedup.commands.output import run_command
 from crawldedup.commands.sources import Source, readable_sources, under_url
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.journal.names import OWN_STORE, is_redis
 from crawldedup.page_input import PageRef
 from crawldedup.report.command import report
 from crawldedup.scrapy_plugin.items.text import named_identity
 from crawldedup.scrapy_plugin.pipeline import items_index_of
 from crawldedup.scrapy_plugin.policy import PagePolicy, job_of, reason_to_skip
+from crawldedup.scrapy_plugin.runtime.journal import place_of_journals
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.stores.registry import is_persistent
 
@@ -64,7 +63,7 @@ def run_action(
             _take_settings_of(given.spider, settings, process)
         options = CrawlOptions.from_settings(settings)
         if action == "report":
-            report(names or [_journals_of(options)], given, output)
+            report(names or [_own_journals(options)], given, output)
             return
         if given.items:
             options = items_index_of(options)
@@ -169,9 +168,7 @@ def _unreachable(url: str, reason: str) -> PageError:
     return PageError("unreachable", f"{url} cannot be fetched: {reason}")
 
 
-def _journals_of(options: CrawlOptions) -> str:
-    """Return where the project's crawls write their journals."""
+def _own_journals(options: CrawlOptions) -> str:
     if options.journal is False:
         raise ConfigurationError("CRAWLDEDUP_JOURNAL is False: name the journals to report")
-    place = options.store if options.journal == OWN_STORE else str(options.journal)
-    return place if is_redis(place) else data_path(place)
+    return place_of_journals(options)

@@ -50,6 +50,12 @@ _MOST: Final = 1 << 31
 _DIGEST: Final = (1 << 64) - 1
 
 
+def place_of_journals(options: CrawlOptions) -> str:
+    """Return where crawls write their journals: the path of a directory, or the URL of a Redis. Raises OSError."""
+    place = options.store if options.journal == OWN_STORE else str(options.journal)
+    return place if is_redis(place) else data_path(place)
+
+
 class Sink(Protocol):
     """Where lines go. It raises nothing."""
 
@@ -191,16 +197,16 @@ class CrawlJournal:
             await write_report(self._report, self._source, self._crawl, self._crawler.spider)
 
     def _opened(self, options: CrawlOptions, header: Mapping[str, Any]) -> Sink:
-        place = options.store if options.journal == OWN_STORE else str(options.journal)
-        if is_redis(place):
+        self._place = str(options.journal)
+        self._source = place_of_journals(options)
+        if is_redis(self._source):
             # The client takes a tenth of a second to import.
             from crawldedup.journal.streams import StreamJournal
 
-            self._place, self._source = shown_url(place), place
-            return StreamJournal(place, header, own_writer())
-        self._place = place
-        self._place = self._source = data_path(place)
-        return FileJournal(Path(self._place), header, own_writer(), keep=options.journal_keep)
+            self._place = shown_url(self._source)
+            return StreamJournal(self._source, header, own_writer())
+        self._place = self._source
+        return FileJournal(Path(self._source), header, own_writer(), keep=options.journal_keep)
 
     def _page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
         referer = request.headers.get(b"Referer")
