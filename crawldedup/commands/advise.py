@@ -10,10 +10,10 @@ from crawldedup.advice.evidence import Evidence
 from crawldedup.advice.export import deny_patterns, discarder_rules
 from crawldedup.advice.kept import NOTE, KeptRules
 from crawldedup.advice.mining import mine
-from crawldedup.advice.verdicts import collect
 from crawldedup.commands.indexes import require_existing
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import journals
+from crawldedup.journal.verdicts import collect
 from crawldedup.printable import pluralize, printable
 
 if TYPE_CHECKING:

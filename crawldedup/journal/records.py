@@ -34,7 +34,7 @@ def line_of(record: Mapping[str, Any]) -> bytes:
     return _encode(record).encode("ascii") + b"\n"
 
 
-def record_in(line: bytes) -> dict[str, Any] | None:
+def record_in(line: bytes | str) -> dict[str, Any] | None:
     """Return the record that a line holds; None for a line that was cut off, or is of another program."""
     try:
         record = json.loads(line)

@@ -110,7 +110,7 @@ def _line_of(crawl: CrawlSummary) -> str:
 def _advice_of(journals: Sequence[Journal]) -> list[Advice]:
     from crawldedup.advice.evidence import Evidence
     from crawldedup.advice.mining import mine
-    from crawldedup.advice.verdicts import collect
+    from crawldedup.journal.verdicts import collect
     from crawldedup.report.model import Advice
 
     evidence = Evidence(MOST_PAGES)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from crawldedup.advice.evidence import Evidence, Seen
-from crawldedup.advice.verdicts import collect, verdicts
 from crawldedup.errors import ConfigurationError
+from crawldedup.journal.verdicts import collect, verdicts
 
 HEADER = json.dumps({"crawldedup_journal": 1, "crawl": "x"})
 SEEN = Seen("https://e.com/a", "near", "https://e.com/b", "0123456789abcdef", "https://e.com/", replaces=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.advice.evidence import Seen
 from crawldedup.errors import ConfigurationError
+from crawldedup.journal.records import FORMAT, record_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from crawldedup.advice.evidence import Evidence
 
-_HEADER: Final = "crawldedup_journal"
 _LONGEST_LINE: Final = 1 << 20
 _STEP: Final = 10_000
 
@@ -44,23 +43,15 @@ def verdicts(journal: Path) -> Iterator[Seen | None]:
     Raises ConfigurationError for a file that is no journal, and OSError.
     """
     with journal.open(encoding="utf-8", errors="replace") as lines:
-        header = _object(lines.readline(_LONGEST_LINE))
-        if header is None or _HEADER not in header:
+        header = record_in(lines.readline(_LONGEST_LINE))
+        if header is None or FORMAT not in header:
             raise ConfigurationError(f"{journal} is no journal of a crawl: its first line is no header of one")
         while line := lines.readline(_LONGEST_LINE):
-            value = _object(line)
+            value = record_in(line)
             if value is None:
                 yield None
             elif "url" in value:
                 yield _seen(value)
-
-
-def _object(line: str) -> dict[str, Any] | None:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _seen(value: dict[str, Any]) -> Seen | None:
