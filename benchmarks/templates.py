@@ -56,11 +56,12 @@ from crawldedup import Deduplicator
 from crawldedup.errors import PageError
 from crawldedup.facts.page_facts import page_facts
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
+from crawldedup.markup.limits import shorten_tags
 from crawldedup.search.two_stage import TwoStage
 from crawldedup.text.decode import decode
-from crawldedup.text.extract import HtmlPage, PageText, extract_page
+from crawldedup.text.extract import PageText, extract_page
 from crawldedup.text.extractors import Extractor, get_extractor
-from crawldedup.text.limits import shorten_tags
+from crawldedup.text.html_page import HtmlPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,8 +82,8 @@ class Reference:
     run: Callable[[str], str | None]
     is_heuristic: bool = True
 
-    def extract(self, html: str) -> str:
-        return self.run(html) or ""
+    def extract(self, page: HtmlPage) -> str:
+        return self.run(page.html) or ""
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,7 @@ class Row:
 def extractors() -> list[Extractor]:
     main = partial(resiliparse.extract_plain_text, main_content=True)
     return [
+        get_extractor("blocks"),
         get_extractor("trafilatura"),
         get_extractor("resiliparse"),
         get_extractor("text"),
@@ -181,7 +183,7 @@ def milliseconds(asked: list[Extractor], articles: list[Article], repeats: int) 
     for extractor in track(turns, "timing", console=Console(stderr=True), transient=True):
         started = time.perf_counter()
         for _, html in pages:
-            extractor.extract(html)
+            extractor.extract(HtmlPage.read(html, None))
         between = time.perf_counter()
         for body, _ in pages:
             extract_page(body, None, extractor, min_words=MIN_WORDS)

@@ -15,7 +15,7 @@ from crawldedup.text.extract import TEXT_PROFILE, extract_page
 from crawldedup.text.extractors import get_extractor
 from crawldedup.text.kept import packed_text
 from crawldedup.text.keys import NO_KEY
-from crawldedup.text.limits import check_size
+from crawldedup.markup.limits import check_size
 
 if TYPE_CHECKING:
     from crawldedup.fingerprinting.fingerprint import Fingerprint

@@ -13,11 +13,11 @@ from lxml import etree
 from rich.console import Console
 from rich.progress import track
 
+from crawldedup.markup.limits import shorten_tags
+from crawldedup.markup.tags import BLOCKS, INVISIBLE
 from crawldedup.text.decode import decode
-from crawldedup.text.limits import shorten_tags
-from crawldedup.text.tags import INVISIBLE
+from crawldedup.text.lxml_tree import parse, to_html
 from crawldedup.text.tokenize import mix, word_hashes
-from crawldedup.text.visible import parse, to_html, visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,6 +54,23 @@ class Transplant:
 def shingles(text: str) -> Shingles:
     words = word_hashes(text)
     return np.unique(mix(mix(words[:-2] * _FACTOR + words[1:-1]) * _FACTOR + words[2:]))
+
+
+def visible_text(tree: HtmlElement) -> str:
+    """Return what a visitor sees of an element, one block a line."""
+    pieces: list[str] = []
+    walk = etree.iterwalk(tree, events=("start", "end"))
+    for event, element in walk:
+        starts = event == "start"
+        if element.tag in BLOCKS:
+            pieces.append("\n")
+        if starts and element.tag in INVISIBLE:
+            walk.skip_subtree()
+            continue
+        if text := element.text if starts else element.tail:
+            pieces.append(text)
+    lines = (" ".join(line.split()) for line in "".join(pieces).split("\n"))
+    return "\n".join(filter(None, lines))
 
 
 def common(one: Shingles, other: Shingles) -> int:

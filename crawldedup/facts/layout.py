@@ -13,7 +13,7 @@ from lxml import etree
 
 from crawldedup.facts import limits
 from crawldedup.facts.lines import Line
-from crawldedup.text.tags import BLOCKS, BOILERPLATE_ROLES, BOILERPLATE_TAGS, HEADINGS, INVISIBLE
+from crawldedup.markup.tags import BLOCKS, BOILERPLATE_ROLES, BOILERPLATE_TAGS, HEADINGS, INVISIBLE
 from crawldedup.text.visible import first_texts
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from crawldedup.options import options_of
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.reading.messages import Job
 from crawldedup.scrapy_plugin.settings import CrawlOptions
-from crawldedup.text.limits import MAX_BYTES
+from crawldedup.markup.limits import MAX_BYTES
 from crawldedup.text.urls import canonical_url
 
 if TYPE_CHECKING:

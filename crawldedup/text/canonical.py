@@ -12,7 +12,7 @@ from urllib.parse import urljoin, urlsplit
 
 from lxml import etree, html
 
-from crawldedup.text.limits import shorten_tags
+from crawldedup.markup.limits import shorten_tags
 from crawldedup.text.urls import canonical_url
 
 if TYPE_CHECKING:

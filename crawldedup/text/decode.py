@@ -9,7 +9,7 @@ from typing import Final
 from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding, to_unicode
 
 from crawldedup.errors import PageError
-from crawldedup.text.limits import check_letters
+from crawldedup.markup.limits import check_letters
 
 # First bytes of what servers send as text/html by mistake.
 _SIGNATURES: Final = {

@@ -16,71 +16,23 @@ at least .86), all visible text as the fallback 6, these rules 3.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import PageError
-from crawldedup.text import limits
-from crawldedup.text.decode import decode, tidy
+from crawldedup.text.decode import tidy
+from crawldedup.text.html_page import HtmlPage
 from crawldedup.text.tokenize import count_words
-from crawldedup.text.visible import (
-    content_text,
-    headline,
-    identity_text,
-    letters_in_attributes,
-    levels,
-    parse,
-    to_html,
-    visible_text,
-)
+from crawldedup.text.visible import content_text, headline, identity_text
 
 if TYPE_CHECKING:
-    from lxml.html import HtmlElement
-
     from crawldedup.text.extractors import Extractor
 
 FALLBACK_WORDS: Final = 50
 """A shorter text of an extractor is taken for a mistake."""
 NAMED_WORDS: Final = 100
 """A shorter main text begins with the page's name; in a longer one, a short name would change nothing."""
-TEXT_PROFILE: Final = "text4"
+TEXT_PROFILE: Final = "text5"
 """Names the rules of this package. Change it with them: texts of different rules must not meet in one index."""
-
-
-@dataclass(frozen=True)
-class HtmlPage:
-    """A decoded page, parsed once for its text and its facts. Its tags are balanced if the original's may nest deep."""
-
-    html: str
-    shape: limits.Shape
-
-    @classmethod
-    def read(cls, body: bytes | str, encoding: str | None) -> Self:
-        """Decode a page and check what it costs. Raises PageError."""
-        limits.check_size(body)
-        html = decode(body, encoding)
-        limits.check_tags(html)
-        html = limits.shorten_tags(html)
-        shape = limits.shape_of(html)
-        return cls(to_html(parse(html)) if shape.may_nest_deep else html, shape)
-
-    @cached_property
-    def tree(self) -> HtmlElement:
-        """The parsed page, which nobody may change. Raises PageError."""
-        return parse(self.html)
-
-    def suits_extractors(self) -> bool:
-        """Return whether any extractor reads the page in seconds."""
-        (tags, attributes, may_nest_deep, may_copy), most = self.shape, limits.EXTRACTOR_WORK
-        if tags > limits.EXTRACTOR_TAGS or attributes > limits.EXTRACTOR_ATTRIBUTES:
-            return False
-        if may_copy and limits.copies_attributes(self.html):
-            return False
-        if len(self.html) > limits.EXTRACTOR_VALUES and letters_in_attributes(self.tree) > limits.EXTRACTOR_VALUES:
-            return False
-        if not may_nest_deep and tags * len(self.html.encode()) <= most:
-            return True
-        return levels(self.tree) <= limits.EXTRACTOR_LEVELS and tags * len(visible_text(self.tree).encode()) <= most
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +67,11 @@ def extract_page(
 
 
 def _page_text(page: HtmlPage, extractor: Extractor, min_words: int) -> PageText:
-    is_asked = page.suits_extractors() or not extractor.is_heuristic
-    main = tidy(extractor.extract(page.html)) if is_asked else ""
+    main = tidy(extractor.extract(page))
     words = count_words(main)
     used_fallback = False
     if extractor.is_heuristic and words < FALLBACK_WORDS:
-        content = tidy(content_text(page.tree))
+        content = tidy(content_text(page.blocks))
         if (content_words := count_words(content)) > words:
             main, words, used_fallback = content, content_words, True
     if words < min_words:
@@ -129,5 +80,5 @@ def _page_text(page: HtmlPage, extractor: Extractor, min_words: int) -> PageText
             raise PageError("empty", "there is nothing to see on the page")
         return PageText(main, whole, used_fallback, page)
     if extractor.is_heuristic and words < NAMED_WORDS:
-        main = f"{tidy(headline(page.html))}\n{main}".strip()
+        main = f"{tidy(headline(page.tree))}\n{main}".strip()
     return PageText(main, None, used_fallback, page)

@@ -15,10 +15,14 @@ from lxml import etree
 from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.text.article import article_of, may_be_article
-from crawldedup.text.visible import parse, strip_boilerplate, visible_text
+from crawldedup.text.lxml_tree import parse, strip_boilerplate
+from crawldedup.text.main_text import main_text
+from crawldedup.text.visible import visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from crawldedup.text.html_page import HtmlPage
 
 
 class Extractor(Protocol):
@@ -32,8 +36,19 @@ class Extractor(Protocol):
     def is_heuristic(self) -> bool:
         """Whether it guesses which part of a page is the main text, and so may miss it."""
 
-    def extract(self, html: str) -> str:
+    def extract(self, page: HtmlPage) -> str:
         """Return the text of a checked and decoded page, always the same for the same page."""
+
+
+class BlocksExtractor:
+    """The main text by the blocks of the page: see `crawldedup.text.main_text`."""
+
+    name = "blocks"
+    is_heuristic = True
+
+    def extract(self, page: HtmlPage) -> str:
+        """Return the article, or all but navigation and the like of a page that is none."""
+        return main_text(page.blocks)
 
 
 # trafilatura takes quadratic time for a row.
@@ -57,9 +72,11 @@ class TrafilaturaExtractor:
             logger.setLevel(logging.CRITICAL)
         return trafilatura.bare_extraction
 
-    def extract(self, html: str) -> str:
-        """Return the main text; "" if trafilatura finds none."""
-        tree = parse(html)
+    def extract(self, page: HtmlPage) -> str:
+        """Return the main text; "" if trafilatura finds none, or if the page would take it too long."""
+        if not page.suits_extractors:
+            return ""
+        tree = parse(page.html)
         # If trafilatura finds little text, it takes all there is, out of scripts and JSON, too, in quadratic time.
         strip_boilerplate(tree)
         etree.strip_attributes(tree, "data-preloaded")
@@ -97,12 +114,14 @@ class ResiliparseExtractor:
                 "the extractor 'resiliparse' needs the package resiliparse; install it with: pip install resiliparse"
             )
 
-    def extract(self, html: str) -> str:
-        """Return the article, or all of the main text of a page without one."""
+    def extract(self, page: HtmlPage) -> str:
+        """Return the article, or all of the main text of a page without one; "" if it would take too long."""
         from resiliparse.extract.html2text import extract_plain_text
 
-        text = str(extract_plain_text(html, main_content=True, alt_texts=False, comments=False))
-        return article_of(text, parse(html)) if may_be_article(text) else text
+        if not page.suits_extractors:
+            return ""
+        text = str(extract_plain_text(page.html, main_content=True, alt_texts=False, comments=False))
+        return article_of(text, parse(page.html)) if may_be_article(text) else text
 
 
 class VisibleTextExtractor:
@@ -111,9 +130,9 @@ class VisibleTextExtractor:
     name = "text"
     is_heuristic = False
 
-    def extract(self, html: str) -> str:
+    def extract(self, page: HtmlPage) -> str:
         """Return the visible text, one block of the page a line."""
-        return visible_text(parse(html))
+        return visible_text(page.tree)
 
 
 class CustomExtractor:
@@ -125,15 +144,16 @@ class CustomExtractor:
         self.name = name
         self._extract = extract
 
-    def extract(self, html: str) -> str:
+    def extract(self, page: HtmlPage) -> str:
         """Return what the callable returns; None counts as no text."""
-        text = self._extract(html)
+        text = self._extract(page.html)
         if not isinstance(text, str | None):
             raise TypeError(f"{self.name} returned {type(text).__name__}, not str")
         return text or ""
 
 
 _BUILT_IN: Final[dict[str, Callable[[], Extractor]]] = {
+    "blocks": BlocksExtractor,
     "trafilatura": TrafilaturaExtractor,
     "resiliparse": ResiliparseExtractor,
     "text": VisibleTextExtractor,

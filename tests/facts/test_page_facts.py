@@ -13,7 +13,7 @@ from crawldedup.facts.page_facts import page_facts, text_facts
 from crawldedup.facts.prices import numbers, plain, prices
 from crawldedup.facts.structured_data import structured_data
 from crawldedup.text.extract import HtmlPage, PageText
-from crawldedup.text.limits import shape_of
+from crawldedup.markup.limits import shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
-from crawldedup.text import limits
+from crawldedup.markup import limits
 from crawldedup.text.extract import FALLBACK_WORDS, PageText, extract_page
 from crawldedup.text.extractors import get_extractor
 

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crawldedup.errors import PageError
-from crawldedup.text.tags import FORMATTING, NEED_END_TAG, NEED_NO_END_TAG
+from crawldedup.markup.tags import FORMATTING, NEED_END_TAG, NEED_NO_END_TAG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +53,11 @@ _START: Final = re.compile(rf"<([A-Za-z][^\s/>]{{0,99}}+)((?>(?:{_ATTRIBUTE})+))
 _EACH_ATTRIBUTE: Final = re.compile(_ATTRIBUTE)
 # One of them stands before every attribute, and counting them takes no time.
 _SEPARATORS: Final = " \t\n\f\r/\"'"
+# Lexbor takes 30 ms for so many open elements, and half a second for so many attributes of one.
+_FEW_TAGS: Final = 5_000
+_FEW_ATTRIBUTES: Final = 20_000
+# A link ends another, so only one of them is open.
+_REOPENED: Final = re.compile(rf"<(?:{'|'.join(sorted(FORMATTING - {'a', 'nobr'}))})[\s/>]", re.IGNORECASE)
 
 # Counts of depth take every omitted end tag for another level, so they only decide which pages are repaired.
 _MANY_OPEN: Final = EXTRACTOR_LEVELS
@@ -82,6 +87,14 @@ def check_tags(html: str) -> None:
     """Raise PageError("too_large") above `MAX_TAGS`; tags in comments and scripts count, too."""
     if html.count("<") > MAX_TAGS and (tags := sum(1 for _ in _START_TAG.finditer(html))) > MAX_TAGS:
         raise PageError("too_large", f"the page has {tags:,} tags, more than {MAX_TAGS:,}")
+
+
+def is_plain(html: str) -> bool:
+    """Return whether a page is too small, and has too few formatting elements, to cost more than it should."""
+    tags = html.count("<")
+    if tags > _FEW_TAGS or sum(map(html.count, _SEPARATORS)) > _FEW_ATTRIBUTES:
+        return False
+    return tags * sum(1 for _ in _REOPENED.finditer(html)) <= _MANY_REOPENED
 
 
 def shorten_tags(html: str) -> str:

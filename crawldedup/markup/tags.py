@@ -38,3 +38,5 @@ HEADINGS: Final = _names("h1 h2 h3 h4 h5 h6")
 BOILERPLATE_TAGS: Final = _names("aside button dialog footer menu nav search select")
 BOILERPLATE_ROLES: Final = _names("alertdialog banner contentinfo dialog menu menubar navigation search")
 HOLD_CONTENT: Final = _names("article main")
+
+ALL: Final = NEED_END_TAG | NEED_NO_END_TAG | BLOCKS | INVISIBLE

@@ -1,0 +1,1 @@
+"""HTML pages as trees: what parsing one costs, and its blocks of text."""
