@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from crawldedup.facts import limits
 from crawldedup.facts.vocabulary import VOCABULARY
-from crawldedup.text.visible import first_texts
+from crawldedup.text.lxml_tree import first_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from lxml import etree
 from crawldedup.facts import limits
 from crawldedup.facts.lines import Line
 from crawldedup.markup.tags import BLOCKS, BOILERPLATE_ROLES, BOILERPLATE_TAGS, HEADINGS, INVISIBLE
-from crawldedup.text.visible import first_texts
+from crawldedup.text.lxml_tree import first_texts
 
 if TYPE_CHECKING:
     from collections.abc import Set

@@ -22,11 +22,13 @@ from crawldedup.facts.lines import spelled, words_of
 from crawldedup.facts.prices import may_hold_a_price, numbers, numbers_in_words, plain, without_prices
 from crawldedup.facts.product import NEAR_LINES, ProductView, product_named, titles_of
 from crawldedup.facts.structured_data import may_hold_product_data, structured_data
+from crawldedup.text.lxml_tree import parse
 
 if TYPE_CHECKING:
     from crawldedup.facts.lines import Line
     from crawldedup.facts.schema_org import Product
-    from crawldedup.text.extract import HtmlPage, PageText
+    from crawldedup.text.extract import PageText
+    from crawldedup.text.html_page import HtmlPage
 
 # A shorter identifier of the structured data may be shown as the number of another thing.
 _ID_SIZE: Final = 4
@@ -70,7 +72,7 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
     if not may_show and not may_hold_product_data(page.html):
         return []
     try:
-        tree = page.tree
+        tree = parse(page.html)
     except PageError:
         return []
     data = structured_data(tree)

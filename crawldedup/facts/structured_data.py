@@ -15,7 +15,7 @@ from lxml import etree
 from crawldedup.facts import limits, schema_org
 from crawldedup.facts.schema_org import Product, last_part, product_of_members, read_scripts
 from crawldedup.facts.vocabulary import VOCABULARY
-from crawldedup.text.visible import first_texts
+from crawldedup.text.lxml_tree import first_texts
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

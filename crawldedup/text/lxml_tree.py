@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from lxml import etree
 from lxml.html import HtmlElement, document_fromstring, tostring
@@ -11,6 +12,9 @@ from lxml.html import HtmlElement, document_fromstring, tostring
 from crawldedup.errors import PageError
 from crawldedup.markup import limits
 from crawldedup.markup.tags import BOILERPLATE_TAGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _END_OF_DOCUMENT: Final = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 # One class for all elements: lxml.html calls Python to find the class of each.
@@ -82,3 +86,14 @@ def strip_boilerplate(tree: HtmlElement) -> None:
     for element in tree.iter(*BOILERPLATE_TAGS):
         element.tag = "div" if _holds_content(element) else "script"
     etree.strip_elements(tree, "script", "style", "noscript", with_tail=False)
+
+
+def first_texts(element: HtmlElement, most: int) -> Iterator[str]:
+    """Yield the texts in an element that stand beside its first `most` start and end tags, in order.
+
+    An element may hold a hundred thousand empty ones, and be one of many around them.
+    """
+    for event, part in islice(etree.iterwalk(element, events=("start", "end")), most):
+        text = part.text if event == "start" else part.tail if part is not element else None
+        if text:
+            yield text

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 _H1, _TABLE = NUMBER["h1"], NUMBER["table"]
 _MAINS = numbers(["article", "main"])
 _AROUND = numbers(["nav", "footer", "aside", "menu", "dialog", "search", "figcaption"])
-_PLAIN = numbers(["blockquote", "center", "dd", "dl", "dt", "figure", "h2", "h3", "h4", "h5", "li", "ol", "p", "pre", "table", "ul"])
+_PLAIN = numbers(
+    ["blockquote", "center", "dd", "dl", "dt", "figure", "h2", "h3", "h4", "h5", "li", "ol", "p", "pre", "table", "ul"]
+)
 _IN_LINES = numbers(["li", "p"])
 _CELLS = numbers(["li", "p", "td", "tr", "tbody", "dd", "dt", "h1", "h2", "h3", "h4", "h5", "h6"])
 
