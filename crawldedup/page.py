@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from crawldedup import checks
 from crawldedup.errors import PageError
 from crawldedup.facts.page_facts import page_facts, text_facts
+from crawldedup.markup.limits import check_size
 from crawldedup.search.two_stage import TwoStage
 from crawldedup.text.decode import tidy
 from crawldedup.text.extract import TEXT_PROFILE, extract_page
 from crawldedup.text.extractors import get_extractor
 from crawldedup.text.kept import packed_text
 from crawldedup.text.keys import NO_KEY
-from crawldedup.markup.limits import check_size
 
 if TYPE_CHECKING:
     from crawldedup.fingerprinting.fingerprint import Fingerprint

@@ -2,71 +2,57 @@
 
 from __future__ import annotations
 
-import re
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.facts import limits
 from crawldedup.facts.vocabulary import VOCABULARY
-from crawldedup.text.lxml_tree import first_texts
+from crawldedup.markup.blocks import NUMBER, numbers
+from crawldedup.markup.nodes import texts_within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lxml.html import HtmlElement
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 BUY_SIGNS: Final = tuple(VOCABULARY["buy_signs"])
 _BUY_BUTTONS: Final = frozenset(VOCABULARY["buy_buttons"])
+_CONTROLS: Final = ("button, input, form", "a")
+_BUTTON, _INPUT = NUMBER["button"], NUMBER["input"]
+_SHOW_TEXTS: Final = numbers(["a", "button"])
 _NAMES: Final = ("class", "id", "name", "value", "action", "title", "aria-label")
-# Every sign holds one of them.
-_RARE_LETTERS: Final = "kjybcкضفו買购購カ구"
 
 
-def _signs_by_letter() -> tuple[re.Pattern[str], ...]:
-    """Return a pattern for each rare letter, which stands first in it: any other search takes twice as long."""
-    by_letter: dict[str, list[str]] = {}
-    for sign in BUY_SIGNS:
-        letter = next(letter for letter in _RARE_LETTERS if letter in sign)
-        rest = sign.partition(letter)[2]
-        by_letter.setdefault(letter, []).append(f"{re.escape(rest)}(?<={re.escape(sign)})")
-    return tuple(re.compile(f"{letter}(?:{'|'.join(rests)})") for letter, rests in by_letter.items())
-
-
-_BUY_BY_LETTER: Final = _signs_by_letter()
-
-
-def may_be_for_sale(html: str) -> bool:
-    """Return whether the source of a page names a buy control."""
-    source = html.lower()
-    return any(signs.search(source) for signs in _BUY_BY_LETTER)
-
-
-def buy_controls(tree: HtmlElement) -> set[HtmlElement]:
+def buy_controls(tree: LexborHTMLParser) -> frozenset[int]:
     """Return the buttons, forms and links that buy something, by their names and texts; the first of very many."""
-    kinds = (tree.iter("button", "input", "form"), tree.iter("a"))
-    says = [(control, _says(control)) for kind in kinds for control in islice(kind, limits.CONTROLS)]
-    source = "\n".join(text for _, text in says)
+    controls = [control for kind in _CONTROLS for control in islice(tree.css(kind), limits.CONTROLS)]
+    says = [_says(control) for control in controls]
+    source = "\n".join(says)
     signs = [sign for sign in BUY_SIGNS if sign in source]
-    named = {control for control, text in says if any(sign in text for sign in signs)}
-    return named | {control for control, _ in says if _button_text(control) in _BUY_BUTTONS}
+    return frozenset(
+        control.mem_id
+        for control, text in zip(controls, says, strict=True)
+        if any(sign in text for sign in signs) or _button_text(control) in _BUY_BUTTONS
+    )
 
 
-def _says(control: HtmlElement) -> str:
-    texts = _texts(control) if control.tag in ("button", "a") else ()
-    pieces = chain((control.get(key) for key in _NAMES), texts)
-    return "\n".join(piece[: limits.VALUE] for piece in pieces if piece).lower()
+def _says(control: LexborNode) -> str:
+    attributes = control.attributes
+    pieces = [value[: limits.VALUE] for name in _NAMES if (value := attributes.get(name))]
+    if control.tag_id in _SHOW_TEXTS:
+        pieces += _texts(control)
+    return "\n".join(pieces).lower()
 
 
-def _texts(control: HtmlElement) -> Iterator[str]:
-    return islice(first_texts(control, limits.EDGES), limits.CONTROL_TEXTS)
+def _texts(control: LexborNode) -> list[str]:
+    found = filter(None, islice(texts_within(control), limits.EDGES))
+    return [text[: limits.VALUE] for text in islice(found, limits.CONTROL_TEXTS)]
 
 
-def _button_text(control: HtmlElement) -> str:
+def _button_text(control: LexborNode) -> str:
     """Return the text on a button; "" for other controls."""
-    if control.tag == "button":
-        text = "".join(piece[: limits.VALUE] for piece in _texts(control))
-    elif control.tag == "input" and control.get("type") in ("submit", "button"):
-        text = (control.get("value") or "")[: limits.VALUE]
+    if control.tag_id == _BUTTON:
+        text = "".join(_texts(control))
+    elif control.tag_id == _INPUT and control.attributes.get("type") in ("submit", "button"):
+        text = (control.attributes.get("value") or "")[: limits.VALUE]
     else:
         return ""
     return " ".join(text.split()).strip("!").lower()

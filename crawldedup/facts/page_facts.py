@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import PageError
 from crawldedup.facts import limits
-from crawldedup.facts.buttons import buy_controls, may_be_for_sale
+from crawldedup.facts.buttons import buy_controls
 from crawldedup.facts.layout import Layout
 from crawldedup.facts.lines import spelled, words_of
-from crawldedup.facts.prices import may_hold_a_price, numbers, numbers_in_words, plain, without_prices
+from crawldedup.facts.prices import numbers, numbers_in_words, plain, show_a_price, without_prices
 from crawldedup.facts.product import NEAR_LINES, ProductView, product_named, titles_of
 from crawldedup.facts.structured_data import may_hold_product_data, structured_data
-from crawldedup.text.lxml_tree import parse
 
 if TYPE_CHECKING:
     from crawldedup.facts.lines import Line
@@ -68,13 +67,10 @@ def _numbers(main: str, distinguish: str) -> list[str]:
 
 def _attributes(page: HtmlPage, main: str) -> list[str]:
     is_short = len(main) <= limits.DESCRIPTION
-    may_show = is_short and (may_hold_a_price(page.html) or may_be_for_sale(page.html))
+    may_show = is_short and show_a_price((line.text for line in page.blocks.lines), page.html)
     if not may_show and not may_hold_product_data(page.html):
         return []
-    try:
-        tree = parse(page.html)
-    except PageError:
-        return []
+    tree = page.tree
     data = structured_data(tree)
     controls = buy_controls(tree)
     for_sale = bool(controls)

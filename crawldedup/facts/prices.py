@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from html import unescape
-from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crawldedup.facts import limits
 from crawldedup.facts.vocabulary import VOCABULARY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 # A number without a sign or unit, with or without separators, in a `plain` text.
 _NUMERAL: Final = re.compile(
@@ -50,17 +48,13 @@ _FRIDAY: Final = re.compile(r"fr\.?\s?(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2
 # Prices without a currency: "49,-" and "49,–".
 _DASHED: Final = re.compile(r"(?<![\w.,:/-])(\d{1,3}(?:[ .']\d{3}){0,3}|\d{1,7})(?:,[-–—]{1,2}|\.(?:--|[–—]))(?![\w-])")
 
-# A short text with a number; the currency may stand in a tag of its own, so many characters before or behind it.
-_SHORT_NUMBER: Final = re.compile(r">[^<>\d]{0,30}+\d[^<>]{0,60}+<")
-_BESIDE: Final = 60
-_MAY_BE_A_SIGN: Final = re.compile("[$€£¥￥＄₩₹₽₴₺₫฿₪₱₦円元圓圆块원&]")
-_TAG: Final = re.compile(r"<[^<>]*>?|^[^<>]*>")
-# A number alone in an element that is named a price; of its start tag, the last so many characters are read.
-_ONLY_NUMBER: Final = re.compile(r">\s{0,20}+\d[\d.,' ]{0,15}+\s{0,20}+<")
-_NAMED_PRICE: Final = re.compile(
-    r"(?:class|itemprop)\s?=[^=]{0,80}?(?:price|preis|precio|prezzo|preço|\bprix)", re.IGNORECASE
-)
-_TAG_SIZE: Final = 200
+# Longer lines are not about their price.
+_SHOWN: Final = 100
+# The currency may stand in a block of its own.
+_SIGN_ALONE: Final = 5
+_DIGIT: Final = re.compile(r"\d")
+_ONLY_NUMBER: Final = re.compile(r"\d[\d.,' ]{0,15}+")
+_PRICE_NAMES: Final = ("rice", "reis", "recio", "rezzo", "reço", "prix")
 
 
 class Price(NamedTuple):
@@ -149,30 +143,18 @@ def price_of(amount: str, currency: str) -> Price | None:
     return Price(value, _SIGN_OF.get(name, name))
 
 
-def may_hold_a_price(html: str) -> bool:
-    """Return whether a short text with a number and a currency, or an element named a price, is in the source.
+def show_a_price(texts: Iterable[str], html: str) -> bool:
+    """Return whether the lines of a page may show a price: an amount and a currency, or one in an element so named.
 
-    A page with very many short numbers may hold one, and so may a page with a Friday.
+    A page with very many short numbers may show one, and so may a page with a Friday.
     """
-    found = list(islice(_SHORT_NUMBER.finditer(html), limits.NUMBERS + 1))
-    if len(found) > limits.NUMBERS:
+    short = [text for text in texts if len(text) <= _SIGN_ALONE or (len(text) <= _SHOWN and _DIGIT.search(text))]
+    if len(short) > limits.NUMBERS:
         return True
-    without_sign = []
-    for number in found:
-        start, end = number.span()
-        if _ONLY_NUMBER.fullmatch(html, start, end):
-            tag = html[max(0, start - _TAG_SIZE) : start].rpartition("<")[2]
-            if _NAMED_PRICE.search(tag):
-                return True
-        own = number.group()[1:-1]
-        first, last = max(0, start - _BESIDE), end + _BESIDE
-        if not _MAY_BE_A_SIGN.search(html, first, last):
-            without_sign.append(own)
-        elif _has_currency(plain(unescape(_TAG.sub(" ", html[first:last])))) or _needs_no_currency(plain(own)):
-            return True
-    # One search for all of them: a page has twenty on average, and hardly ever a price. No price holds a NUL.
-    texts = plain("\0".join(without_sign))
-    return _has_currency(texts) or any(map(_needs_no_currency, texts.split("\0")))
+    lines = plain("\n".join(short))
+    if _has_currency(lines) or any(map(_needs_no_currency, lines.split("\n"))):
+        return True
+    return any(map(_ONLY_NUMBER.fullmatch, short)) and any(name in html for name in _PRICE_NAMES)
 
 
 def _has_currency(text: str) -> bool:

@@ -14,7 +14,7 @@ from crawldedup.facts.prices import plain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from lxml.html import HtmlElement
+    from selectolax.lexbor import LexborHTMLParser
 
     from crawldedup.facts.layout import Layout
     from crawldedup.facts.lines import Line
@@ -33,14 +33,16 @@ _ROWS: Final = 2
 # The name is among the first lines.
 _NAMED_LINES: Final = 300
 _SEPARATOR: Final = re.compile(r"\s[-–—|·•»›:]+\s|[|｜»]|::|:\s")
-_OPEN_GRAPH: Final = "(.//meta[@property='og:title'])[1] | (.//meta[@property='og:site_name'])[1]"
+_OPEN_GRAPH: Final = "meta[property='og:title'], meta[property='og:site_name']"
 
 
-def titles_of(tree: HtmlElement) -> list[str]:
+def titles_of(tree: LexborHTMLParser) -> list[str]:
     """Return og:title and title, if they are given, without the site's name if og:site_name tells it."""
-    meta = {element.get("property"): element.get("content") or "" for element in tree.xpath(_OPEN_GRAPH)}
-    title = tree.find(".//title")
-    texts = (meta.get("og:title", ""), "" if title is None else title.text or "")
+    meta: dict[str | None, str] = {}
+    for element in tree.css(_OPEN_GRAPH):
+        meta.setdefault(element.attributes.get("property"), element.attributes.get("content") or "")
+    title = tree.css_first("title")
+    texts = (meta.get("og:title", ""), "" if title is None else title.text())
     site = " ".join(meta.get("og:site_name", "").split())
     titles = [" ".join(text[: 2 * limits.VALUE].split())[: limits.VALUE] for text in texts]
     for number, parts in enumerate(map(_SEPARATOR.split, titles)):

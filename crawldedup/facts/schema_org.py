@@ -17,7 +17,7 @@ from crawldedup.facts.vocabulary import VOCABULARY
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from lxml.html import HtmlElement
+    from selectolax.lexbor import LexborHTMLParser
 
     from crawldedup.facts.prices import Price
 
@@ -85,13 +85,12 @@ def product_of_members(members: Sequence[tuple[str, str]]) -> Product:
     )
 
 
-def read_scripts(tree: HtmlElement) -> tuple[list[Product], bool]:
+def read_scripts(tree: LexborHTMLParser) -> tuple[list[Product], bool]:
     """Return the products of the scripts, in order, and whether a script describes an article."""
     products: list[Product] = []
     is_article = False
-    scripts = (script for script in tree.iter("script") if "ld+json" in (script.get("type") or "").lower())
-    for script in islice(scripts, limits.SCRIPTS):
-        source = (script.text or "")[: limits.SCRIPT]
+    for script in islice(tree.css("script[type*='ld+json' i]"), limits.SCRIPTS):
+        source = script.text()[: limits.SCRIPT]
         try:
             content = _load(source)
         except (ValueError, RecursionError):

@@ -10,20 +10,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from lxml import etree
-
 from crawldedup.facts import limits, schema_org
 from crawldedup.facts.schema_org import Product, last_part, product_of_members, read_scripts
 from crawldedup.facts.vocabulary import VOCABULARY
-from crawldedup.text.lxml_tree import first_texts
+from crawldedup.markup.nodes import elements_around, texts_within
 
 if TYPE_CHECKING:
-    from lxml.html import HtmlElement
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _WANTED: Final = frozenset(map(str.lower, schema_org.MEMBERS))
-_marked: Final = etree.XPath(".//*[@itemtype or @typeof]")
-_marks_a_product: Final = etree.XPath("boolean(.//*[contains(@itemtype, 'roduct') or contains(@typeof, 'roduct')])")
-_offers: Final = etree.XPath(".//*[contains(@itemprop, 'offers') or contains(@property, 'offers')]")
+_MARKED: Final = "[itemtype], [typeof], [itemprop], [property]"
+_OFFERS: Final = "[itemprop*='offers'], [property*='offers']"
 _OPEN_GRAPH_PRODUCTS: Final = frozenset(["product", "og:product", "product.item", "product.group"])
 
 # Each begins with letters, for which a source is searched fast.
@@ -48,22 +45,24 @@ def may_hold_product_data(html: str) -> bool:
     return "og:price" in html or any(sign.search(html) for sign in (_PRODUCT_SIGN, _OFFER_SIGN))
 
 
-def structured_data(tree: HtmlElement) -> StructuredData:
+def structured_data(tree: LexborHTMLParser) -> StructuredData:
     """Read a bounded part of the structured data of a page, whatever is in it."""
     products, is_article = read_scripts(tree)
     kind, of_the_page = _open_graph(tree)
-    types = map(_types, _marked(tree)[: limits.MARKED])
-    is_article = is_article or not all(map(schema_org.ARTICLES.isdisjoint, types))
-    return StructuredData((*products, *_products_in_markup(tree), *of_the_page), is_article, kind == "article")
+    marked = tree.css("[itemtype], [typeof]")[: limits.MARKED]
+    is_article = is_article or any(not _types(element).isdisjoint(schema_org.ARTICLES) for element in marked)
+    in_markup = _products_in_markup(tree) if marked else []
+    return StructuredData((*products, *in_markup, *of_the_page), is_article, kind == "article")
 
 
-def _open_graph(tree: HtmlElement) -> tuple[str, list[Product]]:
+def _open_graph(tree: LexborHTMLParser) -> tuple[str, list[Product]]:
     """Return the type of a page, and the product that it is about, if any."""
     kind = title = ""
     members: list[tuple[str, str]] = []
-    for meta in islice(tree.iter("meta"), limits.MARKED):
-        name = (meta.get("property") or meta.get("name") or "").lower()
-        content = " ".join((meta.get("content") or "")[: limits.VALUE].split())
+    for meta in islice(tree.css("meta"), limits.MARKED):
+        attributes = meta.attributes
+        name = (attributes.get("property") or attributes.get("name") or "").lower()
+        content = " ".join((attributes.get("content") or "")[: limits.VALUE].split())
         if name == "og:type":
             kind = content.lower()
         elif name == "og:title":
@@ -74,49 +73,56 @@ def _open_graph(tree: HtmlElement) -> tuple[str, list[Product]]:
     return kind, [product_of_members([("name", title), *members])] if is_product else []
 
 
-def _products_in_markup(tree: HtmlElement) -> list[Product]:
+def _products_in_markup(tree: LexborHTMLParser) -> list[Product]:
+    """Return the products in microdata and RDFa. What a product holds describes it, up to the next product."""
     sold = _owners_of_offers(tree)
-    if not sold and not _marks_a_product(tree):
-        return []
-    products: list[list[tuple[str, str]]] = []
-    around: list[tuple[HtmlElement, list[tuple[str, str]]]] = []
-    members_read = 0
-    for event, element in etree.iterwalk(tree, events=("start", "end")):
-        is_sold = event == "start" and (element in sold or not _types(element).isdisjoint(schema_org.PRODUCTS))
-        if event == "end":
-            if around and around[-1][0] is element:
-                around.pop()
-        elif is_sold and len(products) < limits.MARKED_PRODUCTS:
-            products.append([])
-            around.append((element, products[-1]))
-        elif around and members_read < limits.MARKED:
-            key = last_part(element.get("itemprop") or element.get("property") or "")
-            members_read += key in _WANTED
-            product, members = around[-1]
-            # The name of a brand or of a reviewer is not the product's.
-            if key in _WANTED and (key != "name" or _owner(element) is product):
-                members.append((key, _content(element)))
-    return [product_of_members(members) for members in products]
+    products: dict[int, list[tuple[str, str]]] = {}
+    for element in tree.css(_MARKED)[: limits.MARKED]:
+        is_sold = element.mem_id in sold or not _types(element).isdisjoint(schema_org.PRODUCTS)
+        if is_sold and len(products) < limits.MARKED_PRODUCTS:
+            products[element.mem_id] = []
+            continue
+        key = last_part(element.attributes.get("itemprop") or element.attributes.get("property") or "")
+        if key not in _WANTED:
+            continue
+        around = [outer.mem_id for outer in elements_around(element)]
+        product = next((outer for outer in around if outer in products), None)
+        # The name of a brand or of a reviewer is not the product's.
+        if product is not None and (key != "name" or _owner(element) == product):
+            products[product].append((key, _content(element)))
+    return [product_of_members(members) for members in products.values()]
 
 
-def _owners_of_offers(tree: HtmlElement) -> set[HtmlElement]:
+def _owners_of_offers(tree: LexborHTMLParser) -> set[int]:
     """Return what has offers and is no part of the page nor its seller."""
-    owners = {owner for element in _offers(tree)[: limits.MARKED] if (owner := _owner(element)) is not None}
-    return {owner for owner in owners if (types := _types(owner)) and types.isdisjoint(schema_org.NOT_SOLD)}
+    owners = {}
+    for element in tree.css(_OFFERS)[: limits.MARKED]:
+        if (owner := _owner_of(element)) is not None:
+            owners[owner.mem_id] = _types(owner)
+    return {owner for owner, types in owners.items() if types and types.isdisjoint(schema_org.NOT_SOLD)}
 
 
-def _types(element: HtmlElement) -> set[str]:
-    names = element.get("itemtype") or element.get("typeof") or ""
+def _types(element: LexborNode) -> set[str]:
+    names = element.attributes.get("itemtype") or element.attributes.get("typeof") or ""
     return {last_part(name) for name in names.split()[: limits.TYPES]}
 
 
-def _owner(element: HtmlElement) -> HtmlElement | None:
-    around = element.iterancestors()
-    return next((e for e in around if e.get("itemtype") or e.get("typeof") or e.get("itemscope") is not None), None)
+def _owner_of(element: LexborNode) -> LexborNode | None:
+    """Return the element whose property this one is."""
+    for outer in elements_around(element):
+        attributes = outer.attributes
+        if attributes.get("itemtype") or attributes.get("typeof") or "itemscope" in attributes:
+            return outer
+    return None
 
 
-def _content(element: HtmlElement) -> str:
-    content = element.get("content") or element.get("value")
+def _owner(element: LexborNode) -> int | None:
+    return None if (owner := _owner_of(element)) is None else owner.mem_id
+
+
+def _content(element: LexborNode) -> str:
+    attributes = element.attributes
+    content = attributes.get("content") or attributes.get("value")
     if content is None:
-        content = "".join(first_texts(element, limits.EDGES))
+        content = "".join(islice(texts_within(element), limits.EDGES))
     return " ".join(content[: limits.VALUE].split())

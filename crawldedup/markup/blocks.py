@@ -46,8 +46,8 @@ def numbers(names: Iterable[str]) -> frozenset[int]:
     return frozenset(NUMBER[name] for name in names)
 
 
-_TEXT: Final = parse("x").body.first_child.tag_id  # type: ignore[union-attr]
-_COMMENT: Final = parse("<body><!-- -->").body.first_child.tag_id  # type: ignore[union-attr]
+TEXT: Final = parse("x").body.first_child.tag_id  # type: ignore[union-attr]
+COMMENT: Final = parse("<body><!-- -->").body.first_child.tag_id  # type: ignore[union-attr]
 _INLINE, _LINK, _SKIPPED, _BREAK, _BLOCK = range(5)
 _HIDDEN: Final = tags.INVISIBLE | {"head", "input", "noscript", "title"}
 _CONTROLS: Final = frozenset(["button", "datalist", "option", "select", "textarea"])
@@ -56,7 +56,7 @@ _CONTROLS: Final = frozenset(["button", "datalist", "option", "select", "textare
 def _kinds(hidden: Iterable[str]) -> dict[int, int]:
     """Return what the walk does at each kind of element; an unknown one is a part of its line."""
     kinds = dict.fromkeys(numbers(tags.BLOCKS), _BLOCK) | dict.fromkeys(numbers(hidden), _SKIPPED)
-    return kinds | {NUMBER["br"]: _BREAK, NUMBER["hr"]: _BREAK, NUMBER["a"]: _LINK, _COMMENT: _SKIPPED}
+    return kinds | {NUMBER["br"]: _BREAK, NUMBER["hr"]: _BREAK, NUMBER["a"]: _LINK, COMMENT: _SKIPPED}
 
 
 _WITHOUT_CONTROLS: Final = _kinds(_HIDDEN | _CONTROLS)
@@ -136,7 +136,7 @@ def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:
             node = node.next
             continue
         kind = node.tag_id
-        if kind == _TEXT:
+        if kind == TEXT:
             text = node.text_content
             if text and (pieces or not text.isspace()):
                 pieces.append(text)

@@ -8,6 +8,7 @@ nested 250 deep. Such a page is read without an extractor.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crawldedup.errors import PageError
@@ -53,11 +54,15 @@ _START: Final = re.compile(rf"<([A-Za-z][^\s/>]{{0,99}}+)((?>(?:{_ATTRIBUTE})+))
 _EACH_ATTRIBUTE: Final = re.compile(_ATTRIBUTE)
 # One of them stands before every attribute, and counting them takes no time.
 _SEPARATORS: Final = " \t\n\f\r/\"'"
-# Lexbor takes 30 ms for so many open elements, and half a second for so many attributes of one.
-_FEW_TAGS: Final = 5_000
-_FEW_ATTRIBUTES: Final = 20_000
-# A link ends another, so only one of them is open.
-_REOPENED: Final = re.compile(rf"<(?:{'|'.join(sorted(FORMATTING - {'a', 'nobr'}))})[\s/>]", re.IGNORECASE)
+# Lexbor takes half a second for so many open elements, and for so many letters of attributes in one tag.
+_FEW_TAGS: Final = 20_000
+_FEW_LETTERS: Final = 40_000
+# A link ends the one before, so no more than one of them is reopened.
+_PILED: Final = sorted(FORMATTING - {"a", "nobr"})
+_PILED_TAG: Final = re.compile(
+    rf"</?[{''.join({letter for name in _PILED for letter in (name[0], name[0].upper())})}]"
+    rf"(?i:{'|'.join(sorted({name[1:] for name in _PILED}, reverse=True))})(?=[\s/>])"
+)
 
 # Counts of depth take every omitted end tag for another level, so they only decide which pages are repaired.
 _MANY_OPEN: Final = EXTRACTOR_LEVELS
@@ -89,16 +94,30 @@ def check_tags(html: str) -> None:
         raise PageError("too_large", f"the page has {tags:,} tags, more than {MAX_TAGS:,}")
 
 
-def is_plain(html: str) -> bool:
-    """Return whether a page is too small, and has too few formatting elements, to cost more than it should."""
+def is_harmless(html: str) -> bool:
+    """Return whether Lexbor parses a page in linear time and space, for sure."""
     tags = html.count("<")
-    if tags > _FEW_TAGS or sum(map(html.count, _SEPARATORS)) > _FEW_ATTRIBUTES:
+    if tags > _FEW_TAGS or len(html) > MAX_ATTRIBUTES:
         return False
-    return tags * sum(1 for _ in _REOPENED.finditer(html)) <= _MANY_REOPENED
+    piled = _PILED_TAG.findall(html)
+    return tags * len(piled) <= _MANY_REOPENED or _reopened(html) <= _MANY_REOPENED
+
+
+def _reopened(html: str) -> int:
+    """Return how many tags there are at most behind formatting elements that are open, for each of these."""
+    still_open: Counter[str] = Counter()
+    reopened = place = 0
+    for tag in _PILED_TAG.finditer(html):
+        reopened += still_open.total() * html.count("<", place, place := tag.start())
+        name = tag.group().lstrip("</").lower()
+        still_open[name] = max(0, still_open[name] + (-1 if tag.group()[1] == "/" else 1))
+    return reopened + still_open.total() * html.count("<", place)
 
 
 def shorten_tags(html: str) -> str:
     """Close tags of dozens of attributes before the first one, which turns the attributes into text."""
+    if len(html) <= _FEW_LETTERS:
+        return html
     # A comparison in a script can look like such a tag; another ">" does no harm there.
     return _ENDLESS_TAG.sub(r"\g<0>>", html)
 

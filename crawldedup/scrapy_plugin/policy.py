@@ -15,11 +15,11 @@ from scrapy.utils.httpobj import urlparse_cached
 from w3lib.encoding import http_content_type_encoding
 
 from crawldedup.errors import ConfigurationError
+from crawldedup.markup.limits import MAX_BYTES
 from crawldedup.options import options_of
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.reading.messages import Job
 from crawldedup.scrapy_plugin.settings import CrawlOptions
-from crawldedup.markup.limits import MAX_BYTES
 from crawldedup.text.urls import canonical_url
 
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from lxml import etree
 from lxml.html import HtmlElement, document_fromstring, tostring
@@ -13,14 +12,12 @@ from crawldedup.errors import PageError
 from crawldedup.markup import limits
 from crawldedup.markup.tags import BOILERPLATE_TAGS
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 _END_OF_DOCUMENT: Final = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 # One class for all elements: lxml.html calls Python to find the class of each.
 _ELEMENTS: Final = etree.ElementDefaultClassLookup(element=HtmlElement)
 # A navigation that holds the article was never closed.
 _holds_content: Final = etree.XPath("boolean(.//main or .//article or (.//h1 and .//p))")
+_visible_texts: Final = etree.XPath("//text()[not(parent::script or parent::style)]")
 _with_comments: Final = etree.XPath("//*[@*[contains(., '<!--')]]")
 
 
@@ -62,7 +59,7 @@ def suits_extractors(html: str) -> bool:
     if not may_nest_deep and tags * len(html.encode()) <= most:
         return True
     tree = parse(html)
-    letters = sum(len(text.encode()) for text in tree.itertext())
+    letters = sum(len(text.encode()) for text in _visible_texts(tree))
     return _levels(tree) <= limits.EXTRACTOR_LEVELS and tags * letters <= most
 
 
@@ -86,14 +83,3 @@ def strip_boilerplate(tree: HtmlElement) -> None:
     for element in tree.iter(*BOILERPLATE_TAGS):
         element.tag = "div" if _holds_content(element) else "script"
     etree.strip_elements(tree, "script", "style", "noscript", with_tail=False)
-
-
-def first_texts(element: HtmlElement, most: int) -> Iterator[str]:
-    """Yield the texts in an element that stand beside its first `most` start and end tags, in order.
-
-    An element may hold a hundred thousand empty ones, and be one of many around them.
-    """
-    for event, part in islice(etree.iterwalk(element, events=("start", "end")), most):
-        text = part.text if event == "start" else part.tail if part is not element else None
-        if text:
-            yield text

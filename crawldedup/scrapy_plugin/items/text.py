@@ -12,9 +12,9 @@ from typing import Any, Final
 from itemadapter import ItemAdapter
 
 from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.markup.limits import MAX_BYTES
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.reading.fields import FIELD_SEPARATOR
-from crawldedup.markup.limits import MAX_BYTES
 from crawldedup.text.urls import canonical_url
 
 _ANY_CLASS: Final = ""
