@@ -15,15 +15,24 @@ if TYPE_CHECKING:
 
 BUY_SIGNS: Final = tuple(VOCABULARY["buy_signs"])
 _BUY_BUTTONS: Final = frozenset(VOCABULARY["buy_buttons"])
-_CONTROLS: Final = ("button, input, form", "a")
+_BUTTONS, _LINKS = "button, input, form", "a"
 _BUTTON, _INPUT = NUMBER["button"], NUMBER["input"]
 _SHOW_TEXTS: Final = numbers(["a", "button"])
 _NAMES: Final = ("class", "id", "name", "value", "action", "title", "aria-label")
 
 
+def has_buy_button(tree: LexborHTMLParser) -> bool:
+    """Return whether one of the buttons and forms of a page buys something."""
+    return bool(_buying(tree, _BUTTONS))
+
+
 def buy_controls(tree: LexborHTMLParser) -> frozenset[int]:
     """Return the buttons, forms and links that buy something, by their names and texts; the first of very many."""
-    controls = [control for kind in _CONTROLS for control in islice(tree.css(kind), limits.CONTROLS)]
+    return _buying(tree, _BUTTONS) | _buying(tree, _LINKS)
+
+
+def _buying(tree: LexborHTMLParser, kind: str) -> frozenset[int]:
+    controls = tree.css(kind)[: limits.CONTROLS]
     says = [_says(control) for control in controls]
     source = "\n".join(says)
     signs = [sign for sign in BUY_SIGNS if sign in source]

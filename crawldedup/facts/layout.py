@@ -16,9 +16,11 @@ from crawldedup.markup.blocks import COMMENT, NUMBER, TEXT, numbers
 from crawldedup.markup.nodes import elements_around, sibling, within
 
 if TYPE_CHECKING:
-    from collections.abc import Set
+    from collections.abc import Mapping, Set
 
     from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+    _Attributes = Mapping[str, str | None]
 
 # The first headings are the page's own.
 _OWN_HEADINGS: Final = 3
@@ -34,6 +36,8 @@ _HEADINGS: Final = numbers(tags.HEADINGS)
 _INVISIBLE: Final = numbers(tags.INVISIBLE | {"head", "noscript"})
 _NEVER_SKIPPED: Final = numbers(["body", "main", "article"])
 _BOILERPLATE: Final = numbers(tags.BOILERPLATE_TAGS)
+_IN_LINK, _IN_HEADING, _IN_PRICE = 1, 2, 4
+
 # Classes of what changes from visit to visit, or is about other things than this page.
 _ABOUT_OTHERS: Final = re.compile(
     r"(?<![A-Za-z])(?i:related|recommend(?:ed|ations?|er)?|similar|up-?sells?|cross-?sells?|also|recent(?:ly)?|"
@@ -59,15 +63,6 @@ class _OpenLine:
     is_choice: bool = False
 
 
-@dataclass(slots=True)
-class _Around:
-    """How many links, headings and elements that are named a price are around the present place."""
-
-    links: int = 0
-    headings: int = 0
-    prices: int = 0
-
-
 class Layout:
     """The lines of a page, and its buy controls, each by the number of the line that it stands in front of.
 
@@ -83,7 +78,8 @@ class Layout:
         headings = tree.css("h1")[:_OWN_HEADINGS] or tree.css("h2")[:_OWN_HEADINGS]
         self._own = {holder.mem_id for heading in headings for holder in (heading, *elements_around(heading))}
         self._line = _OpenLine()
-        self._around = _Around()
+        # What is around the present place: `_IN_LINK` and the like.
+        self._around = 0
         # The elements that end the present row, and the present entry.
         self._row_ends: int | None = None
         self._item: int | None = None
@@ -91,20 +87,22 @@ class Layout:
             self._walk(tree.body)
 
     def _walk(self, body: LexborNode) -> None:
-        opened: list[LexborNode] = []
+        # The open elements, each with what is around it.
+        opened: list[tuple[LexborNode, int]] = []
         node = body.first_child
         while (node is not None or opened) and len(self.lines) < limits.LINES:
             if node is None:
-                node = opened.pop()
+                node, self._around = opened.pop()
                 self._end(node)
-            elif node.tag_id == TEXT:
+            elif (kind := node.tag_id) == TEXT:
                 self._add(node.text_content or "")
-            elif node.tag_id != COMMENT:
-                if self._is_button(node) or self._is_skipped(node):
-                    self._skip(node)
+            elif kind != COMMENT:
+                attributes = node.attributes
+                if self._is_button(node) or self._is_skipped(node, kind, attributes):
+                    self._skip(node, attributes)
                 else:
-                    self._start(node)
-                    opened.append(node)
+                    opened.append((node, self._around))
+                    self._start(node, kind, attributes)
                     node = node.first_child
                     continue
             node = node.next
@@ -112,47 +110,49 @@ class Layout:
 
     def _is_button(self, node: LexborNode) -> bool:
         """Note a buy control, and return whether it is read; a form holds other elements."""
-        if node.mem_id not in self._controls:
+        if not self._controls or node.mem_id not in self._controls:
             return False
         self._break()
         self.buttons.append(len(self.lines))
         return node.tag_id != _FORM
 
-    def _is_skipped(self, node: LexborNode) -> bool:
-        kind, identity = node.tag_id, node.mem_id
+    def _is_skipped(self, node: LexborNode, kind: int, attributes: _Attributes) -> bool:
         if kind in _INVISIBLE:
             return True
-        if identity in self._own or kind in _NEVER_SKIPPED:
-            return False
-        attributes = node.attributes
-        is_boilerplate = kind in _BOILERPLATE or attributes.get("role") in tags.BOILERPLATE_ROLES
-        if is_boilerplate and identity not in self._boxes:
-            return True
-        if kind == _HEADER and (around := node.parent) is not None and around.tag_id == _BODY:
-            return True
-        return bool(attributes) and _is_about_others(attributes)
+        if kind in _BOILERPLATE or (attributes and attributes.get("role") in tags.BOILERPLATE_ROLES):
+            is_skipped = node.mem_id not in self._boxes
+        elif kind == _HEADER and (around := node.parent) is not None and around.tag_id == _BODY:
+            is_skipped = True
+        else:
+            is_skipped = bool(attributes) and _is_about_others(attributes)
+        return is_skipped and node.mem_id not in self._own and kind not in _NEVER_SKIPPED
 
-    def _skip(self, node: LexborNode) -> None:
-        if node.tag_id == _SELECT and not _is_about_others(node.attributes):
-            chosen = next((option for option in node.css("option[selected]")[:1]), None)
-            self._choose(node, "" if chosen is None else short_text(chosen))
+    def _skip(self, node: LexborNode, attributes: _Attributes) -> None:
+        if node.tag_id == _SELECT and not _is_about_others(attributes):
+            chosen = node.css_first("option[selected]")
+            self._choose(attributes, "" if chosen is None else short_text(chosen))
         if node.tag_id in _BLOCKS:
             self._break()
 
-    def _start(self, node: LexborNode) -> None:
-        kind = node.tag_id
-        if self._row_ends is None and (end := row_end(node)) is not None:
+    def _start(self, node: LexborNode, kind: int, attributes: _Attributes) -> None:
+        if self._row_ends is None and (end := row_end(node, kind)) is not None:
             self._break()
             self._row_ends = end.mem_id
         elif kind in _BLOCKS or (self._row_ends is not None and _parent_id(node) == self._row_ends):
             self._break()
-        if self._item is None and self._row_ends is None and is_entry(node):
+        if self._item is None and self._row_ends is None and is_entry(node, kind):
             self._item = node.mem_id
-        attributes = node.attributes
+        if not attributes and kind not in _HEADINGS:
+            return
         if kind == _INPUT and attributes.get("type") == "radio" and "checked" in attributes:
             label = _label_of(node)
-            self._choose(node, "" if label is None else short_text(label))
-        self._count(node, 1)
+            self._choose(attributes, "" if label is None else short_text(label))
+        if kind == _A and not (attributes.get("href") or "#").startswith("#"):
+            self._around |= _IN_LINK
+        elif kind in _HEADINGS:
+            self._around |= _IN_HEADING
+        if _names_a_price(attributes):
+            self._around |= _IN_PRICE
 
     def _end(self, node: LexborNode) -> None:
         identity = node.mem_id
@@ -164,11 +164,10 @@ class Layout:
         if identity == self._item:
             self._break()
             self._item = None
-        self._count(node, -1)
 
-    def _choose(self, node: LexborNode, choice: str) -> None:
+    def _choose(self, attributes: _Attributes, choice: str) -> None:
         """Write a choice that is made behind the label in front of it."""
-        names = f"{node.attributes.get('name')} {node.attributes.get('id')}"[: limits.VALUE]
+        names = f"{attributes.get('name')} {attributes.get('id')}"[: limits.VALUE]
         if not choice or _OTHER_CHOICES.search(names):
             return
         before = "".join(self._line.pieces)
@@ -178,15 +177,6 @@ class Layout:
         self._line.is_choice = True
         self._break()
 
-    def _count(self, node: LexborNode, step: int) -> None:
-        kind, attributes = node.tag_id, node.attributes
-        if kind == _A and not (attributes.get("href") or "#").startswith("#"):
-            self._around.links += step
-        elif kind in _HEADINGS:
-            self._around.headings += step
-        if attributes and _names_a_price(attributes):
-            self._around.prices += step
-
     def _add(self, text: str) -> None:
         line = self._line
         if not text or line.size >= limits.LINE:
@@ -195,9 +185,9 @@ class Layout:
         if size := len(text.strip()):
             around = self._around
             line.size += size
-            line.linked += size if around.links else 0
-            line.is_priced |= around.prices > 0
-            line.is_heading |= around.headings > 0
+            line.linked += size if around & _IN_LINK else 0
+            line.is_priced |= around & _IN_PRICE > 0
+            line.is_heading |= around & _IN_HEADING > 0
 
     def _break(self) -> None:
         if self._row_ends is None:
@@ -227,12 +217,12 @@ def _boxes_around(tree: LexborHTMLParser, controls: Set[int]) -> set[int]:
     return {box for box, count in held.items() if 0 < count <= _BUTTONS_IN_A_BOX}
 
 
-def _is_about_others(attributes: dict[str, str | None]) -> bool:
+def _is_about_others(attributes: _Attributes) -> bool:
     name = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
     return len(name) > 1 and _says_others(name[: limits.CLASS])
 
 
-def _names_a_price(attributes: dict[str, str | None]) -> bool:
+def _names_a_price(attributes: _Attributes) -> bool:
     name = attributes.get("itemprop") or attributes.get("class") or attributes.get("id")
     return bool(name) and _says_price(name[: limits.CLASS])  # type: ignore[index]
 

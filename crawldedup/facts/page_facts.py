@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import PageError
 from crawldedup.facts import limits
-from crawldedup.facts.buttons import buy_controls
+from crawldedup.facts.buttons import buy_controls, has_buy_button
 from crawldedup.facts.layout import Layout
 from crawldedup.facts.lines import spelled, words_of
 from crawldedup.facts.prices import numbers, numbers_in_words, plain, show_a_price, without_prices
@@ -67,10 +67,10 @@ def _numbers(main: str, distinguish: str) -> list[str]:
 
 def _attributes(page: HtmlPage, main: str) -> list[str]:
     is_short = len(main) <= limits.DESCRIPTION
-    may_show = is_short and show_a_price((line.text for line in page.blocks.lines), page.html)
+    tree = page.tree
+    may_show = is_short and (show_a_price((line.text for line in page.blocks.lines), page.html) or has_buy_button(tree))
     if not may_show and not may_hold_product_data(page.html):
         return []
-    tree = page.tree
     data = structured_data(tree)
     controls = buy_controls(tree)
     for_sale = bool(controls)

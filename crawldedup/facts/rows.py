@@ -28,9 +28,8 @@ _NOT_IN_A_ROW: Final = numbers(tags.HEADINGS) | numbers(["table", "tr", "form", 
 _NOT_IN_AN_ITEM: Final = _NOT_IN_A_ROW | numbers(["a", "img", "button", "ul", "ol"])
 
 
-def row_end(node: LexborNode) -> LexborNode | None:
+def row_end(node: LexborNode, kind: int) -> LexborNode | None:
     """Return the element that ends the row which this one begins; None if it begins none."""
-    kind = node.tag_id
     if kind == _TR:
         is_row = len(_elements(node, _CELLS)) > 1 and _is_small(node, _MAX_ROW_PARTS)
         return node if is_row else None
@@ -92,9 +91,8 @@ def _is_small(node: LexborNode, most: int) -> bool:
     return True
 
 
-def is_entry(node: LexborNode) -> bool:
+def is_entry(node: LexborNode, kind: int) -> bool:
     """Return whether it is a short entry of a list, two short texts, or a word and a marked one: Colour <b>red</b>."""
-    kind = node.tag_id
     if kind != _LI and not (kind in _PAIRS and (_is_pair(node) or _is_marked(node))):
         return False
     size = 0
@@ -118,4 +116,5 @@ def _is_marked(node: LexborNode) -> bool:
 
 
 def short_text(node: LexborNode) -> str:
+    """Return the first texts in a node, in one line."""
     return " ".join("".join(islice(texts_within(node), _MAX_ITEM_PARTS))[:_MAX_ITEM_TEXT].split())

@@ -50,7 +50,8 @@ TEXT: Final = parse("x").body.first_child.tag_id  # type: ignore[union-attr]
 COMMENT: Final = parse("<body><!-- -->").body.first_child.tag_id  # type: ignore[union-attr]
 _INLINE, _LINK, _SKIPPED, _BREAK, _BLOCK = range(5)
 _HIDDEN: Final = tags.INVISIBLE | {"head", "input", "noscript", "title"}
-_CONTROLS: Final = frozenset(["button", "datalist", "option", "select", "textarea"])
+# A button is a block, for one that was never closed holds the page.
+_CONTROLS: Final = frozenset(["datalist", "option", "select", "textarea"])
 
 
 def _kinds(hidden: Iterable[str]) -> dict[int, int]:

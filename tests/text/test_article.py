@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from crawldedup.text.article import article_of, may_be_article
-from crawldedup.text.visible import parse, visible_text
+from crawldedup.text.html_page import HtmlPage
+from crawldedup.text.lxml_tree import parse
+from crawldedup.text.visible import visible_text
 
 SENTENCES = [
     "The ferry to the outer islands leaves at dawn, and by the time the fog has lifted the harbour is out of sight.",
@@ -23,13 +25,13 @@ def paragraphs(*texts: str) -> str:
 
 
 def article(body: str) -> str:
-    tree = parse(f"<html><head><title>A page</title></head><body>{body}</body></html>")
-    text = visible_text(tree).removeprefix("A page\n")
-    return article_of(text, tree)
+    html = f"<html><head><title>A page</title></head><body>{body}</body></html>"
+    text = visible_text(HtmlPage(html).tree).removeprefix("A page\n")
+    return article_of(text, parse(html))
 
 
 def whole(body: str) -> str:
-    return visible_text(parse(f"<html><body>{body}</body></html>"))
+    return visible_text(HtmlPage(body).tree)
 
 
 BODY = paragraphs(*SENTENCES)
