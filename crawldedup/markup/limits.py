@@ -54,9 +54,9 @@ _START: Final = re.compile(rf"<([A-Za-z][^\s/>]{{0,99}}+)((?>(?:{_ATTRIBUTE})+))
 _EACH_ATTRIBUTE: Final = re.compile(_ATTRIBUTE)
 # One of them stands before every attribute, and counting them takes no time.
 _SEPARATORS: Final = " \t\n\f\r/\"'"
-# Lexbor takes half a second for so many open elements, and for so many letters of attributes in one tag.
+# Lexbor takes half a second for so many open elements, and as long for so many letters of attributes in one tag.
 _FEW_TAGS: Final = 20_000
-_FEW_LETTERS: Final = 40_000
+_FEW_LETTERS: Final = 80_000
 # A link ends the one before, so no more than one of them is reopened.
 _PILED: Final = sorted(FORMATTING - {"a", "nobr"})
 _PILED_TAG: Final = re.compile(
@@ -97,7 +97,9 @@ def check_tags(html: str) -> None:
 def is_harmless(html: str) -> bool:
     """Return whether Lexbor parses a page in linear time and space, for sure."""
     tags = html.count("<")
-    if tags > _FEW_TAGS or len(html) > MAX_ATTRIBUTES:
+    if tags > _FEW_TAGS:
+        return False
+    if len(html) > 2 * MAX_ATTRIBUTES and sum(map(html.count, _SEPARATORS)) > MAX_ATTRIBUTES:
         return False
     piled = _PILED_TAG.findall(html)
     return tags * len(piled) <= _MANY_REOPENED or _reopened(html) <= _MANY_REOPENED

@@ -90,7 +90,7 @@ def _from_utf8(body: bytes) -> str:
     """Return the `clean` text of valid UTF-8. Raises UnicodeDecodeError for another body."""
     text = body.decode("utf-8")
     has_controls = len(body.translate(None, _FORBIDDEN_BYTES)) != len(body)
-    return clean(text) if has_controls or any(letter.encode() in body for letter in "\ufffe\uffff") else text
+    return clean(text) if has_controls or "\ufffe" in text or "\uffff" in text else text
 
 
 def _usable(label: str | None) -> str | None:
