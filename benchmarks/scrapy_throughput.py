@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
     Advance = Callable[[int], None]
 
-EXTRACTORS = ("resiliparse", "trafilatura")
+EXTRACTORS = ("blocks", "resiliparse", "trafilatura")
 STORES = ("memory", "sqlite", "redis")
 PREFIX = "CRAWLDEDUP_"
 

@@ -81,6 +81,7 @@ class Reference:
     name: str
     run: Callable[[str], str | None]
     is_heuristic: bool = True
+    version = ""
 
     def extract(self, page: HtmlPage) -> str:
         return self.run(page.html) or ""

@@ -114,9 +114,10 @@ class Options:
         kind=bool,
     )
     extractor: str = option(
-        "trafilatura",
+        "blocks",
         _extractor,
-        "What finds the main text: trafilatura, resiliparse, text (all visible text), or the dotted path of your own.",
+        "What finds the main text: blocks, trafilatura, resiliparse, text (all that is visible), or the dotted path of "
+        "your own.",
     )
     min_words: int = option(
         MIN_WORDS,

@@ -49,7 +49,8 @@ class PageReader:
     @property
     def profile(self) -> str:
         """The name of what decides the bits. Indexes of different profiles are never compared."""
-        return f"{self._extractor.name}/{TEXT_PROFILE}.{self._options.distinguish}/{self.method.profile}"
+        extractor = "-".join(filter(None, (self._extractor.name, self._extractor.version)))
+        return f"{extractor}/{TEXT_PROFILE}.{self._options.distinguish}/{self.method.profile}"
 
     def read(
         self,

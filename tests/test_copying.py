@@ -89,7 +89,7 @@ def test_progress_is_reported(store_url: str) -> None:
 def test_another_profile_is_refused_with_both_named_before_anything_is_opened(tmp_path: Path) -> None:
     with index_of("memory://", extractor="text") as dedup:
         other = Deduplicator(f"sqlite:///{tmp_path}/other.sqlite")
-        with pytest.raises(ProfileMismatchError, match=r"'text/.*'trafilatura/"):
+        with pytest.raises(ProfileMismatchError, match=r"'text/.*'blocks/"):
             dedup.copy_to(other)
     assert list(tmp_path.iterdir()) == []
 

@@ -245,7 +245,7 @@ class TestFindAndForget:
             info = dedup.info()
         assert (info.pages, info.tables, info.namespace) == (1, 2, "news")
         assert info.bytes > 0
-        assert info.profile.startswith("trafilatura/")
+        assert info.profile.startswith("blocks/")
         assert info.store == backend.url
 
 
@@ -548,7 +548,7 @@ class TestSharing:
             one.check(A, text=TEXT)
         two = Deduplicator(shared_backend.url)
         for call in (two.open, two.info, lambda: two.check(A, text=TEXT), lambda: two.find(text=TEXT)):
-            with pytest.raises(ProfileMismatchError, match=r"'text/.*'trafilatura/"):
+            with pytest.raises(ProfileMismatchError, match=r"'text/.*'blocks/"):
                 call()
         with Deduplicator(shared_backend.url, extractor="text") as one:
             assert one.check(A, text=TEXT).kind is Kind.REVISIT

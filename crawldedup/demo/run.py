@@ -84,7 +84,7 @@ class DemoOptions:
     store: str = "memory://"
     namespace: str | None = None
     similarity: float = 0.9
-    extractor: str = "trafilatura"
+    extractor: str = "blocks"
     compare: bool = True
     exact: bool = True
     verbose: bool = False

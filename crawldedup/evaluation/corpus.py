@@ -46,7 +46,7 @@ class Corpus:
 def read_corpus(
     name: str,
     *,
-    extractor: str = "trafilatura",
+    extractor: str = "blocks",
     limit: int | None = None,
     on_page: Callable[[], None] = lambda: None,
 ) -> Corpus:

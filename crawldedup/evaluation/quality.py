@@ -69,7 +69,7 @@ def measure_quality(
     err: Console,
     *,
     similarity: float,
-    extractor: str = "trafilatura",
+    extractor: str = "blocks",
     limit: int | None = None,
     pairs: Path | None = None,
     absent: Iterable[str] = (),

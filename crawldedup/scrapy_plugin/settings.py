@@ -32,7 +32,7 @@ _crawl_option = partial(option, owner="crawl")
 
 _MOST_WORKERS: Final = 4
 # One process keeps up with Scrapy itself.
-_QUICK_EXTRACTORS: Final = ("resiliparse", "text")
+_QUICK_EXTRACTORS: Final = ("blocks", "resiliparse", "text")
 
 
 def _report(name: str, value: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import importlib.util
 import inspect
 import logging
@@ -33,6 +34,10 @@ class Extractor(Protocol):
         """The name from which `get_extractor` makes the same extractor, in another process, too."""
 
     @property
+    def version(self) -> str:
+        """As much of another package's version as may change its texts; "" for rules of one's own."""
+
+    @property
     def is_heuristic(self) -> bool:
         """Whether it guesses which part of a page is the main text, and so may miss it."""
 
@@ -44,11 +49,16 @@ class BlocksExtractor:
     """The main text by the blocks of the page: see `crawldedup.text.main_text`."""
 
     name = "blocks"
+    version = ""
     is_heuristic = True
 
     def extract(self, page: HtmlPage) -> str:
         """Return the article, or all but navigation and the like of a page that is none."""
         return main_text(page.blocks)
+
+
+def _minor_version(package: str) -> str:
+    return ".".join(importlib.metadata.version(package).split(".")[:2])
 
 
 # trafilatura takes quadratic time for a row.
@@ -60,6 +70,11 @@ class TrafilaturaExtractor:
 
     name = "trafilatura"
     is_heuristic = True
+
+    @cached_property
+    def version(self) -> str:
+        """The release, such as 2.3."""
+        return _minor_version("trafilatura")
 
     @cached_property
     def _extract(self) -> Callable[..., Any]:
@@ -113,6 +128,7 @@ class ResiliparseExtractor:
             raise MissingDependencyError(
                 "the extractor 'resiliparse' needs the package resiliparse; install it with: pip install resiliparse"
             )
+        self.version = _minor_version("resiliparse")
 
     def extract(self, page: HtmlPage) -> str:
         """Return the article, or all of the main text of a page without one; "" if it would take too long."""
@@ -128,6 +144,7 @@ class VisibleTextExtractor:
     """All text that a visitor sees, including navigation and footer."""
 
     name = "text"
+    version = ""
     is_heuristic = False
 
     def extract(self, page: HtmlPage) -> str:
@@ -138,6 +155,7 @@ class VisibleTextExtractor:
 class CustomExtractor:
     """A user's callable, by its dotted path. Its result is used unchanged."""
 
+    version = ""
     is_heuristic = False
 
     def __init__(self, name: str, extract: Callable[[str], str | None]) -> None:

@@ -221,7 +221,7 @@ def test_another_profile_is_refused_with_both_named(pages: Path, capsys: pytest.
     run(capsys, "check", str(pages / "a.html"))
     status, _, err = run(capsys, "check", "--extractor", "text", str(pages / "b.html"))
     assert status == 2
-    assert "'trafilatura/" in err
+    assert "'blocks/" in err
     assert "'text/" in err
     assert "crawl again: into another namespace, or into this one after `crawldedup clear`" in err
 
@@ -353,12 +353,12 @@ def test_copy(pages: Path, capsys: pytest.CaptureFixture[str], target: list[str]
 @pytest.mark.parametrize("side", ["first", "second"])
 def test_an_index_of_another_profile_is_not_copied(pages: Path, capsys: pytest.CaptureFixture[str], side: str) -> None:
     for name in ("first", "second"):
-        extractor = "text" if name == side else "trafilatura"
+        extractor = "text" if name == side else "blocks"
         run(capsys, "check", str(pages), "--namespace", name, "--extractor", extractor)
     status, _, err = run(capsys, "copy", "--namespace", "first", "--to-namespace", "second")
     assert status == 2
     assert "'text/" in err
-    assert "'trafilatura/" in err
+    assert "'blocks/" in err
 
 
 @pytest.mark.parametrize(

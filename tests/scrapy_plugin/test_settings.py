@@ -17,7 +17,7 @@ def read(**given: object) -> CrawlOptions:
 
 def test_defaults() -> None:
     settings = read()
-    assert settings == CrawlOptions(workers=default_workers("trafilatura"))
+    assert settings == CrawlOptions(workers=default_workers("blocks"))
     assert (settings.store, settings.namespace, settings.action, settings.similarity) == (
         "memory://",
         "default",

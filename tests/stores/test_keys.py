@@ -42,7 +42,7 @@ class TestWhichKey:
             with Deduplicator(shared_backend.url, key=key) as dedup:
                 assert dedup.key == Key(SECRET)
                 assert dedup.info().profile.endswith(f"/key.{Key(SECRET).id:016x}")
-        for wrong, name in ((0, "'trafilatura"), (5, f"/key.{Key((5).to_bytes(16, 'big')).id:016x}'")):
+        for wrong, name in ((0, "'blocks"), (5, f"/key.{Key((5).to_bytes(16, 'big')).id:016x}'")):
             with pytest.raises(ProfileMismatchError, match=name) as caught:
                 Deduplicator(shared_backend.url, key=wrong).open()
             assert SECRET.hex() not in str(caught.value)

@@ -32,7 +32,7 @@ def test_the_start_line_tells_what_pages_are_compared_with() -> None:
     options = CrawlOptions(store="redis://:secret@cache/0", namespace="news", workers=3, action="mark", similarity=0.85)
     assert start_line(options, 1204) == (
         "checks pages: store redis://:***@cache/0, namespace 'news', 1,204 pages known, action mark, similarity 0.85, "
-        "extractor trafilatura, 3 workers"
+        "extractor blocks, 3 workers"
     )
     assert " an unknown number of pages known, " in start_line(options, None)
 
