@@ -144,8 +144,8 @@ class AsyncDeduplicator:
             revisit_similarity=revisit_similarity,
         )
         with suppress(KeyMismatchError):
-            return await ask(await self.fingerprint(html=html, text=text, encoding=encoding))
-        return await ask(await self.fingerprint(html=html, text=text, encoding=encoding))
+            return await ask(await self.fingerprint(html=html, text=text, encoding=encoding, url=url))
+        return await ask(await self.fingerprint(html=html, text=text, encoding=encoding, url=url))
 
     def check_many(
         self,

@@ -71,9 +71,9 @@ class Deduplicator(Index):
             revisit_similarity=revisit_similarity,
         )
         with suppress(KeyMismatchError):
-            return ask(self.fingerprint(html=html, text=text, encoding=encoding))
+            return ask(self.fingerprint(html=html, text=text, encoding=encoding, url=url))
         # By now the new key is known.
-        return ask(self.fingerprint(html=html, text=text, encoding=encoding))
+        return ask(self.fingerprint(html=html, text=text, encoding=encoding, url=url))
 
     def check_fingerprint(
         self,
@@ -128,13 +128,13 @@ class Deduplicator(Index):
         return map(_verdict_or_raise, self._check_many(iter(pages), check_batch("batch", batch), on_unreadable))
 
     def fingerprint(
-        self, *, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None
+        self, *, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None, url: str = ""
     ) -> Fingerprint:
-        """Return the fingerprint of a page, from `html` or `text`, for `check_fingerprint`. Raises PageError.
+        """Return the fingerprint of a page, for `check_fingerprint`. `url` tells the option `content` the site.
 
-        It is made with the `key` of the index. Raises StoreError if that cannot be looked up.
+        Raises PageError, or StoreError if the key of the index, which it is made with, cannot be looked up.
         """
-        return self._reader.read(html, text, encoding, self.key)
+        return self._reader.read(html, text, encoding, self.key, url)
 
     def find(
         self,
@@ -148,7 +148,7 @@ class Deduplicator(Index):
     ) -> list[Match]:
         """Return remembered pages that resemble this one, best first. `url` tells a site scope the site."""
         ref = PageRef(url, None, scope_key)
-        page = self.fingerprint(html=html, text=text, encoding=encoding)
+        page = self.fingerprint(html=html, text=text, encoding=encoding, url=url)
         self._look()
         question = self._question(ref, page, similarity)
         return sorted(map(question.match, self._store.find(question.query)), key=lambda match: -match.similarity)
@@ -256,7 +256,9 @@ class Deduplicator(Index):
             return error
 
     def _read(self, page: PageInput) -> Fingerprint:
-        return page.fingerprint or self.fingerprint(html=page.html, text=page.text, encoding=page.encoding)
+        return page.fingerprint or self.fingerprint(
+            html=page.html, text=page.text, encoding=page.encoding, url=page.url
+        )
 
     def _similarity(self, ref: PageRef, page: Fingerprint, similarity: float | None, canonical: str | None) -> float:
         """Return the similarity to search from: a lower one if the named original resembles the page."""

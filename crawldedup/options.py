@@ -34,6 +34,12 @@ def _extractor(name: str, value: object) -> str:
     return check_extractor(name, value)
 
 
+def _content(name: str, value: object) -> tuple[Any, ...] | None:
+    from crawldedup.text.area import check_areas
+
+    return check_areas(name, value)
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One option: how to check a value, and what to tell users.
@@ -119,6 +125,12 @@ class Options:
         "What finds the main text: blocks, trafilatura, resiliparse, text (all that is visible), or the dotted path of "
         "your own.",
     )
+    content: Any = option(
+        None,
+        _content,
+        "What to compare of a page: a CSS selector, or JSON such as {'shop.example': {'compare': '#product', "
+        "'leave_out': '.offers'}, '*': 'main'}.",
+    )
     min_words: int = option(
         MIN_WORDS,
         checks.whole(1, 1000),
@@ -191,6 +203,7 @@ class OptionValues(TypedDict, total=False):
     max_pages: int | None
     store_urls: bool
     extractor: str
+    content: Any
     min_words: int
     distinguish: str
     keep_texts: bool

@@ -6,11 +6,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+import mmh3
+
 from crawldedup import checks
 from crawldedup.errors import PageError
 from crawldedup.facts.page_facts import page_facts, text_facts
 from crawldedup.markup.limits import check_size
 from crawldedup.search.two_stage import TwoStage
+from crawldedup.text.area import area_of
 from crawldedup.text.decode import tidy
 from crawldedup.text.extract import TEXT_PROFILE, extract_page
 from crawldedup.text.extractors import get_extractor
@@ -50,6 +53,8 @@ class PageReader:
     def profile(self) -> str:
         """The name of what decides the bits. Indexes of different profiles are never compared."""
         extractor = "-".join(filter(None, (self._extractor.name, self._extractor.version)))
+        if areas := self._options.content:
+            extractor += f"+{mmh3.hash(repr(areas), signed=False):08x}"
         return f"{extractor}/{TEXT_PROFILE}.{self._options.distinguish}/{self.method.profile}"
 
     def read(
@@ -58,18 +63,24 @@ class PageReader:
         text: str | None = None,
         encoding: str | None = None,
         key: Key = NO_KEY,
+        url: str | None = None,
     ) -> Fingerprint:
         """Return the fingerprint of a page. Raises PageError."""
-        return self.fingerprint(self.content(html, text, encoding), key)
+        return self.fingerprint(self.content(html, text, encoding, url), key)
 
     def content(
-        self, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None
+        self,
+        html: bytes | str | None = None,
+        text: str | None = None,
+        encoding: str | None = None,
+        url: str | None = None,
     ) -> PageContent:
         """Return what is compared of HTML (`encoding` is what the server declared) or of a text. Raises PageError."""
         checks.body(html, text, encoding)
         distinguish = self._options.distinguish
         if text is None:
-            page = extract_page(html or b"", encoding, self._extractor, min_words=self._options.min_words)
+            area = area_of(self._options.content, url)
+            page = extract_page(html or b"", encoding, self._extractor, min_words=self._options.min_words, area=area)
             return PageContent(page.main, page_facts(page, distinguish), page.whole)
         check_size(text)
         tidied = tidy(text)

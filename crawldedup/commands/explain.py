@@ -37,7 +37,7 @@ def explain(
     reader = PageReader(options)
     for page in output.counted(pages):
         with output.skipping(page.url):
-            content = reader.content(page.html, page.text, page.encoding)
+            content = reader.content(page.html, page.text, page.encoding, page.url)
             fingerprint = reader.fingerprint(content, dedup.key)
             explanation = dedup.explain(
                 page.url,

@@ -44,7 +44,7 @@ class Source(PageInput):
 
     def read(self, dedup: Deduplicator) -> Fingerprint:
         """Return its fingerprint. Raises PageError."""
-        return dedup.fingerprint(html=self.html, text=self.text, encoding=self.encoding)
+        return dedup.fingerprint(html=self.html, text=self.text, encoding=self.encoding, url=self.url)
 
 
 def sources(names: Iterable[str]) -> Iterator[Source]:

@@ -102,7 +102,7 @@ class Blocks:
 
 
 # One loop, since a call for each node would take as long again.
-def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:  # noqa: C901, PLR0915
+def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:  # noqa: C901
     """Walk a tree. Controls, such as buttons and choices, are left out unless asked for."""
     body = tree.body
     if body is None:

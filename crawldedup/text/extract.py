@@ -19,12 +19,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import PageError
+from crawldedup.text.area import cut_to
 from crawldedup.text.decode import tidy
 from crawldedup.text.html_page import HtmlPage
 from crawldedup.text.tokenize import count_words
 from crawldedup.text.visible import content_text, headline, identity_text
 
 if TYPE_CHECKING:
+    from crawldedup.text.area import Area
     from crawldedup.text.extractors import Extractor
 
 FALLBACK_WORDS: Final = 50
@@ -49,16 +51,39 @@ class PageText:
     source: HtmlPage = field(repr=False, compare=False)
 
 
+class _AllLines:
+    """Takes the lines of a page as they are."""
+
+    name = version = ""
+    is_heuristic = False
+
+    def extract(self, page: HtmlPage) -> str:
+        return "\n".join(line.text for line in page.blocks.lines)
+
+
+_ALL_LINES: Final = _AllLines()
+
+
 def extract_page(
-    body: bytes | str, encoding: str | None, extractor: Extractor, *, min_words: int = FALLBACK_WORDS
+    body: bytes | str,
+    encoding: str | None,
+    extractor: Extractor,
+    *,
+    min_words: int = FALLBACK_WORDS,
+    area: Area | None = None,
 ) -> PageText:
     """Decode a page and extract the text to compare.
 
-    `encoding` is what the server declared, if anything. A page of `min_words` words is fingerprinted.
+    `encoding` is what the server declared, if anything. A page of `min_words` words is fingerprinted. What `area` says
+    is to be compared is compared as it is.
     Raises PageError: `empty`, `too_large`, `too_deep`, `binary`, `out_of_memory`, or `broken` if the extractor failed.
     """
     try:
-        return _page_text(HtmlPage.read(body, encoding), extractor, min_words)
+        page = HtmlPage.read(body, encoding)
+        if area is not None:
+            page, is_sure = cut_to(area, page)
+            extractor = _ALL_LINES if is_sure else extractor
+        return _page_text(page, extractor, min_words)
     except PageError:
         raise
     # Other people's code on hostile input may raise anything, RecursionError and MemoryError included.

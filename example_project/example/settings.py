@@ -22,8 +22,8 @@ ADDONS = {"crawldedup.Addon": 500}
 # "global": a page is compared with all pages. "site": only with pages of its own site.
 # CRAWLDEDUP_SCOPE = "global"
 
-# "resiliparse" is about twice as fast and less accurate on short pages (pip install resiliparse).
-# CRAWLDEDUP_EXTRACTOR = "trafilatura"
+# What to compare of each site's pages, where you know it: CSS selectors.
+# CRAWLDEDUP_CONTENT = {"shop.example": "#product"}
 
 # Where a spider begins without -a start=... or -a dir=...
 START_URL = "http://127.0.0.1:8000/"

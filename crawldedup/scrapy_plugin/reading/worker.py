@@ -140,7 +140,7 @@ class Worker:
     def _fingerprint(self, job: Job) -> Fingerprint:
         if job.form == "fields":
             return fingerprint_fields(self._dedup, job.body.decode())
-        return self._dedup.fingerprint(html=job.html(), text=job.text(), encoding=job.encoding)
+        return self._dedup.fingerprint(html=job.html(), text=job.text(), encoding=job.encoding, url=job.url)
 
     def _check(self, pages: list[Read]) -> None:
         """Ask the store about pages, and answer for each."""

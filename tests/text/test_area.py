@@ -1,0 +1,85 @@
+"""What is compared of a page, chosen by CSS selectors."""
+
+from __future__ import annotations
+
+import pytest
+
+from crawldedup import ConfigurationError, Deduplicator
+from crawldedup.text.area import Area, area_of, check_areas
+from crawldedup.text.extract import extract_page
+from crawldedup.text.extractors import get_extractor
+
+BODY = " ".join(f"The ferry number {number} leaves the harbour at dawn." for number in range(20))
+MORE = " ".join(f"Readers of story {number} also liked the lighthouse." for number in range(20))
+PAGE = (
+    "<html><head><title>Ferries</title></head><body><nav>Home</nav>"
+    f"<div id=story><p>{BODY}</p><div class=ad>Buy boots</div></div><div class=more><p>{MORE}</p></div></body></html>"
+)
+
+
+def main_of(html: str, content: object) -> str:
+    area = area_of(check_areas("content", content), "https://news.example/1")
+    return extract_page(html, None, get_extractor("blocks"), min_words=8, area=area).main
+
+
+def test_only_what_is_matched_is_compared() -> None:
+    assert main_of(PAGE, "#story p") == BODY
+    assert main_of(PAGE, "#story") == f"{BODY}\nBuy boots"
+    assert main_of(PAGE, {"*": {"compare": "#story", "leave_out": ".ad"}}) == BODY
+
+
+def test_what_is_left_out_is_not_read_by_the_extractor() -> None:
+    assert MORE in main_of(PAGE.replace("id=story", ""), "body")
+    assert MORE not in main_of(PAGE, {"*": {"leave_out": ".more, .more p"}})
+
+
+def test_a_part_of_what_is_matched_is_compared_once() -> None:
+    assert main_of(PAGE, "div#story, p").count(BODY) == 1
+
+
+def test_a_page_on_which_nothing_is_matched_is_read_as_others_are() -> None:
+    assert main_of(PAGE, "#moved") == main_of(PAGE, None)
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://shop.example/1", "shop.example"),
+        ("https://www.shop.example:8080/1", "shop.example"),
+        ("https://a.b.shop.example/1", "b.shop.example"),
+        ("https://myshop.example/1", "*"),
+        ("nonsense", "*"),
+        ("http://[", "*"),
+        (None, "*"),
+    ],
+)
+def test_the_area_of_the_longest_host_counts(url: str | None, host: str) -> None:
+    areas = check_areas("content", {"*": "main", "shop.example": "#a", "b.shop.example": "#b"})
+    found = area_of(areas, url)
+    assert found is not None
+    assert found.host == host
+    assert area_of(check_areas("content", {"shop.example": "#a"}), "https://other.example/") is None
+
+
+def test_json_and_what_was_checked_are_taken() -> None:
+    areas = (Area("shop.example", "#a", ".b"),)
+    assert check_areas("content", '{"www.Shop.example": {"compare": "#a", "leave_out": ".b"}}') == areas
+    assert check_areas("content", areas) == areas
+
+
+@pytest.mark.parametrize(
+    "wrong", ["p[", "{", 5, ["p"], {"*": ""}, {"*": {}}, {"*": {"only": "p"}}, {"*": {"compare": ":x"}}, {"": "p"}]
+)
+def test_wrong_areas_are_refused_by_name(wrong: object) -> None:
+    with pytest.raises(ConfigurationError, match=r"content.*CSS selector"):
+        check_areas("content", wrong)
+
+
+def test_indexes_of_other_areas_are_not_mixed_and_the_site_decides() -> None:
+    pages = [PAGE.replace("Readers", f"Readers {number} times over,") for number in range(2)]
+    with Deduplicator(content={"news.example": "#story"}, extractor="text") as dedup:
+        assert dedup.info().profile != Deduplicator(extractor="text").info().profile
+        first, second = (dedup.check(f"https://news.example/{n}", html=html) for n, html in enumerate(pages))
+        assert (str(first.kind), str(second.kind)) == ("new", "exact_duplicate")
+        first, second = (dedup.check(f"https://other.example/{n}", html=html) for n, html in enumerate(pages))
+        assert (str(first.kind), str(second.kind)) == ("new", "near_duplicate")
