@@ -32,7 +32,8 @@ _crawl_option = partial(option, owner="crawl")
 
 _MOST_WORKERS: Final = 4
 # One process keeps up with Scrapy itself.
-_QUICK_EXTRACTORS: Final = ("blocks", "resiliparse", "text")
+QUICK_EXTRACTORS: Final = ("blocks", "resiliparse", "text")
+"""Extractors that are faster than Scrapy."""
 
 
 def _report(name: str, value: object) -> str:
@@ -203,7 +204,7 @@ def is_enabled(settings: BaseSettings) -> bool:
 
 def default_workers(extractor: str) -> int:
     """Return one process less than there are cores, at most 4; one for a quick extractor."""
-    if extractor in _QUICK_EXTRACTORS:
+    if extractor in QUICK_EXTRACTORS:
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(_MOST_WORKERS, cores - 1))

@@ -64,6 +64,7 @@ class CrawlStats:
         self._prefix = PREFIX if noun == "page" else f"{PREFIX}{noun}/"
         self._counts: Counter[str] = Counter()
         self._seconds = {"waiting": 0.0, "reading": 0.0, "store": 0.0}
+        self._timed: Counter[str] = Counter()
         self._sites: set[str] | None = set() if by_site else None
         self._clusters = Clusters()
         self._novelty: deque[bool] = deque(maxlen=NOVELTY_PAGES)
@@ -128,9 +129,7 @@ class CrawlStats:
         try:
             yield
         finally:
-            seconds = time.perf_counter() - begun
-            self._add_seconds("waiting", seconds)
-            self._stats.max_value(f"{self._prefix}seconds/waiting_max", round(seconds, 3))
+            self._add_seconds("waiting", time.perf_counter() - begun)
 
     def worked(self, reading: float, store: float, *, kept_apart: bool = False) -> None:
         """Count for how long a worker read a page, and for how long the store was asked about it.
@@ -201,7 +200,11 @@ class CrawlStats:
 
     def _add_seconds(self, name: str, seconds: float) -> None:
         self._seconds[name] += seconds
-        self._stats.set_value(f"{self._prefix}seconds/{name}", round(self._seconds[name], 3))
+        self._timed[name] += 1
+        stat = f"{self._prefix}seconds/{name}"
+        self._stats.set_value(stat, round(self._seconds[name], 3))
+        self._stats.set_value(f"{stat}_mean", round(self._seconds[name] / self._timed[name], 6))
+        self._stats.max_value(f"{stat}_max", round(seconds, 6))
 
     def _add_to_site(self, verdict: Verdict, *, dropped: bool) -> None:
         assert self._sites is not None

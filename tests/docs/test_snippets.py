@@ -12,6 +12,7 @@ from scrapy.settings import Settings
 from crawldedup.scrapy_plugin import DuplicatePageError
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions
 from crawldedup.text.extractors import CustomExtractor
+from crawldedup.text.html_page import HtmlPage
 from crawldedup.verdict import Kind, Verdict
 from tests.docs.pages import SITE, Block, blocks
 
@@ -75,4 +76,4 @@ def test_the_extension_writes_duplicates(tmp_path: Path) -> None:
 
 def test_the_extractor_is_one() -> None:
     main_text = snippet("how-to/own-extractor.md", "def main_text")["main_text"]
-    assert CustomExtractor("myproject.pages.main_text", main_text).extract("<p>") == ""
+    assert CustomExtractor("myproject.pages.main_text", main_text).extract(HtmlPage("<p>")) == ""

@@ -128,7 +128,7 @@ def test_bytes_are_saved_by_pages_that_are_dropped() -> None:
     assert collector.get_value("crawldedup/bytes_saved") == 1100
 
 
-def test_seconds_add_up_and_the_longest_wait_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seconds_add_up_and_their_means_and_maxima_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     collector, now = Stats(), [0.0]
     monkeypatch.setattr(stats_module.time, "perf_counter", lambda: now[0])
     stats = CrawlStats(collector)
@@ -140,9 +140,14 @@ def test_seconds_add_up_and_the_longest_wait_is_kept(monkeypatch: pytest.MonkeyP
         stats.worked(reading=seconds / 2, store=0.0625)
     assert {name.removeprefix("crawldedup/seconds/"): value for name, value in collector.get_stats().items()} == {
         "waiting": 5.25,
+        "waiting_mean": 1.75,
         "waiting_max": 4,
         "reading": 2.625,
+        "reading_mean": 0.875,
+        "reading_max": 2,
         "store": 0.188,
+        "store_mean": 0.0625,
+        "store_max": 0.0625,
     }
     assert stats.figures() == Figures(waiting=5.25, reading=2.625, store=0.1875)
 

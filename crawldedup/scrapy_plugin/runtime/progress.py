@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from crawldedup.printable import pluralize, printable
+from crawldedup.scrapy_plugin.settings import QUICK_EXTRACTORS
 from crawldedup.scrapy_plugin.stats import Figures
 from crawldedup.stores.registry import is_persistent
 from crawldedup.stores.shown import shown_url
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# The share of the time from which on workers have nothing left to give.
+_BUSY: Final = 0.9
+
 
 class Progress:
     """Logs what is checked, when the crawl starts and every ``LOGSTATS_INTERVAL`` seconds. `noun` is page or item."""
@@ -31,10 +35,12 @@ class Progress:
         self._noun = noun
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
         self._before = Figures()
+        self._options: CrawlOptions | None = None
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, options: CrawlOptions, known: int | None) -> None:
         """Log the options that a crawl begins with, and how many pages or items the index knows, if that is known."""
+        self._options = options
         self._log(start_line(options, known, self._noun))
         if self._interval:
             self._task = asyncio.ensure_future(self._repeat())
@@ -50,6 +56,9 @@ class Progress:
         self._before = figures
         if (figures.checked, figures.unchecked) != (before.checked, before.unchecked):
             self._log(progress_line(figures, before, self._interval, self._noun))
+        if self._options is not None and (hint := bottleneck(figures, before, self._interval, self._options)):
+            self._options = None  # Once is enough.
+            self._log(hint)
 
     async def _repeat(self) -> None:
         while True:
@@ -103,4 +112,16 @@ def progress_line(figures: Figures, before: Figures, seconds: float, noun: str =
         f"{(figures.duplicates - before.duplicates) * a_minute:.0f}/min; {noun}s waited "
         f"{figures.waiting - before.waiting:.1f} s: reading {figures.reading - before.reading:.1f} s, "
         f"store {figures.store - before.store:.1f} s"
+    )
+
+
+def bottleneck(figures: Figures, before: Figures, seconds: float, options: CrawlOptions) -> str | None:
+    """Return what helps a crawl whose workers did nothing but read pages in the last seconds; None for another."""
+    busy = (figures.reading - before.reading) / (seconds * options.workers)
+    if busy < _BUSY:
+        return None
+    quicker = "" if options.extractor in QUICK_EXTRACTORS else 'CRAWLDEDUP_EXTRACTOR = "blocks" reads faster, and '
+    return (
+        f"reading pages holds the crawl up: {pluralize(options.workers, 'worker')} read for {min(busy, 1):.0%} of the "
+        f"last {seconds:.0f} s; {quicker}more CRAWLDEDUP_WORKERS read more, where there are cores for them"
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crawldedup.scrapy_plugin.runtime.progress import Progress, place_of, progress_line, start_line
+from crawldedup.scrapy_plugin.runtime.progress import Progress, bottleneck, place_of, progress_line, start_line
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.scrapy_plugin.stats import CrawlStats, Figures
 from crawldedup.verdict import Kind, Verdict
@@ -55,6 +55,18 @@ def test_the_line_while_a_crawl_runs_has_sums_and_rates() -> None:
     assert ", 450 dropped, 7 items of duplicates dropped, " in progress_line(now._replace(items_dropped=7), before, 30)
 
 
+def test_a_crawl_whose_workers_only_read_is_told_what_helps() -> None:
+    before, now = Figures(reading=10), Figures(reading=67)
+    quick, slow = (CrawlOptions(workers=1, extractor=name) for name in ("blocks", "trafilatura"))
+    assert bottleneck(now, before, 60, quick) == (
+        "reading pages holds the crawl up: 1 worker read for 95% of the last 60 s; more CRAWLDEDUP_WORKERS read more, "
+        "where there are cores for them"
+    )
+    assert 'CRAWLDEDUP_EXTRACTOR = "blocks" reads faster' in (bottleneck(now, before, 60, slow) or "")
+    assert bottleneck(now, before, 60, CrawlOptions(workers=2)) is None
+    assert bottleneck(Figures(reading=62), before, 60, quick) is None
+
+
 class Told:
     """A crawl that says how far it is."""
 
@@ -81,6 +93,22 @@ def test_nothing_is_said_while_nothing_happens(caplog: pytest.LogCaptureFixture)
         "crawldedup: 1 page checked (at 0/min)",
     ]
     assert "1 passed unchecked" in caplog.messages[1]
+
+
+def test_the_bottleneck_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def crawl() -> None:
+        told = Told(interval=60)
+        told.progress.begin(CrawlOptions(workers=1), 0)
+        for _ in range(2):
+            told.stats.checked(Verdict(Kind.NEW, "u"), dropped=False)
+            told.stats.worked(reading=59, store=0)
+            told.progress.tell()
+        told.progress.end()
+
+    asyncio.run(crawl())
+    assert sum("holds the crawl up" in message for message in caplog.messages) == 1
 
 
 @pytest.mark.parametrize(("interval", "lines"), [(0.01, True), (0, False)])
