@@ -115,8 +115,8 @@ def fingerprint(
 
 
 def text_digest(text: str, key: Key = NO_KEY) -> int:
-    """Return a 64-bit hash of a text, character for character."""
-    return key.number(text.encode("utf-8", "replace"), "text")
+    """Return a 64-bit hash of a text, character for character but for white space."""
+    return key.number(" ".join(text.split()).encode("utf-8", "replace"), "text")
 
 
 def facts_hash(facts: str | None, key: Key = NO_KEY) -> int:
@@ -129,7 +129,7 @@ def thin_fingerprint_of(
 ) -> Fingerprint:
     """Return the fingerprint of a text with too few words; `identity` as in `fingerprint`."""
     whole = text if identity is None else identity
-    return thin_fingerprint(text_digest(" ".join(whole.split()), key), words, verify_bytes, key.id)
+    return thin_fingerprint(text_digest(whole, key), words, verify_bytes, key.id)
 
 
 def thin_fingerprint(digest: int, words: int, verify_bytes: int = VERIFY_BITS // 8, key_id: int = 0) -> Fingerprint:

@@ -8,7 +8,6 @@ nested 250 deep. Such a page is read without an extractor.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crawldedup.errors import PageError
@@ -63,6 +62,7 @@ _PILED_TAG: Final = re.compile(
     rf"</?[{''.join({letter for name in _PILED for letter in (name[0], name[0].upper())})}]"
     rf"(?i:{'|'.join(sorted({name[1:] for name in _PILED}, reverse=True))})(?=[\s/>])"
 )
+_WHOLE_PILED_TAG: Final = re.compile(rf"{_PILED_TAG.pattern}[^<>]*+>?")
 
 # Counts of depth take every omitted end tag for another level, so they only decide which pages are repaired.
 _MANY_OPEN: Final = EXTRACTOR_LEVELS
@@ -94,26 +94,33 @@ def check_tags(html: str) -> None:
         raise PageError("too_large", f"the page has {tags:,} tags, more than {MAX_TAGS:,}")
 
 
-def is_harmless(html: str) -> bool:
-    """Return whether Lexbor parses a page in linear time and space, for sure."""
-    tags = html.count("<")
-    if tags > _FEW_TAGS:
-        return False
-    if len(html) > 2 * MAX_ATTRIBUTES and sum(map(html.count, _SEPARATORS)) > MAX_ATTRIBUTES:
-        return False
-    piled = _PILED_TAG.findall(html)
-    return tags * len(piled) <= _MANY_REOPENED or _reopened(html) <= _MANY_REOPENED
+def may_nest_deep(html: str) -> bool:
+    """Return whether a large page may have so many open elements that it must be balanced. Raises PageError."""
+    may_hold_many = len(html) > 2 * MAX_ATTRIBUTES and sum(map(html.count, _SEPARATORS)) > MAX_ATTRIBUTES
+    return (html.count("<") > _FEW_TAGS or may_hold_many) and shape_of(html).may_nest_deep
+
+
+def without_piles(html: str) -> str:
+    """Return a page without its formatting elements if these are reopened too often; they are no part of the text."""
+    return _WHOLE_PILED_TAG.sub("", html) if _reopened(html) > _MANY_REOPENED else html
 
 
 def _reopened(html: str) -> int:
-    """Return how many tags there are at most behind formatting elements that are open, for each of these."""
-    still_open: Counter[str] = Counter()
-    reopened = place = 0
+    """Return how many tags are behind formatting elements that are open, for each of these and their attributes."""
+    still_open: dict[str, list[int]] = {}
+    reopened = place = weight = 0
     for tag in _PILED_TAG.finditer(html):
-        reopened += still_open.total() * html.count("<", place, place := tag.start())
+        reopened += weight * html.count("<", place, place := tag.start())
         name = tag.group().lstrip("</").lower()
-        still_open[name] = max(0, still_open[name] + (-1 if tag.group()[1] == "/" else 1))
-    return reopened + still_open.total() * html.count("<", place)
+        if tag.group()[1] != "/":
+            attributes = _START.match(html, place)
+            still_open.setdefault(name, []).append(
+                1 + (len(_EACH_ATTRIBUTE.findall(attributes[2])) if attributes else 0)
+            )
+            weight += still_open[name][-1]
+        elif still_open.get(name):
+            weight -= still_open[name].pop()
+    return reopened + weight * html.count("<", place)
 
 
 def shorten_tags(html: str) -> str:

@@ -28,10 +28,8 @@ class HtmlPage:
         limits.check_size(body)
         html = decode(body, encoding)
         limits.check_tags(html)
-        html = limits.shorten_tags(html)
-        if limits.is_harmless(html) or not limits.shape_of(html).may_nest_deep:
-            return cls(html)
-        return cls(to_html(parse_with_lxml(html)))
+        html = limits.without_piles(limits.shorten_tags(html))
+        return cls(to_html(parse_with_lxml(html)) if limits.may_nest_deep(html) else html)
 
     @cached_property
     def tree(self) -> LexborHTMLParser:

@@ -76,7 +76,7 @@ def test_a_field_with_nothing_but_markup_is_no_field(nothing: str) -> None:
 
 def test_a_field_that_cannot_be_read_fails_for_its_own_reason() -> None:
     with pytest.raises(PageError) as error:
-        words_of(title="A title", body="<div>" * 300 + "text</div>")
+        words_of(title="A title", body="<div>" * 30_000 + "text</div>")
     assert error.value.reason == "too_deep"
 
 
