@@ -1,0 +1,66 @@
+"""Read what the attributes of an element say of it: that it is the article, or that it is none of it."""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+
+class Says(IntEnum):
+    """What an element is by its attributes."""
+
+    NOTHING = 0
+    NOISE = 1
+    ARTICLE = 2
+    BOTH = 3
+    HIDDEN = 4
+
+
+# A word of a class, but not of one that tells about the layout: "has-sidebar", "no-sidebar".
+_NOISE: Final = re.compile(
+    r"(?:^|\s|(?<!\bhas)(?<!\bwith)(?<!\bno)(?<!\bwithout)[_-])"
+    r"(?:shar(?:e|es|ing)|social|related|recommend\w*|newsletter\w*|subscri\w+|promo\w*|side-?bar|breadcrumbs?|"
+    r"comments?|disqus|cookie\w*|consent|banner|adverts?|advertisement\w*|sponsor\w*|outbrain|taboola|popup|modal|"
+    r"trending|most-?read|most-?popular|read-?more|more-?on|also-?read|tags|tag-?list|tag-?cloud|footer|nav|"
+    r"navigation|navbar|menu|byline|author-?bio|bio|copyright|toolbar|sr-only|screen-?reader\w*|visually-?hidden)"
+    r"(?:$|[\s_-])",
+    re.IGNORECASE,
+)
+_NOISE_ID: Final = re.compile(
+    r"^(?:[\w-]*[_-])?(?:sidebar|footer|nav|navigation|menu|comments|disqus_thread|related|share|social|newsletter)"
+    r"(?:[_-][\w-]*)?$",
+    re.IGNORECASE,
+)
+_ARTICLE: Final = re.compile(
+    r"article[-_]*(?:body|content|text|copy|main|detail|story)|entry[-_]*(?:content|body|text)|"
+    r"post[-_]*(?:content|body|text|entry|article)|story[-_]*(?:content|body|text)|"
+    r"(?:body|main|rich|content|page|single|blog|news|text|full)[-_]*(?:content|copy|article|text|body)|"
+    r"content[-_]*(?:body|main|article|text)",
+    re.IGNORECASE,
+)
+_HIDDEN: Final = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+_REMEMBERED: Final = 20_000
+
+
+def says(node: LexborNode) -> Says:
+    """Return what class, role, item property and id say of an element, and whether it is hidden without a script."""
+    attributes = node.attributes
+    if not attributes:
+        return Says.NOTHING
+    get = attributes.get
+    if "hidden" in attributes or ("style" in attributes and _HIDDEN.search(get("style") or "")):
+        return Says.HIDDEN
+    return _of_names(f"{get('class') or ''} {get('role') or ''} {get('itemprop') or ''}", get("id") or "")
+
+
+# The pages of a site have few names, again and again.
+@lru_cache(_REMEMBERED)
+def _of_names(names: str, identity: str) -> Says:
+    is_noise = bool(_NOISE.search(names) or (identity and _NOISE_ID.search(identity)))
+    is_article = bool(_ARTICLE.search(names) or (not is_noise and _ARTICLE.search(identity)))
+    return Says(is_noise * Says.NOISE + is_article * Says.ARTICLE)
