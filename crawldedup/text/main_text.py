@@ -32,7 +32,7 @@ _TABLE: Final = NUMBER["table"]
 _HEADINGS: Final = numbers(["h1", "h2", "h3"])
 _HOLD_CONTENT: Final = numbers(["article", "main"])
 _PROTECTED: Final = numbers(["article", "h1", "main"])
-_AROUND: Final = numbers(["nav", "footer", "aside", "menu", "dialog", "search", "figcaption"])
+_AROUND: Final = numbers(["button", "nav", "footer", "aside", "menu", "dialog", "search", "figcaption"])
 _PLAIN: Final = numbers(
     ["blockquote", "center", "dd", "dl", "dt", "figure", "h2", "h3", "h4", "h5", "li", "ol", "p", "table", "ul"]
 )
@@ -179,6 +179,8 @@ class _Page:
         share = self.prose[block] / max(self.prose[0], 1)
         if name == Says.HIDDEN:
             return share <= _HIDDEN_BELIEVED
+        if kind in _AROUND and not is_protected:
+            return True
         if kind not in _AROUND and name not in (Says.NOISE, Says.BOTH):
             return False
         if share <= _BELIEVED:

@@ -125,13 +125,13 @@ def test_case_form_and_layout_of_a_text_do_not_matter() -> None:
     page = fingerprint(TEXTS["english"])
     for text in (TEXTS["english"].upper(), TEXTS["english"].replace(" ", "\n\t "), TEXTS["english"].replace(",", " -")):
         assert same(page, fingerprint(text))
-        assert fingerprint(text).digest != page.digest
+        assert (fingerprint(text).digest == page.digest) == (text.split() == TEXTS["english"].split())
 
 
-def test_digest_tells_texts_apart_character_for_character() -> None:
-    texts = ["", "a", "A", "a ", "á", "a\u0301", "\ud800", *TEXTS.values()]
+def test_digest_tells_texts_apart_character_for_character_but_for_white_space() -> None:
+    texts = ["", "a", "A", "á", "a\u0301", "\ud800", *TEXTS.values()]
     assert len({text_digest(text) for text in texts}) == len(texts)
-    assert text_digest("crawldedup") == 0xFDA092DCF2FA1E98
+    assert text_digest("crawldedup") == text_digest(" crawldedup\n") == 0xFDA092DCF2FA1E98
 
 
 @pytest.mark.parametrize(
