@@ -1,7 +1,7 @@
 """Crawl a whole site with each of the tools that people use: what is lost, and which copies are delivered twice?
 
     python benchmarks/whole_site.py
-    python benchmarks/whole_site.py --rows drop-items/trafilatura,minhash-0.9 --details
+    python benchmarks/whole_site.py --rows drop-items/blocks,minhash-0.9 --details
     python benchmarks/whole_site.py --articles ARTICLES     # a folder of the article extraction benchmark
 
 A server on three loopback addresses has some 3,650 pages of 1,700 contents: news in six views, a partner's copies
