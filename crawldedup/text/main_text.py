@@ -36,6 +36,7 @@ _PUNCTUATION: Final = re.compile(r"[.!?,;:…。！？、，；：．،؛؟।�
 # Shares of links from which on a line is one, and a list or block a list of links.
 _LINK: Final = 0.5
 _LIST_OF_LINKS: Final = 0.6
+_SIDEBAR_LINKS: Final = 0.3
 
 # Shares of the page's prose up to which a name is believed: whatever else there is, around an article, else, if hidden.
 _BELIEVED: Final = 0.1
@@ -161,6 +162,9 @@ class _Page:
         share = self.prose[block] / max(self.prose[0], 1)
         if name == Says.HIDDEN:
             return share <= _BELIEVED_IF_HIDDEN
+        if name == Says.SIDEBAR:
+            # So are boxes in the text of books called, and columns that hold the article; these have few links.
+            return share <= _BELIEVED and self.links[block] >= _SIDEBAR_LINKS * self.characters[block]
         if name not in (Says.NOISE, Says.BOTH) and kind not in _AROUND:
             return False
         if share <= _BELIEVED:
