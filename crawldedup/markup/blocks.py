@@ -89,6 +89,14 @@ class Blocks:
         """The numbers of all blocks but the body, inner ones first."""
         return range(len(self.nodes) - 1, 0, -1)
 
+    def inside(self, block: int) -> list[bool]:
+        """Return for each block whether it is in this one, or is it."""
+        marks = [False] * len(self.parents)
+        marks[block] = True
+        for number in range(block + 1, len(marks)):
+            marks[number] = marks[self.parents[number]]
+        return marks
+
     def around(self, wanted: frozenset[int]) -> list[bool]:
         """Return for each block whether it is around one of the `wanted` kinds."""
         marks = [False] * len(self.kinds)

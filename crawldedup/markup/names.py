@@ -18,19 +18,23 @@ class Says(IntEnum):
     NOISE = 1
     ARTICLE = 2
     BOTH = 3
-    HIDDEN = 4
+    SIDEBAR = 4
+    HIDDEN = 5
 
 
-# A word of a class, but not of one that tells about the layout: "has-sidebar", "no-sidebar".
-_NOISE: Final = re.compile(
-    r"(?:^|\s|(?<!\bhas)(?<!\bwith)(?<!\bno)(?<!\bwithout)[_-])"
-    r"(?:shar(?:e|es|ing)|social|related|recommend\w*|newsletter\w*|subscri\w+|promo\w*|side-?bar|breadcrumbs?|"
-    r"comments?|disqus|cookie\w*|consent|banner|adverts?|advertisement\w*|sponsor\w*|outbrain|taboola|popup|modal|"
-    r"trending|most-?read|most-?popular|read-?more|more-?on|also-?read|tags|tag-?list|tag-?cloud|footer|nav|"
-    r"navigation|navbar|menu|byline|author-?bio|bio|copyright|toolbar|sr-only|screen-?reader\w*|visually-?hidden)"
-    r"(?:$|[\s_-])",
-    re.IGNORECASE,
+def _word(words: str) -> re.Pattern[str]:
+    """Return a pattern of a word of a class, but not of one that tells about the layout, such as "has-sidebar"."""
+    before = r"(?:^|\s|(?<!\bhas)(?<!\bwith)(?<!\bno)(?<!\bwithout)[_-])"
+    return re.compile(rf"{before}(?:{words})(?:$|[\s_-])", re.IGNORECASE)
+
+
+_NOISE: Final = _word(
+    r"shar(?:e|es|ing)|social|related|recommend\w*|newsletter\w*|subscri\w+|promo\w*|breadcrumbs?|comments?|disqus|"
+    r"cookie\w*|consent|banner|adverts?|advertisement\w*|sponsor\w*|outbrain|taboola|popup|modal|trending|most-?read|"
+    r"most-?popular|read-?more|more-?on|also-?read|tags|tag-?list|tag-?cloud|footer|nav|navigation|navbar|menu|byline|"
+    r"author-?bio|bio|copyright|toolbar|sr-only|screen-?reader\w*|visually-?hidden"
 )
+_SIDEBAR: Final = _word("side-?bar")
 _NOISE_ID: Final = re.compile(
     r"^(?:[\w-]*[_-])?(?:sidebar|footer|nav|navigation|menu|comments|disqus_thread|related|share|social|newsletter)"
     r"(?:[_-][\w-]*)?$",
@@ -44,6 +48,8 @@ _ARTICLE: Final = re.compile(
     re.IGNORECASE,
 )
 _HIDDEN: Final = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+# Characters of a class that are read: a page may have megabytes of them.
+_READ: Final = 300
 _REMEMBERED: Final = 20_000
 
 
@@ -53,14 +59,17 @@ def says(node: LexborNode) -> Says:
     if not attributes:
         return Says.NOTHING
     get = attributes.get
-    if "hidden" in attributes or ("style" in attributes and _HIDDEN.search(get("style") or "")):
+    if "hidden" in attributes or ("style" in attributes and _HIDDEN.search((get("style") or "")[:_READ])):
         return Says.HIDDEN
-    return _of_names(f"{get('class') or ''} {get('role') or ''} {get('itemprop') or ''}", get("id") or "")
+    names = f"{get('class') or ''} {get('role') or ''} {get('itemprop') or ''}"
+    return _of_names(names[:_READ], (get("id") or "")[:_READ])
 
 
 # The pages of a site have few names, again and again.
 @lru_cache(_REMEMBERED)
 def _of_names(names: str, identity: str) -> Says:
     is_noise = bool(_NOISE.search(names) or (identity and _NOISE_ID.search(identity)))
+    if not is_noise and _SIDEBAR.search(names):
+        return Says.SIDEBAR
     is_article = bool(_ARTICLE.search(names) or (not is_noise and _ARTICLE.search(identity)))
     return Says(is_noise * Says.NOISE + is_article * Says.ARTICLE)
