@@ -34,14 +34,14 @@ from benchmarks import peers
 from benchmarks.shared.common import make_parser, run
 from crawldedup.demo.library import all_articles
 from crawldedup.errors import PageError
+from crawldedup.extraction.extract import extract_page
+from crawldedup.extraction.extractors import get_extractor
 from crawldedup.fingerprinting import fingerprint as ours
 from crawldedup.fingerprinting.features import DEFAULT_FEATURES, pair_hashes, shingle_hashes
 from crawldedup.search.decision import likelihood_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import volatile_plan
 from crawldedup.search.two_stage import TABLES
-from crawldedup.text.extract import extract_page
-from crawldedup.text.extractors import get_extractor
 from crawldedup.text.tokenize import word_hashes
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ four pages. Compared are the page an article comes from and the page it is put i
 the latter and the page as it was (other body: should not). Similarities are exact Jaccard of the word 3-shingles of
 what is fingerprinted; flagged is what `Deduplicator` calls a duplicate at its default similarity.
 
-Pages are divided in halves by their order of name, and never mixed: the rules of crawldedup.text.article were
+Pages are divided in halves by their order of name, and never mixed: the rules of crawldedup.extraction.article were
 chosen on the first, so believe the second. The time is that of 60 untouched pages, extractors taking turns.
 """
 
@@ -54,14 +54,14 @@ from benchmarks.shared.marked_articles import (
 )
 from crawldedup import Deduplicator
 from crawldedup.errors import PageError
+from crawldedup.extraction.extract import PageText, extract_page
+from crawldedup.extraction.extractors import Extractor, get_extractor
+from crawldedup.extraction.html_page import HtmlPage
 from crawldedup.facts.page_facts import page_facts
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.markup.limits import shorten_tags
 from crawldedup.search.two_stage import TwoStage
 from crawldedup.text.decode import decode
-from crawldedup.text.extract import PageText, extract_page
-from crawldedup.text.extractors import Extractor, get_extractor
-from crawldedup.text.html_page import HtmlPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -29,13 +29,13 @@ def _store(name: str, value: object) -> str:
 
 
 def _extractor(name: str, value: object) -> str:
-    from crawldedup.text.extractors import check_extractor
+    from crawldedup.extraction.extractors import check_extractor
 
     return check_extractor(name, value)
 
 
 def _content(name: str, value: object) -> tuple[Any, ...] | None:
-    from crawldedup.text.area import check_areas
+    from crawldedup.extraction.area import check_areas
 
     return check_areas(name, value)
 

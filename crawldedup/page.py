@@ -10,13 +10,13 @@ import mmh3
 
 from crawldedup import checks
 from crawldedup.errors import PageError
+from crawldedup.extraction.area import area_of
+from crawldedup.extraction.extract import TEXT_PROFILE, extract_page
+from crawldedup.extraction.extractors import get_extractor
 from crawldedup.facts.page_facts import page_facts, text_facts
 from crawldedup.markup.limits import check_size
 from crawldedup.search.two_stage import TwoStage
-from crawldedup.text.area import area_of
 from crawldedup.text.decode import tidy
-from crawldedup.text.extract import TEXT_PROFILE, extract_page
-from crawldedup.text.extractors import get_extractor
 from crawldedup.text.kept import packed_text
 from crawldedup.text.keys import NO_KEY
 

@@ -13,10 +13,10 @@ from lxml import etree
 from rich.console import Console
 from rich.progress import track
 
+from crawldedup.extraction.lxml_tree import parse, to_html
 from crawldedup.markup.limits import shorten_tags
 from crawldedup.markup.tags import BLOCKS, INVISIBLE
 from crawldedup.text.decode import decode
-from crawldedup.text.lxml_tree import parse, to_html
 from crawldedup.text.tokenize import mix, word_hashes
 
 if TYPE_CHECKING:

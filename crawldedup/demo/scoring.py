@@ -15,10 +15,10 @@ from crawldedup.evaluation.detectors import Detection
 from crawldedup.evaluation.exact import SimilarPairs
 from crawldedup.evaluation.ground_truth import compare_all, from_pairs
 from crawldedup.evaluation.trial import run_trial
+from crawldedup.extraction.extract import extract_page
+from crawldedup.extraction.extractors import get_extractor
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.text.decode import decode, tidy
-from crawldedup.text.extract import extract_page
-from crawldedup.text.extractors import get_extractor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

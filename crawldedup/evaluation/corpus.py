@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from crawldedup.commands.sources import sources
 from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.extraction.extract import extract_page
+from crawldedup.extraction.extractors import get_extractor
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.text.decode import tidy
-from crawldedup.text.extract import extract_page
-from crawldedup.text.extractors import get_extractor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crawldedup.commands.sources import Source
-    from crawldedup.text.extractors import Extractor
+    from crawldedup.extraction.extractors import Extractor
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,10 @@ from crawldedup.facts.product import NEAR_LINES, ProductView, product_named, tit
 from crawldedup.facts.structured_data import may_hold_product_data, structured_data
 
 if TYPE_CHECKING:
+    from crawldedup.extraction.extract import PageText
+    from crawldedup.extraction.html_page import HtmlPage
     from crawldedup.facts.lines import Line
     from crawldedup.facts.schema_org import Product
-    from crawldedup.text.extract import PageText
-    from crawldedup.text.html_page import HtmlPage
 
 # A shorter identifier of the structured data may be shown as the number of another thing.
 _ID_SIZE: Final = 4

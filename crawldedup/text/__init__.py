@@ -1,1 +1,1 @@
-"""Decode pages, extract their text and split it into words."""
+"""Decode pages, split texts into words, and read URLs."""

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
+from crawldedup.extraction.extractors import CustomExtractor
+from crawldedup.extraction.html_page import HtmlPage
 from crawldedup.scrapy_plugin import DuplicatePageError
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions
-from crawldedup.text.extractors import CustomExtractor
-from crawldedup.text.html_page import HtmlPage
 from crawldedup.verdict import Kind, Verdict
 from tests.docs.pages import SITE, Block, blocks
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from crawldedup.extraction.extract import PageText
+from crawldedup.extraction.html_page import HtmlPage
 from crawldedup.facts.buttons import buy_controls
 from crawldedup.facts.page_facts import page_facts, text_facts
 from crawldedup.facts.prices import numbers, plain, prices
 from crawldedup.facts.structured_data import structured_data
 from crawldedup.markup.blocks import parse
-from crawldedup.text.extract import PageText
-from crawldedup.text.html_page import HtmlPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,10 +11,10 @@ from scrapy.exceptions import DropItem, NotConfigured
 
 from crawldedup import Deduplicator
 from crawldedup.errors import ProfileMismatchError, StoreFullError, StoreUnavailableError
+from crawldedup.extraction.extract import TEXT_PROFILE
 from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline, DuplicateItemError
 from crawldedup.scrapy_plugin.reading.messages import Job
 from crawldedup.scrapy_plugin.settings import CrawlOptions
-from crawldedup.text.extract import TEXT_PROFILE
 from tests.scrapy_plugin.conftest import in_one_mode, with_every_lasting_store, with_every_store
 from tests.scrapy_plugin.crawling import counts_in
 from tests.scrapy_plugin.fakes import FakeCrawler, FakePool

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import PageError
-from crawldedup.text.extract import extract_page
-from crawldedup.text.extractors import get_extractor
+from crawldedup.extraction.extract import extract_page
+from crawldedup.extraction.extractors import get_extractor
 
 if TYPE_CHECKING:
     from crawldedup.deduplicator import Deduplicator

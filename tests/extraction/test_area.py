@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from crawldedup import ConfigurationError, Deduplicator
-from crawldedup.text.area import Area, area_of, check_areas
-from crawldedup.text.extract import extract_page
-from crawldedup.text.extractors import get_extractor
+from crawldedup.extraction.area import Area, area_of, check_areas
+from crawldedup.extraction.extract import extract_page
+from crawldedup.extraction.extractors import get_extractor
 
 BODY = " ".join(f"The ferry number {number} leaves the harbour at dawn." for number in range(20))
 MORE = " ".join(f"Readers of story {number} also liked the lighthouse." for number in range(20))

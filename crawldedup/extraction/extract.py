@@ -19,15 +19,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import PageError
-from crawldedup.text.area import cut_to
+from crawldedup.extraction.area import cut_to
+from crawldedup.extraction.html_page import HtmlPage
+from crawldedup.extraction.visible import content_text, headline, identity_text
 from crawldedup.text.decode import tidy
-from crawldedup.text.html_page import HtmlPage
 from crawldedup.text.tokenize import count_words
-from crawldedup.text.visible import content_text, headline, identity_text
 
 if TYPE_CHECKING:
-    from crawldedup.text.area import Area
-    from crawldedup.text.extractors import Extractor
+    from crawldedup.extraction.area import Area
+    from crawldedup.extraction.extractors import Extractor
 
 FALLBACK_WORDS: Final = 50
 """A shorter text of an extractor is taken for a mistake."""

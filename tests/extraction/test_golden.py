@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from crawldedup.extraction.extract import TEXT_PROFILE
 from crawldedup.options import Options
 from crawldedup.page import PageReader
-from crawldedup.text.extract import TEXT_PROFILE
 
 GOLDEN = ("text5", "0")
 READER = """

@@ -4,7 +4,7 @@ Prose is a line that is long and has punctuation, or is very long, and is no lin
 
 1. Navigation, footers and what is named share, related, comments and the like is left out, and what is hidden. A name
    is not believed where it would cost too much of the page's prose, or its headline.
-2. From the body, the way leads to the block of the article: see `crawldedup.text.article_block`.
+2. From the body, the way leads to the block of the article: see `crawldedup.extraction.article_block`.
 3. All lines of that block are the text, but for lists of links, unless they are more than the rest.
 
 A page with little prose, such as a listing, gives all that the first rule leaves.
@@ -15,9 +15,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from crawldedup.extraction.article_block import LEAST_PROSE, Standing, article_block
 from crawldedup.markup.blocks import NUMBER, numbers
 from crawldedup.markup.names import Says, says
-from crawldedup.text.article_block import LEAST_PROSE, Standing, article_block
 
 if TYPE_CHECKING:
     from crawldedup.markup.blocks import Blocks

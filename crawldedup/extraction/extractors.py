@@ -15,15 +15,15 @@ from lxml import etree
 
 from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError, MissingDependencyError
-from crawldedup.text.article import article_of, may_be_article
-from crawldedup.text.lxml_tree import parse, strip_boilerplate
-from crawldedup.text.main_text import main_text
-from crawldedup.text.visible import visible_text
+from crawldedup.extraction.article import article_of, may_be_article
+from crawldedup.extraction.lxml_tree import parse, strip_boilerplate
+from crawldedup.extraction.main_text import main_text
+from crawldedup.extraction.visible import visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crawldedup.text.html_page import HtmlPage
+    from crawldedup.extraction.html_page import HtmlPage
 
 
 class Extractor(Protocol):
@@ -46,7 +46,7 @@ class Extractor(Protocol):
 
 
 class BlocksExtractor:
-    """The main text by the blocks of the page: see `crawldedup.text.main_text`."""
+    """The main text by the blocks of the page: see `crawldedup.extraction.main_text`."""
 
     name = "blocks"
     version = ""

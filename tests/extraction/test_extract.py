@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
+from crawldedup.extraction.extract import FALLBACK_WORDS, PageText, extract_page
+from crawldedup.extraction.extractors import get_extractor
 from crawldedup.markup import limits
-from crawldedup.text.extract import FALLBACK_WORDS, PageText, extract_page
-from crawldedup.text.extractors import get_extractor
 
 if TYPE_CHECKING:
     from collections.abc import Callable

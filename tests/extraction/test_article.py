@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from crawldedup.text.article import article_of, may_be_article
-from crawldedup.text.html_page import HtmlPage
-from crawldedup.text.lxml_tree import parse
-from crawldedup.text.visible import visible_text
+from crawldedup.extraction.article import article_of, may_be_article
+from crawldedup.extraction.html_page import HtmlPage
+from crawldedup.extraction.lxml_tree import parse
+from crawldedup.extraction.visible import visible_text
 
 SENTENCES = [
     "The ferry to the outer islands leaves at dawn, and by the time the fog has lifted the harbour is out of sight.",

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 from selectolax.lexbor import SelectolaxError
 
 from crawldedup.checks import refused
+from crawldedup.extraction.html_page import HtmlPage
 from crawldedup.markup.blocks import parse
 from crawldedup.markup.nodes import elements_around
-from crawldedup.text.html_page import HtmlPage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
+from crawldedup.extraction.lxml_tree import parse as parse_with_lxml
+from crawldedup.extraction.lxml_tree import suits_extractors, to_html
 from crawldedup.markup import limits
 from crawldedup.markup.blocks import Blocks, blocks_of, parse
 from crawldedup.text.decode import decode
-from crawldedup.text.lxml_tree import parse as parse_with_lxml
-from crawldedup.text.lxml_tree import suits_extractors, to_html
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser

@@ -1,0 +1,1 @@
+"""From a page of HTML to the text that is compared."""
