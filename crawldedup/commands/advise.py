@@ -11,6 +11,7 @@ from crawldedup.advice.export import deny_patterns, discarder_rules
 from crawldedup.advice.kept import NOTE, KeptRules
 from crawldedup.advice.mining import mine
 from crawldedup.commands.indexes import require_existing
+from crawldedup.commands.output import safe_message
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import journals
 from crawldedup.journal.verdicts import collect
@@ -61,5 +62,7 @@ def _lines(rules: Sequence[Rule]) -> Iterator[str]:
         yield f"{printable(rule.site + rule.section)}: {printable(rule.what)} ({speaks})"
         for example, _ in rule.examples[:1]:
             yield f"  such as {printable(example)}"
+        if rule.contrary:
+            yield f"  although {safe_message(rule.contrary)}"
     if not rules:
         yield "not enough pages speak for any rule"

@@ -91,9 +91,13 @@ def test_short_texts_count_against_a_rule_only() -> None:
 
 def test_known_rules_are_weighed_by_new_pages() -> None:
     pages = evidence_of(verdicts(known_site())).pages
-    right, wrong = weigh([Rule("host", MOBILE, MOBILE, WWW), Rule("query", WWW, "page")], pages)
-    assert (right.support, right.against) == (36, 0)
+    rules = [Rule("host", MOBILE, MOBILE, WWW), Rule("query", WWW, "page"), Rule("query", WWW, "month")]
+    right, wrong, leading = weigh(rules, pages)
+    assert (right.support, right.against, right.contrary) == (36, 0, None)
     assert (wrong.support, wrong.against) == (0, 12)
+    assert str(wrong.contrary) == f"{WWW}/show?id=0&page=2 is no copy of {WWW}/show?id=0"
+    year = f"{WWW}/calendar/0"
+    assert str(leading.contrary) == f"{year}?month=0 leads to {WWW}/events/0-0, and {year} does not"
 
 
 @pytest.mark.parametrize(

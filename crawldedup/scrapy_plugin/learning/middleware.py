@@ -10,6 +10,7 @@ from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 
 from crawldedup.advice.address import Address
+from crawldedup.advice.rules import Contrary
 from crawldedup.errors import ConfigurationError
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.errors import PredictedDuplicateError
@@ -74,7 +75,7 @@ class LearnMiddleware:
         self._targets = Targets()
         self._origins: set[str] = set()
         self._delivered: set[int] = set()
-        self._samples: dict[str, tuple[Rule, ...]] = {}
+        self._samples: dict[str, _Aim] = {}
         self._skipped: deque[tuple[Request, tuple[Rule, ...]]] = deque(maxlen=MOST_SKIPPED)
 
     @classmethod
@@ -148,7 +149,8 @@ class LearnMiddleware:
         if errand is None:
             return
         if errand.role == "sample":
-            self._teacher.sampled(self._samples.pop(errand.url, ()), verdict)
+            if (aim := self._samples.pop(errand.url, None)) is not None:
+                self._teacher.sampled(aim.rules, verdict, Contrary(errand.url, aim.target.url()))
             return
         if errand.role == "instead":
             self._targets.came_instead(errand.key)
@@ -187,7 +189,7 @@ class LearnMiddleware:
         if not self._trials.is_sample(aim.rules):
             return False
         self._count("sampled")
-        self._samples[request.url] = aim.rules
+        self._samples[request.url] = aim
         send_out(request, "sample", aim.key)
         return True
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.advice.kept import NOTE, KeptRules
 from crawldedup.errors import CrawlDedupError
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from crawldedup.advice.evidence import Seen
-    from crawldedup.advice.rules import Rule
+    from crawldedup.advice.rules import Contrary, Rule
     from crawldedup.scrapy_plugin.settings import CrawlOptions
     from crawldedup.verdict import Verdict
 
 logger = logging.getLogger(__name__)
+
+_LONGEST_LINE: Final = 2000
 
 
 class Teacher:
@@ -75,14 +78,14 @@ class Teacher:
         """Hold the rules against the pages that came since they were last looked at."""
         if not self._is_learning and (pages := self._window.take(all_new=True)) is not None:
             taught = lessons(pages, self.trials.book.rules)
-            self._withdrawn(self.trials.weighed(taught.weighed), "other pages speak against it")
+            self._withdrawn(self.trials.weighed(taught.weighed))
 
-    def sampled(self, rules: Sequence[Rule], verdict: Verdict) -> None:
-        """Note what a sample was."""
+    def sampled(self, rules: Sequence[Rule], verdict: Verdict, contrary: Contrary) -> None:
+        """Note what a sample was. If it is no copy, it is `contrary` to the rules."""
         # A short page says nothing, nor does one that an earlier crawl has seen.
         if verdict.is_duplicate or verdict.kind is Kind.NEW:
             wrong = self.trials.sampled(rules, is_copy=verdict.is_duplicate)
-            self._withdrawn(wrong, f"{verdict.url} is no copy")
+            self._withdrawn(replace(rule, contrary=contrary) for rule in wrong)
 
     async def _learn(self, pages: Sequence[Seen]) -> None:
         try:
@@ -90,7 +93,7 @@ class Teacher:
         finally:
             self._is_learning = False
         self.traps = taught.traps
-        self._withdrawn(self.trials.weighed(taught.weighed), "other pages speak against it")
+        self._withdrawn(self.trials.weighed(taught.weighed))
         if learned := self.trials.learn(filter(self._is_allowed, taught.rules)):
             for rule in learned:
                 self._log(f"learned that the text stays the same at {rule.site}{rule.section}: {rule.what}")
@@ -101,13 +104,13 @@ class Teacher:
         trusted, sites = self._options.trusted_sites, (site_of(rule.site), site_of(rule.replace))
         return rule.kind != "host" or trusted is None or sites[0] == sites[1] or sites[1] in trusted
 
-    def _withdrawn(self, rules: Iterable[Rule], reason: str) -> None:
+    def _withdrawn(self, rules: Iterable[Rule]) -> None:
         """Tell of rules that have proved wrong."""
         if not (wrong := {*rules}):
             return
         for rule in wrong:
             self._stats.inc_value(f"{PREFIX}learn/withdrawn")
-            self._log(f"gives up what it learned of {rule.site}{rule.section}: {rule.what}, for {reason}")
+            self._log(f"gives up what it learned of {rule.site}{rule.section}: {rule.what}, for {rule.contrary}")
         self._on_withdrawn(wrong)
         self._start(self._save())
 
@@ -142,4 +145,4 @@ class Teacher:
         task.add_done_callback(self._tasks.discard)
 
     def _log(self, message: str) -> None:
-        logger.info("crawldedup: %s", printable(message), extra={"spider": self._crawler.spider})
+        logger.info("crawldedup: %s", printable(message, _LONGEST_LINE), extra={"spider": self._crawler.spider})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.advice.kept import MOST_RULES, KeptRules
@@ -91,8 +91,8 @@ class Trials:
 
     def weighed(self, rules: Iterable[Rule]) -> list[Rule]:
         """Note what the last pages say of rules. Returns those that have proved wrong, which are withdrawn."""
-        refuted = {rule.id for rule in rules if _is_refuted(rule)}
-        wrong = [rule for rule in self._trials if rule.id in refuted]
+        refuted = {rule.id: rule.contrary for rule in rules if _is_refuted(rule)}
+        wrong = [replace(rule, contrary=refuted[rule.id]) for rule in self._trials if rule.id in refuted]
         self.withdraw(wrong)
         return wrong
 

@@ -131,7 +131,7 @@ def test_a_rule_that_proves_wrong_is_withdrawn_and_what_it_skipped_is_fetched(cr
         assert wrong <= {*result.items}
         assert result.counts["learn/withdrawn"] == 1
         assert result.counts["learn/rules"] == 0
-        assert "is no copy" in result.log
+        assert f": /b/ -> /a/, for {site.url}/b/40 is no copy of {site.url}/a/40\n" in result.log
         assert kept(store).withdrawn[0].id == learned(site).rules[0].id
         assert kept(store).rules == ()
 
