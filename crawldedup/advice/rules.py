@@ -75,6 +75,15 @@ class Rule:
         find = f"{self.find}*/" if self.kind == "session" and not self.find.startswith(";") else self.find
         return f"{find} -> {self.replace or 'nothing'}"
 
+    def includes(self, other: Rule) -> bool:
+        """Return True if this rule takes those URLs for copies that another one does, in whichever direction."""
+        return (
+            self.kind == other.kind
+            and (self.site == other.site or self.kind == "host")
+            and {self.find, self.replace} == {other.find, other.replace}
+            and other.section.startswith(self.section)
+        )
+
     def applies(self, url: str) -> bool:
         """Return True for a URL that the rule rewrites."""
         return self.rewrite(url) != url
@@ -113,6 +122,10 @@ class Rule:
             return re.sub(rf"{re.escape(self.find)}=[^/;]*", "", path, flags=re.IGNORECASE)
         token, _, rest = path[len(self.find) :].partition("/")
         return self.replace + rest if path.startswith(self.find) and rest and is_token(token) else None
+
+    def id_as_dict(self) -> dict[str, str]:
+        """Return what the rule does as plain values, which `from_dict` takes."""
+        return dict(zip(("kind", "site", "section", "find", "replace"), self.id, strict=True))
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""

@@ -177,11 +177,18 @@ class _Scales:
                 group.contrary = group.contrary or (leading.address, first.address, page.address)
 
 
-def narrowed(whole: Rule, sections: dict[str, Rule]) -> list[Rule]:
+def is_refuted(rule: Rule, withdrawn: Iterable[Rule]) -> bool:
+    """Return True for a rule that says what a crawl has withdrawn, or more; or less, if anything speaks against it."""
+    return any(rule.includes(other) or (rule.against and other.includes(rule)) for other in withdrawn)
+
+
+def narrowed(whole: Rule, sections: dict[str, Rule], withdrawn: Sequence[Rule]) -> list[Rule]:
     """Return a rule, or in its place those for the sections of the site where it holds."""
     if whole.kind not in ("query", "host"):
         return [whole]
-    contrary = any(part.against >= _CONTRARY and part.confidence < LEAST_CONFIDENCE for part in sections.values())
+    contrary = is_refuted(whole, withdrawn) or any(
+        part.against >= _CONTRARY and part.confidence < LEAST_CONFIDENCE for part in sections.values()
+    )
     supporting = [part for part in sections.values() if part.support]
     if not contrary and is_sound(whole) and (len(supporting) > 1 or whole.kind == "host"):
         return [whole]

@@ -53,7 +53,7 @@ def _mined(sources: Sequence[str], output: Output) -> list[Rule]:
         unreadable = collect(paths, evidence, lambda pages: progress(pages, None))
     if unreadable:
         output.unreadable(ConfigurationError(f"{pluralize(unreadable, 'line')} cannot be read and were left out"))
-    return mine(evidence.pages)
+    return mine(evidence.pages, evidence.withdrawn)
 
 
 def _lines(rules: Sequence[Rule]) -> Iterator[str]:

@@ -117,5 +117,5 @@ def _advice_of(journals: Sequence[Journal]) -> list[Advice]:
     collect((journal.path for journal in journals), evidence)
     return [
         Advice(rule.kind, rule.site + rule.section, rule.what, rule.support, rule.confidence, rule.examples)
-        for rule in mine(evidence.pages)
+        for rule in mine(evidence.pages, evidence.withdrawn)
     ]

@@ -66,6 +66,7 @@ _COLUMNS: Final = {
     "end": "VARCHAR",
     "stats": "JSON",
     "crawldedup_journal": "INTEGER",
+    "withdrawn": "JSON",
 }
 ROW_COLUMNS: Final = tuple(name for name in list(_COLUMNS)[1:27])
 """The columns of a page."""
@@ -144,7 +145,7 @@ class Database:
         (left_out,) = self.row(
             f"""SELECT count(*) FILTER (NOT coalesce(outcome IN {OUTCOMES}, false)
                     AND coalesce(known, queued, walls) IS NULL AND wall IS NULL AND "end" IS NULL
-                    AND crawldedup_journal IS NULL) FROM lines{suffix}"""
+                    AND crawldedup_journal IS NULL AND withdrawn IS NULL) FROM lines{suffix}"""
         )
         return int(left_out)
 

@@ -55,6 +55,19 @@ def test_hardly_any_counter_evidence_is_allowed() -> None:
     assert ("query", WWW, "/", "sid", "") not in mined(*seen, *contrary)
 
 
+def test_what_was_withdrawn_is_not_found_again_and_the_rest_is() -> None:
+    contrary = Seen(f"{WWW}/news/0?sid=0a1b2c3d", "new")
+    pages = evidence_of([*verdicts(known_site(24)), contrary]).pages
+    sid, print_view = Rule("query", WWW, "sid"), Rule("prefix", WWW, "/print/", "/news/")
+    in_section = {section: replace(sid, section=section) for section in ("/news/", "/forum/", "/guides/", "/print/")}
+    others = BUILT_WITH - {sid.id, print_view.id}
+    assert {rule.id for rule in mine(pages)} == BUILT_WITH
+    sections = {rule.id for name, rule in in_section.items() if name != "/news/"}
+    turned = replace(print_view, find="/news/", replace="/print/")
+    for withdrawn in (sid, in_section["/news/"]):
+        assert {rule.id for rule in mine(pages, [withdrawn, turned])} == others | sections
+
+
 def test_one_page_in_place_of_many_is_no_evidence() -> None:
     wall = f"{WWW}/login"
     pages = [Seen(wall, "new")]

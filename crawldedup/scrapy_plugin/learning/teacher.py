@@ -53,9 +53,7 @@ class Teacher:
 
     async def begin(self) -> None:
         """Take the rules that the index keeps."""
-        if (kept := await self._note()) is not None:
-            self.trials.take(KeptRules.from_text(kept))
-        self._show_rules()
+        self._take(KeptRules.from_text(await self._note() or ""))
 
     async def end(self) -> None:
         """Stop learning."""
@@ -77,7 +75,7 @@ class Teacher:
     def look_again(self) -> None:
         """Hold the rules against the pages that came since they were last looked at."""
         if not self._is_learning and (pages := self._window.take(all_new=True)) is not None:
-            taught = lessons(pages, self.trials.book.rules)
+            taught = lessons(pages, self.trials.kept())
             self._withdrawn(self.trials.weighed(taught.weighed))
 
     def sampled(self, rules: Sequence[Rule], verdict: Verdict, contrary: Contrary) -> None:
@@ -89,7 +87,7 @@ class Teacher:
 
     async def _learn(self, pages: Sequence[Seen]) -> None:
         try:
-            taught = await asyncio.to_thread(lessons, pages, self.trials.book.rules)
+            taught = await asyncio.to_thread(lessons, pages, self.trials.kept())
         finally:
             self._is_learning = False
         self.traps = taught.traps
@@ -108,11 +106,21 @@ class Teacher:
         """Tell of rules that have proved wrong."""
         if not (wrong := {*rules}):
             return
+        self._give_up(wrong)
         for rule in wrong:
             self._stats.inc_value(f"{PREFIX}learn/withdrawn")
             self._log(f"gives up what it learned of {rule.site}{rule.section}: {rule.what}, for {rule.contrary}")
-        self._on_withdrawn(wrong)
         self._start(self._save())
+
+    def _take(self, kept: KeptRules) -> None:
+        """Go by what the index keeps."""
+        self._give_up({*self.trials.take(kept)})
+        self._stats.set_value(f"{PREFIX}learn/rules", len(self.trials.book.rules))
+
+    def _give_up(self, wrong: set[Rule]) -> None:
+        if (checking := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
+            checking.journal.withdrawn(wrong)
+        self._on_withdrawn(wrong)
 
     async def _save(self) -> None:
         """Bring the rules that the index keeps together with those of this crawl."""
@@ -120,8 +128,7 @@ class Teacher:
             if (text := await self._note()) is None:
                 return
             kept = KeptRules.from_text(text)
-            self.trials.take(kept)
-            self._show_rules()
+            self._take(kept)
             if self._options.remember:
                 await self._note(self.trials.kept().merged(kept).to_text())
 
@@ -135,9 +142,6 @@ class Teacher:
         except CrawlDedupError as error:
             logger.debug("crawldedup: cannot keep rules: %s", printable(str(error)))
             return None
-
-    def _show_rules(self) -> None:
-        self._stats.set_value(f"{PREFIX}learn/rules", len(self.trials.book.rules))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)

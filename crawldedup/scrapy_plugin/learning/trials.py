@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from crawldedup.advice.kept import MOST_RULES, KeptRules
 from crawldedup.advice.mining import is_covered
 from crawldedup.advice.rules import RuleBook
-from crawldedup.advice.weighing import LEAST_CONFIDENCE, LEAST_SUPPORT
+from crawldedup.advice.weighing import LEAST_CONFIDENCE, LEAST_SUPPORT, is_refuted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,19 +49,20 @@ class Trials:
         """Return what the next crawl is to begin with."""
         return KeptRules(self.book.rules, tuple(self._withdrawn.values()))
 
-    def take(self, kept: KeptRules) -> None:
-        """Go by rules of earlier crawls, or of another crawler, too."""
-        for rule in kept.withdrawn:
-            self._withdrawn[rule.id] = rule
-            self._trials = {each: trial for each, trial in self._trials.items() if each.id != rule.id}
+    def take(self, kept: KeptRules) -> list[Rule]:
+        """Go by rules of earlier crawls, or of another crawler, too. Return those that it has withdrawn, if new."""
+        own = {rule.id: rule for rule in self._trials}
+        new = [own.get(rule.id, rule) for rule in kept.withdrawn if rule.id not in self._withdrawn]
+        self.withdraw(new)
         self.learn(kept.rules)
+        return new
 
     def learn(self, rules: Iterable[Rule]) -> list[Rule]:
         """Go by new rules; return those that say something new."""
         new = []
         for rule in rules:
-            is_known = rule.id in self._withdrawn or any(is_covered(rule, other) for other in self._trials)
-            if not is_known and len(self._trials) < MOST_RULES:
+            is_known = any(is_covered(rule, other) for other in self._trials)
+            if not is_known and not is_refuted(rule, self._withdrawn.values()) and len(self._trials) < MOST_RULES:
                 self._trials[rule] = _Trial()
                 new.append(rule)
         self.book = RuleBook(self._trials)
@@ -91,7 +92,7 @@ class Trials:
 
     def weighed(self, rules: Iterable[Rule]) -> list[Rule]:
         """Note what the last pages say of rules. Returns those that have proved wrong, which are withdrawn."""
-        refuted = {rule.id: rule.contrary for rule in rules if _is_refuted(rule)}
+        refuted = {rule.id: rule.contrary for rule in rules if _is_lost(rule)}
         wrong = [replace(rule, contrary=refuted[rule.id]) for rule in self._trials if rule.id in refuted]
         self.withdraw(wrong)
         return wrong
@@ -105,5 +106,5 @@ class Trials:
             self.book = RuleBook(self._trials)
 
 
-def _is_refuted(rule: Rule) -> bool:
+def _is_lost(rule: Rule) -> bool:
     return rule.support + rule.against >= LEAST_SUPPORT and rule.confidence < LEAST_CONFIDENCE

@@ -28,12 +28,13 @@ from crawldedup.search.model import accept_threshold
 from crawldedup.stores.shown import shown_url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from crawldedup.advice.rules import Rule
     from crawldedup.scrapy_plugin.reading.messages import Judged
     from crawldedup.scrapy_plugin.settings import CrawlOptions
 
@@ -173,6 +174,12 @@ class CrawlJournal:
             outcome = "error"
             reason = reason.counter if isinstance(reason, CrawlDedupError) else "internal"
         self._page(request, response, outcome, {"reason": reason})
+
+    def withdrawn(self, rules: Iterable[Rule]) -> None:
+        """Write which learned rules are wrong, whoever found that."""
+        if self._sink is not None:
+            for rule in rules:
+                self._put({"withdrawn": rule.id_as_dict()})
 
     async def end(self, reason: str) -> None:
         """Write the last line, with the crawl's stats, close the journal, and write the report that was asked for."""

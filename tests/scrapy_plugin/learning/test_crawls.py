@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pytest
 from crawldedup import Deduplicator
 from crawldedup.advice.kept import NOTE, KeptRules
 from crawldedup.advice.rules import Rule
+from crawldedup.cli import main
 from tests.scrapy_plugin.conftest import in_one_mode, in_redis_first
 from tests.scrapy_plugin.website import Answer, Site, article
 
@@ -134,6 +136,27 @@ def test_a_rule_that_proves_wrong_is_withdrawn_and_what_it_skipped_is_fetched(cr
         assert f": /b/ -> /a/, for {site.url}/b/40 is no copy of {site.url}/a/40\n" in result.log
         assert kept(store).withdrawn[0].id == learned(site).rules[0].id
         assert kept(store).rules == ()
+
+
+@in_one_mode
+def test_what_a_crawl_has_withdrawn_is_no_advice(
+    crawl: Crawler, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second crawl knows it from the index alone: its own pages speak for the rule again."""
+    copies = {**numbered("b", 60), "/b/1": article(1000, words=120)}
+    with Site({**numbered("a", 60), **copies}) as site:
+        kept(index(tmp_path), learned(site))
+        pages = [*map(page, numbered("a", 60)), *map(page, copies)]
+        for name, withdrawn in (("first", 1), ("second", 0)):
+            settings = {"CRAWLDEDUP_STORE": index(tmp_path), "CRAWLDEDUP_JOURNAL": str(tmp_path / name)}
+            result = crawl(site, pages, CRAWLDEDUP_LEARN=True, **settings)
+            assert {*copies} == {path for path, _, _ in result.report["signals"] if path.startswith("/b/")}
+            assert result.counts.get("learn/withdrawn", 0) == withdrawn
+            assert main(["advise", str(tmp_path / name)]) == 0
+            assert capsys.readouterr().out == "not enough pages speak for any rule\n"
+            assert main(["report", "--json", str(tmp_path / name)]) == 0
+            report = json.loads(capsys.readouterr().out)
+            assert (report["advice"], report["crawl"]["left_out"]) == ([], 0)
 
 
 @in_one_mode

@@ -46,7 +46,10 @@ def test_a_withdrawn_rule_is_not_learned_again() -> None:
     going = trials(ONE)
     going.withdraw([ONE])
     assert going.learn([Rule("query", SITE, "a", support=99)]) == []
-    assert going.kept() == KeptRules((), (ONE,))
+    in_news = Rule("query", SITE, "b", section="/news/")
+    going.withdraw([in_news])
+    assert going.learn([OTHER]) == []
+    assert going.kept() == KeptRules((), (ONE, in_news))
     next_crawl = trials(ONE)
     next_crawl.take(going.kept())
     assert next_crawl.book.rules == ()
