@@ -1,4 +1,4 @@
-"""The command that tells which downloads a crawl can save, by rules for its URLs."""
+"""`crawldedup advise`: which downloads a crawl can save, by rules for its URLs."""
 
 from __future__ import annotations
 
@@ -30,13 +30,8 @@ _UNFIT: Final = {
 }
 
 
-def advise(dedup: Deduplicator, sources: Sequence[str], form: str, output: Output) -> None:
-    """Show the rules that journals speak for, or those that the index keeps, as the option `--format` says."""
-    if sources:
-        rules = _mined(sources, output)
-    else:
-        require_existing(dedup)
-        rules = list(KeptRules.from_text(dedup.note(NOTE)).rules)
+def advise(rules: Sequence[Rule], form: str, output: Output) -> None:
+    """Show rules as the option `--format` says."""
     if form == "rules":
         output.show([rule.as_dict() for rule in rules], *_lines(rules))
         return
@@ -46,7 +41,14 @@ def advise(dedup: Deduplicator, sources: Sequence[str], form: str, output: Outpu
         output.error(ConfigurationError(f"{pluralize(left, 'rule')} left out: {_UNFIT[form]}"))
 
 
-def _mined(sources: Sequence[str], output: Output) -> list[Rule]:
+def kept(dedup: Deduplicator) -> Sequence[Rule]:
+    """Return the rules that an index keeps."""
+    require_existing(dedup)
+    return KeptRules.from_text(dedup.note(NOTE)).rules
+
+
+def mined(sources: Sequence[str], output: Output) -> Sequence[Rule]:
+    """Return the rules that journals speak for."""
     evidence = Evidence()
     with ExitStack() as stack, output.progress("reading verdicts") as progress:
         paths = [path for source in sources for path in stack.enter_context(journals(source))]
