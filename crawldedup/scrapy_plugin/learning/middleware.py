@@ -75,6 +75,8 @@ class LearnMiddleware:
         self._targets = Targets()
         self._origins: set[str] = set()
         self._delivered: set[int] = set()
+        # The URLs that other crawls have delivered, and this one may deliver again.
+        self._elsewhere: set[int] = set()
         self._samples: dict[str, _Aim] = {}
         self._skipped: deque[tuple[Request, tuple[Rule, ...]]] = deque(maxlen=MOST_SKIPPED)
 
@@ -117,7 +119,7 @@ class LearnMiddleware:
             self._targets.ask(aim.key)
             send_out(request, "target", aim.key)
         elif self._targets.is_delivered(aim.key):
-            if not (aim.rules and self._is_sample(request, aim)):
+            if not self._is_wanted(request, aim):
                 raise self._skip(request, aim)
         elif self._targets.is_on_its_way(aim.key):
             if self._targets.wait(aim.key, request):
@@ -146,6 +148,8 @@ class LearnMiddleware:
             self._decide_again(waiting)
         errand = errand_of(request)
         request.meta.pop(ERRAND_KEY, None)
+        if errand is None or errand.role != "sample":
+            self._trials.fetched()
         if errand is None:
             return
         if errand.role == "sample":
@@ -185,8 +189,15 @@ class LearnMiddleware:
         send_out(instead, "instead", aim.key)
         return instead
 
-    def _is_sample(self, request: Request, aim: _Aim) -> bool:
-        if not self._trials.is_sample(aim.rules):
+    def _is_wanted(self, request: Request, aim: _Aim) -> bool:
+        """Return True for a request to be made although its target was delivered.
+
+        It is a sample, or for the very URL that another crawl has delivered.
+        """
+        address = Address.of(request.url)
+        if address is not None and address.key() in self._elsewhere:
+            return True
+        if not (aim.rules and self._trials.is_sample(aim.rules)):
             return False
         self._count("sampled")
         self._samples[request.url] = aim
@@ -202,8 +213,7 @@ class LearnMiddleware:
         """Deal with a request whose target has come."""
         aim = self._aim_of(request)
         assert aim is not None  # or it would not have waited
-        is_copy = self._targets.is_delivered(aim.key)
-        if not is_copy or (aim.rules and self._is_sample(request, aim)):
+        if not self._targets.is_delivered(aim.key) or self._is_wanted(request, aim):
             self._make(request)
         else:
             self._skip(request, aim)
@@ -260,7 +270,7 @@ class LearnMiddleware:
     def _brought(self, request: Request, verdict: Verdict) -> int | None:
         """Return the key of the target that a page is, or that it has the content of; None for one that may be a wall.
 
-        Such are copies of anything else, and of what an earlier crawl has delivered, and this one not yet.
+        Such are copies of anything else.
         """
         own, original = Address.of(verdict.url), Address.of(verdict.original or "")
         if own is None:
@@ -268,10 +278,13 @@ class LearnMiddleware:
         key = key_of(request, self._rewritten(own))
         if not verdict.is_duplicate or verdict.replaces:
             self._delivered.add(own.key())
+            self._elsewhere.discard(own.key())
             return key
-        if original is None or original.key() not in self._delivered:
+        if original is None or key_of(request, self._rewritten(original)) != key:
             return None
-        return key if key_of(request, self._rewritten(original)) == key else None
+        if original.key() not in self._delivered:
+            self._elsewhere.add(original.key())
+        return key
 
     def _rewritten(self, address: Address) -> Address:
         return self._trials.book.rewritten(address)[0]

@@ -19,19 +19,23 @@ FIRST_SAMPLES: Final = 3
 """The first requests that a rule predicts to be copies are fetched."""
 
 SAMPLED: Final = 20
-"""Later one of so many is."""
+"""Later one of so many is, unless more than one of so many pages that were fetched would be a sample.
+
+Where every link has an id of its own, each sample leads to more of its kind: such a crawl would not end.
+"""
 
 
 @dataclass(slots=True)
 class _Trial:
-    """How a rule has done in this crawl: `predicted` copies, of which some were fetched and were so or not."""
+    """How a rule has done in this crawl: `predicted` copies, of which some were fetched and were so or not.
+
+    `skipped` counts those since the last sample.
+    """
 
     predicted: int = 0
+    skipped: int = 0
     copies: int = 0
     others: int = 0
-
-    def is_due(self) -> bool:
-        return self.predicted < FIRST_SAMPLES or self.predicted % SAMPLED == 0
 
     def is_lost(self) -> bool:
         return self.others > (1 - LEAST_CONFIDENCE) * (self.others + self.copies)
@@ -43,6 +47,7 @@ class Trials:
     def __init__(self) -> None:
         self._trials: dict[Rule, _Trial] = {}
         self._withdrawn: dict[tuple[str, ...], Rule] = {}
+        self._unsampled = 0
         self.book = RuleBook()
 
     def kept(self) -> KeptRules:
@@ -71,10 +76,18 @@ class Trials:
     def is_sample(self, rules: Sequence[Rule]) -> bool:
         """Return True if a request that these rules take for a copy is to be fetched all the same."""
         trials = [self._trials[rule] for rule in rules if rule in self._trials]
-        is_due = any(trial.is_due() for trial in trials)
+        is_due = not trials or any(trial.predicted < FIRST_SAMPLES for trial in trials)
+        if not is_due and self._unsampled >= SAMPLED and any(trial.skipped >= SAMPLED - 1 for trial in trials):
+            self._unsampled -= SAMPLED
+            is_due = True
         for trial in trials:
             trial.predicted += 1
-        return is_due or not trials
+            trial.skipped = 0 if is_due else trial.skipped + 1
+        return is_due
+
+    def fetched(self) -> None:
+        """Note a page that was fetched, and was no sample."""
+        self._unsampled += 1
 
     def sampled(self, rules: Sequence[Rule], *, is_copy: bool) -> list[Rule]:
         """Note what a sample was. Returns the rule that has proved wrong by it, if there is one, which is withdrawn.

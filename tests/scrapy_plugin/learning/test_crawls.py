@@ -75,6 +75,27 @@ def test_copies_are_not_downloaded_and_no_content_is_lost(crawl: Crawler, lastin
 
 
 @in_one_mode
+@pytest.mark.parametrize("comes_again", [True, False])
+def test_of_a_page_that_an_earlier_crawl_delivered_its_own_url_is_fetched_and_one_copy(
+    crawl: Crawler, tmp_path: Path, comes_again: bool
+) -> None:
+    """Each link has an id of its own, and it is chance which one the first crawl has come by."""
+    stories, settings = numbered("news", 20), {"CRAWLDEDUP_LEARN": True, "CRAWLDEDUP_STORE": index(tmp_path)}
+    known = [f"{path}?sid=first" for path in stories]
+    with Site(stories) as site:
+        sid = Rule("query", site.url, "sid", section="/news/", support=50)
+        kept(index(tmp_path), KeptRules((sid,)))
+        assert {*crawl(site, [*map(page, known)], **settings).items} == {*known}
+        site.asked.clear()
+        others = [f"{path}?sid={number}" for number in range(5) for path in stories]
+        result = crawl(site, [*map(page, others + known * comes_again)], **settings)
+        assert {*result.items} == {*known[: len(known) * comes_again]}
+        assert {path.split("?")[0] for path in site.asked} == {*stories}
+        # Some are samples.
+        assert site.asked.total() <= len(stories) * (1 + comes_again) + 5
+
+
+@in_one_mode
 def test_what_speaks_against_a_rule_at_the_end_of_a_crawl_counts(crawl: Crawler, tmp_path: Path) -> None:
     stories = numbered("a", 50)
     copies = {path.replace("/a/", "/b/"): answer for path, answer in stories.items()}
@@ -133,7 +154,7 @@ def test_a_rule_that_proves_wrong_is_withdrawn_and_what_it_skipped_is_fetched(cr
         assert wrong <= {*result.items}
         assert result.counts["learn/withdrawn"] == 1
         assert result.counts["learn/rules"] == 0
-        assert f": /b/ -> /a/, for {site.url}/b/40 is no copy of {site.url}/a/40\n" in result.log
+        assert f": /b/ -> /a/, for {site.url}/b/42 is no copy of {site.url}/a/42\n" in result.log
         assert kept(store).withdrawn[0].id == learned(site).rules[0].id
         assert kept(store).rules == ()
 
