@@ -114,7 +114,7 @@ class LearnMiddleware:
         if not aim.rules and self._targets.was_fetched_instead(aim.key):
             raise self._skip(request, aim)
         if not aim.rules and not self._targets.is_asked_instead(aim.key):
-            if (lowered := self._postponed(request, aim.target)) is not None:
+            if (lowered := self._postponed(request)) is not None:
                 return lowered
             self._targets.ask(aim.key)
             send_out(request, "target", aim.key)
@@ -125,7 +125,7 @@ class LearnMiddleware:
             if self._targets.wait(aim.key, request):
                 raise PredictedDuplicateError(aim.target.url(), aim.rules)
         else:
-            return self._ask(request, aim)
+            return self._postponed(request) or self._ask(request, aim)
         return None
 
     def process_response(self, request: Request, response: Response) -> Response:
@@ -251,9 +251,12 @@ class LearnMiddleware:
             else:
                 self._make(request)
 
-    def _postponed(self, request: Request, address: Address) -> Request | None:
+    def _postponed(self, request: Request) -> Request | None:
         """Return the request with a lower priority if it is for a trap, once."""
-        if request.meta.get(POSTPONED_KEY) == request.url or form_of(address) not in self._teacher.traps:
+        address = Address.of(request.url)
+        if request.meta.get(POSTPONED_KEY) == request.url or address is None:
+            return None
+        if form_of(address) not in self._teacher.traps:
             return None
         self._count("postponed")
         lowered = request.replace(priority=request.priority - LOWER_PRIORITY, dont_filter=True)

@@ -203,15 +203,18 @@ def test_some_requests_are_always_made(crawl: Crawler, tmp_path: Path) -> None:
 
 
 @in_one_mode
-def test_a_trap_is_left_for_later(crawl: Crawler) -> None:
-    months = {f"/calendar/{n}": article(7, words=120) for n in range(160)}
+@pytest.mark.parametrize("query", ["", "?sid=7"])
+def test_a_trap_is_left_for_later(crawl: Crawler, tmp_path: Path, query: str) -> None:
+    """Whether or not a rule applies to it."""
+    months = {f"/calendar/{n}": article(7, words=120) for n in range(140)}
     with Site({**months, **numbered("news", 20)}) as site:
-        pages = [*map(page, months), *map(page, numbered("news", 20))]
-        result = crawl(site, pages, CRAWLDEDUP_LEARN=True)
+        kept(index(tmp_path), KeptRules((Rule("query", site.url, "sid"),)))
+        pages = [*(page(path + query) for path in months), *map(page, numbered("news", 20))]
+        result = crawl(site, pages, CRAWLDEDUP_LEARN=True, CRAWLDEDUP_STORE=index(tmp_path))
         assert site.asked.total() == len(pages)
     order = [path for path, _, _ in result.report["signals"]]
     assert result.counts["learn/postponed"] > 20
-    assert order.index("/news/19") < order.index("/calendar/159")
+    assert order.index("/news/19") < order.index(f"/calendar/139{query}")
 
 
 @in_one_mode
