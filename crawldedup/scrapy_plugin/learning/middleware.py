@@ -16,15 +16,14 @@ from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.errors import PredictedDuplicateError
 from crawldedup.scrapy_plugin.learning.errands import (
     ERRAND_KEY,
-    POSTPONED_KEY,
     errand_of,
     is_exempt,
     key_of,
+    postponed,
     send_out,
 )
 from crawldedup.scrapy_plugin.learning.targets import Targets
 from crawldedup.scrapy_plugin.learning.teacher import Teacher
-from crawldedup.scrapy_plugin.learning.window import form_of
 from crawldedup.scrapy_plugin.runtime.failures import refuse
 from crawldedup.scrapy_plugin.settings import CrawlOptions, is_enabled, is_interactive
 from crawldedup.scrapy_plugin.stats import PREFIX
@@ -39,9 +38,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-
-LOWER_PRIORITY: Final = 100
-"""By so much the priority of requests for a trap is lowered."""
 
 MOST_SKIPPED: Final = 5_000
 """So many skipped requests, the last ones, are made after all if their rule proves wrong."""
@@ -252,15 +248,9 @@ class LearnMiddleware:
                 self._make(request)
 
     def _postponed(self, request: Request) -> Request | None:
-        """Return the request with a lower priority if it is for a trap, once."""
-        address = Address.of(request.url)
-        if request.meta.get(POSTPONED_KEY) == request.url or address is None:
-            return None
-        if form_of(address) not in self._teacher.traps:
-            return None
-        self._count("postponed")
-        lowered = request.replace(priority=request.priority - LOWER_PRIORITY, dont_filter=True)
-        lowered.meta[POSTPONED_KEY] = lowered.url
+        lowered = postponed(request, self._teacher.traps)
+        if lowered is not None:
+            self._count("postponed")
         return lowered
 
     def _aim_of(self, request: Request) -> _Aim | None:
