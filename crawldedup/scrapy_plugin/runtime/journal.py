@@ -1,4 +1,4 @@
-"""The journal of a crawl: a line for each response, for each wall, and for the crawl's begin and end."""
+"""The journal of a crawl: a line for each response, wall and withdrawn rule, and for the crawl's begin and end."""
 
 from __future__ import annotations
 
