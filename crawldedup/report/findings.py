@@ -51,15 +51,17 @@ def _traps(report: Report) -> Iterator[Finding]:
     traps = [group for group in report.stale if group.trap]
     for group in traps[:_MOST_TRAPS]:
         copies = group.counts.duplicates + group.counts.thin
-        of_pages = f"{copies:,} of {pluralize(group.counts.judged, 'page')}"
+        of_pages = f"{copies:,} of {pluralize(group.counts.checked, 'page')}"
         text = f"A trap ({group.trap}): {of_pages} at {group.site}{group.name} are copies or nearly empty."
         yield Finding("warn", text, "stale")
     moments = [moment.counts for moment in report.timeline.moments[-_LAST_STEPS:]]
-    judged = sum(counts.judged for counts in moments)
-    if len(report.timeline.moments) > 2 * _LAST_STEPS and judged:
-        novelty = sum(counts.new for counts in moments) / judged
-        if novelty < _SHARE_NOVEL:
-            yield Finding("warn", f"At the end of the crawl, {100 * novelty:.1f} % of the pages were new.", "time")
+    checked, new = sum(counts.checked for counts in moments), sum(counts.new for counts in moments)
+    if len(report.timeline.moments) > 2 * _LAST_STEPS and checked:
+        own = new + sum(counts.revisit for counts in moments)
+        if own < _SHARE_NOVEL * checked:
+            yield Finding(
+                "warn", f"At the end of the crawl, {100 * new / checked:.1f} % of the pages were new.", "time"
+            )
 
 
 def _advice(report: Report) -> Iterator[Finding]:

@@ -88,7 +88,8 @@ class Crawl:
 class Totals:
     """Figures of the whole crawl.
 
-    The bytes and seconds of duplicates are those of their downloads, which knowing them earlier would save.
+    The bytes and seconds of duplicates are those of their downloads, which knowing them earlier would save. Of the
+    revisits, those that were `unwanted` had the text of an earlier crawl, and were not delivered.
     """
 
     counts: Counts
@@ -96,6 +97,7 @@ class Totals:
     across_sites: int = 0
     replaced: int = 0
     changed: int = 0
+    unwanted: int = 0
     abandoned: int = 0
     bytes: int = 0
     duplicate_bytes: int = 0
@@ -135,8 +137,8 @@ class Group:
     """The pages of a site, of one pattern of paths, or with one parameter in their query.
 
     `recent` is the share of new pages among the last 100 judged ones, `since_new` the number of judged pages after the
-    last new one; these and `originals`, an estimate of how many pages the copies repeat, are not there for parameters.
-    `values` estimates how many values a parameter has. `trap` says what crawlers get lost in there.
+    last new one or revisit; these and `originals`, an estimate of how many pages the copies repeat, are not there for
+    parameters. `values` estimates how many values a parameter has. `trap` says what crawlers get lost in there.
     """
 
     site: str

@@ -59,12 +59,13 @@ def crawl_of(database: Database, journals: Sequence[Journal], left_out: int) -> 
 def totals_of(database: Database, clusters: int) -> Totals:
     """Return the figures of the whole crawl."""
     row = database.row(
-        f"""SELECT {COUNTS}, count(*) FILTER (replaces), count(*) FILTER (changed), count(*) FILTER (abandoned),
-            coalesce(sum(bytes), 0), coalesce(sum(bytes) FILTER ({IS_COPY}), 0),
+        f"""SELECT {COUNTS}, count(*) FILTER (replaces), count(*) FILTER (changed),
+            count(*) FILTER (outcome = 'revisit' AND action IN ('dropped', 'items_dropped')),
+            count(*) FILTER (abandoned), coalesce(sum(bytes), 0), coalesce(sum(bytes) FILTER ({IS_COPY}), 0),
             coalesce(sum(latency) FILTER ({IS_COPY}), 0)
         FROM pages"""
     )
-    counts, (replaced, changed, abandoned, size, copied, seconds) = row[:7], row[7:]
+    counts, (replaced, changed, unwanted, abandoned, size, copied, seconds) = row[:7], row[7:]
     (across,) = database.row(
         f"""SELECT count(*) FROM places
         JOIN sites AS others ON others.host = {host_of("original")}
@@ -79,6 +80,7 @@ def totals_of(database: Database, clusters: int) -> Totals:
         across_sites=across,
         replaced=replaced,
         changed=changed,
+        unwanted=unwanted,
         abandoned=abandoned,
         bytes=int(size),
         duplicate_bytes=int(copied),

@@ -52,17 +52,17 @@ def _groups(database: Database, keys: str) -> tuple[Group, ...]:
     judged = f"outcome IN {JUDGED}"
     database.connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE biggest AS SELECT {keys}, {COUNTS}, coalesce(sum(bytes), 0) AS size,
-            count(*) AS pages, max(moment) FILTER (outcome = 'new') AS last_new
+            count(*) AS pages, max(moment) FILTER (outcome IN ('new', 'revisit')) AS last_own
         FROM places GROUP BY ALL ORDER BY pages DESC, site, name LIMIT {MOST_GROUPS}"""
     )
     rows = database.rows(
         f"""WITH named AS (SELECT {keys}, outcome, moment, original FROM places WHERE {judged}), lately AS (
             SELECT site, name, list_avg(max_by((outcome = 'new')::INTEGER, moment, {_LAST_PAGES})) AS recent,
-                count(*) FILTER (moment > coalesce(last_new, -1)) AS since_new,
+                count(*) FILTER (moment > coalesce(last_own, -1)) AS since_new,
                 approx_count_distinct(original) AS originals
             FROM named JOIN biggest USING (site, name) GROUP BY ALL
         )
-        SELECT biggest.* EXCLUDE (pages, last_new), recent, coalesce(since_new, 0), coalesce(originals, 0)
+        SELECT biggest.* EXCLUDE (pages, last_own), recent, coalesce(since_new, 0), coalesce(originals, 0)
         FROM biggest LEFT JOIN lately USING (site, name) ORDER BY pages DESC, site, name"""
     )
     return tuple(_group(*row) for row in rows)
@@ -102,13 +102,15 @@ def _parameters(database: Database) -> tuple[Group, ...]:
 def _trap(group: Group, kind: str) -> str:
     """Return the name of a trap: many pages of one kind, most of them copies, and nothing new at their end.
 
-    Mirrors and print views are none: they have an end, for they repeat a page each.
+    Mirrors and print views are none: they have an end, for they repeat a page each. A revisit is no copy: the place has
+    a text of its own there, as it had when the page was new.
     """
     counts = group.counts
     copies = counts.duplicates + counts.thin
-    # When the last new one came is not known of parameters.
-    since_new = group.since_new if group.recent is not None else counts.judged - _PAGES_OF_ONE_NEW * counts.new
-    if since_new < _LEAST_STALE or copies < _LEAST_TRAP_SHARE * counts.judged:
+    # When the last of them came is not known of parameters.
+    own = counts.new + counts.revisit
+    since_new = group.since_new if group.recent is not None else counts.judged - _PAGES_OF_ONE_NEW * own
+    if since_new < _LEAST_STALE or copies < _LEAST_TRAP_SHARE * counts.checked:
         return ""
     if _SESSION.search(kind):
         return "session ids"

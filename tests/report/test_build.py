@@ -50,7 +50,7 @@ def test_every_page_of_a_fleet_is_counted_once(fleet: Report) -> None:
         assert sum(group.counts.pages for group in groups) == len(PAGES)
     assert sum(moment.counts.pages for moment in fleet.timeline.moments) == len(PAGES)
     assert sum(each.pages for each in fleet.similarity.bins) == outcomes["near"]
-    assert headline(fleet).startswith(f"{len(PAGES) - outcomes['skipped'] - outcomes['error']:,} pages were checked.")
+    assert headline(fleet).startswith(f"{len(PAGES) - outcomes['skipped'] - outcomes['error']:,} pages were checked: ")
 
 
 def test_reasons_are_those_of_the_stats(fleet: Report) -> None:
@@ -135,6 +135,18 @@ def test_stats_of_processes_are_added_up(report_of: ReportOf) -> None:
     made = report_of(*({"t": number, "end": "finished", "stats": each} for number, each in enumerate(stats)))
     expected = {"memusage/max": 5, "mixed": "x", "more": 0.5, "nan": 1, "new": 5, "reason": "shutdown"}
     assert made.stats == expected
+
+
+def test_the_headline_tells_what_was_delivered_again(report_of: ReportOf) -> None:
+    known = [
+        {"t": 1, "url": f"https://example.com/{number}", "outcome": "revisit", "action": action}
+        for number, action in enumerate(["delivered"] * 5 + ["marked"] * 2 + ["dropped", "items_dropped"])
+    ]
+    copy = {"t": 1, "url": "https://example.com/copy", "outcome": "exact", "original": "https://example.com/1"}
+    assert headline(report_of(*known, copy)) == (
+        "10 pages were checked: 0 are new, 1 are duplicates (100 % of those compared), 9 were known, of which 7 were "
+        "delivered again."
+    )
 
 
 def test_a_crawl_without_pages_has_a_report(report_of: ReportOf) -> None:

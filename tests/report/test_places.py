@@ -80,6 +80,18 @@ def test_a_trap_in_a_parameter_is_named(report_of: ReportOf, trap: str) -> None:
     assert 100 < parameter.values < 140
 
 
+@pytest.mark.parametrize("known", [75, 1])
+def test_a_calendar_with_texts_of_its_own_is_no_trap_when_it_is_crawled_again(report_of: ReportOf, known: int) -> None:
+    months = [f"https://example.com/calendar/2026/{number:03}?month=2026-{number % 12 + 1:02}" for number in range(150)]
+    step = len(months) // known
+    revisits = [{"t": number, "url": url, "outcome": "revisit"} for number, url in enumerate(months[::step])]
+    copies = [copy(url, moment=number) for number, url in enumerate(months) if number % step]
+    texts = [finding.text.partition(" are ")[0] for finding in report_of(*revisits, *copies).findings]
+    # One that has nearly none is a trap again.
+    named = [f"A trap (calendar): 149 of 150 pages at example.com{name}" for name in ("/calendar/{n}/{n}", "?month=")]
+    assert [text for text in texts if "A trap" in text] == (named if known == 1 else [])
+
+
 def test_mirrors_print_views_and_choices_are_no_traps(report_of: ReportOf) -> None:
     mirror = [
         copy(f"https://mirror.example.com/print/{number}", f"https://example.com/{number}") for number in range(120)

@@ -85,11 +85,13 @@ def headline(report: Report) -> str:
     counts = report.totals.counts
     if not counts.checked:
         return f"{counts.pages:,} responses came, and none was checked."
-    share = percent(counts.duplicate_share)
-    return (
-        f"{counts.checked:,} pages were checked. {counts.duplicates:,} of the {counts.judged:,} that were compared are "
-        f"duplicates ({share}), {counts.new:,} are new."
-    )
+    told = f"{counts.checked:,} pages were checked: {counts.new:,} are new, {counts.duplicates:,} are duplicates"
+    if counts.duplicates:
+        told += f" ({percent(counts.duplicate_share)} of those compared)"
+    if counts.revisit:
+        again = counts.revisit - report.totals.unwanted
+        told += f", {counts.revisit:,} were known, of which {again:,} were delivered again"
+    return f"{told}."
 
 
 def passages(difference: str) -> list[tuple[str, str]]:
