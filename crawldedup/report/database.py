@@ -60,6 +60,7 @@ _COLUMNS: Final = {
     "known": "BIGINT",
     "queued": "BIGINT",
     "walls": "BIGINT",
+    "lost": "BIGINT",
     "wall": "VARCHAR",
     "share": "DOUBLE",
     "window": "BIGINT",
@@ -143,7 +144,7 @@ class Database:
         self._make_pages(suffix)
         (left_out,) = self.row(
             f"""SELECT count(*) FILTER (NOT coalesce(outcome IN {OUTCOMES}, false)
-                    AND coalesce(known, queued, walls) IS NULL AND wall IS NULL AND "end" IS NULL
+                    AND coalesce(known, queued, walls, lost) IS NULL AND wall IS NULL AND "end" IS NULL
                     AND crawldedup_journal IS NULL) FROM lines{suffix}"""
         )
         return int(left_out)

@@ -41,8 +41,12 @@ def _trouble(report: Report) -> Iterator[Finding]:
         yield Finding("bad", f"A login wall, a ban or a soft 404 is likely: {share} {wall.url}.", "skipped")
     if not crawl.has_ended:
         missing = sum(process.end is None for process in crawl.processes)
-        what = "The crawl" if len(crawl.processes) == 1 else f"{missing} of {len(crawl.processes)} processes"
-        yield Finding("warn", f"{what} still ran when this was written, or was killed.", "about")
+        what = "the crawl" if len(crawl.processes) == 1 else f"{missing} of {len(crawl.processes)} processes"
+        why = "still running, killed, or no room to write it"
+        yield Finding("warn", f"No end of {what} is recorded: {why}.", "about")
+    if lost := sum(process.lost for process in crawl.processes):
+        text = f"{pluralize(lost, 'line')} of the journals could not be written, so the figures are too low."
+        yield Finding("bad", text, "about")
     if crawl.left_out:
         yield Finding("warn", f"{pluralize(crawl.left_out, 'line')} of the journals could not be read.", "about")
 

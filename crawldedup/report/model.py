@@ -57,12 +57,16 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process of a crawl. `end` is the reason why it finished, or None: it still runs, or was killed."""
+    """One process of a crawl, whose journal has `lost` lines.
+
+    `end` is the reason why it finished. None is recorded while it runs, after it was killed, or without room for it.
+    """
 
     host: str
     pid: int
     started: float
     end: str | None
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,9 +37,10 @@ _WORK: Final = {"probes": "probes", "candidates": "candidates compared"}
 def crawl_of(database: Database, journals: Sequence[Journal], left_out: int) -> Crawl:
     """Return what the journals say of themselves."""
     last = journals[-1]
-    ends: dict[int, str] = dict(
-        database.rows('SELECT process, max("end") FROM lines WHERE "end" IS NOT NULL GROUP BY process')
-    )
+    ends = {
+        process: (end, lost or 0)
+        for process, end, lost in database.rows('SELECT process, max("end"), max(lost) FROM lines GROUP BY process')
+    }
     (seconds,) = database.row("SELECT max(moment) FROM lines")
     return Crawl(
         name=last.crawl,
@@ -49,7 +50,7 @@ def crawl_of(database: Database, journals: Sequence[Journal], left_out: int) -> 
         version=last.version,
         settings=last.settings,
         processes=tuple(
-            Process(journal.host, journal.pid, journal.started, ends.get(number))
+            Process(journal.host, journal.pid, journal.started, *ends.get(number, (None, 0)))
             for number, journal in enumerate(journals)
         ),
         left_out=left_out,

@@ -66,7 +66,7 @@ def test_a_killed_process_is_told_from_one_that_ended(fleet: Report) -> None:
     assert [process.end for process in fleet.crawl.processes] == ["finished", None]
     assert fleet.crawl.left_out == 1
     texts = [finding.text for finding in fleet.findings]
-    assert "1 of 2 processes still ran when this was written, or was killed." in texts
+    assert "No end of 1 of 2 processes is recorded: still running, killed, or no room to write it." in texts
     assert "1 line of the journals could not be read." in texts
     assert fleet.stats["crawldedup/checked"] == 2000
 
@@ -147,6 +147,13 @@ def test_the_headline_tells_what_was_delivered_again(report_of: ReportOf) -> Non
         "10 pages were checked: 0 are new, 1 are duplicates (100 % of those compared), 9 were known, of which 7 were "
         "delivered again."
     )
+
+
+def test_lost_lines_are_told_of_each_process(report_of: ReportOf) -> None:
+    made = report_of({"lost": 3}, {"t": 1, "url": "a", "outcome": "new"}, {"t": 2, "end": "finished", "lost": 7})
+    assert [(process.end, process.lost) for process in made.crawl.processes] == [("finished", 7)]
+    assert made.crawl.left_out == 0
+    assert made.findings[0].text.startswith("7 lines of the journals could not be written")
 
 
 def test_a_crawl_without_pages_has_a_report(report_of: ReportOf) -> None:

@@ -185,7 +185,9 @@ class CrawlJournal:
             for name, value in self._crawler.stats.get_stats().items()
             if name.startswith(_SHOWN_STATS) and isinstance(value, int | float) and abs(value) < _MOST**2
         }
-        self._put({"end": reason, "stats": stats, **({} if self._known is None else {"known": self._known})})
+        figures = {"known": self._known, "lost": self._sink.lost or None}
+        told = {name: value for name, value in figures.items() if value is not None}
+        self._put({"end": reason, "stats": stats, **told})
         await asyncio.to_thread(self._sink.close)
         self._look_for_trouble()
         self._sink = None
