@@ -176,7 +176,10 @@ class WhatIf:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A duplicate, where the crawl met it, and how it differs from its original, if that is known."""
+    """A duplicate, where the crawl met it, and how it differs from its original, if that is known.
+
+    The `action` of a page that was kept until a better copy came is "replaced", and its `original` is that copy.
+    """
 
     url: str
     original: str
