@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
-from crawldedup.report.model import OUTCOMES
+from crawldedup.report.counts import OUTCOMES
 from crawldedup.scope import site_of
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ _COLUMNS: Final = {
     "queued": "BIGINT",
     "walls": "BIGINT",
     "lost": "BIGINT",
+    "skipped": "VARCHAR",
+    "rule": "VARCHAR",
     "wall": "VARCHAR",
     "share": "DOUBLE",
     "window": "BIGINT",
@@ -144,7 +146,7 @@ class Database:
         self._make_pages(suffix)
         (left_out,) = self.row(
             f"""SELECT count(*) FILTER (NOT coalesce(outcome IN {OUTCOMES}, false)
-                    AND coalesce(known, queued, walls, lost) IS NULL AND wall IS NULL AND "end" IS NULL
+                    AND coalesce(known, queued, walls, lost) IS NULL AND coalesce(wall, skipped, "end") IS NULL
                     AND crawldedup_journal IS NULL) FROM lines{suffix}"""
         )
         return int(left_out)

@@ -7,8 +7,9 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeGuard
 
+from crawldedup.report.counts import OUTCOMES, Counts
 from crawldedup.report.database import host_of
-from crawldedup.report.model import OUTCOMES, Counts, Crawl, Index, Process, Reason, Spread, Totals, Wall
+from crawldedup.report.model import Crawl, Index, Process, Reason, Saving, Spread, Totals, Wall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,6 +107,17 @@ def walls_of(database: Database) -> tuple[Wall, ...]:
         GROUP BY wall ORDER BY since LIMIT {_MOST_WALLS}"""
     )
     return tuple(Wall(url, share or 0.0, window or 0, since) for url, share, window, since in rows)
+
+
+def savings_of(database: Database) -> tuple[Saving, ...]:
+    """Return how many downloads were saved by learned rules. What was downloaded after all, or anyway, is not saved."""
+    rows = database.rows(
+        f"""SELECT coalesce(rule, '') AS named, count(DISTINCT page) AS pages
+        FROM (SELECT rule, hash(skipped) AS page FROM lines WHERE skipped IS NOT NULL)
+        ANTI JOIN (SELECT hash(url) AS page FROM pages) USING (page)
+        GROUP BY named ORDER BY pages DESC, named LIMIT {_MOST_REASONS}"""
+    )
+    return tuple(Saving(*row) for row in rows)
 
 
 def times_of(database: Database) -> tuple[Spread, ...]:

@@ -6,7 +6,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from crawldedup.report.model import JUDGED, Counts, Group
+from crawldedup.report.counts import JUDGED, Counts
+from crawldedup.report.model import Group
 from crawldedup.report.overview import COUNTS
 
 if TYPE_CHECKING:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawldedup.report.build import make_report
+from crawldedup.report.counts import Counts
 from crawldedup.report.journals import find_journals
-from crawldedup.report.model import Counts, Report
+from crawldedup.report.model import Report
+from crawldedup.report.render.html import page_of
 from crawldedup.report.render.wording import headline
 from tests.report.synthetic_journal import Crawl, header, journal, write_journal, write_lines
 
@@ -147,6 +149,19 @@ def test_the_headline_tells_what_was_delivered_again(report_of: ReportOf) -> Non
         "10 pages were checked: 0 are new, 1 are duplicates (100 % of those compared), 9 were known, of which 7 were "
         "delivered again."
     )
+
+
+def test_skipped_downloads_are_told_by_rule_but_for_those_that_were_made_after_all(report_of: ReportOf) -> None:
+    skipped = [{"t": 1, "skipped": f"https://example.com/?{n}", "rule": f"rule {n % 4}"} for n in range(12)]
+    met = [{"t": 2, "url": f"https://example.com/?{n}", "outcome": "new"} for n in (2, 3, 6, 7, 11)]
+    made = report_of(*skipped, *skipped[:4], *met)
+    assert made.crawl.left_out == 0
+    assert headline(made).endswith(
+        " 7 downloads of copies were skipped: 3 by the rule rule 0, 3 by the rule rule 1, 1 by 1 other rule."
+    )
+    page = page_of(made)
+    assert "Downloads that were skipped" in page
+    assert "rule 2" in page
 
 
 def test_lost_lines_are_told_of_each_process(report_of: ReportOf) -> None:

@@ -94,7 +94,9 @@ def page_of(report: Report) -> str:
 
 def _has(report: Report, section: str) -> bool:
     match section:
-        case "comparison" | "stale" | "advice" | "clusters":
+        case "advice":
+            return bool(report.advice or report.savings)
+        case "comparison" | "stale" | "clusters":
             return bool(getattr(report, section))
         case "similarity":
             return bool(report.similarity.bins)

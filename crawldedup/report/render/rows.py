@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.report.comparison import EARLIER
+from crawldedup.report.comparison import EARLIER, NOT_MET
 from crawldedup.report.database import ROW_COLUMNS
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def write_rows(database: Database, path: Path, started: float, *, is_compared: b
         rows = f"""SELECT change, {time}, {columns} FROM places
             LEFT JOIN (SELECT number, change FROM changes) USING (number)
             UNION ALL BY NAME SELECT change, {columns} FROM places{EARLIER}
-            JOIN (SELECT earlier AS number, change FROM changes WHERE change IN ('gone', 'moved')) USING (number)"""
+            JOIN (SELECT earlier AS number, change FROM changes WHERE change IN {NOT_MET}) USING (number)"""
     if path.suffix == ".csv":
         described = database.rows(f"DESCRIBE {rows}")
         rows = f"SELECT {', '.join(_safe(name, kind) for name, kind, *_ in described)} FROM ({rows})"

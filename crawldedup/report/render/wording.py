@@ -9,13 +9,16 @@ from urllib.parse import urlsplit
 
 from rich.filesize import decimal
 
-from crawldedup.printable import printable
+from crawldedup.printable import pluralize, printable
 
 if TYPE_CHECKING:
-    from crawldedup.report.model import Report
+    from collections.abc import Sequence
+
+    from crawldedup.report.model import Report, Saving
 
 LONGEST_LINK: Final = 500
 _LONGEST_SHOWN: Final = 120
+_MOST_RULES: Final = 2
 _PASSAGE: Final = re.compile(r"(\[-.*?-\]|\{\+.*?\+\})")
 
 
@@ -91,7 +94,16 @@ def headline(report: Report) -> str:
     if counts.revisit:
         again = counts.revisit - report.totals.unwanted
         told += f", {counts.revisit:,} were known, of which {again:,} were delivered again"
-    return f"{told}."
+    return f"{told}.{_saved(report.savings)}"
+
+
+def _saved(savings: Sequence[Saving]) -> str:
+    if not savings:
+        return ""
+    first, rest = savings[:_MOST_RULES], savings[_MOST_RULES:]
+    rules = [f"{each.downloads:,} by the rule {shown(each.rule)}" for each in first]
+    rules += [f"{sum(each.downloads for each in rest):,} by {pluralize(len(rest), 'other rule')}"] if rest else []
+    return f" {sum(each.downloads for each in savings):,} downloads of copies were skipped: {', '.join(rules)}."
 
 
 def passages(difference: str) -> list[tuple[str, str]]:
