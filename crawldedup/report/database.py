@@ -191,7 +191,7 @@ class Database:
                 SELECT *, regexp_extract(substr(url, instr(url, '://') + 3 + length(authority)), '^[^?#]*') AS path
                 FROM parts
             ), patterns AS (
-                SELECT * EXCLUDE (path, authority), {_host_in("authority")} AS host,
+                SELECT * EXCLUDE (path, authority), {_host_in("authority", "url")} AS host,
                     if(authority <> '', {_PATTERN}, '') AS pattern
                 FROM (SELECT * REPLACE (left(path, {_LONGEST_PATH}) AS path) FROM paths)
             )
@@ -220,7 +220,7 @@ class Database:
         self.connection.execute(
             f"""CREATE TABLE sites{suffix} AS
             SELECT unnest($hosts::VARCHAR[]) AS host, unnest($sites::VARCHAR[]) AS site""",
-            {"hosts": hosts, "sites": [site_of(f"//{host}") or host for host in hosts]},
+            {"hosts": hosts, "sites": [*map(_site_at, hosts)]},
         )
         self.connection.execute(
             f"""CREATE TABLE folders{suffix} AS SELECT host, folder FROM {lines} WHERE url IS NOT NULL
@@ -239,8 +239,8 @@ class Database:
 
 
 def host_of(url: str) -> str:
-    """Return the SQL for the host of the URL in a column."""
-    return _host_in(_authority_of(url))
+    """Return the SQL for the host of the URL in a column, with a port that is not the usual one."""
+    return _host_in(_authority_of(url), url)
 
 
 def _authority_of(url: str) -> str:
@@ -248,8 +248,18 @@ def _authority_of(url: str) -> str:
     return f"regexp_extract({after_scheme}, '^[^/?#]*')"
 
 
-def _host_in(authority: str) -> str:
-    return f"lower(split_part(split_part({authority}, '@', -1), ':', 1))"
+def _host_in(authority: str, url: str) -> str:
+    host = f"lower(split_part({authority}, '@', -1))"
+    is_usual = " OR ".join(
+        f"(ends_with({host}, '{port}') AND starts_with({url}, '{scheme}:'))"
+        for scheme, port in (("http", ":80"), ("https", ":443"))
+    )
+    return f"if({is_usual}, regexp_replace({host}, ':[0-9]+$', ''), {host})"
+
+
+def _site_at(host: str) -> str:
+    site, port = site_of(f"//{host}"), host.rpartition(":")[2]
+    return f"{site}:{port}" if site and port != host and port.isdecimal() else site or host
 
 
 class ReportError(CrawlDedupError):

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from crawldedup.report.counts import Counts
 
 
+NAMELESS = "(no name)"
+"""Stands for the empty name of a parameter where it is shown."""
+
+
 @dataclass(frozen=True, slots=True)
 class Process:
     """One process of a crawl, whose journal has `lost` lines.

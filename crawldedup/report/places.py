@@ -7,13 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from crawldedup.report.counts import JUDGED, Counts
-from crawldedup.report.model import Group
+from crawldedup.report.model import NAMELESS, Group
 from crawldedup.report.overview import COUNTS
 
 if TYPE_CHECKING:
     from crawldedup.report.database import Database
 
 MOST_GROUPS: Final = 200
+_PARAMETERS_OF_URL: Final = 30
+"""Of one URL so many parameters count, or the few URLs that have more would fill the table."""
 _LAST_PAGES: Final = 100
 _LEAST_STALE: Final = 50
 """Judged pages without a new one before a place is called stale."""
@@ -44,7 +46,7 @@ def places_of(database: Database) -> Places:
     )
     parameters = _parameters(database)
     stale = [group for group in patterns if group.since_new >= _LEAST_STALE]
-    stale += [replace(group, name=f"?{group.name}=") for group in parameters if group.trap]
+    stale += [replace(group, name=f"?{group.name or NAMELESS}=") for group in parameters if group.trap]
     stale.sort(key=lambda group: (not group.trap, -group.since_new, -group.counts.pages))
     return Places(sites, patterns, parameters, tuple(stale[:MOST_GROUPS]))
 
@@ -77,7 +79,8 @@ def _group(site: str, name: str, *figures: Any) -> Group:
 def _parameters(database: Database) -> tuple[Group, ...]:
     rows = database.rows(
         f"""WITH given AS (
-            SELECT site, outcome, bytes, unnest(string_split(regexp_extract(url, '\\?([^#]*)', 1), '&')) AS pair
+            SELECT site, outcome, bytes,
+                unnest(string_split(regexp_extract(url, '\\?([^#]*)', 1), '&')[:{_PARAMETERS_OF_URL}]) AS pair
             FROM places WHERE contains(url, '?')
         ), named AS (
             SELECT site, outcome, bytes, left(split_part(pair, '=', 1), 60) AS name, split_part(pair, '=', 2) AS value

@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from crawldedup.report.changes import Changes
+from crawldedup.report.model import NAMELESS
 from crawldedup.report.render import wording
 from crawldedup.report.render.charts import SERIES, charts_of
 
@@ -63,6 +64,7 @@ def page_of(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["nameless"] = NAMELESS
     for name in ("compact", "date", "lasting", "link", "passages", "percent", "precise", "shown", "size"):
         environment.globals[name] = getattr(wording, name)
     folder = files("crawldedup.report.render") / "page"

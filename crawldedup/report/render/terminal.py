@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from crawldedup.report.changes import Changes
+from crawldedup.report.model import NAMELESS
 from crawldedup.report.render.wording import date, headline, lasting, percent, precise, shown, size
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def lines_of(report: Report) -> Iterator[RenderableType]:
 def _groups(title: str, groups: Sequence[Group], *, is_parameter: bool = False) -> Table:
     rows = (
         (
-            shown(each.site + (f" ?{each.name}=" if is_parameter else each.name)),
+            shown(each.site + (f" ?{each.name or NAMELESS}=" if is_parameter else each.name)),
             f"{each.counts.pages:,}",
             f"{each.counts.new:,}",
             percent(each.counts.duplicate_share),
