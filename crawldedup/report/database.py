@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
+from crawldedup.printable import printable
 from crawldedup.report.counts import OUTCOMES
 from crawldedup.scope import site_of
 
@@ -111,13 +114,15 @@ class Database:
         self._progress = progress
         self._temporary = TemporaryDirectory(prefix="crawldedup-report-", ignore_cleanup_errors=True)
         self._folder = Path(self._temporary.name)
+        self._failures = (duckdb.OperationalError, duckdb.FatalException)
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": MEMORY,
             "temp_directory": str(self._folder / "spilled"),
             "preserve_insertion_order": "false",
             "autoinstall_known_extensions": "false",
         }
-        self.connection: DuckDBPyConnection = duckdb.connect(self._folder / "journals.duckdb", config=config)
+        with self._errors():
+            self.connection: DuckDBPyConnection = duckdb.connect(self._folder / "journals.duckdb", config=config)
         # DuckDB counts its progress for its own bar, which stays hidden.
         self.connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
 
@@ -161,8 +166,8 @@ class Database:
         return row
 
     @contextmanager
-    def doing(self, what: str) -> Iterator[None]:
-        """Tell the progress of the queries within."""
+    def doing(self, what: str, output: Path | None = None) -> Iterator[None]:
+        """Tell the progress of the queries within. Raises ReportError if there is no room for them, or for `output`."""
         is_done = threading.Event()
 
         def watch() -> None:
@@ -173,12 +178,23 @@ class Database:
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         try:
-            yield
-        except (self._duckdb.OutOfMemoryException, self._duckdb.IOException) as error:
-            raise ReportError(f"the report cannot be made: {error}") from error
+            with self._errors(output):
+                yield
         finally:
             is_done.set()
             watcher.join()
+
+    @contextmanager
+    def _errors(self, output: Path | None = None) -> Iterator[None]:
+        try:
+            yield
+        except self._failures as error:
+            text = str(error)
+            reason = next((why for why in map(os.strerror, errno.errorcode) if f": {why}" in text), text)
+            if output is not None and str(self._folder) not in text:
+                raise UnwritableError(output, reason) from error
+            folder = self._folder.parent
+            raise ReportError(f"the report cannot be made with temporary files in {folder}: {reason}") from error
 
     def _read(self, files: list[str], offsets: list[float], suffix: str) -> None:
         lines = f"lines{suffix}"
@@ -266,3 +282,10 @@ class ReportError(CrawlDedupError):
     """Raised where memory or disk do not suffice for a report, or a file cannot be read or written. Free some."""
 
     counter = "report"
+
+
+class UnwritableError(ReportError):
+    """Raised for a file that cannot be written. Make room, or name another file."""
+
+    def __init__(self, path: Path, reason: object) -> None:
+        super().__init__(f"cannot write {printable(str(path))}: {reason}")

@@ -90,11 +90,12 @@ def test_requests_that_a_learned_rule_skips_are_not_gone(crawl: Crawler, tmp_pat
 def test_a_report_that_cannot_be_written_is_a_warning(site: Site, crawl: Crawler, tmp_path: Path) -> None:
     folder = tmp_path / "reports"
     folder.mkdir()
-    (folder / "report.json").mkdir()
+    site.actions = {"/b": (folder / "report.json").mkdir}
     settings = {"CRAWLDEDUP_JOURNAL": str(tmp_path / "journals"), "CRAWLDEDUP_REPORT": str(folder / "report.json")}
     result = crawl(site, PAGES, **settings)
+    site.actions = {}
     (warning,) = result.errors
-    assert "crawldedup: the report was not written: crawldedup: " in warning
+    assert "crawldedup: the report was not written: crawldedup: --output is " in warning
     assert result.passed == ["/a", "/b"]
 
 

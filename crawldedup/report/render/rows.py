@@ -24,9 +24,10 @@ _FORMULA: Final = r"^\s*[=+\-@|＝＋－＠]"
 _CONTROLS: Final = r"[\x00-\x1f\x7f-\x9f]"
 
 
-def write_rows(database: Database, path: Path, started: float, *, is_compared: bool) -> None:
+def write_rows(database: Database, path: Path, started: float, *, is_compared: bool, output: Path) -> None:
     """Write the rows of a crawl that began at `started`, with what changed since an earlier one.
 
+    Errors name `output`, which `path` is to become.
     In CSV, a text that a spreadsheet would run begins with an apostrophe, and control characters are replaced. The
     other formats hold what was recorded.
     """
@@ -41,7 +42,7 @@ def write_rows(database: Database, path: Path, started: float, *, is_compared: b
     if path.suffix == ".csv":
         described = database.rows(f"DESCRIBE {rows}")
         rows = f"SELECT {', '.join(_safe(name, kind) for name, kind, *_ in described)} FROM ({rows})"
-    with database.doing("writing"):
+    with database.doing("writing", output):
         database.connection.execute(f"COPY ({rows}) TO $path ({_FORMATS[path.suffix]})", {"path": str(path)})
 
 
