@@ -72,6 +72,7 @@ def test_a_file_is_written_in_the_format_of_its_name(
     ("arguments", "message"),
     [
         (["--output", "report.pdf"], "--output is 'report.pdf'; it must end with one of .html, .json, .csv, .jsonl"),
+        (["--json", "--output", "report.json"], "--json prints the report, and --output writes it into a file"),
         (["--output", "nowhere/report.html"], "there is no folder"),
         (["--output", "made.html"], "--output is 'made.html', which is a folder; name a file in it"),
         (["nowhere"], "there is no file or folder 'nowhere'"),
