@@ -10,7 +10,9 @@ import time
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from crawldedup.journal.records import header_in, line_of, record_in
+from crawldedup.errors import ConfigurationError
+from crawldedup.journal.records import FORMAT, VERSION, header_in, line_of, record_in
+from crawldedup.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -99,6 +101,33 @@ def header_of(path: Path) -> dict[str, Any] | None:
             return header_in(file.readline(_LONGEST_HEADER))
     except OSError:
         return None
+
+
+def newer_header_of(path: Path) -> dict[str, Any] | None:
+    """Return the header of a journal that a newer version of crawldedup wrote; None for any other file."""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        match record_in(file.readline(_LONGEST_HEADER)):
+            case {"crawldedup_journal": int() as version} as header if version > VERSION:
+                return header
+    return None
+
+
+def newer_in(directory: Path) -> Iterator[Journal]:
+    """Yield the journals in a directory that a newer version wrote."""
+    for path in sorted(directory.glob("*.jsonl")):
+        if path.is_file() and (header := newer_header_of(path)) is not None:
+            yield Journal(path, header)
+
+
+def refusal_of(path: Path) -> ConfigurationError:
+    """Return the error for a file that has no header of this version."""
+    shown, newer = printable(str(path)), newer_header_of(path)
+    if newer is None:
+        return ConfigurationError(f"{shown} is no journal of a crawl: its first line is no header of one")
+    return ConfigurationError(
+        f"{shown} was written by a newer crawldedup: it has version {newer[FORMAT]} of the format, and this crawldedup "
+        f"reads version {VERSION}; upgrade it"
+    )
 
 
 def end_of(path: Path) -> dict[str, Any] | None:

@@ -86,12 +86,12 @@ def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
             )
         check_path("--output", given.output)
     with ExitStack() as stack:
-        journals = find_journals(_here(stack, sources, given.crawl), given.crawl)
+        journals = find_journals(_here(stack, sources, given.crawl), given.crawl, output.unreadable)
         against: list[Journal] = []
         if given.against:
             is_source = is_redis(given.against) or Path(given.against).exists()
             places, crawl = ([given.against], None) if is_source else (sources, given.against)
-            against = find_journals(_here(stack, places, crawl), crawl)
+            against = find_journals(_here(stack, places, crawl), crawl, output.unreadable)
         database = stack.enter_context(Database(stack.enter_context(output.shares())))
         made = make_report(database, journals, against, _advice_of(journals))
         if given.output is not None:
