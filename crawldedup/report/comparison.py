@@ -26,7 +26,7 @@ _EXAMPLES: Final = 20
 
 
 def make_changes(database: Database, *, by_text: bool) -> None:
-    """Make a table of what became of each page: `number` is its line now, or `earlier` its line then."""
+    """Make a table of what became of each `page`: `number` is its last line now, or `earlier` that of then."""
     digest = "digest" if by_text else "NULL"
     execute = database.connection.execute
     for suffix in ("", EARLIER):
@@ -41,7 +41,7 @@ def make_changes(database: Database, *, by_text: bool) -> None:
             FROM visits{suffix} JOIN places{suffix} USING (number)"""
         )
     execute(
-        f"""CREATE TABLE changes AS SELECT now.number AS number, earlier.number AS earlier,
+        f"""CREATE TABLE changes AS SELECT page, now.number AS number, earlier.number AS earlier,
             coalesce(now.site, earlier.site) AS site,
             CASE WHEN now.page IS NULL AND earlier.page IN (SELECT hash(skipped) FROM lines WHERE skipped IS NOT NULL)
                 THEN 'skipped'

@@ -35,8 +35,8 @@ def write_rows(database: Database, path: Path, started: float, *, is_compared: b
     time = f"make_timestamp((({started!r} + moment) * 1000000)::BIGINT) AS time"
     rows = f"SELECT {time}, {columns} FROM places"
     if is_compared:
-        rows = f"""SELECT change, {time}, {columns} FROM places
-            LEFT JOIN (SELECT number, change FROM changes) USING (number)
+        rows = f"""SELECT if(outcome IN ('skipped', 'error'), 'not checked', change) AS change, {time}, {columns}
+            FROM places LEFT JOIN (SELECT page, change FROM changes WHERE number IS NOT NULL) ON page = hash(url)
             UNION ALL BY NAME SELECT change, {columns} FROM places{EARLIER}
             JOIN (SELECT earlier AS number, change FROM changes WHERE change IN {NOT_MET}) USING (number)"""
     if path.suffix == ".csv":
