@@ -64,6 +64,7 @@ _COLUMNS: Final = {
     "queued": "BIGINT",
     "walls": "BIGINT",
     "lost": "BIGINT",
+    "index_bytes": "BIGINT",
     "skipped": "VARCHAR",
     "rule": "VARCHAR",
     "wall": "VARCHAR",

@@ -210,10 +210,16 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """How full the index was, and how much work it was to ask it."""
+    """How full the index was, how much work it was to ask it, and what it finds.
+
+    `recall` is the share of pages of exactly the similarity asked for that a search is expected to meet in an index of
+    this size.
+    """
 
     known_before: int | None
     known_after: int | None
+    bytes: int | None
+    recall: float | None
     work: tuple[Spread, ...]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 from crawldedup.report.counts import OUTCOMES, Counts
 from crawldedup.report.database import host_of
 from crawldedup.report.model import Crawl, Index, Process, Reason, Saving, Spread, Totals, Wall
+from crawldedup.search.two_stage import expected_recall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,10 +127,17 @@ def times_of(database: Database) -> tuple[Spread, ...]:
 
 
 def index_of(database: Database, journals: Sequence[Journal]) -> Index:
-    """Return how full the index was, and its work."""
+    """Return how full the index was, its work, and what it is expected to find."""
     before = [journal.known for journal in journals if journal.known is not None]
-    (after,) = database.row("SELECT arg_max(known, moment) FROM lines WHERE known IS NOT NULL")
-    return Index(min(before, default=None), after, _spreads(database, _WORK))
+    after, size = database.row(
+        """SELECT arg_max(known, moment) FILTER (known IS NOT NULL),
+            arg_max(index_bytes, moment) FILTER (index_bytes IS NOT NULL) FROM lines"""
+    )
+    similarity, recall = (journals[-1].settings.get(name) for name in ("similarity", "recall"))
+    expected = None
+    if after is not None and _is_share(similarity) and _is_share(recall):
+        expected = expected_recall(similarity=similarity, recall=recall, pages=after)
+    return Index(min(before, default=None), after, size, expected, _spreads(database, _WORK))
 
 
 def stats_of(database: Database) -> dict[str, float | str]:
@@ -145,6 +153,10 @@ def stats_of(database: Database) -> dict[str, float | str]:
                     is_maximum = "max" in name or "largest" in name
                     merged[name] = max(former, value) if is_maximum else former + value
     return dict(sorted(merged.items()))
+
+
+def _is_share(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and 0 < value <= 1
 
 
 def _is_number(value: object) -> TypeGuard[float]:

@@ -13,7 +13,7 @@ from crawldedup.report.counts import Counts
 from crawldedup.report.journals import find_journals
 from crawldedup.report.model import Report
 from crawldedup.report.render.html import page_of
-from crawldedup.report.render.wording import headline
+from crawldedup.report.render.wording import headline, index_health
 from tests.report.synthetic_journal import Crawl, header, journal, write_journal, write_lines
 
 if TYPE_CHECKING:
@@ -162,6 +162,16 @@ def test_skipped_downloads_are_told_by_rule_but_for_those_that_were_made_after_a
     page = page_of(made)
     assert "Downloads that were skipped" in page
     assert "rule 2" in page
+
+
+def test_the_health_of_the_index_is_told(report_of: ReportOf) -> None:
+    page = {"url": "https://example.com/", "outcome": "new", "probes": 40, "candidates": 3}
+    end = {"t": 9, "end": "finished", "known": 10**8, "index_bytes": 13 * 10**9}
+    made = report_of({"t": 1, **page, "known": 5}, end, settings={"similarity": 0.9, "recall": 0.98})
+    text = "The index holds 100,000,000 pages, 130 bytes each."
+    work = "Median of probes a page: 40. Median of candidates compared a page: 3."
+    assert index_health(made) == f"{text} {work} Expected recall of a search: 95 %."
+    assert text in page_of(made)
 
 
 def test_lost_lines_are_told_of_each_process(report_of: ReportOf) -> None:

@@ -77,6 +77,7 @@ def page_of(report: Report) -> str:
             charts=charts,
             series=SERIES,
             headline=wording.headline(report),
+            index_health=wording.index_health(report),
             parts=list(_parts(report)),
             tiles=list(_tiles(report)),
             sections={name: title for name, title in _SECTIONS.items() if _has(report, name)},

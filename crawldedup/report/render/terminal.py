@@ -10,7 +10,7 @@ from rich.text import Text
 
 from crawldedup.report.changes import Changes
 from crawldedup.report.model import NAMELESS
-from crawldedup.report.render.wording import date, headline, lasting, percent, precise, shown, size
+from crawldedup.report.render.wording import date, headline, index_health, lasting, percent, precise, shown, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -64,6 +64,7 @@ def lines_of(report: Report) -> Iterator[RenderableType]:
     if report.advice:
         rules = ((shown(each.site), shown(each.what), f"{each.support:,}") for each in report.advice[:_MOST_ROWS])
         yield _table("URL rules that would save downloads", ("site", "rule", "contents"), rules)
+    yield Text(f"\n{index_health(report)}")
     times = ((each.name, precise(each.median), precise(each.p95), precise(each.total)) for each in report.times)
     yield _table("Seconds of a page", ("part", "median", "95 %", "all together"), times)
 

@@ -106,6 +106,19 @@ def _saved(savings: Sequence[Saving]) -> str:
     return f" {sum(each.downloads for each in savings):,} downloads of copies were skipped: {', '.join(rules)}."
 
 
+def index_health(report: Report) -> str:
+    """Return what is known of the index, in sentences."""
+    index = report.index
+    told = []
+    if index.known_after:
+        each = "" if index.bytes is None else f", {index.bytes / index.known_after:,.0f} bytes each"
+        told.append(f"The index holds {pluralize(index.known_after, 'page')}{each}.")
+    told += [f"Median of {each.name} a page: {compact(each.median)}." for each in index.work]
+    if index.recall is not None:
+        told.append(f"Expected recall of a search: {percent(index.recall)}.")
+    return " ".join(told)
+
+
 def passages(difference: str) -> list[tuple[str, str]]:
     """Return a difference in pieces, each with "del" for the earlier page, "ins" for this one, or "" for both."""
     pieces = _PASSAGE.split(difference)

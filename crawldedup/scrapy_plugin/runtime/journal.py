@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 SAMPLE_SECONDS: Final = 10.0
 
 _SHOWN_STATS: Final = ("crawldedup/", "downloader/", "item_", "response_received_count", "memusage/", "log_count/")
-_SHOWN_OPTIONS: Final = ("namespace", "action", "similarity", "extractor", "workers", "revisit", "scope")
+_SHOWN_OPTIONS: Final = ("namespace", "action", "similarity", "recall", "extractor", "workers", "revisit", "scope")
 _MOST: Final = 1 << 31
 _DIGEST: Final = (1 << 64) - 1
 
@@ -178,7 +178,7 @@ class CrawlJournal:
             named = "; ".join(f"{rule.site}{rule.section}: {rule.what}" for rule in rules)
             self._put({"skipped": shown(url), "rule": shown(named)})
 
-    async def end(self, reason: str) -> None:
+    async def end(self, reason: str, index_bytes: int | None) -> None:
         """Write the last line, with the crawl's stats, close the journal, and write the report that was asked for."""
         if self._sink is None:
             return
@@ -189,7 +189,7 @@ class CrawlJournal:
             for name, value in self._crawler.stats.get_stats().items()
             if name.startswith(_SHOWN_STATS) and isinstance(value, int | float) and abs(value) < _MOST**2
         }
-        figures = {"known": self._known, "lost": self._sink.lost or None}
+        figures = {"known": self._known, "index_bytes": index_bytes, "lost": self._sink.lost or None}
         told = {name: value for name, value in figures.items() if value is not None}
         self._put({"end": reason, "stats": stats, **told})
         await asyncio.to_thread(self._sink.close)
