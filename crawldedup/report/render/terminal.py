@@ -10,7 +10,17 @@ from rich.text import Text
 
 from crawldedup.report.changes import Changes
 from crawldedup.report.model import NAMELESS
-from crawldedup.report.render.wording import date, headline, index_health, lasting, percent, precise, shown, size
+from crawldedup.report.render.wording import (
+    compact,
+    date,
+    headline,
+    index_health,
+    lasting,
+    percent,
+    precise,
+    shown,
+    size,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -65,8 +75,9 @@ def lines_of(report: Report) -> Iterator[RenderableType]:
         rules = ((shown(each.site), shown(each.what), f"{each.support:,}") for each in report.advice[:_MOST_ROWS])
         yield _table("URL rules that would save downloads", ("site", "rule", "contents"), rules)
     yield Text(f"\n{index_health(report)}")
-    times = ((each.name, precise(each.median), precise(each.p95), precise(each.total)) for each in report.times)
-    yield _table("Seconds of a page", ("part", "median", "95 %", "all together"), times)
+    costs = [(each, precise) for each in report.times] + [(each, compact) for each in report.index.work]
+    figures = ((each.name, shape(each.median), shape(each.p95), shape(each.total)) for each, shape in costs)
+    yield _table("Of each page", ("part", "median", "95 %", "all together"), figures)
 
 
 def _groups(title: str, groups: Sequence[Group], *, is_parameter: bool = False) -> Table:

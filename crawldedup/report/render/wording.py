@@ -93,7 +93,8 @@ def headline(report: Report) -> str:
         told += f" ({percent(counts.duplicate_share)} of those compared)"
     if counts.revisit:
         again = counts.revisit - report.totals.unwanted
-        told += f", {counts.revisit:,} were known, of which {again:,} were delivered again"
+        fate = "and" if again == counts.revisit else f"of which {again:,} were"
+        told += f", {counts.revisit:,} were known {fate} delivered again"
     return f"{told}.{_saved(report.savings)}"
 
 
@@ -113,7 +114,6 @@ def index_health(report: Report) -> str:
     if index.known_after:
         each = "" if index.bytes is None else f", {index.bytes / index.known_after:,.0f} bytes each"
         told.append(f"The index holds {pluralize(index.known_after, 'page')}{each}.")
-    told += [f"Median of {each.name} a page: {compact(each.median)}." for each in index.work]
     if index.recall is not None:
         told.append(f"Expected recall of a search: {percent(index.recall)}.")
     return " ".join(told)
