@@ -116,11 +116,11 @@ def _chosen(headers: list[dict[str, Any]], crawl: str | None, place: str) -> str
 
 def _part_of(journal: tuple[Path, dict[str, Any]]) -> _Part:
     path, header = journal
-    if (end := end_of(path)) is not None:
+    if (end := end_of(path)) is not None and "stats" in end:
         return _Part(header, end, False, pages_in(end))
     with path.open("rb") as file:
         pages = sum(b'"outcome":' in line for line in file)
-    return _Part(header, None, is_written(path), pages)
+    return _Part(header, end, end is None and is_written(path), pages)
 
 
 def _parts_of(crawl: StoredCrawl) -> Iterator[_Part]:

@@ -32,7 +32,7 @@ class Counts:
 
     @property
     def judged(self) -> int:
-        """Pages that were compared with others: revisits say nothing about duplicates or novelty."""
+        """Pages that were compared with others: revisits say nothing of what is left to find."""
         return self.new + self.duplicates + self.thin
 
     @property
@@ -47,5 +47,5 @@ class Counts:
 
     @property
     def duplicate_share(self) -> float | None:
-        """Return the share of duplicates among the judged pages."""
-        return self.duplicates / self.judged if self.judged else None
+        """Return the share of duplicates among the checked pages."""
+        return self.duplicates / self.checked if self.checked else None

@@ -90,7 +90,7 @@ def headline(report: Report) -> str:
         return f"{counts.pages:,} responses came, and none was checked."
     told = f"{counts.checked:,} pages were checked: {counts.new:,} are new, {counts.duplicates:,} are duplicates"
     if counts.duplicates:
-        told += f" ({percent(counts.duplicate_share)} of those compared)"
+        told += f" ({percent(counts.duplicate_share)})"
     if counts.revisit:
         again = counts.revisit - report.totals.unwanted
         fate = "and" if again == counts.revisit else f"of which {again:,} were"

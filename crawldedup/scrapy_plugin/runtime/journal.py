@@ -192,6 +192,9 @@ class CrawlJournal:
         figures = {"known": self._known, "index_bytes": index_bytes, "lost": self._sink.lost or None}
         told = {name: value for name, value in figures.items() if value is not None}
         self._put({"end": reason, "stats": stats, **told})
+        if self._sink.lost > told.get("lost", 0):
+            # Less may fit where the stats do not.
+            self._put({"end": reason})
         await asyncio.to_thread(self._sink.close)
         self._look_for_trouble()
         self._sink = None
