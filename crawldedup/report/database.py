@@ -191,7 +191,9 @@ class Database:
             yield
         except self._failures as error:
             text = str(error)
-            reason = next((why for why in map(os.strerror, errno.errorcode) if f": {why}" in text), text)
+            reason = next(
+                (why for why in map(os.strerror, errno.errorcode) if f": {why}" in text), text.partition("\n")[0]
+            )
             if output is not None and str(self._folder) not in text:
                 raise UnwritableError(output, reason) from error
             folder = self._folder.parent
