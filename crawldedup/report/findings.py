@@ -45,7 +45,7 @@ def _trouble(report: Report) -> Iterator[Finding]:
         why = "still running, killed, or no room to write it"
         yield Finding("warn", f"No end of {what} is recorded: {why}.", "about")
     if lost := sum(process.lost for process in crawl.processes):
-        text = f"{pluralize(lost, 'line')} of the journals could not be written, so the figures are too low."
+        text = f"{pluralize(lost, 'line')} of the journals are missing, so the figures are too low."
         yield Finding("bad", text, "about")
     if crawl.left_out:
         yield Finding("warn", f"{pluralize(crawl.left_out, 'line')} of the journals could not be read.", "about")

@@ -16,7 +16,7 @@ NAMELESS = "(no name)"
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process of a crawl, whose journal has `lost` lines.
+    """One process of a crawl, whose journal lacks `lost` lines.
 
     `end` is the reason why it finished. None is recorded while it runs, after it was killed, or without room for it.
     """

@@ -7,6 +7,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeGuard
 
+from crawldedup.journal.records import pages_in
 from crawldedup.report.counts import OUTCOMES, Counts
 from crawldedup.report.database import host_of
 from crawldedup.report.model import Crawl, Index, Process, Reason, Saving, Spread, Totals, Wall
@@ -39,10 +40,11 @@ _WORK: Final = {"probes": "probes", "candidates": "candidates compared"}
 def crawl_of(database: Database, journals: Sequence[Journal], left_out: int) -> Crawl:
     """Return what the journals say of themselves."""
     last = journals[-1]
-    ends = {
-        process: (end, lost or 0)
-        for process, end, lost in database.rows('SELECT process, max("end"), max(lost) FROM lines GROUP BY process')
-    }
+    rows = database.rows(
+        f"""SELECT process, max("end"), max(lost), any_value(stats), count(*) FILTER (outcome IN {OUTCOMES})
+        FROM lines GROUP BY process"""
+    )
+    ends = {process: (end, max(lost or 0, _counted(stats) - pages)) for process, end, lost, stats, pages in rows}
     (seconds,) = database.row("SELECT max(moment) FROM lines")
     return Crawl(
         name=last.crawl,
@@ -153,6 +155,13 @@ def stats_of(database: Database) -> dict[str, float | str]:
                     is_maximum = "max" in name or "largest" in name
                     merged[name] = max(former, value) if is_maximum else former + value
     return dict(sorted(merged.items()))
+
+
+def _counted(stats: str | None) -> int:
+    """Return how many responses a crawl has counted; a Redis keeps the last lines of its journal only."""
+    with suppress(ValueError, RecursionError):
+        return pages_in({"stats": json.loads(stats or "null")})
+    return 0
 
 
 def _is_share(value: object) -> TypeGuard[float]:

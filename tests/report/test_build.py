@@ -177,7 +177,13 @@ def test_lost_lines_are_told_of_each_process(report_of: ReportOf) -> None:
     made = report_of({"lost": 3}, {"t": 1, "url": "a", "outcome": "new"}, {"t": 2, "end": "finished", "lost": 7})
     assert [(process.end, process.lost) for process in made.crawl.processes] == [("finished", 7)]
     assert made.crawl.left_out == 0
-    assert made.findings[0].text.startswith("7 lines of the journals could not be written")
+    assert made.findings[0].text.startswith("7 lines of the journals are missing")
+
+
+def test_pages_are_missing_where_a_crawl_has_counted_more(report_of: ReportOf) -> None:
+    stats = {"crawldedup/checked": 9, "crawldedup/skipped/status": 3, "crawldedup/item/checked": 5}
+    made = report_of({"t": 1, "url": "a", "outcome": "new"}, {"t": 2, "end": "finished", "stats": stats})
+    assert made.crawl.processes[0].lost == 11
 
 
 def test_a_crawl_without_pages_has_a_report(report_of: ReportOf) -> None:

@@ -121,4 +121,5 @@ def test_a_fleet_has_one_report(site: Site, tmp_path: Path, redis_server: RedisS
     for path in (report, tmp_path / "again.json"):
         assert sum(counts(path).values()) == 4
         assert counts(path)["new"] == 2
-        assert len(json.loads(path.read_text())["crawl"]["processes"]) == 2
+        processes = json.loads(path.read_text())["crawl"]["processes"]
+        assert [(process["end"], process["lost"]) for process in processes] == [("finished", 0)] * 2
