@@ -159,7 +159,7 @@ class DedupMiddleware:
         except OSError as error:
             logger.warning("crawldedup: closing failed: %r", error, extra={"spider": spider})
         self._kept_revisits.tell(spider)
-        await self.journal.end(reason)
+        await self.journal.end(reason, self.pool.index_bytes)
         log_end(self._crawler, self._stats, complains=not self._is_interactive)
 
     async def process_response(self, request: Request, response: Response) -> Response | Request:

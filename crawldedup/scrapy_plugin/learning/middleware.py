@@ -24,6 +24,7 @@ from crawldedup.scrapy_plugin.learning.errands import (
 )
 from crawldedup.scrapy_plugin.learning.targets import Targets
 from crawldedup.scrapy_plugin.learning.teacher import Teacher
+from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.runtime.failures import refuse
 from crawldedup.scrapy_plugin.settings import CrawlOptions, is_enabled, is_interactive
 from crawldedup.scrapy_plugin.stats import PREFIX
@@ -203,6 +204,9 @@ class LearnMiddleware:
     def _skip(self, request: Request, aim: _Aim) -> PredictedDuplicateError:
         self._count("skipped")
         self._skipped.append((request, aim.rules))
+        # Without a rule it is what was fetched in place of its copy.
+        if aim.rules and (checking := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
+            checking.journal.skipped(request.url, aim.rules)
         return PredictedDuplicateError(aim.target.url(), aim.rules)
 
     def _decide_again(self, request: Request) -> None:
