@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crawldedup.advice.address import Address
+from crawldedup.advice.kept import MOST_RULES
+
+if TYPE_CHECKING:
+    from crawldedup.advice.rules import Rule
 
 MOST_PAGES: Final = 300_000
 """So many pages are kept, which takes some 300 MB, and a third of them of one site. Of more, the first count."""
@@ -49,7 +53,7 @@ class Page(NamedTuple):
 
 
 class Evidence:
-    """Collects pages in the order of their verdicts. `most` bounds its memory."""
+    """Collects pages in the order of their verdicts, and the rules that crawls have withdrawn. `most` bounds it."""
 
     def __init__(self, most: int = MOST_PAGES) -> None:
         self._most = most
@@ -58,6 +62,7 @@ class Evidence:
         # Originals and the pages that lead to others come again and again.
         self._address = lru_cache(_CACHED)(self._parsed)
         self.pages: list[Page] = []
+        self.withdrawn: list[Rule] = []
         self._counts: Counter[str] = Counter()
 
     @property
@@ -89,6 +94,11 @@ class Evidence:
         referer = self._address(seen.referer) if seen.referer else None
         self._counts[address.origin] += 1
         self.pages.append(Page(address, key, content, referer.key() if referer else 0, is_thin, twin, seen.replaces))
+
+    def add_withdrawn(self, rule: Rule) -> None:
+        """Note a rule that a crawl has found wrong."""
+        if len(self.withdrawn) < MOST_RULES:
+            self.withdrawn.append(rule)
 
     def _parsed(self, url: str) -> Address | None:
         address = Address.of(url)

@@ -44,9 +44,9 @@ class KeptRules:
 
 
 def _plain(rules: tuple[Rule, ...]) -> list[dict[str, Any]]:
-    """Return rules as plain values, without examples: URLs may hold what is nobody's business later."""
+    """Return rules as plain values, without pages: URLs may hold what is nobody's business later."""
     values = [rule.as_dict() for rule in rules[-MOST_RULES:]]
-    return [{name: value for name, value in each.items() if name != "examples"} for each in values]
+    return [{name: value for name, value in each.items() if name not in ("examples", "contrary")} for each in values]
 
 
 def _rules(values: object) -> tuple[Rule, ...]:

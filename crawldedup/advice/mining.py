@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from crawldedup.advice.candidates import candidates
 from crawldedup.advice.rules import RuleBook
-from crawldedup.advice.weighing import LEAST_SUPPORT, is_sound, narrowed, weighed
+from crawldedup.advice.weighing import LEAST_SUPPORT, is_refuted, is_sound, narrowed, weighed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _ROUNDS: Final = 3
 
 
-def mine(pages: Sequence[Page]) -> list[Rule]:
-    """Return the rules that pages speak for, those with the most support first.
+def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
+    """Return the rules that pages speak for, those with the most support first, but for what crawls have withdrawn.
 
     Each round looks at addresses as the rules of earlier rounds have rewritten them: a print view with a session id
     differs from the article in two respects.
@@ -29,7 +29,13 @@ def mine(pages: Sequence[Page]) -> list[Rule]:
     for _ in range(_ROUNDS):
         placed = _placed(pages, RuleBook(found))
         new = _chosen(
-            (rule for parts in weighed(candidates(placed, LEAST_SUPPORT), placed) for rule in narrowed(*parts)), found
+            (
+                rule
+                for whole, sections in weighed(candidates(placed, LEAST_SUPPORT), placed)
+                for rule in narrowed(whole, sections, withdrawn)
+                if not is_refuted(rule, withdrawn)
+            ),
+            found,
         )
         if not new:
             break

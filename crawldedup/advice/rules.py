@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, Self
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from crawldedup.advice.address import LONGEST_URL, Address, is_token, name_of
 
@@ -14,6 +14,20 @@ if TYPE_CHECKING:
 
 KINDS: Final = ("query", "prefix", "suffix", "session", "host")
 _MOST_STEPS: Final = 8
+
+
+class Contrary(NamedTuple):
+    """What speaks against a rule: the page at `url` is no copy of `other`, or only this one of both leads to `link`."""
+
+    url: str
+    other: str
+    link: str = ""
+
+    def __str__(self) -> str:
+        """Return a sentence without its full stop."""
+        if self.link:
+            return f"{self.url} leads to {self.link}, and {self.other} does not"
+        return f"{self.url} is no copy of {self.other}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +40,9 @@ class Rule:
     paths that begin with `section`. `replace` stands for what was found.
 
     `support` counts the contents that were seen at URLs that the rule takes for one, `against` the groups of such URLs
-    with different texts or links. `targets` is the share of the first whose rewritten URL was seen, and `linked` of
-    those to which another page leads than those that the rule would have left out.
+    with different texts or links, of which `contrary` is an example. `targets` is the share of the first whose
+    rewritten URL was seen, and `linked` of those to which another page leads than those that the rule would have left
+    out.
     """
 
     kind: str
@@ -40,6 +55,7 @@ class Rule:
     targets: float = 0.0
     linked: float = 0.0
     examples: tuple[tuple[str, str], ...] = ()
+    contrary: Contrary | None = field(default=None, compare=False)
 
     @property
     def id(self) -> tuple[str, str, str, str, str]:
@@ -58,6 +74,15 @@ class Rule:
             return f"?{self.find}"
         find = f"{self.find}*/" if self.kind == "session" and not self.find.startswith(";") else self.find
         return f"{find} -> {self.replace or 'nothing'}"
+
+    def includes(self, other: Rule) -> bool:
+        """Return True if this rule takes those URLs for copies that another one does, in whichever direction."""
+        return (
+            self.kind == other.kind
+            and (self.site == other.site or self.kind == "host")
+            and {self.find, self.replace} == {other.find, other.replace}
+            and other.section.startswith(self.section)
+        )
 
     def applies(self, url: str) -> bool:
         """Return True for a URL that the rule rewrites."""
@@ -98,6 +123,10 @@ class Rule:
         token, _, rest = path[len(self.find) :].partition("/")
         return self.replace + rest if path.startswith(self.find) and rest and is_token(token) else None
 
+    def id_as_dict(self) -> dict[str, str]:
+        """Return what the rule does as plain values, which `from_dict` takes."""
+        return dict(zip(("kind", "site", "section", "find", "replace"), self.id, strict=True))
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         return {**asdict(self), "what": self.what, "confidence": round(self.confidence, 3)}
@@ -108,8 +137,7 @@ class Rule:
         if not isinstance(values, dict):
             raise ValueError("a rule is an object")
         given = {each.name: values[each.name] for each in fields(cls) if each.name in values}
-        given["examples"] = ()
-        rule = cls(**given)
+        rule = cls(**{**given, "examples": (), "contrary": None})
         if not rule._is_sound():
             raise ValueError("it is no rule")
         return rule

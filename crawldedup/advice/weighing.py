@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.advice.rules import Rule, RuleBook
+from crawldedup.advice.rules import Contrary, Rule, RuleBook
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,7 +43,10 @@ def weighed(rules: Iterable[Rule], placed: Sequence[Placed]) -> Iterator[tuple[R
 
 @dataclass(slots=True)
 class _Group:
-    """Pages that a rule takes for one. `first` was judged first, and has the `content` of all while `is_bad` is not."""
+    """Pages that a rule takes for one. `first` was judged first, and has the `content` of all.
+
+    Unless `contrary` has the addresses of a `Contrary`.
+    """
 
     content: int
     first: int
@@ -51,7 +54,7 @@ class _Group:
     has_target: bool = False
     is_linked: bool = False
     is_good: bool = False
-    is_bad: bool = False
+    contrary: tuple[Address, ...] = ()
     example: tuple[Address, Address] | None = None
 
 
@@ -67,10 +70,14 @@ class _Tally:
     targets: int = 0
     linked: int = 0
     examples: list[tuple[str, str]] = field(default_factory=list)
+    contrary: tuple[Address, ...] = ()
 
     def add(self, group: _Group) -> None:
-        self.bad += group.is_bad
-        if group.is_bad or not group.is_good:
+        if group.contrary:
+            self.bad += 1
+            self.contrary = self.contrary or group.contrary
+            return
+        if not group.is_good:
             return
         self.contents.add(group.content)
         self.good += 1
@@ -89,6 +96,7 @@ class _Tally:
             targets=round(self.targets / good, 3),
             linked=round(self.linked / good, 3),
             examples=tuple(self.examples),
+            contrary=Contrary(*(address.url() for address in self.contrary)) if self.contrary else None,
         )
 
 
@@ -146,7 +154,8 @@ class _Scales:
 
     def _add(self, group: _Group, address: Address, page: Page, made: Address) -> None:
         if page.content != group.content:
-            group.is_bad = True
+            other = self._standing.get(made.key(), group.first)
+            group.contrary = group.contrary or (page.address, self._placed[other][1].address)
         elif not page.is_thin and (group.has_target or address != self._placed[group.first][0]):
             group.is_good = True
             group.example = group.example or (address, made)
@@ -163,15 +172,23 @@ class _Scales:
             return
         for rule, made in book.applied(address):
             group = groups[id(rule)][made.key()]
-            if group.first < referer and address != self._placed[group.first][0] and rule.rewritten(here) is None:
-                group.is_bad = True
+            twin, first, _ = self._placed[group.first]
+            if group.first < referer and address != twin and rule.rewritten(here) is None:
+                group.contrary = group.contrary or (leading.address, first.address, page.address)
 
 
-def narrowed(whole: Rule, sections: dict[str, Rule]) -> list[Rule]:
+def is_refuted(rule: Rule, withdrawn: Iterable[Rule]) -> bool:
+    """Return True for a rule that says what a crawl has withdrawn, or more; or less, if anything speaks against it."""
+    return any(rule.includes(other) or (rule.against and other.includes(rule)) for other in withdrawn)
+
+
+def narrowed(whole: Rule, sections: dict[str, Rule], withdrawn: Sequence[Rule]) -> list[Rule]:
     """Return a rule, or in its place those for the sections of the site where it holds."""
     if whole.kind not in ("query", "host"):
         return [whole]
-    contrary = any(part.against >= _CONTRARY and part.confidence < LEAST_CONFIDENCE for part in sections.values())
+    contrary = is_refuted(whole, withdrawn) or any(
+        part.against >= _CONTRARY and part.confidence < LEAST_CONFIDENCE for part in sections.values()
+    )
     supporting = [part for part in sections.values() if part.support]
     if not contrary and is_sound(whole) and (len(supporting) > 1 or whole.kind == "host"):
         return [whole]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from crawldedup.cli.options import make_deduplicator
 from crawldedup.commands import indexes, pages
-from crawldedup.commands.advise import advise
+from crawldedup.commands.advise import advise, kept, mined
 from crawldedup.commands.explain import explain
 from crawldedup.commands.sources import readable_sources, single_source, under_url
 from crawldedup.page_input import PageRef
@@ -55,6 +55,8 @@ _RUN: Final[dict[str, Callable[[Deduplicator, Namespace, Output], None]]] = {
     "clear": lambda dedup, given, output: indexes.clear(dedup, output, yes=given.yes),
     "prune": lambda dedup, _, output: indexes.prune(dedup, output, hint="give --ttl or --max-pages"),
     "copy": _copy,
-    "advise": lambda dedup, given, output: advise(dedup, given.sources, given.format, output),
+    "advise": lambda dedup, given, output: advise(
+        mined(given.sources, output) if given.sources else kept(dedup), given.format, output
+    ),
     "info": lambda dedup, _, output: indexes.info(dedup, output),
 }

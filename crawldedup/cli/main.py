@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from crawldedup import __version__
 from crawldedup.checks import did_you_mean
 from crawldedup.cli.options import OPTION_FLAGS, add_options
-from crawldedup.commands.command import INDEX_OPTIONS, PROFILE_OPTIONS, Command
+from crawldedup.commands.command import ADVISE_OPTIONS, INDEX_OPTIONS, PROFILE_OPTIONS, Command
 from crawldedup.commands.output import run_command
 from crawldedup.demo.command import DEMO
 from crawldedup.evaluation.command import BENCH_QUALITY
@@ -77,12 +77,7 @@ _COMMANDS: Final = {
                 "help": "journal of a crawl, or a folder or the URL of a Redis, whose last crawl counts (default: the "
                 "rules that the index keeps)",
             },
-            "--format": {
-                "choices": ("rules", "duplicate-url-discarder", "deny"),
-                "default": "rules",
-                "help": "the rules themselves, or what another tool reads: a file for duplicate-url-discarder, or the "
-                "deny patterns of a LinkExtractor (default: rules)",
-            },
+            **ADVISE_OPTIONS,
         },
         (*INDEX_OPTIONS, *PROFILE_OPTIONS),
     ),

@@ -1,4 +1,4 @@
-"""The command that tells which downloads a crawl can save, by rules for its URLs."""
+"""`crawldedup advise`: which downloads a crawl can save, by rules for its URLs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from crawldedup.advice.export import deny_patterns, discarder_rules
 from crawldedup.advice.kept import NOTE, KeptRules
 from crawldedup.advice.mining import mine
 from crawldedup.commands.indexes import require_existing
+from crawldedup.commands.output import safe_message
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import journals
 from crawldedup.journal.verdicts import collect
@@ -29,13 +30,8 @@ _UNFIT: Final = {
 }
 
 
-def advise(dedup: Deduplicator, sources: Sequence[str], form: str, output: Output) -> None:
-    """Show the rules that journals speak for, or those that the index keeps, as the option `--format` says."""
-    if sources:
-        rules = _mined(sources, output)
-    else:
-        require_existing(dedup)
-        rules = list(KeptRules.from_text(dedup.note(NOTE)).rules)
+def advise(rules: Sequence[Rule], form: str, output: Output) -> None:
+    """Show rules as the option `--format` says."""
     if form == "rules":
         output.show([rule.as_dict() for rule in rules], *_lines(rules))
         return
@@ -45,14 +41,21 @@ def advise(dedup: Deduplicator, sources: Sequence[str], form: str, output: Outpu
         output.error(ConfigurationError(f"{pluralize(left, 'rule')} left out: {_UNFIT[form]}"))
 
 
-def _mined(sources: Sequence[str], output: Output) -> list[Rule]:
+def kept(dedup: Deduplicator) -> Sequence[Rule]:
+    """Return the rules that an index keeps."""
+    require_existing(dedup)
+    return KeptRules.from_text(dedup.note(NOTE)).rules
+
+
+def mined(sources: Sequence[str], output: Output) -> Sequence[Rule]:
+    """Return the rules that journals speak for."""
     evidence = Evidence()
     with ExitStack() as stack, output.progress("reading verdicts") as progress:
         paths = [path for source in sources for path in stack.enter_context(journals(source))]
         unreadable = collect(paths, evidence, lambda pages: progress(pages, None))
     if unreadable:
         output.unreadable(ConfigurationError(f"{pluralize(unreadable, 'line')} cannot be read and were left out"))
-    return mine(evidence.pages)
+    return mine(evidence.pages, evidence.withdrawn)
 
 
 def _lines(rules: Sequence[Rule]) -> Iterator[str]:
@@ -61,5 +64,7 @@ def _lines(rules: Sequence[Rule]) -> Iterator[str]:
         yield f"{printable(rule.site + rule.section)}: {printable(rule.what)} ({speaks})"
         for example, _ in rule.examples[:1]:
             yield f"  such as {printable(example)}"
+        if rule.contrary:
+            yield f"  although {safe_message(rule.contrary)}"
     if not rules:
         yield "not enough pages speak for any rule"

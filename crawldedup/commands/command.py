@@ -9,6 +9,15 @@ INDEX_OPTIONS: Final = ("store", "namespace")
 PROFILE_OPTIONS: Final = ("extractor", "min_words", "distinguish")
 """What an index was made with: every command that asks it needs the same values."""
 
+ADVISE_OPTIONS: Final[dict[str, dict[str, Any]]] = {
+    "--format": {
+        "choices": ("rules", "duplicate-url-discarder", "deny"),
+        "default": "rules",
+        "help": "the rules themselves, or what another tool reads: a file for duplicate-url-discarder, or the deny "
+        "patterns of a LinkExtractor (default: rules)",
+    }
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Command:

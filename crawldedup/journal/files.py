@@ -10,7 +10,9 @@ import time
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from crawldedup.journal.records import header_in, line_of, record_in
+from crawldedup.errors import ConfigurationError
+from crawldedup.journal.records import FORMAT, VERSION, header_in, line_of, record_in
+from crawldedup.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,11 +36,13 @@ class Journal(NamedTuple):
 class FileJournal:
     """Writes a journal into a new file of a directory, where journals of earlier crawls make room.
 
-    After a failure, of which `trouble` tells, nothing more is written. `lost` counts the lines that are not there.
+    A line that there is no room for is lost, and the next one that is written stands behind a line that says how many
+    were. `trouble` tells of the last failure. `lost` counts the lines that are not there.
     """
 
     def __init__(self, directory: Path, header: Mapping[str, Any], writer: str, *, keep: int) -> None:
-        self.lost = 0
+        self.lost = self._told = 0
+        self._header = line_of(header)
         self.trouble: str | None = None
         self._file: int | None = None
         try:
@@ -48,20 +52,31 @@ class FileJournal:
         except OSError as error:
             self.trouble = str(error)
         else:
-            self.write(line_of(header))
+            self._append(b"")
 
     def write(self, line: bytes) -> None:
-        """Write a line, if the file can still be written."""
-        if self._file is None:
+        """Write a line, if there is room for it."""
+        gap = line_of({"lost": self.lost}) if self.lost > self._told else b""
+        if self._append(gap + line):
+            self._told = self.lost
+        else:
             self.lost += 1
-            return
+
+    def _append(self, lines: bytes) -> bool:
+        """Write lines, behind the header if that is not there yet. Return True if all of them are written."""
+        if self._file is None:
+            return False
+        lines = self._header + lines
         try:
-            if os.write(self._file, line) < len(line):
+            if (written := os.write(self._file, lines)) < len(lines):
+                # The next line would be a part of what was cut off.
+                os.ftruncate(self._file, os.fstat(self._file).st_size - written)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             self.trouble = str(error)
-            self.lost += 1
-            self.close()
+            return False
+        self._header = b""
+        return True
 
     def close(self) -> None:
         """Close the file; harmless when repeated."""
@@ -86,6 +101,33 @@ def header_of(path: Path) -> dict[str, Any] | None:
             return header_in(file.readline(_LONGEST_HEADER))
     except OSError:
         return None
+
+
+def newer_header_of(path: Path) -> dict[str, Any] | None:
+    """Return the header of a journal that a newer version of crawldedup wrote; None for any other file."""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        match record_in(file.readline(_LONGEST_HEADER)):
+            case {"crawldedup_journal": int() as version} as header if version > VERSION:
+                return header
+    return None
+
+
+def newer_in(directory: Path) -> Iterator[Journal]:
+    """Yield the journals in a directory that a newer version wrote."""
+    for path in sorted(directory.glob("*.jsonl")):
+        if path.is_file() and (header := newer_header_of(path)) is not None:
+            yield Journal(path, header)
+
+
+def refusal_of(path: Path) -> ConfigurationError:
+    """Return the error for a file that has no header of this version."""
+    shown, newer = printable(str(path)), newer_header_of(path)
+    if newer is None:
+        return ConfigurationError(f"{shown} is no journal of a crawl: its first line is no header of one")
+    return ConfigurationError(
+        f"{shown} was written by a newer crawldedup: it has version {newer[FORMAT]} of the format, and this crawldedup "
+        f"reads version {VERSION}; upgrade it"
+    )
 
 
 def end_of(path: Path) -> dict[str, Any] | None:

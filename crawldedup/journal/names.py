@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
 import socket
 import time
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Final
 
 from crawldedup.checks import refused
@@ -15,6 +16,9 @@ from crawldedup.stores.registry import check_store_url
 
 OWN_STORE: Final = "store"
 """Stands for the Redis that holds a crawl's index."""
+
+NAME_FILE: Final = "crawldedup.crawl"
+"""Has the name of the crawl, in the directory of a job that may be paused."""
 
 _LONGEST: Final = 60
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9._-]+")
@@ -56,6 +60,22 @@ def crawl_of(spider: str, started: float) -> str:
     """Return the name of a crawl that was given none: its spider, and when it started in UTC, to the millisecond."""
     second = time.strftime("%Y%m%dT%H%M%S", time.gmtime(started))
     return f"{_safe(spider)}-{second}.{int(started * 1000) % 1000:03d}"
+
+
+def name_of_job(job: Path | None, name: str) -> str:
+    """Return the name that the first run of a job had: this one, unless there was a run before."""
+    if job is None:
+        return name
+    try:
+        with (job / NAME_FILE).open("x") as file:
+            file.write(name)
+    except FileExistsError:
+        with contextlib.suppress(OSError, ValueError):
+            earlier = (job / NAME_FILE).read_text("ascii")
+            return earlier if is_name(earlier) else name
+    except OSError:
+        pass
+    return name
 
 
 def own_writer() -> str:

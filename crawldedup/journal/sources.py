@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.journal.files import end_of, header_of, is_written, journals_in
+from crawldedup.journal.files import end_of, header_of, is_written, journals_in, newer_in, refusal_of
 from crawldedup.journal.names import is_redis
 from crawldedup.journal.records import pages_in
 from crawldedup.printable import printable
@@ -89,11 +89,12 @@ def _files_of(source: Path) -> list[tuple[Path, dict[str, Any]]]:
         if not source.exists():
             raise ConfigurationError(f"there is nothing at {printable(str(source))}")
         if (header := header_of(source)) is None:
-            raise ConfigurationError(
-                f"{printable(str(source))} is no journal of a crawl, or of another version: its first line is no header"
-            )
+            raise refusal_of(source)
         return [(source, header)]
-    return list(journals_in(source))
+    found: list[tuple[Path, dict[str, Any]]] = list(journals_in(source))
+    if not found and (newer := next(newer_in(source), None)) is not None:
+        raise refusal_of(newer.path)
+    return found
 
 
 def _chosen(headers: list[dict[str, Any]], crawl: str | None, place: str) -> str:
@@ -115,11 +116,11 @@ def _chosen(headers: list[dict[str, Any]], crawl: str | None, place: str) -> str
 
 def _part_of(journal: tuple[Path, dict[str, Any]]) -> _Part:
     path, header = journal
-    if (end := end_of(path)) is not None:
+    if (end := end_of(path)) is not None and "stats" in end:
         return _Part(header, end, False, pages_in(end))
     with path.open("rb") as file:
         pages = sum(b'"outcome":' in line for line in file)
-    return _Part(header, None, is_written(path), pages)
+    return _Part(header, end, end is None and is_written(path), pages)
 
 
 def _parts_of(crawl: StoredCrawl) -> Iterator[_Part]:

@@ -66,5 +66,6 @@ def make_report(
             stats=overview.stats_of(database),
             comparison=comparison,
             advice=tuple(advice),
+            savings=overview.savings_of(database),
         )
     return findings_of(report)

@@ -10,7 +10,8 @@ class Changes:
     """Pages beside those of an earlier crawl; `site` is empty for all of them.
 
     `new` pages were not met then; `changed` ones had another text; `duplicated` ones were no duplicates then, or not
-    met; the text of `moved` ones came at another URL; `gone` ones were not met, nor was their text.
+    met; the text of `moved` ones came at another URL; `skipped` ones were not asked for, because
+    a learned rule takes them for copies; `gone` ones were not met, nor was their text.
     """
 
     site: str
@@ -19,6 +20,7 @@ class Changes:
     same: int = 0
     duplicated: int = 0
     moved: int = 0
+    skipped: int = 0
     gone: int = 0
 
 

@@ -22,7 +22,8 @@ _LONGEST_CHAIN: Final = 10
 def make_clusters(database: Database) -> int:
     """Make a table of clusters, and return how many there are.
 
-    A page that replaces the kept one takes its duplicates over, with those of pages that this one had replaced.
+    A page that replaces the kept one takes its duplicates over, with those of pages that this one had replaced. In
+    the view `copies` it is the original then, and the former one its duplicate.
     """
     execute = database.connection.execute
     execute(
@@ -37,8 +38,13 @@ def make_clusters(database: Database) -> int:
         if not moved:
             break
     execute(
-        f"""CREATE VIEW copies AS SELECT pages.*, coalesce(renamed.kept, original) AS kept FROM pages
-        LEFT JOIN renamed ON former = original WHERE {IS_COPY} AND original IS NOT NULL"""
+        f"""CREATE VIEW copies AS SELECT * FROM (
+            SELECT pages.* REPLACE (
+                if(replaces, original, url) AS url, if(replaces, url, original) AS original,
+                if(replaces, 'replaced', action) AS action, if(replaces, NULL, referer) AS referer
+            ), coalesce(renamed.kept, pages.original) AS kept
+            FROM pages LEFT JOIN renamed ON former = pages.original WHERE {IS_COPY} AND pages.original IS NOT NULL
+        ) WHERE url <> kept OR original = kept"""
     )
     execute(
         """CREATE TABLE clusters AS SELECT kept, count(*) FILTER (outcome = 'near') AS near,
@@ -58,7 +64,7 @@ def clusters_of(database: Database) -> tuple[Cluster, ...]:
             SELECT unnest(min_by(number, coalesce(similarity, 1), {_MOST_MEMBERS})) AS number, copies.kept
             FROM copies JOIN biggest USING (kept) GROUP BY copies.kept
         )
-        SELECT chosen.kept, {MEMBER} FROM pages JOIN chosen USING (number) ORDER BY similarity, url"""
+        SELECT kept, {MEMBER} FROM copies JOIN chosen USING (number, kept) ORDER BY similarity, url"""
     )
     for kept, *member in rows:
         members.setdefault(kept, []).append(member_of(tuple(member)))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.commands.command import Command
+from crawldedup.errors import ConfigurationError
 from crawldedup.journal import crawls
 from crawldedup.journal import journals as journals_of
 from crawldedup.journal.names import is_redis
@@ -78,19 +79,24 @@ def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
     from crawldedup.report.render.terminal import lines_of
 
     if given.output is not None:
+        if output.as_json:
+            raise ConfigurationError(
+                "--json prints the report, and --output writes it into a file: leave one of them out; "
+                "a file that ends with .json holds the same"
+            )
         check_path("--output", given.output)
     with ExitStack() as stack:
-        journals = find_journals(_here(stack, sources, given.crawl), given.crawl)
+        journals = find_journals(_here(stack, sources, given.crawl), given.crawl, output.unreadable)
         against: list[Journal] = []
         if given.against:
             is_source = is_redis(given.against) or Path(given.against).exists()
             places, crawl = ([given.against], None) if is_source else (sources, given.against)
-            against = find_journals(_here(stack, places, crawl), crawl)
+            against = find_journals(_here(stack, places, crawl), crawl, output.unreadable)
         database = stack.enter_context(Database(stack.enter_context(output.shares())))
         made = make_report(database, journals, against, _advice_of(journals))
         if given.output is not None:
             write_report(database, made, given.output)
-    if given.output is None or output.as_json:
+    if given.output is None:
         output.show(made.as_dict(), *lines_of(made))
 
 
@@ -117,5 +123,5 @@ def _advice_of(journals: Sequence[Journal]) -> list[Advice]:
     collect((journal.path for journal in journals), evidence)
     return [
         Advice(rule.kind, rule.site + rule.section, rule.what, rule.support, rule.confidence, rule.examples)
-        for rule in mine(evidence.pages)
+        for rule in mine(evidence.pages, evidence.withdrawn)
     ]

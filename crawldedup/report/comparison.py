@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 EARLIER: Final = "_earlier"
 """The suffix of the earlier crawl's tables."""
 
+NOT_MET: Final = ("gone", "moved", "skipped")
+"""What became of pages that this crawl has not met."""
+
 _KINDS: Final = tuple(field.name for field in fields(Changes))[1:]
 _MOST_SITES: Final = 200
 _EXAMPLES: Final = 20
 
 
 def make_changes(database: Database, *, by_text: bool) -> None:
-    """Make a table of what became of each page: `number` is its line now, or `earlier` its line then."""
+    """Make a table of what became of each `page`: `number` is its last line now, or `earlier` that of then."""
     digest = "digest" if by_text else "NULL"
     execute = database.connection.execute
     for suffix in ("", EARLIER):
@@ -38,9 +41,11 @@ def make_changes(database: Database, *, by_text: bool) -> None:
             FROM visits{suffix} JOIN places{suffix} USING (number)"""
         )
     execute(
-        f"""CREATE TABLE changes AS SELECT now.number AS number, earlier.number AS earlier,
+        f"""CREATE TABLE changes AS SELECT page, now.number AS number, earlier.number AS earlier,
             coalesce(now.site, earlier.site) AS site,
-            CASE WHEN now.page IS NULL THEN
+            CASE WHEN now.page IS NULL AND earlier.page IN (SELECT hash(skipped) FROM lines WHERE skipped IS NOT NULL)
+                THEN 'skipped'
+            WHEN now.page IS NULL THEN
                 if(earlier.digest IN (SELECT digest FROM visited WHERE digest IS NOT NULL), 'moved', 'gone')
             WHEN now.is_copy AND NOT coalesce(earlier.is_copy, false) THEN 'duplicated'
             WHEN earlier.page IS NULL THEN 'new'
@@ -60,8 +65,8 @@ def comparison_of(database: Database, journals: Sequence[Journal], *, by_text: b
             SELECT change, unnest(min(coalesce(number, earlier), {_EXAMPLES})) AS line FROM changes
             WHERE change <> 'same' GROUP BY change
         )
-        SELECT change, url FROM chosen JOIN pages ON number = line WHERE change NOT IN ('gone', 'moved')
-        UNION ALL SELECT change, url FROM chosen JOIN pages{EARLIER} ON number = line WHERE change IN ('gone', 'moved')
+        SELECT change, url FROM chosen JOIN pages ON number = line WHERE change NOT IN {NOT_MET}
+        UNION ALL SELECT change, url FROM chosen JOIN pages{EARLIER} ON number = line WHERE change IN {NOT_MET}
         ORDER BY change, url"""
     )
     return Comparison(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
-from crawldedup.report.model import OUTCOMES
+from crawldedup.printable import printable
+from crawldedup.report.counts import OUTCOMES
 from crawldedup.scope import site_of
 
 if TYPE_CHECKING:
@@ -60,12 +63,17 @@ _COLUMNS: Final = {
     "known": "BIGINT",
     "queued": "BIGINT",
     "walls": "BIGINT",
+    "lost": "BIGINT",
+    "index_bytes": "BIGINT",
+    "skipped": "VARCHAR",
+    "rule": "VARCHAR",
     "wall": "VARCHAR",
     "share": "DOUBLE",
     "window": "BIGINT",
     "end": "VARCHAR",
     "stats": "JSON",
     "crawldedup_journal": "INTEGER",
+    "withdrawn": "JSON",
 }
 ROW_COLUMNS: Final = tuple(name for name in list(_COLUMNS)[1:27])
 """The columns of a page."""
@@ -108,13 +116,15 @@ class Database:
         self._progress = progress
         self._temporary = TemporaryDirectory(prefix="crawldedup-report-", ignore_cleanup_errors=True)
         self._folder = Path(self._temporary.name)
+        self._failures = (duckdb.OperationalError, duckdb.FatalException)
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": MEMORY,
             "temp_directory": str(self._folder / "spilled"),
             "preserve_insertion_order": "false",
             "autoinstall_known_extensions": "false",
         }
-        self.connection: DuckDBPyConnection = duckdb.connect(self._folder / "journals.duckdb", config=config)
+        with self._errors():
+            self.connection: DuckDBPyConnection = duckdb.connect(self._folder / "journals.duckdb", config=config)
         # DuckDB counts its progress for its own bar, which stays hidden.
         self.connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
 
@@ -143,8 +153,8 @@ class Database:
         self._make_pages(suffix)
         (left_out,) = self.row(
             f"""SELECT count(*) FILTER (NOT coalesce(outcome IN {OUTCOMES}, false)
-                    AND coalesce(known, queued, walls) IS NULL AND wall IS NULL AND "end" IS NULL
-                    AND crawldedup_journal IS NULL) FROM lines{suffix}"""
+                    AND coalesce(known, queued, walls, lost) IS NULL AND coalesce(wall, skipped, "end") IS NULL
+                    AND crawldedup_journal IS NULL AND withdrawn IS NULL) FROM lines{suffix}"""
         )
         return int(left_out)
 
@@ -158,8 +168,8 @@ class Database:
         return row
 
     @contextmanager
-    def doing(self, what: str) -> Iterator[None]:
-        """Tell the progress of the queries within."""
+    def doing(self, what: str, output: Path | None = None) -> Iterator[None]:
+        """Tell the progress of the queries within. Raises ReportError if there is no room for them, or for `output`."""
         is_done = threading.Event()
 
         def watch() -> None:
@@ -170,12 +180,25 @@ class Database:
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         try:
-            yield
-        except (self._duckdb.OutOfMemoryException, self._duckdb.IOException) as error:
-            raise ReportError(f"the report cannot be made: {error}") from error
+            with self._errors(output):
+                yield
         finally:
             is_done.set()
             watcher.join()
+
+    @contextmanager
+    def _errors(self, output: Path | None = None) -> Iterator[None]:
+        try:
+            yield
+        except self._failures as error:
+            text = str(error)
+            reason = next(
+                (why for why in map(os.strerror, errno.errorcode) if f": {why}" in text), text.partition("\n")[0]
+            )
+            if output is not None and str(self._folder) not in text:
+                raise UnwritableError(output, reason) from error
+            folder = self._folder.parent
+            raise ReportError(f"the report cannot be made with temporary files in {folder}: {reason}") from error
 
     def _read(self, files: list[str], offsets: list[float], suffix: str) -> None:
         lines = f"lines{suffix}"
@@ -188,7 +211,7 @@ class Database:
                 SELECT *, regexp_extract(substr(url, instr(url, '://') + 3 + length(authority)), '^[^?#]*') AS path
                 FROM parts
             ), patterns AS (
-                SELECT * EXCLUDE (path, authority), {_host_in("authority")} AS host,
+                SELECT * EXCLUDE (path, authority), {_host_in("authority", "url")} AS host,
                     if(authority <> '', {_PATTERN}, '') AS pattern
                 FROM (SELECT * REPLACE (left(path, {_LONGEST_PATH}) AS path) FROM paths)
             )
@@ -217,7 +240,7 @@ class Database:
         self.connection.execute(
             f"""CREATE TABLE sites{suffix} AS
             SELECT unnest($hosts::VARCHAR[]) AS host, unnest($sites::VARCHAR[]) AS site""",
-            {"hosts": hosts, "sites": [site_of(f"//{host}") or host for host in hosts]},
+            {"hosts": hosts, "sites": [*map(_site_at, hosts)]},
         )
         self.connection.execute(
             f"""CREATE TABLE folders{suffix} AS SELECT host, folder FROM {lines} WHERE url IS NOT NULL
@@ -236,8 +259,8 @@ class Database:
 
 
 def host_of(url: str) -> str:
-    """Return the SQL for the host of the URL in a column."""
-    return _host_in(_authority_of(url))
+    """Return the SQL for the host of the URL in a column, with a port that is not the usual one."""
+    return _host_in(_authority_of(url), url)
 
 
 def _authority_of(url: str) -> str:
@@ -245,11 +268,28 @@ def _authority_of(url: str) -> str:
     return f"regexp_extract({after_scheme}, '^[^/?#]*')"
 
 
-def _host_in(authority: str) -> str:
-    return f"lower(split_part(split_part({authority}, '@', -1), ':', 1))"
+def _host_in(authority: str, url: str) -> str:
+    host = f"lower(split_part({authority}, '@', -1))"
+    is_usual = " OR ".join(
+        f"(ends_with({host}, '{port}') AND starts_with({url}, '{scheme}:'))"
+        for scheme, port in (("http", ":80"), ("https", ":443"))
+    )
+    return f"if({is_usual}, regexp_replace({host}, ':[0-9]+$', ''), {host})"
+
+
+def _site_at(host: str) -> str:
+    site, port = site_of(f"//{host}"), host.rpartition(":")[2]
+    return f"{site}:{port}" if site and port != host and port.isdecimal() else site or host
 
 
 class ReportError(CrawlDedupError):
     """Raised where memory or disk do not suffice for a report, or a file cannot be read or written. Free some."""
 
     counter = "report"
+
+
+class UnwritableError(ReportError):
+    """Raised for a file that cannot be written. Make room, or name another file."""
+
+    def __init__(self, path: Path, reason: object) -> None:
+        super().__init__(f"cannot write {printable(str(path))}: {reason}")

@@ -41,8 +41,12 @@ def _trouble(report: Report) -> Iterator[Finding]:
         yield Finding("bad", f"A login wall, a ban or a soft 404 is likely: {share} {wall.url}.", "skipped")
     if not crawl.has_ended:
         missing = sum(process.end is None for process in crawl.processes)
-        what = "The crawl" if len(crawl.processes) == 1 else f"{missing} of {len(crawl.processes)} processes"
-        yield Finding("warn", f"{what} still ran when this was written, or was killed.", "about")
+        what = "the crawl" if len(crawl.processes) == 1 else f"{missing} of {len(crawl.processes)} processes"
+        why = "still running, killed, or no room to write it"
+        yield Finding("warn", f"No end of {what} is recorded: {why}.", "about")
+    if lost := sum(process.lost for process in crawl.processes):
+        text = f"{pluralize(lost, 'line')} of the journals are missing, so the figures are too low."
+        yield Finding("bad", text, "about")
     if crawl.left_out:
         yield Finding("warn", f"{pluralize(crawl.left_out, 'line')} of the journals could not be read.", "about")
 
@@ -51,15 +55,17 @@ def _traps(report: Report) -> Iterator[Finding]:
     traps = [group for group in report.stale if group.trap]
     for group in traps[:_MOST_TRAPS]:
         copies = group.counts.duplicates + group.counts.thin
-        of_pages = f"{copies:,} of {pluralize(group.counts.judged, 'page')}"
+        of_pages = f"{copies:,} of {pluralize(group.counts.checked, 'page')}"
         text = f"A trap ({group.trap}): {of_pages} at {group.site}{group.name} are copies or nearly empty."
         yield Finding("warn", text, "stale")
     moments = [moment.counts for moment in report.timeline.moments[-_LAST_STEPS:]]
-    judged = sum(counts.judged for counts in moments)
-    if len(report.timeline.moments) > 2 * _LAST_STEPS and judged:
-        novelty = sum(counts.new for counts in moments) / judged
-        if novelty < _SHARE_NOVEL:
-            yield Finding("warn", f"At the end of the crawl, {100 * novelty:.1f} % of the pages were new.", "time")
+    checked, new = sum(counts.checked for counts in moments), sum(counts.new for counts in moments)
+    if len(report.timeline.moments) > 2 * _LAST_STEPS and checked:
+        own = new + sum(counts.revisit for counts in moments)
+        if own < _SHARE_NOVEL * checked:
+            yield Finding(
+                "warn", f"At the end of the crawl, {100 * new / checked:.1f} % of the pages were new.", "time"
+            )
 
 
 def _advice(report: Report) -> Iterator[Finding]:

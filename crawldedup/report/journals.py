@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.journal.files import header_of, journals_in
+from crawldedup.journal import files
 from crawldedup.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 _LATEST: Final = 2**37
 """Seconds since 1970 that are still a date."""
@@ -32,28 +32,41 @@ class Journal:
     settings: dict[str, Any]
 
 
-def find_journals(sources: Iterable[str], crawl: str | None = None) -> list[Journal]:
+def find_journals(
+    sources: Iterable[str], crawl: str | None = None, refuse: Callable[[ConfigurationError], object] = lambda _: None
+) -> list[Journal]:
     """Return the journals of the named crawl, or of the last one, in files and folders.
 
     All given files belong to the crawl if no folder is given. Raises ConfigurationError for a file that is no journal,
-    and where there is none. What is no journal in a folder is left alone.
+    and where there is none. What is no journal in a folder is left alone. If others can be read, `refuse` is called for
+    each journal that a newer version wrote.
     """
     found: list[Journal] = []
+    named = crawl
+    newer: list[files.Journal] = []
     only_files = True
     for source in sources:
         path = Path(source)
         if path.is_dir():
             only_files = False
-            found += filter(None, (_journal(each, header) for each, header in journals_in(path)))
+            found += filter(None, (_journal(each, header) for each, header in files.journals_in(path)))
+            newer += files.newer_in(path)
         elif not path.exists():
             raise ConfigurationError(f"there is no file or folder {printable(source)!r} to read journals from")
-        elif journal := _journal(path, header_of(path)):
+        elif journal := _journal(path, files.header_of(path)):
             found.append(journal)
+        elif (header := files.newer_header_of(path)) is not None:
+            newer.append(files.Journal(path, header))
         else:
-            raise ConfigurationError(f"{printable(source)!r} is no journal of crawldedup: its first line is no header")
+            raise files.refusal_of(path)
     if crawl is None and found and not only_files:
         crawl = max(found, key=lambda journal: journal.started).crawl
     chosen = [journal for journal in found if crawl in (None, journal.crawl)]
+    refused = [files.refusal_of(path) for path, header in newer if named in (None, header.get("crawl"))]
+    if not chosen and refused:
+        raise refused[0]
+    for each in refused:
+        refuse(each)
     if not chosen:
         known = ", ".join(sorted({printable(journal.crawl) for journal in found}))
         raise ConfigurationError(

@@ -7,62 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crawldedup.report.changes import Comparison
-
-JUDGED = ("new", "near", "exact", "thin")
-OUTCOMES = (*JUDGED, "revisit", "skipped", "error")
+    from crawldedup.report.counts import Counts
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Responses by outcome."""
-
-    new: int = 0
-    near: int = 0
-    exact: int = 0
-    thin: int = 0
-    revisit: int = 0
-    skipped: int = 0
-    error: int = 0
-
-    @property
-    def pages(self) -> int:
-        """All responses."""
-        return self.checked + self.skipped + self.error
-
-    @property
-    def checked(self) -> int:
-        """Pages with a verdict."""
-        return self.judged + self.revisit
-
-    @property
-    def judged(self) -> int:
-        """Pages that were compared with others: revisits say nothing about duplicates or novelty."""
-        return self.new + self.duplicates + self.thin
-
-    @property
-    def duplicates(self) -> int:
-        """Near and exact duplicates."""
-        return self.near + self.exact
-
-    @property
-    def novelty(self) -> float | None:
-        """Return the share of new pages among the judged ones."""
-        return self.new / self.judged if self.judged else None
-
-    @property
-    def duplicate_share(self) -> float | None:
-        """Return the share of duplicates among the judged pages."""
-        return self.duplicates / self.judged if self.judged else None
+NAMELESS = "(no name)"
+"""Stands for the empty name of a parameter where it is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process of a crawl. `end` is the reason why it finished, or None: it still runs, or was killed."""
+    """One process of a crawl, whose journal lacks `lost` lines.
+
+    `end` is the reason why it finished. None is recorded while it runs, after it was killed, or without room for it.
+    """
 
     host: str
     pid: int
     started: float
     end: str | None
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +51,8 @@ class Crawl:
 class Totals:
     """Figures of the whole crawl.
 
-    The bytes and seconds of duplicates are those of their downloads, which knowing them earlier would save.
+    The bytes and seconds of duplicates are those of their downloads, which knowing them earlier would save. Of the
+    revisits, those that were `unwanted` had the text of an earlier crawl, and were not delivered.
     """
 
     counts: Counts
@@ -96,6 +60,7 @@ class Totals:
     across_sites: int = 0
     replaced: int = 0
     changed: int = 0
+    unwanted: int = 0
     abandoned: int = 0
     bytes: int = 0
     duplicate_bytes: int = 0
@@ -135,8 +100,8 @@ class Group:
     """The pages of a site, of one pattern of paths, or with one parameter in their query.
 
     `recent` is the share of new pages among the last 100 judged ones, `since_new` the number of judged pages after the
-    last new one; these and `originals`, an estimate of how many pages the copies repeat, are not there for parameters.
-    `values` estimates how many values a parameter has. `trap` says what crawlers get lost in there.
+    last new one or revisit; these and `originals`, an estimate of how many pages the copies repeat, are not there for
+    parameters. `values` estimates how many values a parameter has. `trap` says what crawlers get lost in there.
     """
 
     site: str
@@ -170,7 +135,10 @@ class WhatIf:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A duplicate, where the crawl met it, and how it differs from its original, if that is known."""
+    """A duplicate, where the crawl met it, and how it differs from its original, if that is known.
+
+    The `action` of a page that was kept until a better copy came is "replaced", and its `original` is that copy.
+    """
 
     url: str
     original: str
@@ -242,10 +210,16 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """How full the index was, and how much work it was to ask it."""
+    """How full the index was, how much work it was to ask it, and what it finds.
+
+    `recall` is the share of pages of exactly the similarity asked for that a search is expected to meet in an index of
+    this size.
+    """
 
     known_before: int | None
     known_after: int | None
+    bytes: int | None
+    recall: float | None
     work: tuple[Spread, ...]
 
 
@@ -259,6 +233,14 @@ class Advice:
     support: int
     confidence: float
     examples: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """How many downloads of the crawl a rule has saved, which it had learned."""
+
+    rule: str
+    downloads: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +264,7 @@ class Report:
     stats: dict[str, float | str]
     comparison: Comparison | None = None
     advice: tuple[Advice, ...] = ()
+    savings: tuple[Saving, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""

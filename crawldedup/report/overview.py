@@ -7,8 +7,11 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeGuard
 
+from crawldedup.journal.records import pages_in
+from crawldedup.report.counts import OUTCOMES, Counts
 from crawldedup.report.database import host_of
-from crawldedup.report.model import OUTCOMES, Counts, Crawl, Index, Process, Reason, Spread, Totals, Wall
+from crawldedup.report.model import Crawl, Index, Process, Reason, Saving, Spread, Totals, Wall
+from crawldedup.search.two_stage import expected_recall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,9 +40,11 @@ _WORK: Final = {"probes": "probes", "candidates": "candidates compared"}
 def crawl_of(database: Database, journals: Sequence[Journal], left_out: int) -> Crawl:
     """Return what the journals say of themselves."""
     last = journals[-1]
-    ends: dict[int, str] = dict(
-        database.rows('SELECT process, max("end") FROM lines WHERE "end" IS NOT NULL GROUP BY process')
+    rows = database.rows(
+        f"""SELECT process, max("end"), max(lost), any_value(stats), count(*) FILTER (outcome IN {OUTCOMES})
+        FROM lines GROUP BY process"""
     )
+    ends = {process: (end, max(lost or 0, _counted(stats) - pages)) for process, end, lost, stats, pages in rows}
     (seconds,) = database.row("SELECT max(moment) FROM lines")
     return Crawl(
         name=last.crawl,
@@ -49,7 +54,7 @@ def crawl_of(database: Database, journals: Sequence[Journal], left_out: int) -> 
         version=last.version,
         settings=last.settings,
         processes=tuple(
-            Process(journal.host, journal.pid, journal.started, ends.get(number))
+            Process(journal.host, journal.pid, journal.started, *ends.get(number, (None, 0)))
             for number, journal in enumerate(journals)
         ),
         left_out=left_out,
@@ -59,12 +64,13 @@ def crawl_of(database: Database, journals: Sequence[Journal], left_out: int) -> 
 def totals_of(database: Database, clusters: int) -> Totals:
     """Return the figures of the whole crawl."""
     row = database.row(
-        f"""SELECT {COUNTS}, count(*) FILTER (replaces), count(*) FILTER (changed), count(*) FILTER (abandoned),
-            coalesce(sum(bytes), 0), coalesce(sum(bytes) FILTER ({IS_COPY}), 0),
+        f"""SELECT {COUNTS}, count(*) FILTER (replaces), count(*) FILTER (changed),
+            count(*) FILTER (outcome = 'revisit' AND action IN ('dropped', 'items_dropped')),
+            count(*) FILTER (abandoned), coalesce(sum(bytes), 0), coalesce(sum(bytes) FILTER ({IS_COPY}), 0),
             coalesce(sum(latency) FILTER ({IS_COPY}), 0)
         FROM pages"""
     )
-    counts, (replaced, changed, abandoned, size, copied, seconds) = row[:7], row[7:]
+    counts, (replaced, changed, unwanted, abandoned, size, copied, seconds) = row[:7], row[7:]
     (across,) = database.row(
         f"""SELECT count(*) FROM places
         JOIN sites AS others ON others.host = {host_of("original")}
@@ -79,6 +85,7 @@ def totals_of(database: Database, clusters: int) -> Totals:
         across_sites=across,
         replaced=replaced,
         changed=changed,
+        unwanted=unwanted,
         abandoned=abandoned,
         bytes=int(size),
         duplicate_bytes=int(copied),
@@ -105,16 +112,34 @@ def walls_of(database: Database) -> tuple[Wall, ...]:
     return tuple(Wall(url, share or 0.0, window or 0, since) for url, share, window, since in rows)
 
 
+def savings_of(database: Database) -> tuple[Saving, ...]:
+    """Return how many downloads were saved by learned rules. What was downloaded after all, or anyway, is not saved."""
+    rows = database.rows(
+        f"""SELECT coalesce(rule, '') AS named, count(DISTINCT page) AS pages
+        FROM (SELECT rule, hash(skipped) AS page FROM lines WHERE skipped IS NOT NULL)
+        ANTI JOIN (SELECT hash(url) AS page FROM pages) USING (page)
+        GROUP BY named ORDER BY pages DESC, named LIMIT {_MOST_REASONS}"""
+    )
+    return tuple(Saving(*row) for row in rows)
+
+
 def times_of(database: Database) -> tuple[Spread, ...]:
     """Return the seconds that pages took, by part."""
     return _spreads(database, _PARTS)
 
 
 def index_of(database: Database, journals: Sequence[Journal]) -> Index:
-    """Return how full the index was, and its work."""
+    """Return how full the index was, its work, and what it is expected to find."""
     before = [journal.known for journal in journals if journal.known is not None]
-    (after,) = database.row("SELECT arg_max(known, moment) FROM lines WHERE known IS NOT NULL")
-    return Index(min(before, default=None), after, _spreads(database, _WORK))
+    after, size = database.row(
+        """SELECT arg_max(known, moment) FILTER (known IS NOT NULL),
+            arg_max(index_bytes, moment) FILTER (index_bytes IS NOT NULL) FROM lines"""
+    )
+    similarity, recall = (journals[-1].settings.get(name) for name in ("similarity", "recall"))
+    expected = None
+    if after is not None and _is_share(similarity) and _is_share(recall):
+        expected = expected_recall(similarity=similarity, recall=recall, pages=after)
+    return Index(min(before, default=None), after, size, expected, _spreads(database, _WORK))
 
 
 def stats_of(database: Database) -> dict[str, float | str]:
@@ -130,6 +155,17 @@ def stats_of(database: Database) -> dict[str, float | str]:
                     is_maximum = "max" in name or "largest" in name
                     merged[name] = max(former, value) if is_maximum else former + value
     return dict(sorted(merged.items()))
+
+
+def _counted(stats: str | None) -> int:
+    """Return how many responses a crawl has counted; a Redis keeps the last lines of its journal only."""
+    with suppress(ValueError, RecursionError):
+        return pages_in({"stats": json.loads(stats or "null")})
+    return 0
+
+
+def _is_share(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and 0 < value <= 1
 
 
 def _is_number(value: object) -> TypeGuard[float]:

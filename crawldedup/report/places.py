@@ -6,13 +6,16 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from crawldedup.report.model import JUDGED, Counts, Group
+from crawldedup.report.counts import JUDGED, Counts
+from crawldedup.report.model import NAMELESS, Group
 from crawldedup.report.overview import COUNTS
 
 if TYPE_CHECKING:
     from crawldedup.report.database import Database
 
 MOST_GROUPS: Final = 200
+_PARAMETERS_OF_URL: Final = 30
+"""Of one URL so many parameters count, or the few URLs that have more would fill the table."""
 _LAST_PAGES: Final = 100
 _LEAST_STALE: Final = 50
 """Judged pages without a new one before a place is called stale."""
@@ -43,7 +46,7 @@ def places_of(database: Database) -> Places:
     )
     parameters = _parameters(database)
     stale = [group for group in patterns if group.since_new >= _LEAST_STALE]
-    stale += [replace(group, name=f"?{group.name}=") for group in parameters if group.trap]
+    stale += [replace(group, name=f"?{group.name or NAMELESS}=") for group in parameters if group.trap]
     stale.sort(key=lambda group: (not group.trap, -group.since_new, -group.counts.pages))
     return Places(sites, patterns, parameters, tuple(stale[:MOST_GROUPS]))
 
@@ -52,17 +55,17 @@ def _groups(database: Database, keys: str) -> tuple[Group, ...]:
     judged = f"outcome IN {JUDGED}"
     database.connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE biggest AS SELECT {keys}, {COUNTS}, coalesce(sum(bytes), 0) AS size,
-            count(*) AS pages, max(moment) FILTER (outcome = 'new') AS last_new
+            count(*) AS pages, max(moment) FILTER (outcome IN ('new', 'revisit')) AS last_own
         FROM places GROUP BY ALL ORDER BY pages DESC, site, name LIMIT {MOST_GROUPS}"""
     )
     rows = database.rows(
         f"""WITH named AS (SELECT {keys}, outcome, moment, original FROM places WHERE {judged}), lately AS (
             SELECT site, name, list_avg(max_by((outcome = 'new')::INTEGER, moment, {_LAST_PAGES})) AS recent,
-                count(*) FILTER (moment > coalesce(last_new, -1)) AS since_new,
+                count(*) FILTER (moment > coalesce(last_own, -1)) AS since_new,
                 approx_count_distinct(original) AS originals
             FROM named JOIN biggest USING (site, name) GROUP BY ALL
         )
-        SELECT biggest.* EXCLUDE (pages, last_new), recent, coalesce(since_new, 0), coalesce(originals, 0)
+        SELECT biggest.* EXCLUDE (pages, last_own), recent, coalesce(since_new, 0), coalesce(originals, 0)
         FROM biggest LEFT JOIN lately USING (site, name) ORDER BY pages DESC, site, name"""
     )
     return tuple(_group(*row) for row in rows)
@@ -76,7 +79,8 @@ def _group(site: str, name: str, *figures: Any) -> Group:
 def _parameters(database: Database) -> tuple[Group, ...]:
     rows = database.rows(
         f"""WITH given AS (
-            SELECT site, outcome, bytes, unnest(string_split(regexp_extract(url, '\\?([^#]*)', 1), '&')) AS pair
+            SELECT site, outcome, bytes,
+                unnest(string_split(regexp_extract(url, '\\?([^#]*)', 1), '&')[:{_PARAMETERS_OF_URL}]) AS pair
             FROM places WHERE contains(url, '?')
         ), named AS (
             SELECT site, outcome, bytes, left(split_part(pair, '=', 1), 60) AS name, split_part(pair, '=', 2) AS value
@@ -102,13 +106,15 @@ def _parameters(database: Database) -> tuple[Group, ...]:
 def _trap(group: Group, kind: str) -> str:
     """Return the name of a trap: many pages of one kind, most of them copies, and nothing new at their end.
 
-    Mirrors and print views are none: they have an end, for they repeat a page each.
+    Mirrors and print views are none: they have an end, for they repeat a page each. A revisit is no copy: the place has
+    a text of its own there, as it had when the page was new.
     """
     counts = group.counts
     copies = counts.duplicates + counts.thin
-    # When the last new one came is not known of parameters.
-    since_new = group.since_new if group.recent is not None else counts.judged - _PAGES_OF_ONE_NEW * counts.new
-    if since_new < _LEAST_STALE or copies < _LEAST_TRAP_SHARE * counts.judged:
+    # When the last of them came is not known of parameters.
+    own = counts.new + counts.revisit
+    since_new = group.since_new if group.recent is not None else counts.judged - _PAGES_OF_ONE_NEW * own
+    if since_new < _LEAST_STALE or copies < _LEAST_TRAP_SHARE * counts.checked:
         return ""
     if _SESSION.search(kind):
         return "session ids"

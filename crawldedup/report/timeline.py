@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.report.model import Counts, Moment, Timeline
+from crawldedup.report.counts import Counts
+from crawldedup.report.model import Moment, Timeline
 from crawldedup.report.overview import COUNTS
 
 if TYPE_CHECKING:

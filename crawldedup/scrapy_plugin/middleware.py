@@ -90,7 +90,7 @@ class DedupMiddleware:
         self._forgetting: set[asyncio.Task[None]] = set()
         self._stats = CrawlStats(crawler.stats, by_site=options.stats_by_site)
         self._progress = Progress(crawler, self._stats)
-        self._journal = CrawlJournal(crawler)
+        self.journal = CrawlJournal(crawler)
         self._walls = WallGuard(crawler, self._stats, "ignore" if is_interactive else options.wall)
         self._failures = Failures(
             crawler, self._stats, close_on_error=options.on_error == "fail", may_close=not is_interactive
@@ -139,7 +139,7 @@ class DedupMiddleware:
             self._failures.at_start(error)
         if not self._is_interactive and self._failures.fatal is None:
             self._progress.begin(self._options, known)
-            self._journal.begin(self._options, known)
+            self.journal.begin(self._options, known)
 
     async def engine_started(self) -> None:
         """Close the spider before its first request if the index cannot be used at all."""
@@ -159,7 +159,7 @@ class DedupMiddleware:
         except OSError as error:
             logger.warning("crawldedup: closing failed: %r", error, extra={"spider": spider})
         self._kept_revisits.tell(spider)
-        await self._journal.end(reason)
+        await self.journal.end(reason, self.pool.index_bytes)
         log_end(self._crawler, self._stats, complains=not self._is_interactive)
 
     async def process_response(self, request: Request, response: Response) -> Response | Request:
@@ -170,7 +170,7 @@ class DedupMiddleware:
         try:
             if (skipped := reason_to_skip(request, response, self._options.deny)) is not None:
                 self._stats.skipped(skipped)
-                self._journal.unchecked(request, response, skipped)
+                self.journal.unchecked(request, response, skipped)
                 return response
             policy = self._policy_for(request)
             delivered = self._deliveries.take_delivered()
@@ -190,7 +190,7 @@ class DedupMiddleware:
                 self._kept_revisits.add(_key_of(job), verdict, self._spider())
         except Exception as error:
             self._failures.at_response(response.url, error)
-            self._journal.unchecked(request, response, error)
+            self.journal.unchecked(request, response, error)
             return response
         self._failures.store_answered()
         return await self._act(request, response, judged, policy, unchanged=unchanged)
@@ -264,7 +264,7 @@ class DedupMiddleware:
         itemless = refused and action == "drop-items" and again is None
         fate = {"dropped": dropped, "itemless": itemless, "unchanged": unchanged}
         self._stats.checked(verdict, **fate, size=len(response.body))
-        self._journal.checked(request, response, judged, **fate, retried=again is not None, marks=action == "mark")
+        self.journal.checked(request, response, judged, **fate, retried=again is not None, marks=action == "mark")
         if is_start(request) and action != "mark":
             self._stats.started(lost=refused and verdict.is_duplicate)
         request.meta[VERDICT_KEY] = verdict

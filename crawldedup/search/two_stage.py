@@ -5,26 +5,49 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
+import numpy as np
+
 from crawldedup.fingerprinting.features import DEFAULT_FEATURES
 from crawldedup.fingerprinting.fingerprint import PROFILE, SEARCH_BITS, VERIFY_BITS, fingerprint
 from crawldedup.search.decision import estimate_similarity, likelihood_prefilter, likelihood_rule
 from crawldedup.search.limits import MAX_CANDIDATES, MAX_KEYS
-from crawldedup.search.method import Search
+from crawldedup.search.method import Search, SearchContext
 from crawldedup.search.model import accept_threshold, search_similarity
 from crawldedup.search.plan import kept_bits, page_plan
 from crawldedup.search.tables import rotated_tables
 from crawldedup.text.keys import NO_KEY
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from crawldedup.fingerprinting.features import SearchFeatures
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.search.decision import WeightedThreshold
-    from crawldedup.search.method import SearchContext
+    from crawldedup.search.plan import ProbePlan
     from crawldedup.search.tables import Order
     from crawldedup.text.keys import Key
 
 TABLES: Final = rotated_tables(2, SEARCH_BITS)
 KEPT: Final = kept_bits(TABLES)
+
+
+_PAGES_TRIED: Final = 400
+
+
+def expected_recall(*, similarity: float, recall: float, pages: int) -> float:
+    """Return the share of pages of exactly this similarity that a search meets in an index of `pages` pages.
+
+    It is the mean over the plans of made-up pages, so far as their probes suffice. The decision is not in it.
+    """
+    context = SearchContext(similarity, recall, pages)
+    weights = np.random.default_rng(0).standard_normal((_PAGES_TRIED, SEARCH_BITS)).astype(np.float32)
+    return sum(_plan(0, of_page, context).recall for of_page in weights) / _PAGES_TRIED
+
+
+def _plan(bits: int, weights: NDArray[np.float32], context: SearchContext) -> ProbePlan:
+    # Half of the allowed misses are left to the decision.
+    recall, similarity = (1 + context.recall) / 2, search_similarity(context.similarity)
+    return page_plan(bits, weights, TABLES, pages=context.pages, similarity=similarity, recall=recall)
 
 
 @dataclass(frozen=True)
@@ -51,17 +74,8 @@ class TwoStage:
 
     def search(self, page: Fingerprint, context: SearchContext, /) -> Search:
         """See `Method`."""
-        similarity = search_similarity(context.similarity)
-        plan = page_plan(
-            page.search,
-            page.search_weights,
-            TABLES,
-            pages=context.pages,
-            similarity=similarity,
-            # Half of the allowed misses are left to the decision.
-            recall=(1 + context.recall) / 2,
-        )
-        prefilter = likelihood_prefilter(page.search_weights, similarity, KEPT)
+        plan = _plan(page.search, page.search_weights, context)
+        prefilter = likelihood_prefilter(page.search_weights, search_similarity(context.similarity), KEPT)
         return Search(plan, self.rule(page, context), prefilter)
 
     def rule(self, page: Fingerprint, context: SearchContext) -> WeightedThreshold:

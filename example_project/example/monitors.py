@@ -8,6 +8,10 @@ from spidermon.contrib.scrapy.monitors.base import BaseScrapyMonitor
 from spidermon.core.suites import MonitorSuite
 
 
+def percent(share):
+    return f"{100 * share:.4g} %"
+
+
 @monitors.name("Near duplicates")
 class CrawlMonitor(BaseScrapyMonitor):
     """Compare the stats of crawldedup with limits."""
@@ -21,23 +25,27 @@ class CrawlMonitor(BaseScrapyMonitor):
     @monitors.name("Most of the pages are no duplicates")
     def test_duplicates(self):
         share = self.count("duplicate/near", "duplicate/exact") / max(1, self.count("checked"))
-        assert share <= self.limit("MOST_DUPLICATES", 0.6), "the share of duplicates"
+        limit = self.limit("MOST_DUPLICATES", 0.6)
+        assert share <= limit, f"{percent(share)} of the pages are duplicates, limit {percent(limit)}"
 
     @monitors.name("Few pages pass unchecked")
     def test_unchecked(self):
         stats = self.data.stats
         unchecked = sum(count for name, count in stats.items() if name.startswith("crawldedup/error/"))
         share = unchecked / max(1, unchecked + self.count("checked"))
-        assert share <= self.limit("MOST_UNCHECKED", 0.01), "the share that passed unchecked"
+        limit = self.limit("MOST_UNCHECKED", 0.01)
+        assert share <= limit, f"{percent(share)} of the pages passed unchecked, limit {percent(limit)}"
 
     @monitors.name("No page has very many copies")
     def test_largest_cluster(self):
-        assert self.count("largest_cluster") <= self.limit("LARGEST_CLUSTER", 100), "the most copies"
+        copies, limit = self.count("largest_cluster"), self.limit("LARGEST_CLUSTER", 100)
+        assert copies <= limit, f"a page has {copies} copies, limit {limit:g}"
 
     @monitors.name("The crawl still finds something new")
     def test_novelty(self):
         novelty = self.data.stats.get("crawldedup/novelty", 1)
-        assert novelty >= self.limit("LEAST_NOVELTY", 0.05), "the share of new pages at the end"
+        limit = self.limit("LEAST_NOVELTY", 0.05)
+        assert novelty >= limit, f"{percent(novelty)} of the last pages are new, limit {percent(limit)}"
 
 
 class CrawlMonitors(MonitorSuite):

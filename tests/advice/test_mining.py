@@ -55,6 +55,19 @@ def test_hardly_any_counter_evidence_is_allowed() -> None:
     assert ("query", WWW, "/", "sid", "") not in mined(*seen, *contrary)
 
 
+def test_what_was_withdrawn_is_not_found_again_and_the_rest_is() -> None:
+    contrary = Seen(f"{WWW}/news/0?sid=0a1b2c3d", "new")
+    pages = evidence_of([*verdicts(known_site(24)), contrary]).pages
+    sid, print_view = Rule("query", WWW, "sid"), Rule("prefix", WWW, "/print/", "/news/")
+    in_section = {section: replace(sid, section=section) for section in ("/news/", "/forum/", "/guides/", "/print/")}
+    others = BUILT_WITH - {sid.id, print_view.id}
+    assert {rule.id for rule in mine(pages)} == BUILT_WITH
+    sections = {rule.id for name, rule in in_section.items() if name != "/news/"}
+    turned = replace(print_view, find="/news/", replace="/print/")
+    for withdrawn in (sid, in_section["/news/"]):
+        assert {rule.id for rule in mine(pages, [withdrawn, turned])} == others | sections
+
+
 def test_one_page_in_place_of_many_is_no_evidence() -> None:
     wall = f"{WWW}/login"
     pages = [Seen(wall, "new")]
@@ -91,9 +104,13 @@ def test_short_texts_count_against_a_rule_only() -> None:
 
 def test_known_rules_are_weighed_by_new_pages() -> None:
     pages = evidence_of(verdicts(known_site())).pages
-    right, wrong = weigh([Rule("host", MOBILE, MOBILE, WWW), Rule("query", WWW, "page")], pages)
-    assert (right.support, right.against) == (36, 0)
+    rules = [Rule("host", MOBILE, MOBILE, WWW), Rule("query", WWW, "page"), Rule("query", WWW, "month")]
+    right, wrong, leading = weigh(rules, pages)
+    assert (right.support, right.against, right.contrary) == (36, 0, None)
     assert (wrong.support, wrong.against) == (0, 12)
+    assert str(wrong.contrary) == f"{WWW}/show?id=0&page=2 is no copy of {WWW}/show?id=0"
+    year = f"{WWW}/calendar/0"
+    assert str(leading.contrary) == f"{year}?month=0 leads to {WWW}/events/0-0, and {year} does not"
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import inspect
 import re
+from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
+from scrapy.settings import Settings
 
 import crawldedup
 from crawldedup import errors, scrapy_plugin
 from crawldedup.journal.streams import JOURNAL_ACL_RULES
 from crawldedup.scrapy_plugin import errors as crawl_errors
 from crawldedup.scrapy_plugin import policy, signals, stats
+from crawldedup.scrapy_plugin.commands import dedup
 from crawldedup.scrapy_plugin.reading import messages
 from crawldedup.scrapy_plugin.runtime import journal
 from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
@@ -89,6 +92,19 @@ def test_every_kind_of_error_is_in_the_reference() -> None:
     counters = {cls.counter for cls in classes if hasattr(cls, "counter")}
     # Pages that cannot be read are skipped, and a crawl closes nothing that it still uses.
     assert first_column("Kinds of `error`") == counters - {"page", "closed"}
+
+
+def test_every_action_and_option_of_scrapy_dedup_is_in_the_reference() -> None:
+    page = (REFERENCE / "scrapy-dedup.md").read_text("utf-8")
+    parser, command = ArgumentParser(), dedup.Command()
+    command.settings = Settings()
+    command.add_options(parser)
+    (own,) = (group for group in parser._action_groups if group.title == "Deduplication")
+    options = {option for action in own._group_actions for option in action.option_strings}
+    assert {"--crawls", "--format"} <= options
+    assert {option for option in options if not re.search(rf"`{option}[` ]", page)} == set()
+    actions = {*dedup._ON_PAGES, *dedup._ON_INDEX, *(f"{action} [SOURCE ...]" for action in dedup._ON_JOURNALS)}
+    assert {action for action in actions if f"scrapy dedup {action} " not in page} == set()
 
 
 def test_every_public_name_is_in_the_reference() -> None:

@@ -74,20 +74,28 @@ def test_earlier_crawls_are_bounded_in_bytes_but_for_the_last_one(
     assert crawls_in(tmp_path) == ["c3"]
 
 
-def test_a_full_disk_ends_the_journal_after_a_line_that_was_cut_off(
+def test_a_journal_goes_on_after_a_full_disk_and_tells_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    write_all, room = os.write, 10
+
+    def write_what_fits(file: int, lines: bytes) -> int:
+        return write_all(file, lines[:room])
+
+    monkeypatch.setattr(os, "write", write_what_fits)
     journal = FileJournal(tmp_path, header("a"), "host-1", keep=1)
     journal.write(line_of(page(1)))
-    write_all = os.write
-    monkeypatch.setattr(os, "write", lambda file, line: write_all(file, line[:10]))
-    journal.write(line_of(page(2)))
-    monkeypatch.undo()
-    journal.write(line_of(page(3)))
     assert "No space left" in (journal.trouble or "")
-    assert journal.lost == 2
+    room = 1000
+    journal.write(line_of(page(2)))
+    room = 10
+    journal.write(line_of(page(3)))
+    journal.write(line_of(page(4)))
+    room = 1000
+    journal.write(line_of(END))
+    assert journal.lost == 3
     lines = (tmp_path / "a-host-1.jsonl").read_bytes().splitlines()
-    assert [record_in(line) for line in lines] == [header("a"), page(1), None]
+    assert [record_in(line) for line in lines] == [header("a"), {"lost": 1}, page(2), {"lost": 3}, END]
 
 
 def test_a_directory_that_cannot_be_used_costs_lines_only(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ def hostile_lines() -> list[Line]:
             {"t": 2, "url": cut, "outcome": "near", **copy},
             {"t": 3, "url": cut, "outcome": "skipped", "reason": cut},
             {"t": 4, "wall": cut, "share": 0.9, "window": 100},
+            {"t": 4, "skipped": f"https://fine.example/{cut}", "rule": cut},
         ]
     ends = "".join(HOSTILE_URLS[:5])
     return [*lines, {"t": 5, "end": ends, "stats": {ends: ends, "crawldedup/checked": 5}}]

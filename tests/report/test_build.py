@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawldedup.report.build import make_report
+from crawldedup.report.counts import Counts
 from crawldedup.report.journals import find_journals
-from crawldedup.report.model import Counts, Report
-from crawldedup.report.render.wording import headline
+from crawldedup.report.model import Report
+from crawldedup.report.render.html import page_of
+from crawldedup.report.render.wording import headline, index_health
 from tests.report.synthetic_journal import Crawl, header, journal, write_journal, write_lines
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ def test_every_page_of_a_fleet_is_counted_once(fleet: Report) -> None:
         assert sum(group.counts.pages for group in groups) == len(PAGES)
     assert sum(moment.counts.pages for moment in fleet.timeline.moments) == len(PAGES)
     assert sum(each.pages for each in fleet.similarity.bins) == outcomes["near"]
-    assert headline(fleet).startswith(f"{len(PAGES) - outcomes['skipped'] - outcomes['error']:,} pages were checked.")
+    assert headline(fleet).startswith(f"{len(PAGES) - outcomes['skipped'] - outcomes['error']:,} pages were checked: ")
 
 
 def test_reasons_are_those_of_the_stats(fleet: Report) -> None:
@@ -66,7 +68,7 @@ def test_a_killed_process_is_told_from_one_that_ended(fleet: Report) -> None:
     assert [process.end for process in fleet.crawl.processes] == ["finished", None]
     assert fleet.crawl.left_out == 1
     texts = [finding.text for finding in fleet.findings]
-    assert "1 of 2 processes still ran when this was written, or was killed." in texts
+    assert "No end of 1 of 2 processes is recorded: still running, killed, or no room to write it." in texts
     assert "1 line of the journals could not be read." in texts
     assert fleet.stats["crawldedup/checked"] == 2000
 
@@ -135,6 +137,53 @@ def test_stats_of_processes_are_added_up(report_of: ReportOf) -> None:
     made = report_of(*({"t": number, "end": "finished", "stats": each} for number, each in enumerate(stats)))
     expected = {"memusage/max": 5, "mixed": "x", "more": 0.5, "nan": 1, "new": 5, "reason": "shutdown"}
     assert made.stats == expected
+
+
+def test_the_headline_tells_what_was_delivered_again(report_of: ReportOf) -> None:
+    known = [
+        {"t": 1, "url": f"https://example.com/{number}", "outcome": "revisit", "action": action}
+        for number, action in enumerate(["delivered"] * 5 + ["marked"] * 2 + ["dropped", "items_dropped"])
+    ]
+    copy = {"t": 1, "url": "https://example.com/copy", "outcome": "exact", "original": "https://example.com/1"}
+    assert headline(report_of(*known, copy)) == (
+        "10 pages were checked: 0 are new, 1 are duplicates (10 %), 9 were known of which 7 were delivered again."
+    )
+
+
+def test_skipped_downloads_are_told_by_rule_but_for_those_that_were_made_after_all(report_of: ReportOf) -> None:
+    skipped = [{"t": 1, "skipped": f"https://example.com/?{n}", "rule": f"rule {n % 4}"} for n in range(12)]
+    met = [{"t": 2, "url": f"https://example.com/?{n}", "outcome": "new"} for n in (2, 3, 6, 7, 11)]
+    made = report_of(*skipped, *skipped[:4], *met)
+    assert made.crawl.left_out == 0
+    assert headline(made).endswith(
+        " 7 downloads of copies were skipped: 3 by the rule rule 0, 3 by the rule rule 1, 1 by 1 other rule."
+    )
+    page = page_of(made)
+    assert "Downloads that were skipped" in page
+    assert "rule 2" in page
+
+
+def test_the_health_of_the_index_is_told(report_of: ReportOf) -> None:
+    page = {"url": "https://example.com/", "outcome": "new", "probes": 40, "candidates": 3}
+    end = {"t": 9, "end": "finished", "known": 10**8, "index_bytes": 13 * 10**9}
+    made = report_of({"t": 1, **page, "known": 5}, end, settings={"similarity": 0.9, "recall": 0.98})
+    text = "The index holds 100,000,000 pages, 130 bytes each."
+    assert index_health(made) == f"{text} Expected recall of a search: 95 %."
+    assert {each.name: each.total for each in made.index.work} == {"probes": 40, "candidates compared": 3}
+    assert text in page_of(made)
+
+
+def test_lost_lines_are_told_of_each_process(report_of: ReportOf) -> None:
+    made = report_of({"lost": 3}, {"t": 1, "url": "a", "outcome": "new"}, {"t": 2, "end": "finished", "lost": 7})
+    assert [(process.end, process.lost) for process in made.crawl.processes] == [("finished", 7)]
+    assert made.crawl.left_out == 0
+    assert made.findings[0].text.startswith("7 lines of the journals are missing")
+
+
+def test_pages_are_missing_where_a_crawl_has_counted_more(report_of: ReportOf) -> None:
+    stats = {"crawldedup/checked": 9, "crawldedup/skipped/status": 3, "crawldedup/item/checked": 5}
+    made = report_of({"t": 1, "url": "a", "outcome": "new"}, {"t": 2, "end": "finished", "stats": stats})
+    assert made.crawl.processes[0].lost == 11
 
 
 def test_a_crawl_without_pages_has_a_report(report_of: ReportOf) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from crawldedup.report.render.html import page_of
 from tests.report.synthetic_journal import Line
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ def copy(name: str, original: str, *, replaces: bool = False) -> Line:
 def test_a_page_that_replaces_another_takes_its_cluster_over(report_of: ReportOf) -> None:
     lines = [
         copy("b", "a"),
+        copy("e", "a"),
         copy("c", "a", replaces=True),
         copy("d", "c"),
         copy("e", "c", replaces=True),
@@ -22,7 +24,9 @@ def test_a_page_that_replaces_another_takes_its_cluster_over(report_of: ReportOf
     ]
     report = report_of(*lines, copy("y", "x"))
     assert [(cluster.kept, cluster.size) for cluster in report.clusters] == [("e", 5), ("x", 1)]
-    assert {member.url for member in report.clusters[0].members} == set("bcdef")
+    members = [(member.url, member.original, member.action) for member in report.clusters[0].members]
+    assert members == [("a", "c", "replaced"), ("b", "a", ""), ("c", "e", "replaced"), ("d", "c", ""), ("f", "e", "")]
+    assert 'replaced by <span class="url" dir="ltr">e</span>' in page_of(report)
     assert (report.totals.clusters, report.totals.replaced) == (2, 2)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -70,19 +72,54 @@ def test_a_file_is_written_in_the_format_of_its_name(
     ("arguments", "message"),
     [
         (["--output", "report.pdf"], "--output is 'report.pdf'; it must end with one of .html, .json, .csv, .jsonl"),
+        (["--json", "--output", "report.json"], "--json prints the report, and --output writes it into a file"),
         (["--output", "nowhere/report.html"], "there is no folder"),
+        (["--output", "made.html"], "--output is 'made.html', which is a folder; name a file in it"),
         (["nowhere"], "there is no file or folder 'nowhere'"),
         (["--crawl", "\x1b[2J"], r"there is no journal of a crawl '\\x1b[2J'; those that are there: news-1, news-2"),
     ],
 )
-@pytest.mark.usefixtures("folder")
 def test_what_cannot_be_done_is_said_in_one_line(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
+    (folder / "made.html").mkdir()
     status, out, err = run(capsys, *arguments)
     assert (status, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("suffix", ["", ".html", ".csv"])
+def test_a_full_disk_is_said_in_one_line_and_leaves_no_file(folder: Path, suffix: str) -> None:
+    """A limit of files stands for the disk. Without a suffix, it is met by the temporary files."""
+    (folder / "temporary").mkdir()
+    limited = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (8192, 8192));"
+    if suffix:
+        # Only when the temporary files are there.
+        limited = f"""
+from crawldedup.report.render import files
+write = files.write_report
+def write_report(*given):
+    {limited}
+    write(*given)
+files.write_report = write_report
+"""
+    program = f"{limited}\nfrom crawldedup.cli import main; import sys; sys.exit(main(['report', *sys.argv[1:]]))"
+    path = folder / f"report{suffix or '.html'}"
+    before = {*folder.rglob("*")}
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--output", str(path)],
+        env={**os.environ, "TMPDIR": str(folder / "temporary")},
+        capture_output=True,
+        text=True,
+    )
+    place = (
+        f"cannot write {path}"
+        if suffix
+        else f"the report cannot be made with temporary files in {path.parent}/temporary"
+    )
+    assert (done.stderr, done.stdout, done.returncode) == (f"crawldedup: {place}: File too large\n", "", 2)
+    assert {*folder.rglob("*")} == before
 
 
 @pytest.mark.parametrize("package", ["duckdb", "jinja2", "pygal"])
@@ -108,7 +145,7 @@ def test_a_project_reports_its_own_crawls(folder: Path, capsys: pytest.CaptureFi
     (folder / ".scrapy" / "crawldedup").rename(folder / "elsewhere")
     project.settings = {"CRAWLDEDUP_JOURNAL": str(folder / "elsewhere")}
     assert project.run("report")[1].startswith("news-2: ")
-    project.settings = {"CRAWLDEDUP_JOURNAL": False}
+    project.settings = {"CRAWLDEDUP_JOURNAL": "False"}
     status, _, err = project.run("report")
     assert status == 2
     assert "CRAWLDEDUP_JOURNAL is False" in err

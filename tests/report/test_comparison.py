@@ -24,6 +24,7 @@ EARLIER = (
     page("copy", "a", "exact"),
     page("by-flag", "f"),
     page("404", "", "skipped"),
+    page("skipped", "a", "exact"),
 )
 NOW = (
     page("same", "a"),
@@ -37,13 +38,15 @@ NOW = (
     page("by-flag", "f", "revisit", changed=True),
     page("404", "", "skipped"),
     {"t": 1, "url": "https://other.example/", "outcome": "new"},
+    {"t": 1, "skipped": "https://example.com/skipped", "rule": "x"},
+    {"t": 1, "skipped": "https://example.com/same", "rule": "x"},
 )
 
 
 def test_pages_are_compared_by_url_and_text(report_of: ReportOf) -> None:
     compared = report_of(*NOW, earlier=EARLIER).comparison
     assert compared is not None
-    assert compared.total == Changes("", new=2, changed=2, same=2, duplicated=2, moved=1, gone=1)
+    assert compared.total == Changes("", new=2, changed=2, same=2, duplicated=2, moved=1, skipped=1, gone=1)
     assert {each.site: each.new for each in compared.sites} == {"example.com": 1, "other.example": 1}
     assert {(each.change, each.url.rpartition("/")[2]) for each in compared.examples} == {
         ("new", "new-place"),
@@ -53,6 +56,7 @@ def test_pages_are_compared_by_url_and_text(report_of: ReportOf) -> None:
         ("duplicated", "to-copy"),
         ("duplicated", "new-copy"),
         ("moved", "old-place"),
+        ("skipped", "skipped"),
         ("gone", "gone"),
     }
     assert compared.name == "former"
@@ -66,7 +70,7 @@ def test_texts_of_different_indexes_are_not_compared(report_of: ReportOf, settin
     compared = report_of(*NOW, earlier=EARLIER, settings=both, earlier_settings=settings).comparison
     assert compared is not None
     assert not compared.by_text
-    assert compared.total == Changes("", new=2, changed=1, same=3, duplicated=2, gone=2)
+    assert compared.total == Changes("", new=2, changed=1, same=3, duplicated=2, skipped=1, gone=2)
 
 
 def test_a_crawl_is_the_same_as_itself(report_of: ReportOf) -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from crawldedup.errors import ConfigurationError
+from crawldedup.journal import journals
 from crawldedup.report.journals import find_journals
 from tests.report.synthetic_journal import STARTED, header, write_lines
 
@@ -34,7 +36,7 @@ def test_files_are_taken_as_one_crawl(folder: Path) -> None:
 
 
 def test_what_cannot_be_reported_is_named(folder: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"no journal of crawldedup: its first line is no header"):
+    with pytest.raises(ConfigurationError, match=r"no journal of a crawl: its first line is no header"):
         find_journals([str(folder / "items.jsonl")])
     with pytest.raises(ConfigurationError, match="those that are there: new, old"):
         find_journals([str(folder)], "newer")
@@ -43,6 +45,25 @@ def test_what_cannot_be_reported_is_named(folder: Path) -> None:
     (folder / "void").mkdir()
     with pytest.raises(ConfigurationError, match="there are no journals"):
         find_journals([str(folder / "void")])
+
+
+def test_a_journal_of_a_newer_version_is_named_and_others_are_read(folder: Path) -> None:
+    write_lines(folder / "newest.jsonl", [header("newest", crawldedup_journal=99)])
+    message = r"newest.jsonl was written by a newer crawldedup: it has version 99 .* this crawldedup reads version 1"
+    for sources in ([str(folder)], [str(folder / "newest.jsonl"), str(folder / "new-2.jsonl")]):
+        told: list[ConfigurationError] = []
+        assert {journal.crawl for journal in find_journals(sources, refuse=told.append)} == {"new"}
+        (error,) = told
+        assert re.search(message, str(error))
+        assert find_journals(sources[-1:], "new", told.append)
+        assert told == [error]
+    for crawl in (None, "newest"):
+        with pytest.raises(ConfigurationError, match=message):
+            find_journals([str(folder / "newest.jsonl" if crawl is None else folder)], crawl)
+    for path in folder.glob("[on]*-*"):
+        path.unlink()
+    with pytest.raises(ConfigurationError, match=message), journals(folder):
+        pass
 
 
 @pytest.mark.parametrize(

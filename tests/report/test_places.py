@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from crawldedup.report.render.html import page_of
 from tests.report.synthetic_journal import Line
 
 if TYPE_CHECKING:
@@ -33,7 +34,16 @@ def copy(url: str, original: str = "https://example.com/original", moment: float
 )
 def test_what_differs_in_names_only_is_one_pattern(report_of: ReportOf, path: str, pattern: str) -> None:
     (group,) = report_of(new(f"https://user@www.example.com:8080{path}")).patterns
-    assert (group.site, group.name) == ("example.com", pattern)
+    assert (group.site, group.name) == ("example.com:8080", pattern)
+
+
+def test_only_unusual_ports_are_sites_of_their_own(report_of: ReportOf) -> None:
+    urls = ["http://a:8000/", "http://a:9000/", "http://a:80/", "http://a/", "https://a:443/", "https://www.b.com:80/"]
+    copies = [copy("http://a:9000/1", "http://a:80/"), copy("http://a/1", "http://a:80/")]
+    report = report_of(*map(new, [*urls, "http://[::1]:8000/", "http://a:b:c/", "http://[/"]), *copies)
+    sites = {group.site: group.counts.pages for group in report.sites}
+    assert sites == {"a": 5, "a:9000": 2, "a:8000": 1, "b.com:80": 1, "::1:8000": 1, "[": 1}
+    assert report.totals.across_sites == 1
 
 
 def test_a_folder_of_many_names_is_one_pattern(report_of: ReportOf) -> None:
@@ -78,6 +88,26 @@ def test_a_trap_in_a_parameter_is_named(report_of: ReportOf, trap: str) -> None:
     (parameter,) = report_of(*PARAMETERS[trap]).parameters
     assert parameter.trap == trap
     assert 100 < parameter.values < 140
+
+
+@pytest.mark.parametrize("known", [75, 1])
+def test_a_calendar_with_texts_of_its_own_is_no_trap_when_it_is_crawled_again(report_of: ReportOf, known: int) -> None:
+    months = [f"https://example.com/calendar/2026/{number:03}?month=2026-{number % 12 + 1:02}" for number in range(150)]
+    step = len(months) // known
+    revisits = [{"t": number, "url": url, "outcome": "revisit"} for number, url in enumerate(months[::step])]
+    copies = [copy(url, moment=number) for number, url in enumerate(months) if number % step]
+    texts = [finding.text.partition(" are ")[0] for finding in report_of(*revisits, *copies).findings]
+    # One that has nearly none is a trap again.
+    named = [f"A trap (calendar): 149 of 150 pages at example.com{name}" for name in ("/calendar/{n}/{n}", "?month=")]
+    assert [text for text in texts if "A trap" in text] == (named if known == 1 else [])
+
+
+def test_a_url_of_many_parameters_does_not_fill_the_table(report_of: ReportOf) -> None:
+    odd = "&".join(f"p{number}={number}" for number in range(900))
+    report = report_of(new(f"https://example.com/?{odd}"), *[new("https://example.com/?=1&id=2")] * 2)
+    assert [group.name for group in report.parameters[:3]] == ["", "id", "p0"]
+    assert len(report.parameters) == 32
+    assert "(no name)" in page_of(report)
 
 
 def test_mirrors_print_views_and_choices_are_no_traps(report_of: ReportOf) -> None:

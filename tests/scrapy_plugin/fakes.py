@@ -74,6 +74,7 @@ class FakePool:
     """Takes texts that differ in case only for near duplicates, and raises the errors that it is given."""
 
     def __init__(self) -> None:
+        self.index_bytes = None
         self.errors: list[Exception | None] = []
         self.calls: list[str] = []
         self.jobs: list[Job] = []

@@ -71,7 +71,8 @@ def test_every_response_is_in_the_journal(site: Site, crawl: Crawler, store: str
     assert (linked["referer"], linked["depth"], linked["action"]) == (f"{site.url}/a", 1, "delivered")
     assert linked["latency"] > 0
     assert [by_path[path]["reason"] for path in ("/picture", "/missing")] == ["content_type", "status"]
-    assert end["end"] == "finished"
+    assert (end["end"], end["known"]) == ("finished", 3)
+    assert 0 < end["index_bytes"] < 1_000_000
     assert end["stats"]["downloader/response_count"] == len(lines) == 8
     # What the journal holds is what was counted.
     assert {name.removeprefix("crawldedup/"): count for name, count in end["stats"].items()}.items() >= (
@@ -128,8 +129,8 @@ def test_a_journal_that_cannot_be_written_costs_no_page(site: Site, crawl: Crawl
     assert result.passed == ["/a", "/b"]
     (warning,) = result.errors
     assert "cannot write the journal in" in warning
-    # Two pages and the end.
-    assert result.counts["journal/lost"] == 3
+    # Two pages, the end, and the end without stats.
+    assert result.counts["journal/lost"] == 4
 
 
 @in_one_mode

@@ -13,6 +13,7 @@ from crawldedup.cli import main
 from crawldedup.report.render.files import SUFFIXES
 from tests.scrapy_plugin.conftest import STORES, exhaustive, in_one_mode
 from tests.scrapy_plugin.crawling import QUICK, finish, start
+from tests.scrapy_plugin.learning.test_crawls import index, kept, learned, numbered, page
 from tests.scrapy_plugin.website import Site, article
 
 if TYPE_CHECKING:
@@ -60,21 +61,41 @@ def test_a_crawl_ends_with_its_report(site: Site, crawl: Crawler, store: str, su
     if suffix == ".json":
         assert counts(path) == {"new": 2, "near": 1, "exact": 1, "skipped": 1}
     elif suffix == ".parquet":
-        (row,) = duckdb.sql(f"SELECT outcome FROM '{path}' WHERE url = '{site.url}/a-near'").fetchall()
+        (row,) = duckdb.execute(f"SELECT outcome FROM '{path}' WHERE url = '{site.url}/a-near'").fetchall()
         assert row == ("near",)
     else:
         assert f"{site.url}/a-near".encode() in path.read_bytes()
 
 
 @in_one_mode
+def test_requests_that_a_learned_rule_skips_are_not_gone(crawl: Crawler, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    settings = {"CRAWLDEDUP_STORE": index(tmp_path), "CRAWLDEDUP_JOURNAL": str(tmp_path / "journals")}
+    pages = {**numbered("a", 20), **numbered("b", 20)}
+    with Site(pages) as site:
+        kept(index(tmp_path), learned(site))
+        for name, learns in (("first", False), ("second", True)):
+            more = {"CRAWLDEDUP_CRAWL": name, "CRAWLDEDUP_LEARN": learns}
+            result = crawl(site, [*map(page, pages)], **settings, **more)
+        skipped = result.counts["learn/skipped"]
+        rule = {"rule": f"{site.url}/: /b/ -> /a/", "downloads": skipped}
+    assert main(["report", settings["CRAWLDEDUP_JOURNAL"], "--against", "first", "--output", str(report)]) == 0
+    made = json.loads(report.read_text())
+    assert skipped > 10
+    assert made["savings"] == [rule]
+    assert (made["comparison"]["total"]["skipped"], made["comparison"]["total"]["gone"]) == (skipped, 0)
+
+
+@in_one_mode
 def test_a_report_that_cannot_be_written_is_a_warning(site: Site, crawl: Crawler, tmp_path: Path) -> None:
     folder = tmp_path / "reports"
     folder.mkdir()
-    (folder / "report.json").mkdir()
+    site.actions = {"/b": (folder / "report.json").mkdir}
     settings = {"CRAWLDEDUP_JOURNAL": str(tmp_path / "journals"), "CRAWLDEDUP_REPORT": str(folder / "report.json")}
     result = crawl(site, PAGES, **settings)
+    site.actions = {}
     (warning,) = result.errors
-    assert "crawldedup: the report was not written: crawldedup: " in warning
+    assert "crawldedup: the report was not written: crawldedup: --output is " in warning
     assert result.passed == ["/a", "/b"]
 
 
@@ -100,4 +121,5 @@ def test_a_fleet_has_one_report(site: Site, tmp_path: Path, redis_server: RedisS
     for path in (report, tmp_path / "again.json"):
         assert sum(counts(path).values()) == 4
         assert counts(path)["new"] == 2
-        assert len(json.loads(path.read_text())["crawl"]["processes"]) == 2
+        processes = json.loads(path.read_text())["crawl"]["processes"]
+        assert [(process["end"], process["lost"]) for process in processes] == [("finished", 0)] * 2

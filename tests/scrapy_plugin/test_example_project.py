@@ -97,21 +97,26 @@ def test_updates_yields_what_is_new_or_has_changed(tmp_path: Path) -> None:
         assert news(base_url) == {"index.html": "revisit", "b.html": "revisit", "c.html": "new"}
 
 
-@pytest.mark.parametrize(("largest", "failed"), [pytest.param(100, 0, marks=pytest.mark.exhaustive), (0, 1)])
-def test_monitors_tell_a_crawl_that_went_wrong(demo: str, tmp_path: Path, largest: int, failed: int) -> None:
+NOTHING_IS_RIGHT = {"MOST_DUPLICATES": 0, "MOST_UNCHECKED": -0.5, "LARGEST_CLUSTER": 0, "LEAST_NOVELTY": 1.5}
+
+
+@pytest.mark.parametrize("limits", [pytest.param({}, marks=pytest.mark.exhaustive), NOTHING_IS_RIGHT])
+def test_monitors_tell_a_crawl_that_went_wrong(demo: str, tmp_path: Path, limits: dict[str, float]) -> None:
     settings = {
         "CRAWLDEDUP_EXTRACTOR": "resiliparse",
         "CRAWLDEDUP_JOURNAL": str(tmp_path),
         "EXTENSIONS": '{"spidermon.contrib.scrapy.extensions.Spidermon": 500}',
         "SPIDERMON_ENABLED": "True",
         "SPIDERMON_SPIDER_CLOSE_MONITORS": "example.monitors.CrawlMonitors",
-        "LARGEST_CLUSTER": str(largest),
+        **limits,
         "CLOSESPIDER_PAGECOUNT": "100",
     }
     options = [text for name, value in settings.items() for text in ("-s", f"{name}={value}")]
     done = run_prepared("scrapy", "crawl", "pages", "-a", f"start={demo}/", *options, folder=EXAMPLE)
     said = re.findall(r"\[Spidermon\] (.+)\.\.\. (OK|FAIL)", done.stderr)
-    assert [outcome for _, outcome in said].count("FAIL") == failed
-    assert len(said) == 4
+    assert [outcome for _, outcome in said] == ["FAIL" if limits else "OK"] * 4
+    figures = [r"\S+ % of the pages are duplicates, limit 0 %", "0 % of the pages passed unchecked, limit -50 %"]
+    figures += [r"a page has \d+ copies, limit 0", r"\S+ % of the last pages are new, limit 150 %"]
+    assert [bool(re.search(figure, done.stderr)) for figure in figures] == [bool(limits)] * 4
     report = run_prepared("scrapy", "dedup", "report", str(tmp_path), "--json", folder=EXAMPLE)
     assert json.loads(report.stdout)["totals"]["counts"]["new"] > 20

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.printable import printable
+from crawldedup.report.database import UnwritableError
 from crawldedup.report.render.rows import ROW_SUFFIXES, write_rows
 
 if TYPE_CHECKING:
@@ -27,15 +28,23 @@ def check_path(name: str, path: Path) -> None:
     """Check a path before the work. Raises ConfigurationError, and MissingDependencyError without what it needs."""
     if path.suffix not in SUFFIXES:
         raise ConfigurationError(f"{name} is {printable(str(path))!r}; it must end with one of {', '.join(SUFFIXES)}")
-    if not path.absolute().parent.is_dir():
-        raise ConfigurationError(f"{name}: there is no folder {printable(str(path.absolute().parent))!r}")
+    if path.is_dir():
+        raise ConfigurationError(f"{name} is {printable(str(path))!r}, which is a folder; name a file in it")
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise ConfigurationError(f"{name}: there is no folder {printable(str(folder))!r}")
+    if not os.access(folder, os.W_OK):
+        raise ConfigurationError(f"{name}: nothing can be written in the folder {printable(str(folder))!r}")
     needed = ("duckdb", "jinja2", "pygal") if path.suffix == ".html" else ("duckdb",)
     if missing := [package for package in needed if find_spec(package) is None]:
         raise MissingDependencyError(f"a report needs {' and '.join(missing)}: pip install 'crawldedup[report]'")
 
 
 def write_report(database: Database, report: Report, path: Path) -> None:
-    """Write a report that was made with this database. The file has its name only when it is whole."""
+    """Write a report that was made with this database. The file has its name only when it is whole.
+
+    Raises UnwritableError.
+    """
     with _whole(path) as part:
         if path.suffix == ".html":
             from crawldedup.report.render.html import page_of
@@ -44,7 +53,8 @@ def write_report(database: Database, report: Report, path: Path) -> None:
         elif path.suffix == ".json":
             part.write_text(json.dumps(report.as_dict(), indent=1), encoding="ascii")
         else:
-            write_rows(database, part, report.crawl.started, is_compared=report.comparison is not None)
+            is_compared = report.comparison is not None
+            write_rows(database, part, report.crawl.started, is_compared=is_compared, output=path)
 
 
 @contextmanager
@@ -54,5 +64,8 @@ def _whole(path: Path) -> Iterator[Path]:
     try:
         yield part
         part.replace(path)
+    except OSError as error:
+        raise UnwritableError(path, error.strerror) from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)

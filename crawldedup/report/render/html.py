@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from crawldedup.report.changes import Changes
+from crawldedup.report.model import NAMELESS
 from crawldedup.report.render import wording
 from crawldedup.report.render.charts import SERIES, charts_of
 
@@ -63,6 +64,7 @@ def page_of(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["nameless"] = NAMELESS
     for name in ("compact", "date", "lasting", "link", "passages", "percent", "precise", "shown", "size"):
         environment.globals[name] = getattr(wording, name)
     folder = files("crawldedup.report.render") / "page"
@@ -75,6 +77,7 @@ def page_of(report: Report) -> str:
             charts=charts,
             series=SERIES,
             headline=wording.headline(report),
+            index_health=wording.index_health(report),
             parts=list(_parts(report)),
             tiles=list(_tiles(report)),
             sections={name: title for name, title in _SECTIONS.items() if _has(report, name)},
@@ -94,7 +97,9 @@ def page_of(report: Report) -> str:
 
 def _has(report: Report, section: str) -> bool:
     match section:
-        case "comparison" | "stale" | "advice" | "clusters":
+        case "advice":
+            return bool(report.advice or report.savings)
+        case "comparison" | "stale" | "clusters":
             return bool(getattr(report, section))
         case "similarity":
             return bool(report.similarity.bins)

@@ -9,7 +9,18 @@ from rich.table import Table
 from rich.text import Text
 
 from crawldedup.report.changes import Changes
-from crawldedup.report.render.wording import date, headline, lasting, percent, precise, shown, size
+from crawldedup.report.model import NAMELESS
+from crawldedup.report.render.wording import (
+    compact,
+    date,
+    headline,
+    index_health,
+    lasting,
+    percent,
+    precise,
+    shown,
+    size,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -63,14 +74,16 @@ def lines_of(report: Report) -> Iterator[RenderableType]:
     if report.advice:
         rules = ((shown(each.site), shown(each.what), f"{each.support:,}") for each in report.advice[:_MOST_ROWS])
         yield _table("URL rules that would save downloads", ("site", "rule", "contents"), rules)
-    times = ((each.name, precise(each.median), precise(each.p95), precise(each.total)) for each in report.times)
-    yield _table("Seconds of a page", ("part", "median", "95 %", "all together"), times)
+    yield Text(f"\n{index_health(report)}")
+    costs = [(each, precise) for each in report.times] + [(each, compact) for each in report.index.work]
+    figures = ((each.name, shape(each.median), shape(each.p95), shape(each.total)) for each, shape in costs)
+    yield _table("Of each page", ("part", "median", "95 %", "all together"), figures)
 
 
 def _groups(title: str, groups: Sequence[Group], *, is_parameter: bool = False) -> Table:
     rows = (
         (
-            shown(each.site + (f" ?{each.name}=" if is_parameter else each.name)),
+            shown(each.site + (f" ?{each.name or NAMELESS}=" if is_parameter else each.name)),
             f"{each.counts.pages:,}",
             f"{each.counts.new:,}",
             percent(each.counts.duplicate_share),

@@ -9,13 +9,16 @@ from urllib.parse import urlsplit
 
 from rich.filesize import decimal
 
-from crawldedup.printable import printable
+from crawldedup.printable import pluralize, printable
 
 if TYPE_CHECKING:
-    from crawldedup.report.model import Report
+    from collections.abc import Sequence
+
+    from crawldedup.report.model import Report, Saving
 
 LONGEST_LINK: Final = 500
 _LONGEST_SHOWN: Final = 120
+_MOST_RULES: Final = 2
 _PASSAGE: Final = re.compile(r"(\[-.*?-\]|\{\+.*?\+\})")
 
 
@@ -85,11 +88,35 @@ def headline(report: Report) -> str:
     counts = report.totals.counts
     if not counts.checked:
         return f"{counts.pages:,} responses came, and none was checked."
-    share = percent(counts.duplicate_share)
-    return (
-        f"{counts.checked:,} pages were checked. {counts.duplicates:,} of the {counts.judged:,} that were compared are "
-        f"duplicates ({share}), {counts.new:,} are new."
-    )
+    told = f"{counts.checked:,} pages were checked: {counts.new:,} are new, {counts.duplicates:,} are duplicates"
+    if counts.duplicates:
+        told += f" ({percent(counts.duplicate_share)})"
+    if counts.revisit:
+        again = counts.revisit - report.totals.unwanted
+        fate = "and" if again == counts.revisit else f"of which {again:,} were"
+        told += f", {counts.revisit:,} were known {fate} delivered again"
+    return f"{told}.{_saved(report.savings)}"
+
+
+def _saved(savings: Sequence[Saving]) -> str:
+    if not savings:
+        return ""
+    first, rest = savings[:_MOST_RULES], savings[_MOST_RULES:]
+    rules = [f"{each.downloads:,} by the rule {shown(each.rule)}" for each in first]
+    rules += [f"{sum(each.downloads for each in rest):,} by {pluralize(len(rest), 'other rule')}"] if rest else []
+    return f" {sum(each.downloads for each in savings):,} downloads of copies were skipped: {', '.join(rules)}."
+
+
+def index_health(report: Report) -> str:
+    """Return what is known of the index, in sentences."""
+    index = report.index
+    told = []
+    if index.known_after:
+        each = "" if index.bytes is None else f", {index.bytes / index.known_after:,.0f} bytes each"
+        told.append(f"The index holds {pluralize(index.known_after, 'page')}{each}.")
+    if index.recall is not None:
+        told.append(f"Expected recall of a search: {percent(index.recall)}.")
+    return " ".join(told)
 
 
 def passages(difference: str) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from scrapy import Request, Spider
 from w3lib.url import is_url
 
 from crawldedup.commands import indexes, pages
+from crawldedup.commands.advise import advise, mined
 from crawldedup.commands.explain import explain
 from crawldedup.commands.output import run_command
 from crawldedup.commands.sources import Source, readable_sources, under_url
@@ -25,7 +26,7 @@ from crawldedup.stores.registry import is_persistent
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
     from scrapy.crawler import CrawlerProcessBase
     from scrapy.http import Response
@@ -47,6 +48,11 @@ _APART: Final[dict[str, Any]] = {
     **{f"CLOSESPIDER_{limit}": 0 for limit in ("PAGECOUNT", "PAGECOUNT_NO_ITEM", "TIMEOUT", "TIMEOUT_NO_ITEM")},
 }
 
+_ON_JOURNALS: Final[dict[str, Callable[[list[str], argparse.Namespace, Output], None]]] = {
+    "report": report,
+    "advise": lambda sources, given, output: advise(mined(sources, output), given.format, output),
+}
+
 
 class _Rules(TypedDict):
     scope_key: str | None
@@ -62,8 +68,8 @@ def run_action(
         if given.spider:
             _take_settings_of(given.spider, settings, process)
         options = CrawlOptions.from_settings(settings)
-        if action == "report":
-            report(names or [_own_journals(options)], given, output)
+        if action in _ON_JOURNALS:
+            _ON_JOURNALS[action](names or [_own_journals(options)], given, output)
             return
         if given.items:
             options = items_index_of(options)
@@ -170,5 +176,5 @@ def _unreachable(url: str, reason: str) -> PageError:
 
 def _own_journals(options: CrawlOptions) -> str:
     if options.journal is False:
-        raise ConfigurationError("CRAWLDEDUP_JOURNAL is False: name the journals to report")
+        raise ConfigurationError("CRAWLDEDUP_JOURNAL is False: name the journals to read")
     return place_of_journals(options)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from crawldedup.commands.command import ADVISE_OPTIONS
 from crawldedup.report.command import ARGUMENTS
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 _ON_PAGES = ("check", "explain", "forget")
 _ON_INDEX = ("info", "prune", "clear")
-_ON_JOURNALS = ("report",)
+_ON_JOURNALS = ("report", "advise")
 
 
 class Command(ScrapyCommand):
@@ -30,12 +31,14 @@ class Command(ScrapyCommand):
     def syntax(self) -> str:
         """See `ScrapyCommand`."""
         return (
-            "[options] check|explain|forget PAGE ...  or  [options] info|prune|clear  or  [options] report [SOURCE ...]"
+            "[options] check|explain|forget PAGE ...  or  [options] info|prune|clear  or  "
+            "[options] report|advise [SOURCE ...]"
         )
 
     def short_desc(self) -> str:
         """See `ScrapyCommand`."""
-        return "Ask the project's index of pages, or report a crawl: check, explain, forget, info, prune, clear, report"
+        actions = ", ".join(_ON_PAGES + _ON_INDEX + _ON_JOURNALS)
+        return f"Ask the project's index of pages, or report a crawl: {actions}"
 
     def long_desc(self) -> str:
         """See `ScrapyCommand`."""
@@ -44,7 +47,8 @@ class Command(ScrapyCommand):
             "it only with --remember). explain: why? forget: remove pages by their URLs. info: figures of the "
             "index. prune: free the pages that exceed CRAWLDEDUP_TTL or CRAWLDEDUP_MAX_PAGES. clear: remove all. A "
             "PAGE to check or explain is a URL, which is fetched as a crawl would fetch it, or a file, a folder, a "
-            ".jsonl or .warc file, or - for standard input. report: what a crawl met, from the journals of the project."
+            ".jsonl or .warc file, or - for standard input. report: what a crawl met, from its journals. advise: "
+            "the downloads that the next one can save."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -58,6 +62,8 @@ class Command(ScrapyCommand):
         group.add_argument("--yes", action="store_true", help="clear: do it")
         for name, settings in ARGUMENTS.items():
             group.add_argument(name, **{**settings, "help": f"report: {settings['help']}"})
+        for name, settings in ADVISE_OPTIONS.items():
+            group.add_argument(name, **{**settings, "help": f"advise: {settings['help']}"})
         group.add_argument("--json", action="store_true", help="print JSON instead of text, one object a line")
 
     def run(self, args: list[str], opts: Namespace) -> None:

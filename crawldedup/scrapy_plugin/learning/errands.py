@@ -6,15 +6,20 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy.http.request import NO_CALLBACK
 
+from crawldedup.advice.address import Address
+from crawldedup.scrapy_plugin.learning.window import form_of
 from crawldedup.scrapy_plugin.policy import OVERRIDE_KEY, is_start
 
 if TYPE_CHECKING:
-    from scrapy import Request
+    from collections.abc import Container
 
-    from crawldedup.advice.address import Address
+    from scrapy import Request
 
 ERRAND_KEY: Final = "_crawldedup_errand"
 POSTPONED_KEY: Final = "_crawldedup_postponed"
+
+LOWER_PRIORITY: Final = 100
+"""By so much the priority of requests for a trap is lowered."""
 
 
 class Errand(NamedTuple):
@@ -53,6 +58,16 @@ def is_exempt(request: Request) -> bool:
         or is_start(request)
         or (request.dont_filter and not is_own)
     )
+
+
+def postponed(request: Request, traps: Container[str]) -> Request | None:
+    """Return the request with a lower priority if its URL has the form of a trap, once."""
+    address = Address.of(request.url)
+    if request.meta.get(POSTPONED_KEY) == request.url or address is None or form_of(address) not in traps:
+        return None
+    lowered = request.replace(priority=request.priority - LOWER_PRIORITY, dont_filter=True)
+    lowered.meta[POSTPONED_KEY] = lowered.url
+    return lowered
 
 
 def key_of(request: Request, target: Address) -> int:

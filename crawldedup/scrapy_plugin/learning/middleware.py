@@ -10,20 +10,21 @@ from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 
 from crawldedup.advice.address import Address
+from crawldedup.advice.rules import Contrary
 from crawldedup.errors import ConfigurationError
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.errors import PredictedDuplicateError
 from crawldedup.scrapy_plugin.learning.errands import (
     ERRAND_KEY,
-    POSTPONED_KEY,
     errand_of,
     is_exempt,
     key_of,
+    postponed,
     send_out,
 )
 from crawldedup.scrapy_plugin.learning.targets import Targets
 from crawldedup.scrapy_plugin.learning.teacher import Teacher
-from crawldedup.scrapy_plugin.learning.window import form_of
+from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.runtime.failures import refuse
 from crawldedup.scrapy_plugin.settings import CrawlOptions, is_enabled, is_interactive
 from crawldedup.scrapy_plugin.stats import PREFIX
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-
-LOWER_PRIORITY: Final = 100
-"""By so much the priority of requests for a trap is lowered."""
 
 MOST_SKIPPED: Final = 5_000
 """So many skipped requests, the last ones, are made after all if their rule proves wrong."""
@@ -74,7 +72,9 @@ class LearnMiddleware:
         self._targets = Targets()
         self._origins: set[str] = set()
         self._delivered: set[int] = set()
-        self._samples: dict[str, tuple[Rule, ...]] = {}
+        # The URLs that other crawls have delivered, and this one may deliver again.
+        self._elsewhere: set[int] = set()
+        self._samples: dict[str, _Aim] = {}
         self._skipped: deque[tuple[Request, tuple[Rule, ...]]] = deque(maxlen=MOST_SKIPPED)
 
     @classmethod
@@ -111,18 +111,18 @@ class LearnMiddleware:
         if not aim.rules and self._targets.was_fetched_instead(aim.key):
             raise self._skip(request, aim)
         if not aim.rules and not self._targets.is_asked_instead(aim.key):
-            if (lowered := self._postponed(request, aim.target)) is not None:
+            if (lowered := self._postponed(request)) is not None:
                 return lowered
             self._targets.ask(aim.key)
             send_out(request, "target", aim.key)
         elif self._targets.is_delivered(aim.key):
-            if not (aim.rules and self._is_sample(request, aim)):
+            if not self._is_wanted(request, aim):
                 raise self._skip(request, aim)
         elif self._targets.is_on_its_way(aim.key):
             if self._targets.wait(aim.key, request):
                 raise PredictedDuplicateError(aim.target.url(), aim.rules)
         else:
-            return self._ask(request, aim)
+            return self._postponed(request) or self._ask(request, aim)
         return None
 
     def process_response(self, request: Request, response: Response) -> Response:
@@ -145,10 +145,13 @@ class LearnMiddleware:
             self._decide_again(waiting)
         errand = errand_of(request)
         request.meta.pop(ERRAND_KEY, None)
+        if errand is None or errand.role != "sample":
+            self._trials.fetched()
         if errand is None:
             return
         if errand.role == "sample":
-            self._teacher.sampled(self._samples.pop(errand.url, ()), verdict)
+            if (aim := self._samples.pop(errand.url, None)) is not None:
+                self._teacher.sampled(aim.rules, verdict, Contrary(errand.url, aim.target.url()))
             return
         if errand.role == "instead":
             self._targets.came_instead(errand.key)
@@ -183,25 +186,34 @@ class LearnMiddleware:
         send_out(instead, "instead", aim.key)
         return instead
 
-    def _is_sample(self, request: Request, aim: _Aim) -> bool:
-        if not self._trials.is_sample(aim.rules):
+    def _is_wanted(self, request: Request, aim: _Aim) -> bool:
+        """Return True for a request to be made although its target was delivered.
+
+        It is a sample, or for the very URL that another crawl has delivered.
+        """
+        address = Address.of(request.url)
+        if address is not None and address.key() in self._elsewhere:
+            return True
+        if not (aim.rules and self._trials.is_sample(aim.rules)):
             return False
         self._count("sampled")
-        self._samples[request.url] = aim.rules
+        self._samples[request.url] = aim
         send_out(request, "sample", aim.key)
         return True
 
     def _skip(self, request: Request, aim: _Aim) -> PredictedDuplicateError:
         self._count("skipped")
         self._skipped.append((request, aim.rules))
+        # Without a rule it is what was fetched in place of its copy.
+        if aim.rules and (checking := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
+            checking.journal.skipped(request.url, aim.rules)
         return PredictedDuplicateError(aim.target.url(), aim.rules)
 
     def _decide_again(self, request: Request) -> None:
         """Deal with a request whose target has come."""
         aim = self._aim_of(request)
         assert aim is not None  # or it would not have waited
-        is_copy = self._targets.is_delivered(aim.key)
-        if not is_copy or (aim.rules and self._is_sample(request, aim)):
+        if not self._targets.is_delivered(aim.key) or self._is_wanted(request, aim):
             self._make(request)
         else:
             self._skip(request, aim)
@@ -239,13 +251,10 @@ class LearnMiddleware:
             else:
                 self._make(request)
 
-    def _postponed(self, request: Request, address: Address) -> Request | None:
-        """Return the request with a lower priority if it is for a trap, once."""
-        if request.meta.get(POSTPONED_KEY) == request.url or form_of(address) not in self._teacher.traps:
-            return None
-        self._count("postponed")
-        lowered = request.replace(priority=request.priority - LOWER_PRIORITY, dont_filter=True)
-        lowered.meta[POSTPONED_KEY] = lowered.url
+    def _postponed(self, request: Request) -> Request | None:
+        lowered = postponed(request, self._teacher.traps)
+        if lowered is not None:
+            self._count("postponed")
         return lowered
 
     def _aim_of(self, request: Request) -> _Aim | None:
@@ -258,7 +267,7 @@ class LearnMiddleware:
     def _brought(self, request: Request, verdict: Verdict) -> int | None:
         """Return the key of the target that a page is, or that it has the content of; None for one that may be a wall.
 
-        Such are copies of anything else, and of what an earlier crawl has delivered, and this one not yet.
+        Such are copies of anything else.
         """
         own, original = Address.of(verdict.url), Address.of(verdict.original or "")
         if own is None:
@@ -266,10 +275,13 @@ class LearnMiddleware:
         key = key_of(request, self._rewritten(own))
         if not verdict.is_duplicate or verdict.replaces:
             self._delivered.add(own.key())
+            self._elsewhere.discard(own.key())
             return key
-        if original is None or original.key() not in self._delivered:
+        if original is None or key_of(request, self._rewritten(original)) != key:
             return None
-        return key if key_of(request, self._rewritten(original)) == key else None
+        if original.key() not in self._delivered:
+            self._elsewhere.add(original.key())
+        return key
 
     def _rewritten(self, address: Address) -> Address:
         return self._trials.book.rewritten(address)[0]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.advice.kept import NOTE, KeptRules
 from crawldedup.errors import CrawlDedupError
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from crawldedup.advice.evidence import Seen
-    from crawldedup.advice.rules import Rule
+    from crawldedup.advice.rules import Contrary, Rule
     from crawldedup.scrapy_plugin.settings import CrawlOptions
     from crawldedup.verdict import Verdict
 
 logger = logging.getLogger(__name__)
+
+_LONGEST_LINE: Final = 2000
 
 
 class Teacher:
@@ -50,9 +53,7 @@ class Teacher:
 
     async def begin(self) -> None:
         """Take the rules that the index keeps."""
-        if (kept := await self._note()) is not None:
-            self.trials.take(KeptRules.from_text(kept))
-        self._show_rules()
+        self._take(KeptRules.from_text(await self._note() or ""))
 
     async def end(self) -> None:
         """Stop learning."""
@@ -74,23 +75,23 @@ class Teacher:
     def look_again(self) -> None:
         """Hold the rules against the pages that came since they were last looked at."""
         if not self._is_learning and (pages := self._window.take(all_new=True)) is not None:
-            taught = lessons(pages, self.trials.book.rules)
-            self._withdrawn(self.trials.weighed(taught.weighed), "other pages speak against it")
+            taught = lessons(pages, self.trials.kept())
+            self._withdrawn(self.trials.weighed(taught.weighed))
 
-    def sampled(self, rules: Sequence[Rule], verdict: Verdict) -> None:
-        """Note what a sample was."""
+    def sampled(self, rules: Sequence[Rule], verdict: Verdict, contrary: Contrary) -> None:
+        """Note what a sample was. If it is no copy, it is `contrary` to the rules."""
         # A short page says nothing, nor does one that an earlier crawl has seen.
         if verdict.is_duplicate or verdict.kind is Kind.NEW:
             wrong = self.trials.sampled(rules, is_copy=verdict.is_duplicate)
-            self._withdrawn(wrong, f"{verdict.url} is no copy")
+            self._withdrawn(replace(rule, contrary=contrary) for rule in wrong)
 
     async def _learn(self, pages: Sequence[Seen]) -> None:
         try:
-            taught = await asyncio.to_thread(lessons, pages, self.trials.book.rules)
+            taught = await asyncio.to_thread(lessons, pages, self.trials.kept())
         finally:
             self._is_learning = False
         self.traps = taught.traps
-        self._withdrawn(self.trials.weighed(taught.weighed), "other pages speak against it")
+        self._withdrawn(self.trials.weighed(taught.weighed))
         if learned := self.trials.learn(filter(self._is_allowed, taught.rules)):
             for rule in learned:
                 self._log(f"learned that the text stays the same at {rule.site}{rule.section}: {rule.what}")
@@ -101,15 +102,25 @@ class Teacher:
         trusted, sites = self._options.trusted_sites, (site_of(rule.site), site_of(rule.replace))
         return rule.kind != "host" or trusted is None or sites[0] == sites[1] or sites[1] in trusted
 
-    def _withdrawn(self, rules: Iterable[Rule], reason: str) -> None:
+    def _withdrawn(self, rules: Iterable[Rule]) -> None:
         """Tell of rules that have proved wrong."""
         if not (wrong := {*rules}):
             return
+        self._give_up(wrong)
         for rule in wrong:
             self._stats.inc_value(f"{PREFIX}learn/withdrawn")
-            self._log(f"gives up what it learned of {rule.site}{rule.section}: {rule.what}, for {reason}")
-        self._on_withdrawn(wrong)
+            self._log(f"gives up what it learned of {rule.site}{rule.section}: {rule.what}, for {rule.contrary}")
         self._start(self._save())
+
+    def _take(self, kept: KeptRules) -> None:
+        """Go by what the index keeps."""
+        self._give_up({*self.trials.take(kept)})
+        self._stats.set_value(f"{PREFIX}learn/rules", len(self.trials.book.rules))
+
+    def _give_up(self, wrong: set[Rule]) -> None:
+        if (checking := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
+            checking.journal.withdrawn(wrong)
+        self._on_withdrawn(wrong)
 
     async def _save(self) -> None:
         """Bring the rules that the index keeps together with those of this crawl."""
@@ -117,8 +128,7 @@ class Teacher:
             if (text := await self._note()) is None:
                 return
             kept = KeptRules.from_text(text)
-            self.trials.take(kept)
-            self._show_rules()
+            self._take(kept)
             if self._options.remember:
                 await self._note(self.trials.kept().merged(kept).to_text())
 
@@ -133,13 +143,10 @@ class Teacher:
             logger.debug("crawldedup: cannot keep rules: %s", printable(str(error)))
             return None
 
-    def _show_rules(self) -> None:
-        self._stats.set_value(f"{PREFIX}learn/rules", len(self.trials.book.rules))
-
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def _log(self, message: str) -> None:
-        logger.info("crawldedup: %s", printable(message), extra={"spider": self._crawler.spider})
+        logger.info("crawldedup: %s", printable(message, _LONGEST_LINE), extra={"spider": self._crawler.spider})

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawldedup.advice.address import Address
+    from crawldedup.advice.kept import KeptRules
     from crawldedup.advice.rules import Rule
     from crawldedup.verdict import Verdict
 
@@ -66,7 +67,7 @@ class Window:
         return list(self._pages)
 
 
-def lessons(pages: Sequence[Seen], known: Sequence[Rule]) -> Lessons:
+def lessons(pages: Sequence[Seen], known: KeptRules) -> Lessons:
     """Return what pages teach. Takes up to a second, and changes nothing: for a thread."""
     evidence = Evidence(most=3 * MOST_PAGES)
     for each in pages:
@@ -80,7 +81,7 @@ def lessons(pages: Sequence[Seen], known: Sequence[Rule]) -> Lessons:
         copies[form] += page.twin is not None and not page.replaces
     crowds = {form: count for form, count in seen.items() if count >= TRAP_PAGES}
     traps = frozenset(form for form, count in crowds.items() if copies[form] >= TRAP_SHARE * count)
-    return Lessons(mine(evidence.pages), weigh(known, evidence.pages), traps)
+    return Lessons(mine(evidence.pages, known.withdrawn), weigh(known.rules, evidence.pages), traps)
 
 
 def form_of(address: Address) -> str:

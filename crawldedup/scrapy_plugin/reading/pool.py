@@ -35,10 +35,12 @@ class WorkerPool:
     """Checks pages in worker processes that share one index and count as one crawler.
 
     An index in memory cannot be shared, and would be lost with a worker, so that one is kept in a private file. With
-    `stays` False the workers leave the crawl after each page. All calls belong to the event loop's thread.
+    `stays` False the workers leave the crawl after each page. `index_bytes` is the size of the index at the end. All
+    calls belong to the event loop's thread.
     """
 
     def __init__(self, options: Options, *, workers: int, page_seconds: float, stays: bool = True) -> None:
+        self.index_bytes: int | None = None
         self._options = options
         self._page_seconds = page_seconds
         self._stays = stays
@@ -125,7 +127,8 @@ class WorkerPool:
         for worker in running:
             try:
                 # The last one ends the crawl's lease.
-                await self._ask(worker, {"do": "close", "leave": worker is running[-1], "names": delivered})
+                done = await self._ask(worker, {"do": "close", "leave": worker is running[-1], "names": delivered})
+                self.index_bytes = int(done.note) if done.note else None
             except Exception as error:
                 logger.warning("crawldedup: closing failed: %r", error)
         for worker in running:

@@ -218,7 +218,7 @@ class Worker:
                 self._session = CrawlSession(*header["session"])
             elif header["do"] == "close":
                 self._deliver(header["names"])
-                self._close(leave=header["leave"])
+                note = self._close(leave=header["leave"])
             else:
                 with self._store():
                     if header["do"] == "look":
@@ -241,11 +241,16 @@ class Worker:
                 self._session = session
                 self._tell({"session": [session.number, session.process]})
 
-    def _close(self, *, leave: bool) -> None:
+    def _close(self, *, leave: bool) -> str:
+        """Close the index. Return its size in bytes if this ends the crawl, and if it is known."""
+        size = ""
         self._progress.ask_store()
         if leave and self._session.number:
             self._join()  # the lease is the crawl's, of which this worker may have done no page
+            with contextlib.suppress(CrawlDedupError), self._store():
+                size = str(self._dedup.info().bytes)
         self._dedup.close(leave=leave)
+        return size
 
     def _keep_alive(self) -> None:
         """Renew the crawl's lease while there is nothing to do."""

@@ -1,4 +1,4 @@
-"""The journal of a crawl: a line for each response, for each wall, and for the crawl's begin and end."""
+"""The journal of a crawl: a line for each response, wall and withdrawn rule, and for the crawl's begin and end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from crawldedup import __version__
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.journal.files import FileJournal
-from crawldedup.journal.names import OWN_STORE, crawl_of, is_name, is_redis, own_writer
+from crawldedup.journal.names import NAME_FILE, OWN_STORE, crawl_of, is_redis, name_of_job, own_writer
 from crawldedup.journal.records import FORMAT, OUTCOMES, VERSION, line_of, shown
 from crawldedup.printable import printable
 from crawldedup.scrapy_plugin import signals
@@ -28,24 +28,22 @@ from crawldedup.search.model import accept_threshold
 from crawldedup.stores.shown import shown_url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from crawldedup.advice.rules import Rule
     from crawldedup.scrapy_plugin.reading.messages import Judged
     from crawldedup.scrapy_plugin.settings import CrawlOptions
 
 logger = logging.getLogger(__name__)
 
-NAME_FILE: Final = "crawldedup.crawl"
-"""Has the name of the crawl, in the directory of a job that may be paused."""
-
 SAMPLE_SECONDS: Final = 10.0
 
 _SHOWN_STATS: Final = ("crawldedup/", "downloader/", "item_", "response_received_count", "memusage/", "log_count/")
-_SHOWN_OPTIONS: Final = ("namespace", "action", "similarity", "extractor", "workers", "revisit", "scope")
+_SHOWN_OPTIONS: Final = ("namespace", "action", "similarity", "recall", "extractor", "workers", "revisit", "scope")
 _MOST: Final = 1 << 31
 _DIGEST: Final = (1 << 64) - 1
 
@@ -99,7 +97,7 @@ class CrawlJournal:
         spider = self._crawler.spider.name
         header = {
             FORMAT: VERSION,
-            "crawl": options.crawl or _name_of_job(self._job, crawl_of(spider, started)),
+            "crawl": options.crawl or name_of_job(self._job, crawl_of(spider, started)),
             "spider": spider,
             "started": round(started, 3),
             "host": socket.gethostname(),
@@ -174,7 +172,19 @@ class CrawlJournal:
             reason = reason.counter if isinstance(reason, CrawlDedupError) else "internal"
         self._page(request, response, outcome, {"reason": reason})
 
-    async def end(self, reason: str) -> None:
+    def withdrawn(self, rules: Iterable[Rule]) -> None:
+        """Write which learned rules are wrong, whoever found that."""
+        if self._sink is not None:
+            for rule in rules:
+                self._put({"withdrawn": rule.id_as_dict()})
+
+    def skipped(self, url: str, rules: Iterable[Rule]) -> None:
+        """Write that a request was not made, because learned rules take it for a copy."""
+        if self._sink is not None:
+            named = "; ".join(f"{rule.site}{rule.section}: {rule.what}" for rule in rules)
+            self._put({"skipped": shown(url), "rule": shown(named)})
+
+    async def end(self, reason: str, index_bytes: int | None) -> None:
         """Write the last line, with the crawl's stats, close the journal, and write the report that was asked for."""
         if self._sink is None:
             return
@@ -185,7 +195,12 @@ class CrawlJournal:
             for name, value in self._crawler.stats.get_stats().items()
             if name.startswith(_SHOWN_STATS) and isinstance(value, int | float) and abs(value) < _MOST**2
         }
-        self._put({"end": reason, "stats": stats, **({} if self._known is None else {"known": self._known})})
+        figures = {"known": self._known, "index_bytes": index_bytes, "lost": self._sink.lost or None}
+        told = {name: value for name, value in figures.items() if value is not None}
+        self._put({"end": reason, "stats": stats, **told})
+        if self._sink.lost > told.get("lost", 0):
+            # Less may fit where the stats do not.
+            self._put({"end": reason})
         await asyncio.to_thread(self._sink.close)
         self._look_for_trouble()
         self._sink = None
@@ -268,19 +283,3 @@ class CrawlJournal:
             printable(trouble),
             extra={"spider": self._crawler.spider},
         )
-
-
-def _name_of_job(job: Path | None, name: str) -> str:
-    """Return the name that the first run of a job had: this one, unless there was a run before."""
-    if job is None:
-        return name
-    try:
-        with (job / NAME_FILE).open("x") as file:
-            file.write(name)
-    except FileExistsError:
-        with contextlib.suppress(OSError, ValueError):
-            earlier = (job / NAME_FILE).read_text("ascii")
-            return earlier if is_name(earlier) else name
-    except OSError:
-        pass
-    return name

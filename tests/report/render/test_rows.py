@@ -67,13 +67,15 @@ def test_rows_tell_what_changed(tmp_path: Path, database: Database, report_of: R
         {"t": 1, "url": "a", "outcome": "new"},
         {"t": 2, "url": "b", "outcome": "new"},
         {"t": 3, "url": "b", "outcome": "skipped"},
+        {"t": 4, "url": "b", "outcome": "revisit"},
     ]
     report = report_of(*now, earlier=({"t": 1, "url": "a", "outcome": "new"}, {"t": 1, "url": "c", "outcome": "new"}))
     write_report(database, report, path)
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     assert sorted((row["url"], str(row.get("change"))) for row in rows) == [
         ("a", "same"),
-        ("b", "None"),
         ("b", "new"),
+        ("b", "new"),
+        ("b", "not checked"),
         ("c", "gone"),
     ]

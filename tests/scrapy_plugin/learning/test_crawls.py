@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pytest
 from crawldedup import Deduplicator
 from crawldedup.advice.kept import NOTE, KeptRules
 from crawldedup.advice.rules import Rule
+from crawldedup.cli import main
 from tests.scrapy_plugin.conftest import in_one_mode, in_redis_first
 from tests.scrapy_plugin.website import Answer, Site, article
 
@@ -73,6 +75,27 @@ def test_copies_are_not_downloaded_and_no_content_is_lost(crawl: Crawler, lastin
 
 
 @in_one_mode
+@pytest.mark.parametrize("comes_again", [True, False])
+def test_of_a_page_that_an_earlier_crawl_delivered_its_own_url_is_fetched_and_one_copy(
+    crawl: Crawler, tmp_path: Path, comes_again: bool
+) -> None:
+    """Each link has an id of its own, and it is chance which one the first crawl has come by."""
+    stories, settings = numbered("news", 20), {"CRAWLDEDUP_LEARN": True, "CRAWLDEDUP_STORE": index(tmp_path)}
+    known = [f"{path}?sid=first" for path in stories]
+    with Site(stories) as site:
+        sid = Rule("query", site.url, "sid", section="/news/", support=50)
+        kept(index(tmp_path), KeptRules((sid,)))
+        assert {*crawl(site, [*map(page, known)], **settings).items} == {*known}
+        site.asked.clear()
+        others = [f"{path}?sid={number}" for number in range(5) for path in stories]
+        result = crawl(site, [*map(page, others + known * comes_again)], **settings)
+        assert {*result.items} == {*known[: len(known) * comes_again]}
+        assert {path.split("?")[0] for path in site.asked} == {*stories}
+        # Some are samples.
+        assert site.asked.total() <= len(stories) * (1 + comes_again) + 5
+
+
+@in_one_mode
 def test_what_speaks_against_a_rule_at_the_end_of_a_crawl_counts(crawl: Crawler, tmp_path: Path) -> None:
     stories = numbered("a", 50)
     copies = {path.replace("/a/", "/b/"): answer for path, answer in stories.items()}
@@ -131,9 +154,30 @@ def test_a_rule_that_proves_wrong_is_withdrawn_and_what_it_skipped_is_fetched(cr
         assert wrong <= {*result.items}
         assert result.counts["learn/withdrawn"] == 1
         assert result.counts["learn/rules"] == 0
-        assert "is no copy" in result.log
+        assert f": /b/ -> /a/, for {site.url}/b/42 is no copy of {site.url}/a/42\n" in result.log
         assert kept(store).withdrawn[0].id == learned(site).rules[0].id
         assert kept(store).rules == ()
+
+
+@in_one_mode
+def test_what_a_crawl_has_withdrawn_is_no_advice(
+    crawl: Crawler, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second crawl knows it from the index alone: its own pages speak for the rule again."""
+    copies = {**numbered("b", 60), "/b/1": article(1000, words=120)}
+    with Site({**numbered("a", 60), **copies}) as site:
+        kept(index(tmp_path), learned(site))
+        pages = [*map(page, numbered("a", 60)), *map(page, copies)]
+        for name, withdrawn in (("first", 1), ("second", 0)):
+            settings = {"CRAWLDEDUP_STORE": index(tmp_path), "CRAWLDEDUP_JOURNAL": str(tmp_path / name)}
+            result = crawl(site, pages, CRAWLDEDUP_LEARN=True, **settings)
+            assert {*copies} == {path for path, _, _ in result.report["signals"] if path.startswith("/b/")}
+            assert result.counts.get("learn/withdrawn", 0) == withdrawn
+            assert main(["advise", str(tmp_path / name)]) == 0
+            assert capsys.readouterr().out == "not enough pages speak for any rule\n"
+            assert main(["report", "--json", str(tmp_path / name)]) == 0
+            report = json.loads(capsys.readouterr().out)
+            assert (report["advice"], report["crawl"]["left_out"]) == ([], 0)
 
 
 @in_one_mode
@@ -159,15 +203,18 @@ def test_some_requests_are_always_made(crawl: Crawler, tmp_path: Path) -> None:
 
 
 @in_one_mode
-def test_a_trap_is_left_for_later(crawl: Crawler) -> None:
-    months = {f"/calendar/{n}": article(7, words=120) for n in range(160)}
+@pytest.mark.parametrize("query", ["", "?sid=7"])
+def test_a_trap_is_left_for_later(crawl: Crawler, tmp_path: Path, query: str) -> None:
+    """Whether or not a rule applies to it."""
+    months = {f"/calendar/{n}": article(7, words=120) for n in range(140)}
     with Site({**months, **numbered("news", 20)}) as site:
-        pages = [*map(page, months), *map(page, numbered("news", 20))]
-        result = crawl(site, pages, CRAWLDEDUP_LEARN=True)
+        kept(index(tmp_path), KeptRules((Rule("query", site.url, "sid"),)))
+        pages = [*(page(path + query) for path in months), *map(page, numbered("news", 20))]
+        result = crawl(site, pages, CRAWLDEDUP_LEARN=True, CRAWLDEDUP_STORE=index(tmp_path))
         assert site.asked.total() == len(pages)
     order = [path for path, _, _ in result.report["signals"]]
     assert result.counts["learn/postponed"] > 20
-    assert order.index("/news/19") < order.index("/calendar/159")
+    assert order.index("/news/19") < order.index(f"/calendar/139{query}")
 
 
 @in_one_mode
