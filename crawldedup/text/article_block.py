@@ -92,6 +92,8 @@ class _Way:
 
     def __init__(self, page: Standing) -> None:
         self._page = page
+        # A list or table with headings in it is one of other articles, or is there for the layout.
+        self._has_headings = page.blocks.around(_HEADINGS)
         count, parents = len(page.blocks.nodes), page.blocks.parents
         factors = self._factors()
         together = self._together()
@@ -120,7 +122,7 @@ class _Way:
         kinds = self._page.blocks.kinds
         if kinds[block] == _PRE:
             return _CODE * self._sizes[block]
-        if kinds[block] in _PLAIN:
+        if kinds[block] in _PLAIN and not self._has_headings[block]:
             return self._sizes[block]
         is_teaser = self._page.links[block] >= _TEASER * self._page.characters[block]
         if is_teaser or kinds[block] != kinds[inner] or self._class_of(block) != self._class_of(inner):
