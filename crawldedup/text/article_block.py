@@ -159,11 +159,12 @@ def headline(blocks: Blocks) -> int | None:
     title = _title(blocks)
     longest, found = _LEAST_HEADLINE - 1, None
     first = set()
+    kinds, parents = blocks.kinds, blocks.parents
     for text, _, block in blocks.lines:
-        heading = block if blocks.kinds[block] in _HEADINGS else blocks.parents[block]
-        if heading < 0 or blocks.kinds[heading] not in _HEADINGS:
+        kind = kinds[block]
+        if kind not in _HEADINGS and (kind := kinds[max(parents[block], 0)]) not in _HEADINGS:
             continue
-        if blocks.kinds[heading] == _H1:
+        if kind == _H1:
             first.add(block)
         words = _words(text)
         if len(words) > longest and f" {words} " in title:

@@ -43,6 +43,8 @@ _BELIEVED: Final = 0.1
 _BELIEVED_AROUND_ARTICLE: Final = 0.5
 _BELIEVED_ELSE: Final = 0.9
 _BELIEVED_IF_HIDDEN: Final = 0.8
+# Blocks whose names are read; a page may have 100,000, each with a name of its own.
+_NAMED: Final = 20_000
 # Bytes up to which a footer is one, though it has all the prose of a page of tables.
 _FOOTER: Final = 500
 
@@ -154,7 +156,7 @@ class _Page:
         return kept
 
     def _is_noise(self, block: int) -> bool:
-        kind, name = self.blocks.kinds[block], says(self.blocks.nodes[block])
+        kind, name = self.blocks.kinds[block], says(self.blocks.nodes[block]) if block < _NAMED else Says.NOTHING
         if name == Says.ARTICLE:
             self.factors[block] = _NAMED_ARTICLE
         elif kind in _HOLD_CONTENT:
