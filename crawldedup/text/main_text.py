@@ -8,6 +8,10 @@ Prose is a line that is long and has punctuation, or is very long, and is no lin
 3. All lines of that block are the text, but for lists of links, unless they are more than the rest.
 
 A page with little prose, such as a listing, gives all that the first rule leaves.
+
+Of articles that `benchmarks/templates.py` moves into other templates, 95 % keep 0.8 of their shingles, 93 % in the half
+that the rules were not chosen on; trafilatura's are 86 and 84 %. Of 469 pages of manuals the text has 92 % of the
+visible content (84 %), and less than half on 8 (47). `benchmarks/reading.py` measures the like for kinds of pages.
 """
 
 from __future__ import annotations
@@ -44,7 +48,7 @@ _BELIEVED_AROUND_ARTICLE: Final = 0.5
 _BELIEVED_ELSE: Final = 0.9
 _BELIEVED_IF_HIDDEN: Final = 0.8
 # Blocks whose names are read; a page may have 100,000, each with a name of its own.
-_NAMED: Final = 20_000
+_NAMED: Final = 5_000
 # Bytes up to which a footer is one, though it has all the prose of a page of tables.
 _FOOTER: Final = 500
 
