@@ -166,8 +166,7 @@ def headline(blocks: Blocks) -> int | None:
             continue
         if kind == _H1:
             first.add(block)
-        words = _words(text)
-        if len(words) > longest and f" {words} " in title:
+        if longest < len(text) and (words := _words(text)) and longest < len(words) and f" {words} " in title:
             longest, found = len(words), block
     return first.pop() if found is None and len(first) == 1 else found
 

@@ -128,12 +128,13 @@ class _Page:
         for block, kind in enumerate(self.blocks.kinds):
             if kind in _CELLS:
                 lists[block] = lists[parents[block]]
-        # A table of links says something in its rows, such as the names of a module.
-        is_list = [
-            links > _LIST_OF_LINKS * characters and kind != _TABLE
-            for links, characters, kind in zip(self.links, self.characters, self.blocks.kinds, strict=True)
-        ]
-        return [link and is_list[lists[line.block]] for line, link in zip(self.blocks.lines, is_link, strict=True)]
+        links, characters, kinds = self.links, self.characters, self.blocks.kinds
+        listed = []
+        for line, link in zip(self.blocks.lines, is_link, strict=True):
+            holder = lists[line.block]
+            # A table of links says something in its rows, such as the names of a module.
+            listed.append(link and links[holder] > _LIST_OF_LINKS * characters[holder] and kinds[holder] != _TABLE)
+        return listed
 
     def without_noise(self) -> list[int]:
         """Return the numbers of the lines outside of navigation and the like; sets the `factors` of the others."""
