@@ -92,6 +92,8 @@ class _Way:
 
     def __init__(self, page: Standing) -> None:
         self._page = page
+        # A list or table with headings in it is one of other articles, or is there for the layout.
+        self._has_headings = page.blocks.around(_HEADINGS)
         count, parents = len(page.blocks.nodes), page.blocks.parents
         factors = self._factors()
         together = self._together()
@@ -120,7 +122,7 @@ class _Way:
         kinds = self._page.blocks.kinds
         if kinds[block] == _PRE:
             return _CODE * self._sizes[block]
-        if kinds[block] in _PLAIN:
+        if kinds[block] in _PLAIN and not self._has_headings[block]:
             return self._sizes[block]
         is_teaser = self._page.links[block] >= _TEASER * self._page.characters[block]
         if is_teaser or kinds[block] != kinds[inner] or self._class_of(block) != self._class_of(inner):
@@ -157,14 +159,14 @@ def headline(blocks: Blocks) -> int | None:
     title = _title(blocks)
     longest, found = _LEAST_HEADLINE - 1, None
     first = set()
+    kinds, parents = blocks.kinds, blocks.parents
     for text, _, block in blocks.lines:
-        heading = block if blocks.kinds[block] in _HEADINGS else blocks.parents[block]
-        if heading < 0 or blocks.kinds[heading] not in _HEADINGS:
+        kind = kinds[block]
+        if kind not in _HEADINGS and (kind := kinds[max(parents[block], 0)]) not in _HEADINGS:
             continue
-        if blocks.kinds[heading] == _H1:
+        if kind == _H1:
             first.add(block)
-        words = _words(text)
-        if len(words) > longest and f" {words} " in title:
+        if longest < len(text) and (words := _words(text)) and longest < len(words) and f" {words} " in title:
             longest, found = len(words), block
     return first.pop() if found is None and len(first) == 1 else found
 

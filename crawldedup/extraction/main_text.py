@@ -8,6 +8,10 @@ Prose is a line that is long and has punctuation, or is very long, and is no lin
 3. All lines of that block are the text, but for lists of links, unless they are more than the rest.
 
 A page with little prose, such as a listing, gives all that the first rule leaves.
+
+Of articles that `benchmarks/templates.py` moves into other templates, 95 % keep 0.8 of their shingles, 93 % in the half
+that the rules were not chosen on; trafilatura's are 86 and 84 %. Of 469 pages of manuals the text has 92 % of the
+visible content (84 %), and less than half on 8 (47). `benchmarks/reading.py` measures the like for kinds of pages.
 """
 
 from __future__ import annotations
@@ -43,6 +47,8 @@ _BELIEVED: Final = 0.1
 _BELIEVED_AROUND_ARTICLE: Final = 0.5
 _BELIEVED_ELSE: Final = 0.9
 _BELIEVED_IF_HIDDEN: Final = 0.8
+# Blocks whose names are read; a page may have 100,000, each with a name of its own.
+_NAMED: Final = 5_000
 # Bytes up to which a footer is one, though it has all the prose of a page of tables.
 _FOOTER: Final = 500
 
@@ -122,12 +128,13 @@ class _Page:
         for block, kind in enumerate(self.blocks.kinds):
             if kind in _CELLS:
                 lists[block] = lists[parents[block]]
-        # A table of links says something in its rows, such as the names of a module.
-        is_list = [
-            links > _LIST_OF_LINKS * characters and kind != _TABLE
-            for links, characters, kind in zip(self.links, self.characters, self.blocks.kinds, strict=True)
-        ]
-        return [link and is_list[lists[line.block]] for line, link in zip(self.blocks.lines, is_link, strict=True)]
+        links, characters, kinds = self.links, self.characters, self.blocks.kinds
+        listed = []
+        for line, link in zip(self.blocks.lines, is_link, strict=True):
+            holder = lists[line.block]
+            # A table of links says something in its rows, such as the names of a module.
+            listed.append(link and links[holder] > _LIST_OF_LINKS * characters[holder] and kinds[holder] != _TABLE)
+        return listed
 
     def without_noise(self) -> list[int]:
         """Return the numbers of the lines outside of navigation and the like; sets the `factors` of the others."""
@@ -154,7 +161,7 @@ class _Page:
         return kept
 
     def _is_noise(self, block: int) -> bool:
-        kind, name = self.blocks.kinds[block], says(self.blocks.nodes[block])
+        kind, name = self.blocks.kinds[block], says(self.blocks.nodes[block]) if block < _NAMED else Says.NOTHING
         if name == Says.ARTICLE:
             self.factors[block] = _NAMED_ARTICLE
         elif kind in _HOLD_CONTENT:
