@@ -35,10 +35,10 @@ from benchmarks.whole_site_parts.site import Site
 from crawldedup.demo.library import all_articles
 from crawldedup.demo.site import DemoSite
 from crawldedup.errors import PageError
-from crawldedup.text.extract import extract_page
-from crawldedup.text.extractors import get_extractor
-from crawldedup.text.html_page import HtmlPage
-from crawldedup.text.visible import content_text
+from crawldedup.extraction.extract import extract_page
+from crawldedup.extraction.extractors import get_extractor
+from crawldedup.extraction.html_page import HtmlPage
+from crawldedup.extraction.visible import content_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from crawldedup.text.extractors import Extractor
+    from crawldedup.extraction.extractors import Extractor
 
     Shingles = NDArray[np.uint64]
 

@@ -27,6 +27,8 @@ from crawldedup.page import PageReader
 reader, site, digest = PageReader(Options()), DemoSite(), 0
 for url in sorted(site.manifest()):
     body = site.reply(url).body
+    if url == "/technical/blank.html":
+        continue
     digest = mmh3.hash(repr(reader.content(body)).encode(), digest, signed=False)
 print(f"{digest:08x}")
 """

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawldedup.demo.library import Article, all_articles
+from crawldedup.extraction.main_text import main_text
 from crawldedup.markup.blocks import blocks_of, parse
-from crawldedup.text.main_text import main_text
 
 SENTENCES = [
     "The ferry to the outer islands leaves at dawn, and by the time the fog has lifted the harbour is out of sight.",
@@ -162,7 +162,7 @@ def test_huge_pages_are_read(kind: str) -> None:
 
 def test_other_hash_seeds_give_the_same_text() -> None:
     page = f"<h1>One</h1><div class='share a'>{BODY}</div><div class='post-content b'>{BODY}{LINKS}</div>"
-    code = f"import tests.text.test_main_text as test; print(test.text_of({page!r}))"
+    code = f"import tests.extraction.test_main_text as test; print(test.text_of({page!r}))"
     texts = {
         subprocess.run(
             [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
