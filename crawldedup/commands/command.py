@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 INDEX_OPTIONS: Final = ("store", "namespace")
-PROFILE_OPTIONS: Final = ("extractor", "min_words", "distinguish")
+PROFILE_OPTIONS: Final = ("extractor", "content", "min_words", "distinguish")
 """What an index was made with: every command that asks it needs the same values."""
 
 ADVISE_OPTIONS: Final[dict[str, dict[str, Any]]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 EVERY_SITE: Final = "*"
+_HOST: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\]|[0-9a-f:]+")
 _KEYS: Final = ("compare", "leave_out")
 _ALLOWED: Final = (
     "a CSS selector of what to compare, or a dictionary of hosts (or '*' for all) to selectors, or to "
@@ -45,37 +47,55 @@ def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
             value = json.loads(value)
         except ValueError:
             raise refused(name, value, _ALLOWED) from None
-    given = {EVERY_SITE: value} if isinstance(value, str) else value
-    # What was checked is checked again where options are copied.
-    if isinstance(given, tuple) and all(isinstance(area, Area) for area in given):
-        return given
-    if not isinstance(given, dict):
+    if isinstance(value, str):
+        value = {EVERY_SITE: value}
+    elif isinstance(value, list | tuple) and all(isinstance(each, list | tuple) and each for each in value):
+        # What was checked is checked again where options are copied, or come back from JSON.
+        value = {each[0]: dict(zip(_KEYS, each[1:], strict=False)) for each in value}
+    if not isinstance(value, dict) or not value:
         raise refused(name, value, _ALLOWED)
-    return tuple(sorted(_area(name, host, selectors) for host, selectors in given.items()))
+    return tuple(sorted(_area(name, host, selectors) for host, selectors in value.items()))
 
 
 def _area(name: str, host: object, selectors: object) -> Area:
-    members: Any = {"compare": selectors} if isinstance(selectors, str) else selectors
-    if not isinstance(host, str) or not host.strip(" ./") or not isinstance(members, dict) or not members:
+    given: Any = {"compare": selectors} if isinstance(selectors, str) else selectors
+    if not isinstance(host, str) or not isinstance(given, dict):
         raise refused(name, {host: selectors}, _ALLOWED)
-    for key, selector in members.items():
-        if key not in _KEYS or not isinstance(selector, str) or not _is_selector(selector):
-            raise refused(f"{name}[{host!r}]", members, _ALLOWED)
-    return Area(host.strip().lower().removeprefix("www."), *(members.get(key, "") for key in _KEYS))
+    members = {key: selector for key, selector in given.items() if selector}
+    for key, selector in members.items() or {"": ""}.items():
+        if key not in _KEYS or not isinstance(selector, str) or not _selects(selector, whole=key != "leave_out"):
+            raise refused(f"{name}[{host!r}]", given, _ALLOWED)
+    return Area(_host(name, host), *(members.get(key, "") for key in _KEYS))
 
 
-def _is_selector(text: str) -> bool:
+def _host(name: str, given: str) -> str:
+    """Return a host as it is in URLs. Raises ConfigurationError for anything else, such as a URL."""
+    host = given.strip().lower().removeprefix("www.").rstrip(".")
+    if host == EVERY_SITE:
+        return host
     try:
-        parse("<p>").css(text)
+        host = host.encode("idna").decode()
+    except UnicodeError:
+        host = ""
+    if not host or not _HOST.fullmatch(host):
+        raise refused(f"{name}[{given!r}]", given, "a host without scheme, port and path, or '*' for every other")
+    return host
+
+
+def _selects(selector: str, *, whole: bool) -> bool:
+    """Return whether a selector is one; unless `whole`, it must not select every page as a whole."""
+    tree = parse("<p>")
+    try:
+        found = tree.css(selector)
     except (SelectolaxError, ValueError):
         return False
-    return bool(text.strip())
+    return whole or not any(node.tag in ("html", "body") for node in found)
 
 
 def area_of(areas: Iterable[Area] | None, url: str | None) -> Area | None:
     """Return the area for a page by its URL: that of the longest host that it belongs to, or of every site."""
     try:
-        host = (urlsplit(url or "").hostname or "").removeprefix("www.")
+        host = (urlsplit(url or "").hostname or "").removeprefix("www.").rstrip(".")
     except ValueError:
         host = ""
     suitable = (area for area in areas or () if area.host == EVERY_SITE or f".{host}".endswith(f".{area.host}"))
@@ -85,24 +105,40 @@ def area_of(areas: Iterable[Area] | None, url: str | None) -> Area | None:
 def cut_to(area: Area, page: HtmlPage) -> tuple[HtmlPage, bool]:
     """Return what is compared of a page, and whether `area` says what: False if it only says what is left out.
 
-    A page on which nothing matches is returned as it is.
+    A page of which nothing would be left is returned as it is.
     """
     tree = parse(page.html)
-    unwanted = _outermost(tree, area.leave_out) if area.leave_out else []
-    for node in unwanted:
+    for node in _outermost(tree, area.leave_out):
         node.decompose()
-    if not area.compare:
-        return (HtmlPage(tree.html or "") if unwanted else page), False
     wanted = _outermost(tree, area.compare)
-    if not wanted:
+    if wanted:
+        _leave_only(wanted, tree)
+    elif area.compare:
         return page, False
-    head = "" if tree.head is None else tree.head.html
-    parts = "".join(node.html or "" for node in (*tree.css(f"body {_DECLARED}"), *wanted))
-    return HtmlPage(f"<!DOCTYPE html><html>{head}<body>{parts}</body></html>"), True
+    cut = HtmlPage(tree.html or "")
+    return (cut, bool(wanted)) if cut.blocks.lines else (page, False)
 
 
 def _outermost(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
     """Return what a selector matches, but not the parts of what it matches."""
-    matched = tree.css(selector)
+    matched = tree.css(selector) if selector else []
     known = {node.mem_id for node in matched}
     return [node for node in matched if known.isdisjoint(outer.mem_id for outer in elements_around(node))]
+
+
+def _leave_only(wanted: list[LexborNode], tree: LexborHTMLParser) -> None:
+    """Remove all but these nodes, the head, declared data, and what is around them: a cell needs its table."""
+    described = [*wanted, *tree.css("head"), *tree.css(_DECLARED)]
+    kept = {node.mem_id for node in described}
+    around = {outer.mem_id: outer for node in described for outer in elements_around(node)}
+    for outer in around.values():
+        node = outer.first_child
+        while node is not None:
+            following = node.next
+            if node.mem_id not in kept and node.mem_id not in around:
+                node.decompose()
+            node = following
+    for node in wanted:
+        if node.tag not in ("html", "body"):
+            # Or words of two elements would be one.
+            node.insert_before(" ")

@@ -21,14 +21,17 @@ from typing import TYPE_CHECKING, Final
 from crawldedup.extraction.article_block import LEAST_PROSE, Standing, article_block
 from crawldedup.markup.blocks import NUMBER, numbers
 from crawldedup.markup.names import Says, says
+from crawldedup.markup.tags import BOILERPLATE_TAGS
 
 if TYPE_CHECKING:
     from crawldedup.markup.blocks import Blocks
 
+_MAIN: Final = NUMBER["main"]
 _TABLE: Final = NUMBER["table"]
 _H1: Final = numbers(["h1"])
 _HOLD_CONTENT: Final = numbers(["article", "main"])
-_AROUND: Final = numbers(["button", "nav", "footer", "aside", "menu", "dialog", "search", "figcaption"])
+_BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
+_AROUND: Final = _BOILERPLATE | numbers(["figcaption"])
 _CELLS: Final = numbers(["li", "p", "td", "tr", "tbody", "dd", "dt", "h1", "h2", "h3", "h4", "h5", "h6"])
 
 # Bytes of prose in UTF-8, since scripts with many characters need few of them; more without punctuation, as in Thai.
@@ -140,6 +143,11 @@ class _Page:
         self._is_around_h1, self._is_around_article = map(self.blocks.around, (_H1, _HOLD_CONTENT))
         is_noise: list[bool | None] = [None] * len(parents)
         is_noise[0] = False
+        # A table beside a column of prose is the page, if it stands in <main>.
+        mains = [block for block, kind in enumerate(self.blocks.kinds) if kind == _MAIN]
+        if len(mains) == 1 and self._is_around_h1[mains[0]]:
+            is_noise = [None if inside else True for inside in self.blocks.inside(mains[0])]
+            is_noise[mains[0]] = False
         kept = []
         for number, line in enumerate(self.blocks.lines):
             block = line.block
@@ -167,11 +175,11 @@ class _Page:
         share = self.prose[block] / max(self.prose[0], 1)
         if name == Says.HIDDEN:
             return share <= _BELIEVED_IF_HIDDEN
+        if kind in _BOILERPLATE and not (self._is_around_h1[block] or self._is_around_article[block]):
+            return True
         if name == Says.SIDEBAR:
             # So are boxes in the text of books called, and columns that hold the article; these have few links.
             return share <= _BELIEVED and self.links[block] >= _SIDEBAR_LINKS * self.characters[block]
-        if kind in _AROUND and not (self._is_around_h1[block] or self._is_around_article[block]):
-            return True
         if name not in (Says.NOISE, Says.BOTH) and kind not in _AROUND:
             return False
         if share <= _BELIEVED:

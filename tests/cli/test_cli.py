@@ -94,6 +94,13 @@ def test_explain_says_why_and_remembers_nothing(pages: Path, capsys: pytest.Capt
     assert run_json(capsys, "info")[0]["pages"] == 1
 
 
+def test_what_is_compared_can_be_selected(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, text in (("d", "one"), ("e", "other")):
+        (pages / f"{name}.html").write_text(f"<p id=story>{'The same story again. ' * 20}</p><p>{text * 200}</p>")
+    (pair,) = run_json(capsys, "compare", "--content", "#story", str(pages / "d.html"), str(pages / "e.html"))
+    assert pair["similarity"] == 1
+
+
 def test_compare_tells_how_alike_two_pages_are(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (near,) = run_json(capsys, "compare", str(pages / "a.html"), str(pages / "b.html"))
     (far,) = run_json(capsys, "compare", str(pages / "a.html"), str(pages / "c.html"))

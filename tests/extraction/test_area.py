@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from crawldedup import ConfigurationError, Deduplicator
@@ -68,11 +70,49 @@ def test_json_and_what_was_checked_are_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", ["p[", "{", 5, ["p"], {"*": ""}, {"*": {}}, {"*": {"only": "p"}}, {"*": {"compare": ":x"}}, {"": "p"}]
+    "wrong", ["p[", "{", 5, ["p"], {"*": ""}, {"*": {}}, {"*": {"only": "p"}}, {"*": {"compare": ":x"}}, [5], [[]]]
 )
 def test_wrong_areas_are_refused_by_name(wrong: object) -> None:
     with pytest.raises(ConfigurationError, match=r"content.*CSS selector"):
         check_areas("content", wrong)
+
+
+@pytest.mark.parametrize(
+    "host", ["", "https://a.example/", "a.example/path", "a.example:80", "*.a.example", "a b", "a..b"]
+)
+def test_what_is_no_host_is_refused(host: str) -> None:
+    with pytest.raises(ConfigurationError, match="a host without scheme, port and path"):
+        check_areas("content", {host: "p"})
+
+
+def test_hosts_are_spelled_as_in_urls() -> None:
+    areas = check_areas("content", {"Bücher.example.": "p"})
+    assert area_of(areas, "https://www.xn--bcher-kva.example./1") is not None
+
+
+@pytest.mark.parametrize("selector", ["html", "body", "*", ":root"])
+def test_the_whole_page_cannot_be_left_out(selector: str) -> None:
+    with pytest.raises(ConfigurationError):
+        check_areas("content", {"*": {"leave_out": selector}})
+    assert BODY in main_of(PAGE, selector)
+
+
+def test_areas_come_back_from_json() -> None:
+    areas = check_areas("content", {"*": {"compare": "#a"}, "b.example": {"leave_out": ".b"}})
+    assert check_areas("content", json.loads(json.dumps(areas))) == areas
+
+
+@pytest.mark.parametrize("content", ["#empty", {"*": {"leave_out": "#story, .more, nav"}}])
+def test_a_page_of_which_nothing_would_be_left_is_read_as_others_are(content: object) -> None:
+    html = PAGE.replace("<nav>", "<div id=empty></div><nav>")
+    assert main_of(html, content) == main_of(html, None)
+
+
+def test_words_of_two_elements_stay_two() -> None:
+    html = f"<p><b>one</b> and <b>two</b></p><table><tr><td>item10<td>120<tr><td>item101<td>20</table><p>{BODY}"
+    assert main_of(html, "b").split() == ["one", "two"]
+    assert main_of(html, "tr").split() == ["item10", "120", "item101", "20"]
+    assert main_of(html, "td").split() == ["item10", "120", "item101", "20"]
 
 
 def test_indexes_of_other_areas_are_not_mixed_and_the_site_decides() -> None:

@@ -211,6 +211,10 @@ def test_a_short_page_is_for_its_exact_copies_only() -> None:
     assert "A page" in text.whole
 
 
+def test_formulas_are_text() -> None:
+    assert "2 + 3" in read(page(f"<p>{PARAGRAPHS[0]}</p><math><mn>2</mn> <mo>+</mo> <mn>3</mn></math>")).main
+
+
 def test_the_name_alone_does_not_make_a_page_comparable() -> None:
     shell = page(
         "<noscript>You need to enable JavaScript to run this app.</noscript><div id='root'></div>",

@@ -17,7 +17,7 @@ from crawldedup.extraction.extract import TEXT_PROFILE
 from crawldedup.options import Options
 from crawldedup.page import PageReader
 
-GOLDEN = ("text5", "7d494b49")
+GOLDEN = ("text5", "077a7c1d")
 READER = """
 import contextlib
 import mmh3

@@ -63,6 +63,27 @@ def test_what_is_beside_the_article_is_left_out(template: str) -> None:
     assert text_of(template.format(body=BODY, notice=NOTICE, teaser=TEASER, links=LINKS)).split("\n") == SENTENCES
 
 
+COLUMNS = [
+    f"<div class=rightcol>{BODY}</div>",
+    f"<aside class=sidebar>{LINKS}{BODY}</aside>",
+    f"<div class=about><p>{' '.join(SENTENCES)}</p></div>",
+]
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<table><tr><td>9:15<td>Pellow<tr><td>9:45<td>Skerrow</table>",
+        "<p>The office is closed.</p>",
+        "<dl><dt>Colour<dd>red</dl>",
+    ],
+)
+def test_a_column_of_prose_does_not_stand_for_the_page(column: str, content: str) -> None:
+    page = f"<main><h1>A page</h1>{content}</main>{column}"
+    assert text_of(page) == text_of(f"<main><h1>A page</h1>{content}</main>")
+
+
 @pytest.mark.parametrize("line_break", ["<br>", "<br><br>", "</div><div>", "</p><p>"])
 def test_paragraphs_are_paragraphs_however_they_are_made(line_break: str) -> None:
     body = f"<div class=a><p>{NOTICE}</p></div><div class=b><div>{line_break.join(SENTENCES)}</div></div>"

@@ -238,3 +238,15 @@ def test_a_spider_that_closes_gets_the_pages_that_are_being_judged(crawl: Crawle
     # A callback is called for each of them.
     assert len(result.passed) == result.counts["checked"]
     assert [line for line in result.errors if "crawldedup" in line] == []
+
+
+@pytest.mark.parametrize("content", ["#story", '{"127.0.0.1": {"compare": "#story"}}'])
+def test_a_crawl_compares_what_is_selected(crawl: Crawler, content: str) -> None:
+    body = article(1).body.decode()
+    pages = {
+        f"/{number}": Answer(f"<div id=story>{body}</div><p>{article(number).body.decode()}</p>".encode())
+        for number in (2, 3)
+    }
+    with Site(pages) as site:
+        outcome = crawl(site, list(pages), CRAWLDEDUP_CONTENT=content)
+    assert outcome.counts == {"checked": 2, "new": 1, "duplicate/exact": 1, "dropped": 1}
