@@ -16,13 +16,13 @@ NEED_END_TAG: Final = FORMATTING | _names("""
     abbr acronym address applet article aside audio bdi bdo blockquote button canvas center cite data datalist del
     details dfn dialog dir div dl fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup iframe
     ins kbd label legend listing main map mark marquee math menu meter nav noembed noframes noscript object ol
-    optgroup output picture plaintext pre progress q ruby samp script section select slot span style sub summary sup
-    svg table template textarea time title ul var video xmp
+    optgroup output picture plaintext pre progress q rb rp rt rtc ruby samp script section select slot span style sub
+    summary sup svg table template textarea time title ul var video xmp
 """)
 
 NEED_NO_END_TAG: Final = _names("""
     area base basefont bgsound body br caption col colgroup dd dt embed frame head hr html image img input keygen li
-    link meta option p param rb rp rt rtc source tbody td tfoot th thead tr track wbr
+    link meta option p param source tbody td tfoot th thead tr track wbr
 """)
 
 BLOCKS: Final = _names("""

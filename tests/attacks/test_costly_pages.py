@@ -49,6 +49,7 @@ SHAPES: dict[str, Callable[[], str]] = {
     "reopened elements": lambda: page(
         "<p>" + "".join(f"<{tag} {attributes(60)}>" for tag in ("b", "i", "u", "s", "em", "tt")) + "<p>x" * 19_000
     ),
+    "readings of no word": lambda: page("<rt>" * 60_000),
     "groups of options": lambda: page("<optgroup><option>" * 80_000),
     "letters that swell": lambda: page("<p>" + "\ufdfa" * 2_750_000),
     "words that swell": lambda: page("<p>" + "\u3316 " * 2_000_000),
