@@ -9,13 +9,14 @@ documentation, forums and listings stay whole. The numbers were chosen on half o
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from lxml import etree
+
+from crawldedup.extraction.prose import LONG, is_prose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,12 +32,7 @@ _MIN_CHARACTERS: Final = 250
 _MIN_SHARE: Final = 0.3
 # Share of the main text that is kept; a smaller one is something else, such as the notices beside a poem.
 _LEAST_KEPT: Final = 0.5
-# Bytes of a long piece in UTF-8, since scripts with many characters need few of them; without punctuation, as in
-# Thai, it has more of them.
-_LONG_BYTES: Final = 60
-_LONG_LETTERS: Final = _LONG_BYTES // 4
-_LONG_WITHOUT_PUNCTUATION: Final = 180
-_PUNCTUATION: Final = re.compile(r"[.!?,;:…。！？、，；：．،؛؟।॥។៕၊။։፡።፣·]")
+_LONG_LETTERS: Final = LONG // 4
 # Pieces times characters of the search, two seconds at worst; real articles need a hundredth of it.
 _MOST_WORK: Final = 30_000_000
 
@@ -94,8 +90,7 @@ def _pieces(texts: list[Any], joined: str) -> Iterator[tuple[HtmlElement, int, i
     """Yield element, start and end of each sentence of the tree that the main text holds, without those of links."""
     for found in texts:
         piece = " ".join(found.split())
-        size = len(piece.encode())
-        if size < _LONG_BYTES or (size < _LONG_WITHOUT_PUNCTUATION and not _PUNCTUATION.search(piece)):
+        if not is_prose(piece, len(piece.encode())):
             continue
         element = found.getparent()
         if element is None or (not found.is_tail and element.tag in _NO_TEXT):

@@ -15,10 +15,10 @@ visible content (84 %), and less than half on 8 (47). `benchmarks/reading.py` me
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.extraction.article_block import LEAST_PROSE, Standing, article_block
+from crawldedup.extraction.prose import is_prose
 from crawldedup.markup.blocks import NUMBER, numbers
 from crawldedup.markup.names import Says, says
 from crawldedup.markup.tags import BOILERPLATE_TAGS
@@ -33,11 +33,6 @@ _HOLD_CONTENT: Final = numbers(["article", "main"])
 _BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
 _AROUND: Final = _BOILERPLATE | numbers(["figcaption"])
 _CELLS: Final = numbers(["li", "p", "td", "tr", "tbody", "dd", "dt", "h1", "h2", "h3", "h4", "h5", "h6"])
-
-# Bytes of prose in UTF-8, since scripts with many characters need few of them; more without punctuation, as in Thai.
-_LONG: Final = 60
-_LONG_WITHOUT_PUNCTUATION: Final = 180
-_PUNCTUATION: Final = re.compile(r"[.!?,;:…。！？、，；：．،؛؟।॥។៕၊။።፡፣·]")
 
 # Shares of links from which on a line is one, and a list or block a list of links.
 _LINK: Final = 0.5
@@ -101,15 +96,11 @@ class _Page:
             length = len(text)
             size = length if text.isascii() else len(text.encode())
             link = linked > _LINK * length
-            is_prose = (
-                size >= _LONG
-                and not link
-                and (size >= _LONG_WITHOUT_PUNCTUATION or _PUNCTUATION.search(text) is not None)
-            )
+            prose = not link and is_prose(text, size)
             self.sizes.append(size)
-            self.is_prose.append(is_prose)
+            self.is_prose.append(prose)
             is_link.append(link)
-            if is_prose:
+            if prose:
                 self.prose[block] += size
             self.links[block] += linked
             self.characters[block] += length

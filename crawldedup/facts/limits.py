@@ -13,7 +13,6 @@ LINE: Final = 20_000  # characters of a line
 DESCRIPTION: Final = 12_000  # characters of the main text of a page that only looks like a product's, no article's
 CONTROLS: Final = 1_000  # buttons, inputs and forms that may be buy controls, and as many links
 CONTROL_TEXTS: Final = 5  # texts of one control
-OPTIONS: Final = 500  # options of a select
 NUMBERS: Final = 3_000  # short texts with a number; a page with more may hold a price
 MARKED: Final = 2_000  # elements with structured data, of each kind
 MARKED_PRODUCTS: Final = 100  # products in microdata and RDFa
