@@ -27,6 +27,7 @@ from crawldedup.scrapy_plugin.reading.messages import (
     plain_error,
 )
 from crawldedup.stores.base import CrawlSession
+from crawldedup.text.canonical import HeadLinks
 from crawldedup.verdict import Kind, Verdict
 
 VERDICT = Verdict(Kind.NEAR_DUPLICATE, "https://e.com/b", "https://e.com/a", 0.97, 2, words=80, copies=3, probes=9)
@@ -87,10 +88,8 @@ OTHERS = [
 
 
 def rank_of(url: str, claimed: str | None, rank: int = 0, *, asks_itself: bool = False) -> int:
-    head = "" if claimed is None else f"<link rel=canonical href='{claimed}'>"
-    body = f"<html><head>{head}</head><body>text".encode()
-    job = Job(url, body, links=(), rank=rank, asks_itself=asks_itself)
-    return job.full_rank(job.claimed())
+    links = HeadLinks(canonical=() if claimed is None else (claimed,))
+    return Job(url, b"", links=(), rank=rank, asks_itself=asks_itself).claim(links).rank
 
 
 @pytest.mark.parametrize(("claimed", "rank"), [(None, 0), *((url, 0) for url in OWN), *((url, 1) for url in OTHERS)])
