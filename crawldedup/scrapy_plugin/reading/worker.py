@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _BATCH_PAGES: Final = 16
 # A batch that took so long to read is not held back any longer.
-_BATCH_SECONDS: Final = 0.01
+_BATCH_SECONDS: Final = 0.004
 
 
 class Worker:
