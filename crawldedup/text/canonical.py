@@ -49,7 +49,7 @@ def head_links(tree: LexborHTMLParser) -> HeadLinks:
         link = attributes.get("href") or ""
         if node.tag == "base":
             base = base or link
-        elif "canonical" in (attributes.get("rel") or "").lower().split():
+        elif link and "canonical" in (attributes.get("rel") or "").lower().split():
             canonical.append(link)
     return HeadLinks(base, tuple(canonical[:_MAX_CLAIMS]))
 
@@ -61,7 +61,9 @@ def claimed_url(url: str, links: HeadLinks = NO_LINKS, link_headers: Iterable[st
     URL, claims none.
     """
     from_headers = (_joined(url, link) for link in _in_headers(link_headers))
-    from_head = (_joined(_joined(url, links.base), link) for link in links.canonical)
+    base = _joined(url, links.base)
+    # As browsers do, which know no other base either.
+    from_head = (_joined(base if _is_usable(base) else url, link) for link in links.canonical)
     claims = islice(chain(from_headers, from_head), _MAX_CLAIMS)
     usable = {canonical_url(claim): claim for claim in claims if _is_usable(claim)}
     return usable.popitem()[1] if len(usable) == 1 else None
@@ -74,7 +76,8 @@ def is_same_page(url: str, claimed: str) -> bool:
     or a query that the page does not need.
     """
     own, other = _spelled(url), _spelled(claimed)
-    return own[0] == other[0] and other[1] in ("", own[1]) and (not own[2] or own[2] == other[2])
+    is_home = other[1:] == ("", "")
+    return own[0] == other[0] and (is_home or own[1] == other[1]) and (not own[2] or own[2] == other[2])
 
 
 def _spelled(url: str) -> tuple[str, str, str]:

@@ -32,6 +32,8 @@ def links_of(body: bytes, encoding: str | None = None) -> HeadLinks:
         ("<link rel=canonical href=/a><link rel=canonical href=/b>", None),
         ("<link rel=canonical href='?a=1&amp;b=2#top'>", None),  # itself
         ("<link rel=canonical href=''>", None),
+        ("<link rel=canonical href=''><link rel=canonical><link rel=canonical href=/a>", "https://e.com/a"),
+        ("<base href='javascript:void(0)'><link rel=canonical href=a>", "https://e.com/a"),
         ("<link rel=canonical>", None),
         ("<link rel=canonical href='javascript:alert(1)'>", None),
         ("<link rel=canonical href='ftp://e.com/a'>", None),

@@ -147,7 +147,7 @@ class Judged(NamedTuple):
 
     `digest` is that of the text, `pages` are about those in the index. `kept_apart` tells that only product attributes
     make the page new. Known pages of one `face` have one text now. The crawl adds how long it `waited`, and whether the
-    page `is_repeated`, because a worker died after it may have remembered it.
+    page `is_repeated`, because a worker died after it may have remembered it. `unselected` is as in `PageContent`.
     """
 
     verdict: Verdict
@@ -157,6 +157,7 @@ class Judged(NamedTuple):
     pages: int = 0
     kept_apart: bool = False
     face: int = 0
+    unselected: bool = False
     waited: float = 0.0
     is_repeated: bool = False
 
@@ -192,10 +193,12 @@ def answer_from(body: bytes) -> Answer:
             "digest": int(digest),
             "pages": int(pages),
             "kept_apart": bool(kept_apart),
+            "unselected": bool(unselected),
             "face": int(face),
         } if values.get("kind") in tuple(Kind):
             verdict = _verdict_from({**values, "kind": Kind(values["kind"])})
-            return Judged(verdict, _seconds_from(reading), _seconds_from(store), digest, pages, kept_apart, face)
+            seconds = _seconds_from(reading), _seconds_from(store)
+            return Judged(verdict, *seconds, digest, pages, kept_apart, face, unselected)
         case {"done": int(pages), "note": str(note)}:
             return Done(pages, note)
         case {"retired": True}:

@@ -27,12 +27,16 @@ _WARM_UP: Final = b"<html><body><p>The first page pays for the imports of the ex
 
 
 class Read(NamedTuple):
-    """A job, what came of reading its page, what the page says of itself, and for how many seconds it was read."""
+    """A job, what came of reading its page, what the page says of itself, and for how many seconds it was read.
+
+    It is `unselected` as in `PageContent`.
+    """
 
     job: Job
     fingerprint: Fingerprint | BaseException
     claim: Claim = NO_CLAIM
     seconds: float = 0.0
+    unselected: bool = False
 
     def is_plain(self) -> bool:
         """Return True if the page can be asked about together with others."""
@@ -50,7 +54,7 @@ class JobReader:
     def __init__(self, options: Options) -> None:
         self._areas = options.content
         self._pages = PageReader(options)
-        self._last: OrderedDict[tuple[object, ...], tuple[Fingerprint, HeadLinks]] = OrderedDict()
+        self._last: OrderedDict[tuple[object, ...], tuple[Fingerprint, HeadLinks, bool]] = OrderedDict()
         self._secret = os.urandom(16)
         with contextlib.suppress(BaseException):
             self._pages.read(_WARM_UP)
@@ -63,8 +67,8 @@ class JobReader:
             known_by = (digest, job.encoding, job.form, area_of(self._areas, job.url), key.id)
             if (known := self._last.get(known_by)) is not None:
                 self._last.move_to_end(known_by)
-                return Read(job, known[0], job.claim(known[1]))
-            fingerprint, links = self._last[known_by] = self._read(job, key)
+                return Read(job, known[0], job.claim(known[1]), unselected=known[2])
+            fingerprint, links, unselected = self._last[known_by] = self._read(job, key)
             if len(self._last) > _CACHED_PAGES:
                 self._last.popitem(last=False)
             claim = job.claim(links)
@@ -73,11 +77,11 @@ class JobReader:
         # Whatever a library raises, even to end the program, or in Rust to panic, is one page's trouble.
         except BaseException as error:
             return Read(job, error)
-        return Read(job, fingerprint, claim, time.perf_counter() - begun)
+        return Read(job, fingerprint, claim, time.perf_counter() - begun, unselected)
 
-    def _read(self, job: Job, key: Key) -> tuple[Fingerprint, HeadLinks]:
+    def _read(self, job: Job, key: Key) -> tuple[Fingerprint, HeadLinks, bool]:
         if job.form == "fields":
-            return fingerprint_fields(self._pages, job.body.decode(), key), NO_LINKS
+            return fingerprint_fields(self._pages, job.body.decode(), key), NO_LINKS, False
         content = self._pages.content(job.html(), job.text(), job.encoding, job.url)
         links = NO_LINKS if content.source is None else head_links(content.source.tree)
-        return self._pages.fingerprint(content, key), links
+        return self._pages.fingerprint(content, key), links, content.unselected

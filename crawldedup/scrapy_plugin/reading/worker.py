@@ -131,7 +131,7 @@ class Worker:
             self._tell(self._judged(page, each, seconds) if isinstance(each, Verdict) else each)
 
     def _answer_to(self, page: Read) -> object:
-        job, read, claim, _ = page
+        job, read, claim, *_ = page
         try:
             if isinstance(read, BaseException):
                 raise read
@@ -156,7 +156,7 @@ class Worker:
             return plain_error(error)
 
     def _judged(self, page: Read, verdict: Verdict, seconds: float) -> dict[str, Any]:
-        job, read, _, reading = page
+        job, read, _, reading, _ = page
         assert not isinstance(read, BaseException)
         return {
             "verdict": asdict(verdict),
@@ -164,6 +164,7 @@ class Worker:
             "digest": read.digest,
             "pages": self._dedup.pages,
             "kept_apart": self._last_pages.keep_apart(job, read, verdict),
+            "unselected": page.unselected,
             "face": self._last_pages.face(job, read, verdict),
         }
 
@@ -237,7 +238,7 @@ class Worker:
 
 
 def _input_of(page: Read) -> PageInput:
-    job, read, claim, _ = page
+    job, read, claim, *_ = page
     assert not isinstance(read, BaseException)
     return PageInput(
         job.url,
