@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from crawldedup.scrapy_plugin.reading.messages import Name
 
 _BATCH_PAGES: Final = 16
-# A batch that took so long to read is not held back any longer.
-_BATCH_SECONDS: Final = 0.004
+# Pages are gathered for as long as the store took to answer, within these bounds: it is asked less often then, but
+# answers that come together leave the crawl with too much to do at once, and the worker with nothing.
+_LEAST_SECONDS: Final = 0.0
+_BATCH_SECONDS: Final = 0.02
 
 
 class Worker:
@@ -45,6 +47,7 @@ class Worker:
         self._options = Options.from_values(setup["options"])
         self._dedup = Deduplicator.from_options(self._options)
         self._breaker = Breaker()
+        self._asking_seconds = 0.0
         self._last_pages = LastPages(self._options)
         self._reader = JobReader(self._options)
         self._knows_key = False
@@ -57,7 +60,7 @@ class Worker:
             if request is None:
                 self._keep_alive()
             pages: list[Read] = []
-            hold_until = time.monotonic() + _BATCH_SECONDS
+            hold_until = time.monotonic() + min(_BATCH_SECONDS, max(_LEAST_SECONDS, self._asking_seconds))
             while request is not None:
                 self._progress.begin()
                 if request.header["do"] == "check":
@@ -126,7 +129,8 @@ class Worker:
         except Exception as error:
             # The store may have remembered some of the rest, so they are not asked about again: they pass.
             answers += [plain_error(error)] * (len(pages) - len(answers))
-        seconds = (time.perf_counter() - begun) / len(pages)
+        self._asking_seconds = time.perf_counter() - begun
+        seconds = self._asking_seconds / len(pages)
         for page, each in zip(pages, answers, strict=True):
             self._tell(self._judged(page, each, seconds) if isinstance(each, Verdict) else each)
 

@@ -145,6 +145,7 @@ def in_words(told: object) -> str:
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine, a batch is held back until all that waits is read."""
     monkeypatch.setattr(worker_module, "_BATCH_SECONDS", 100)
+    monkeypatch.setattr(worker_module, "_LEAST_SECONDS", 100)
 
 
 @pytest.fixture
