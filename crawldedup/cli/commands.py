@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from crawldedup.cli.options import make_deduplicator
 from crawldedup.commands import indexes, pages
 from crawldedup.commands.advise import advise, kept, mined
+from crawldedup.commands.compare import compare
 from crawldedup.commands.explain import explain
 from crawldedup.commands.sources import readable_sources, single_source, under_url
 from crawldedup.page_input import PageRef
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 def run(given: Namespace, output: Output) -> None:
     """Run the command that was given."""
-    # Two pages, or two runs, are compared alike everywhere.
-    changes = {"key": 0} if given.command in ("compare", "scan") else {}
+    # Two runs are compared alike everywhere.
+    changes = {"key": 0} if given.command == "scan" else {}
     with closing(make_deduplicator(given, **changes)) as dedup:
         try:
             _RUN[given.command](dedup, given, output)
@@ -48,7 +49,9 @@ def _copy(source: Deduplicator, given: Namespace, output: Output) -> None:
 _RUN: Final[dict[str, Callable[[Deduplicator, Namespace, Output], None]]] = {
     "check": lambda dedup, given, output: pages.check(dedup, _pages(given, output), output),
     "find": lambda dedup, given, output: pages.find(dedup, single_source(given.page), output),
-    "compare": lambda dedup, given, output: pages.compare(dedup, *map(single_source, given.pages), output=output),
+    "compare": lambda dedup, given, output: compare(
+        dedup.options, [single_source(name) for name in given.pages], output
+    ),
     "scan": lambda dedup, given, output: pages.scan(dedup, readable_sources(given.pages, output.unreadable), output),
     "explain": lambda dedup, given, output: explain(dedup, _pages(given, output), output),
     "forget": lambda dedup, given, output: indexes.forget(dedup, list(map(PageRef, given.urls)), output),

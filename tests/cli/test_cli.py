@@ -90,7 +90,8 @@ def test_explain_says_why_and_remembers_nothing(pages: Path, capsys: pytest.Capt
     assert why["threshold"] < candidate["similarity"] < 1
     _, out, _ = run(capsys, "explain", *names)
     assert "  scope      site: example.com\n" in out
-    assert "  accepted   similarity 0." in out
+    assert "  accepted   https://www.example.com/a\n             similarity 0." in out
+    assert ", met by probe " in out
     assert run_json(capsys, "info")[0]["pages"] == 1
 
 
@@ -105,10 +106,12 @@ def test_compare_tells_how_alike_two_pages_are(pages: Path, capsys: pytest.Captu
     (near,) = run_json(capsys, "compare", str(pages / "a.html"), str(pages / "b.html"))
     (far,) = run_json(capsys, "compare", str(pages / "a.html"), str(pages / "c.html"))
     assert near["similarity"] > 0.85
-    assert near["near_duplicate"]
+    assert near["verdict"]["kind"] == "near_duplicate"
     assert far["similarity"] < 0.3
-    assert not far["near_duplicate"]
-    assert "duplicate: yes (from 0.8" in run(capsys, "compare", str(pages / "a.html"), str(pages / "b.html"))[1]
+    assert far["verdict"]["kind"] == "new"
+    out = run(capsys, "compare", str(pages / "a.html"), str(pages / "b.html"))[1]
+    assert "  why         the cost is at most 254, an estimate of about 0.8" in out
+    assert "[-" in out
 
 
 def test_compare_decides_as_check_does(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,18 +121,21 @@ def test_compare_decides_as_check_does(pages: Path, capsys: pytest.CaptureFixtur
     for options in ([], ["--distinguish", "numbers"], ["--similarity", "0.99"]):
         (compared,) = run_json(capsys, "compare", *names, *options)
         checked = run_json(capsys, "check", *names, *options, "--store", "memory://")[1]
-        assert compared["near_duplicate"] == checked["is_duplicate"]
-        assert checked["similarity"] in (compared["similarity"], None)
-    assert "no (different facts)" in run(capsys, "compare", *names, "--distinguish", "numbers")[1]
+        assert compared["verdict"]["kind"] == checked["kind"]
+        assert compared["verdict"]["is_duplicate"] == (not options)
+    out = run(capsys, "compare", *names, "--distinguish", "numbers")[1]
+    assert "their facts differ" in out
+    assert "  - fact      numbers" in out
+    assert "built in [-1904.-] {+1905.+}" in out
 
 
 def test_a_thin_page_is_compared_by_its_text_alone(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     thin = pages / "thin.html"
     thin.write_text("<p>Three small words</p>")
     (same,) = run_json(capsys, "compare", str(thin), str(thin))
-    assert (same["similarity"], same["near_duplicate"], same["hamming"]) == (1.0, True, None)
+    assert (same["similarity"], same["verdict"]["kind"]) == (1.0, "exact_duplicate")
     (other,) = run_json(capsys, "compare", str(thin), str(pages / "a.html"))
-    assert (other["similarity"], other["near_duplicate"]) == (None, False)
+    assert (other["similarity"], other["verdict"]["kind"]) == (0, "new")
     assert "too thin" in run(capsys, "compare", str(thin), str(pages / "a.html"))[1]
 
 
