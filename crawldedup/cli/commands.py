@@ -10,6 +10,7 @@ from crawldedup.commands import indexes, pages
 from crawldedup.commands.advise import advise, kept, mined
 from crawldedup.commands.compare import compare
 from crawldedup.commands.explain import explain
+from crawldedup.commands.feeds import Fields
 from crawldedup.commands.sources import readable_sources, single_source, under_url
 from crawldedup.page_input import PageRef
 from crawldedup.stores.registry import EmptyStoreError
@@ -37,7 +38,12 @@ def run(given: Namespace, output: Output) -> None:
 
 
 def _pages(given: Namespace, output: Output) -> Iterator[Source]:
-    return under_url(readable_sources(given.pages, output.unreadable), given.url)
+    return under_url(_sources(given, output), given.url)
+
+
+def _sources(given: Namespace, output: Output) -> Iterator[Source]:
+    fields = Fields(given.url_field, given.html_field, given.text_field)
+    return readable_sources(given.pages, output.unreadable, fields)
 
 
 def _copy(source: Deduplicator, given: Namespace, output: Output) -> None:
@@ -52,7 +58,7 @@ _RUN: Final[dict[str, Callable[[Deduplicator, Namespace, Output], None]]] = {
     "compare": lambda dedup, given, output: compare(
         dedup.options, [single_source(name) for name in given.pages], output
     ),
-    "scan": lambda dedup, given, output: pages.scan(dedup, readable_sources(given.pages, output.unreadable), output),
+    "scan": lambda dedup, given, output: pages.scan(dedup, _sources(given, output), output),
     "explain": lambda dedup, given, output: explain(dedup, _pages(given, output), output),
     "forget": lambda dedup, given, output: indexes.forget(dedup, list(map(PageRef, given.urls)), output),
     "clear": lambda dedup, given, output: indexes.clear(dedup, output, yes=given.yes),

@@ -24,8 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _ONE_PAGE: Final = {"metavar": "PAGE", "help": "file, URL, or - for standard input"}
-_PAGE: Final = "file, folder, .jsonl or .warc file, URL, or - for standard input"
-_PAGES: Final[dict[str, Any]] = {"pages": {"nargs": "+", "metavar": "PAGE", "help": _PAGE}}
+_PAGE: Final = "file, folder, feed (.jl, .json, .csv), .warc file, sitemap (.xml), URL, or - for standard input"
+_PAGES: Final[dict[str, Any]] = {
+    "pages": {"nargs": "+", "metavar": "PAGE", "help": _PAGE},
+    "--url-field": {"metavar": "FIELD", "default": "url", "help": "field of a feed with the URL (default: url)"},
+    "--html-field": {"metavar": "FIELD", "help": "field of a feed with HTML (default: html or text)"},
+    "--text-field": {"metavar": "FIELD", "help": "field of a feed with plain text"},
+}
 _PAGES_OR_ONE: Final = _PAGES | {
     "--url": {"metavar": "URL", "help": "the URL of the one page that is given (default: its own)"}
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from crawldedup.queries import Question
     from crawldedup.stores.base import Query, Record
     from crawldedup.verdict import Match, Verdict
+
+
+# At 0 there is no error of an estimate that cannot be lower.
+_LEAST_SIMILARITY: Final = 0.01
 
 
 class Flip(NamedTuple):
@@ -114,7 +118,8 @@ def candidate_of(question: Question, record: Record, similarity: float) -> Candi
     candidate = Candidate(match, cost, cost <= rule.limit, probe=_probe_for(question, record))
     if page.thin or not isinstance(question.method, TwoStage):
         return candidate
-    deviation = 0.0 if match.exact else estimate_deviation(match.similarity, len(page.verify_weights))
+    similar = max(match.similarity, _LEAST_SIMILARITY)
+    deviation = 0.0 if match.exact else estimate_deviation(similar, len(page.verify_weights))
     differing = f"{page.search ^ record.search:0{len(page.search_weights)}b}"
     probabilities = flip_probabilities(page.search_weights, search_similarity(similarity)).tolist()
     flips = (Flip(bit, round(probabilities[bit], 4)) for bit, differs in enumerate(differing) if differs == "1")
