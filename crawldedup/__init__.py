@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from crawldedup.explanation.explained import Flip as Flip
     from crawldedup.fingerprinting.fingerprint import Fingerprint as Fingerprint
     from crawldedup.fingerprinting.fingerprint import fingerprint as fingerprint
+    from crawldedup.index import Cluster as Cluster
     from crawldedup.index import CopyResult as CopyResult
     from crawldedup.options import Options as Options
     from crawldedup.page_input import PageInput as PageInput
@@ -47,7 +48,7 @@ __getattr__, __dir__, __all__ = lazy(
         "errors": "ClosedError ConfigurationError CrawlDedupError PageError ProfileMismatchError StoreError",
         "explanation.explained": "Candidate Explanation Flip",
         "fingerprinting.fingerprint": "Fingerprint fingerprint",
-        "index": "CopyResult",
+        "index": "Cluster CopyResult",
         "options": "Options",
         "page_input": "PageInput",
         "scrapy_plugin": "Addon DedupItemPipeline add_verdict",

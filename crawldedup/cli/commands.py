@@ -60,6 +60,7 @@ _RUN: Final[dict[str, Callable[[Deduplicator, Namespace, Output], None]]] = {
     ),
     "scan": lambda dedup, given, output: pages.scan(dedup, _sources(given, output), output),
     "explain": lambda dedup, given, output: explain(dedup, _pages(given, output), output),
+    "clusters": lambda dedup, given, output: indexes.clusters(dedup, output, most=given.most),
     "forget": lambda dedup, given, output: indexes.forget(dedup, list(map(PageRef, given.urls)), output),
     "clear": lambda dedup, given, output: indexes.clear(dedup, output, yes=given.yes),
     "prune": lambda dedup, _, output: indexes.prune(dedup, output, hint="give --ttl or --max-pages"),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -268,9 +269,9 @@ def test_a_wrong_command_line_is_answered_with_one_line(
 
 
 def test_every_command_has_its_runner() -> None:
-    assert sorted(
-        name for name, command in _COMMANDS.items() if command.module.startswith("crawldedup.cli.")
-    ) == sorted(_RUN)
+    assert sorted(name for name, command in _COMMANDS.items() if command.module == "crawldedup.cli.commands") == sorted(
+        _RUN
+    )
     for command in _COMMANDS.values():
         assert callable(import_module(command.module).run)
 
@@ -453,3 +454,27 @@ def test_a_forgotten_store_is_pointed_out(capsys: pytest.CaptureFixture[str]) ->
         assert err.endswith("; name another store by --store\n")
         _, _, err = run(capsys, *command, "--store", "sqlite:///other.sqlite")
         assert err.endswith("it holds none at all\n")
+
+
+@pytest.mark.usefixtures("random_keys")
+def test_the_largest_clusters_are_listed(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "check", str(pages))
+    run(capsys, "check", str(pages / "c.html"), "--url", "https://e.com/c1")
+    run(capsys, "check", str(pages / "c.html"), "--url", "https://e.com/c2")
+    (found,) = run_json(capsys, "clusters")
+    assert [(each["url"], each["copies"]) for each in found] == [
+        ((pages / "c.html").as_uri(), 2),
+        ((pages / "a.html").as_uri(), 1),
+    ]
+    assert [each["url"] for each in run_json(capsys, "clusters", "--most", "1")[0]] == [(pages / "c.html").as_uri()]
+    _, out, _ = run(capsys, "clusters")
+    assert out.splitlines()[1] == f"        2  {(pages / 'c.html').as_uri()}"
+    assert "most is 0" in run(capsys, "clusters", "--most", "0")[2]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_commands_are_completed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "completion", shell)
+    assert "compare" in out
+    if shell == "bash" and shutil.which("bash"):
+        subprocess.run(["bash", "-n"], input=out, text=True, check=True)
