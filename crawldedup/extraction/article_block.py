@@ -153,6 +153,9 @@ class _Way:
         common = article
         while common not in self._around_headline:
             common = blocks.parents[common]
+        if common == headline:
+            # A heading that was never closed holds the page.
+            return [False] * len(blocks.parents)
         holder = headline
         while blocks.parents[holder] != common:
             holder = blocks.parents[holder]

@@ -144,6 +144,12 @@ def test_what_stands_with_the_headline_is_of_the_article(template: str, words: i
     assert own in text_of(page, "The bridge is closed today | A site")
 
 
+@pytest.mark.timeout(10)
+def test_an_article_may_stand_in_its_heading() -> None:
+    heading = f"<h1>The bridge is closed today<div>{BODY}</div></h1><p>The end.</p>"
+    assert SENTENCES[3] in text_of(heading, "The bridge is closed today")
+
+
 def test_an_author_and_a_date_beside_the_headline_are_not() -> None:
     header = "<header><h1>The bridge is closed today</h1><p>By Ada, 1 May 2024</p></header>"
     text = text_of(f"<article>{header}<div>{BODY}</div></article>", "The bridge is closed today")
