@@ -33,7 +33,8 @@ def run(main: Callable[[Sequence[str]], int | None], *smoke: str) -> None:
         sys.exit(main(sys.argv[1:]))
     with tempfile.TemporaryDirectory() as folder:
         for line in smoke:
-            print(f"$ {Path(sys.argv[0]).name} {line}")
+            # A script may run another program, which writes at once.
+            print(f"$ {Path(sys.argv[0]).name} {line}", flush=True)
             words = line.split()
             failed = main([str(_CORPORA[word](Path(folder))) if word in _CORPORA else word for word in words])
             if failed:
