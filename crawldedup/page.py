@@ -40,6 +40,11 @@ class PageContent(NamedTuple):
     source: HtmlPage | None = None
     unselected: bool = False
 
+    @property
+    def fact_lines(self) -> tuple[str, ...]:
+        """The facts one by one."""
+        return tuple(self.facts.split("\n")) if self.facts else ()
+
 
 class PageReader:
     """Reads pages as its options say. `method` is TwoStage() by default.

@@ -55,9 +55,7 @@ def _copy(source: Deduplicator, given: Namespace, output: Output) -> None:
 _RUN: Final[dict[str, Callable[[Deduplicator, Namespace, Output], None]]] = {
     "check": lambda dedup, given, output: pages.check(dedup, _pages(given, output), output),
     "find": lambda dedup, given, output: pages.find(dedup, single_source(given.page), output),
-    "compare": lambda dedup, given, output: compare(
-        dedup.options, [single_source(name) for name in given.pages], output
-    ),
+    "compare": lambda dedup, given, output: compare(dedup.options, *map(single_source, given.pages), output=output),
     "scan": lambda dedup, given, output: pages.scan(dedup, _sources(given, output), output),
     "explain": lambda dedup, given, output: explain(dedup, _pages(given, output), output),
     "clusters": lambda dedup, given, output: indexes.clusters(dedup, output, most=given.most),

@@ -11,7 +11,7 @@ from crawldedup.explanation.comparison import compare as compare_pages
 from crawldedup.printable import pluralize, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from rich.console import RenderableType
 
@@ -25,9 +25,8 @@ _SHOWN_CHANGES = 20
 _LONGEST_SIDE = 300
 
 
-def compare(options: Options, pages: Sequence[Source], output: Output) -> None:
+def compare(options: Options, first: Source, second: Source, *, output: Output) -> None:
     """Show how alike two pages are, and whether a crawl that has seen the first drops the second."""
-    first, second = pages
     told = compare_pages(first, second, **options.index_values())
     output.show(told.as_dict(), *_lines(told))
 
@@ -68,7 +67,6 @@ def _reason(told: Comparison) -> str:
 
 
 def _change_in_words(change: Change) -> Text:
-    removed, added = change.removed and f"[-{change.removed}-]", change.added and f"{{+{change.added}+}}"
-    parts = ((change.before, ""), (removed, "red"), (added, "green"), (change.behind, ""))
+    parts = zip(change.marked, ("", "red", "green", ""), strict=True)
     shown = [Text(printable(text, _LONGEST_SIDE), style) for text, style in parts if text]
     return Text("  ").append_text(Text(" ").join(shown))

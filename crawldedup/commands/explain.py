@@ -79,7 +79,7 @@ def _lines(value: dict[str, Any], told: Explanation) -> Iterator[str]:
     yield f"  search     {pluralize(verdict.probes, 'probe')}, {pluralize(verdict.candidates, 'page')} compared"
     yield f"  criterion  {_criterion(value)}"
     for candidate in told.candidates[:_SHOWN_CANDIDATES]:
-        yield from candidate_in_words(candidate)
+        yield from _candidate_in_words(candidate)
     if (more := len(told.candidates) - _SHOWN_CANDIDATES) > 0:
         yield f"             and {more} more"
 
@@ -93,7 +93,7 @@ def _criterion(value: dict[str, Any]) -> str:
     return f"a cost of at most {value['limit']}{estimated}, to find pages {wanted}"
 
 
-def candidate_in_words(candidate: Candidate) -> Iterator[str]:
+def _candidate_in_words(candidate: Candidate) -> Iterator[str]:
     """Yield how a remembered page compares, safe to show."""
     match = candidate.match
     outcome = "same text" if match.exact else "accepted" if candidate.accepted else "refused"

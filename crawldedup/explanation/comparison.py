@@ -73,7 +73,7 @@ def compare(first: PageInput, second: PageInput, **options: Unpack[OptionValues]
     )
     record = _record(known)
     candidate = candidate_of(asked, record, builder.similarity(second.similarity))
-    facts = [set((content.facts or "").split("\n")) - {""} for content in (one, other)]
+    facts = [set(content.fact_lines) for content in (one, other)]
     is_met = candidate.match.exact if asked.query.exact_only else candidate.accepted and candidate.probe is not None
     found = [record] if is_met and pages[0].facts == pages[1].facts else []
     rule = asked.query.rule

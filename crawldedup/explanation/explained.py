@@ -101,7 +101,7 @@ def explained(
     return Explanation(
         verdict=replace(question.preview(accepted, text_of), candidates=len(records)),
         text=None if content is None else content.text,
-        facts=() if content is None or content.facts is None else tuple(content.facts.split("\n")),
+        facts=() if content is None else content.fact_lines,
         thin=question.page.thin,
         pages=pages,
         similarity=similarity,

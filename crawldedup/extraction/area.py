@@ -15,7 +15,7 @@ from crawldedup.markup.blocks import parse
 from crawldedup.markup.nodes import elements_around
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -98,13 +98,15 @@ def _selects(selector: str, *, whole: bool) -> bool:
     return whole or not any(node.tag in ("html", "body") for node in found)
 
 
-def area_of(areas: Iterable[Area] | None, url: str | None) -> Area | None:
+def area_of(areas: Sequence[Area] | None, url: str | None) -> Area | None:
     """Return the area for a page by its URL: that of the longest host that it belongs to, or of every site."""
+    if not areas:
+        return None
     try:
         host = (urlsplit(url or "").hostname or "").encode("idna").decode().removeprefix("www.").rstrip(".")
     except ValueError:
         host = ""
-    suitable = (area for area in areas or () if area.host == EVERY_SITE or f".{host}".endswith(f".{area.host}"))
+    suitable = (area for area in areas if area.host == EVERY_SITE or f".{host}".endswith(f".{area.host}"))
     return max(suitable, key=lambda area: (area.host != EVERY_SITE, len(area.host)), default=None)
 
 

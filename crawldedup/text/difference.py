@@ -48,8 +48,13 @@ class Change(NamedTuple):
     behind: str
 
     def __str__(self) -> str:
+        return " ".join(filter(None, self.marked))
+
+    @property
+    def marked(self) -> tuple[str, str, str, str]:
+        """The parts with marks around what was removed and what was added."""
         removed, added = self.removed and f"[-{self.removed}-]", self.added and f"{{+{self.added}+}}"
-        return " ".join(filter(None, (self.before, removed, added, self.behind)))
+        return self.before, removed, added, self.behind
 
 
 def changes(old: str, new: str, *, longest: int = _LONGEST_SIDE) -> list[Change]:
