@@ -16,6 +16,7 @@ from redis.exceptions import RedisClusterException
 from crawldedup.errors import StoreUnavailableError
 from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, StoreInfo
 from crawldedup.stores.process import own_process
+from crawldedup.stores.redis.anchors import SharedAnchors
 from crawldedup.stores.redis.crawlers import end_leases, expire_dead_sessions, is_copy_of_itself, name_process
 from crawldedup.stores.redis.errors import replies_read, store_errors
 from crawldedup.stores.redis.health import layout_warnings
@@ -46,7 +47,7 @@ _Result = TypeVar("_Result")
 _log = logging.getLogger(__name__)
 
 
-class SharedStore:
+class SharedStore(SharedAnchors):
     """The methods of `Store` that are made of calls of scripts and of single commands.
 
     `prefixes` are those of the parts of the index, each behind its own; the leading one names the crawlers. Without a
