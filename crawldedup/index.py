@@ -194,10 +194,12 @@ class Index:
         Raises ConfigurationError without either limit.
         """
         retention = self._queries.retention
-        if retention.ttl_seconds is None and retention.max_pages is None and self._options.paragraphs is None:
-            raise ConfigurationError("there is nothing to prune by: give ttl, max_pages or paragraphs")
+        has_paragraphs = self._options.paragraphs is not None
+        if retention.ttl_seconds is None and retention.max_pages is None and not has_paragraphs:
+            raise ConfigurationError("there is nothing to prune by: give ttl or max_pages")
         self._look()
-        self._store.prune_anchors(self._paragraphs.limits)
+        if has_paragraphs:
+            self._store.prune_anchors(self._paragraphs.limits)
         freed = 0
         for step in self._store.prune(retention):
             freed = step.freed

@@ -170,7 +170,9 @@ class Options:
         kind=float,
     )
     paragraph_ttl: float | str | None = option(
-        "30d", checks.ttl_seconds, "Forget the paragraphs of a page after this long."
+        30 * 86400,
+        checks.ttl_seconds,
+        'Forget the paragraphs of a page after this long: a number of seconds, or a text such as "30d".',
     )
     max_paragraphs: int = option(
         1_000_000,

@@ -44,6 +44,13 @@ class KnownParagraph:
     kind: ParagraphKind
     url: str | None = None
 
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Return the paragraph that has these values."""
+        url = values["url"]
+        kind = ParagraphKind(values["kind"])
+        return cls(str(values["excerpt"]), int(values["words"]), kind, None if url is None else str(url))
+
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
@@ -73,10 +80,14 @@ class Coverage:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """Return the coverage of which `as_dict` gave these values."""
-        paragraphs = (KnownParagraph(**{**each, "kind": ParagraphKind(each["kind"])}) for each in values["paragraphs"])
-        figures = {name: values[name] for name in ("new_words", "known_words", "boilerplate_words", "is_partial")}
-        sources = tuple((str(url), int(words)) for url, words in values["sources"])
-        return cls(**figures, sources=sources, paragraphs=tuple(paragraphs))
+        return cls(
+            new_words=int(values["new_words"]),
+            known_words=int(values["known_words"]),
+            boilerplate_words=int(values["boilerplate_words"]),
+            is_partial=bool(values["is_partial"]),
+            sources=tuple((str(url), int(words)) for url, words in values["sources"]),
+            paragraphs=tuple(KnownParagraph.from_dict(each) for each in values["paragraphs"]),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +128,18 @@ class Verdict:
         return self.kind in (Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE)
 
     @property
+    def is_partial(self) -> bool:
+        """True for a page of whose words too few are new; see `Coverage`."""
+        return self.coverage is not None and self.coverage.is_partial
+
+    @property
     def is_across_sites(self) -> bool:
         """True for a duplicate of a page on another site; False, too, if the index holds no URLs."""
         return self.is_duplicate and self.original is not None and site_of(self.original) != site_of(self.url)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        derived = {"is_duplicate": self.is_duplicate, "is_across_sites": self.is_across_sites}
+        derived = {name: getattr(self, name) for name in ("is_duplicate", "is_partial", "is_across_sites")}
         coverage = None if self.coverage is None else self.coverage.as_dict()
         return {**asdict(self), "kind": str(self.kind), "coverage": coverage, **derived}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import StoreError
 from crawldedup.fingerprinting.anchors import ANCHOR_BITS, PARAGRAPH_WORDS
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from crawldedup.queries import Question
     from crawldedup.stores.base import Store
     from crawldedup.verdict import Coverage, Verdict
+
+LONGEST_URL: Final = 2048
+"""Longer ones are not kept: each paragraph of a page may name one."""
 
 
 class ParagraphCheck:
@@ -45,7 +48,7 @@ class ParagraphCheck:
         if not anchors:
             return coverage_of(salted, {}, {}, least_new)
         query = AnchorQuery(
-            url=url if self._options.store_urls else "",
+            url=url if self._options.store_urls and len(url) <= LONGEST_URL else "",
             url_key=url_key,
             anchors=anchors,
             limits=self.limits,

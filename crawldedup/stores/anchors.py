@@ -75,8 +75,8 @@ class AnchorStore(Protocol):
     def forget_anchors(self, url_key: int) -> bool:
         """Remove what is kept of the page with this URL key; return False if there was nothing."""
 
-    def prune_anchors(self, limits: AnchorLimits) -> int:
-        """Remove all pages that the limits let go; return how many."""
+    def prune_anchors(self, limits: AnchorLimits) -> None:
+        """Remove all pages that the limits let go."""
 
 
 def page_of(url_key: int) -> int:

@@ -67,15 +67,13 @@ class SharedAnchors:
             page = page_of(url_key).to_bytes(_PAGE_BYTES, "big")
             return any(self._ask_each(self._prefixes, "forget_anchors", page))
 
-    def prune_anchors(self, limits: AnchorLimits) -> int:
+    def prune_anchors(self, limits: AnchorLimits) -> None:
         """See `AnchorStore`."""
-        removed, parts = 0, self._prefixes
+        parts = self._prefixes
         while parts:
             with self._errors():
-                counts = self._ask_each(parts, "prune_anchors", *self._limits(limits), _PRUNED_AT_ONCE)
-            removed += sum(counts)
-            parts = [part for part, count in zip(parts, counts, strict=True) if count == _PRUNED_AT_ONCE]
-        return removed
+                gone = self._ask_each(parts, "prune_anchors", *self._limits(limits), _PRUNED_AT_ONCE)
+            parts = [part for part, count in zip(parts, gone, strict=True) if count == _PRUNED_AT_ONCE]
 
     def _limits(self, limits: AnchorLimits) -> tuple[int | str, ...]:
         """Return now, the time to live, and the share of the most anchors that is one part's."""

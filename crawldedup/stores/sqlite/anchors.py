@@ -57,15 +57,13 @@ class SqliteAnchors:
                 tables.remove(own)
             return own is not None
 
-    def prune_anchors(self, limits: AnchorLimits) -> int:
+    def prune_anchors(self, limits: AnchorLimits) -> None:
         """See `AnchorStore`."""
-        removed, more = 0, True
+        more = True
         while more:
             with self._turn(many=True) as index:
                 tables = self._tables(index)
-                retired = tables.retire(limits, _PRUNED_AT_ONCE) if tables.exist() else 0
-            removed, more = removed + retired, retired == _PRUNED_AT_ONCE
-        return removed
+                more = tables.exist() and tables.retire(limits, _PRUNED_AT_ONCE) == _PRUNED_AT_ONCE
 
 
 def drop_anchors(db: sqlite3.Connection, number: int) -> None:

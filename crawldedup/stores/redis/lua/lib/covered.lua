@@ -44,13 +44,13 @@ local function remove_covered(page, anchors)
   call('UNLINK', PAGE .. page)
 end
 
--- Remove the oldest pages that the limits let go, at most `count`; return how many.
+-- Remove the oldest pages that the limits let go, of the first `count` in the queue; return how many of these went.
 local function retire(now, ttl, most, count)
-  for removed = 0, count - 1 do
+  for gone = 0, count - 1 do
     local first = call('LINDEX', QUEUE, 0)
     local added, before
     if first and #first == 15 then added, before = struct.unpack('>I4I6', first, 6) end
-    if not added or not (ttl > 0 and added < now - ttl or total - before > most) then return removed end
+    if not added or not (ttl > 0 and added < now - ttl or total - before > most) then return gone end
     call('LPOP', QUEUE)
     local page = sub(first, 1, 5)
     local kept, _, anchors = covered(page)
