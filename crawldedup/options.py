@@ -28,11 +28,9 @@ LEAST_NEW: Final = 0.2
 
 
 def _paragraphs(name: str, value: object) -> float | str | None:
-    if value is None or value == MARK:
-        return MARK if value else None
-    check = checks.number("above 0 and below 1, or it must be 'mark' or None", lambda value: 0 < value < 1)
-    share: float = check(name, value)
-    return share
+    if value is None or value == MARK or (isinstance(value, float) and 0 < value < 1):
+        return cast("float | str | None", value)
+    raise checks.refused(name, value, "a share above 0 and below 1, 'mark' or None")
 
 
 def _store(name: str, value: object) -> str:
@@ -215,7 +213,7 @@ class Options:
     @property
     def least_new(self) -> float:
         """The share of new words below which a page is a partial duplicate, and adds no paragraphs."""
-        return self.paragraphs if isinstance(self.paragraphs, float | int) else LEAST_NEW
+        return self.paragraphs if isinstance(self.paragraphs, float) else LEAST_NEW
 
     def index_values(self) -> OptionValues:
         """Return the options of an index but for the store, as keyword arguments of `Deduplicator`."""

@@ -49,7 +49,7 @@ class KnownParagraph:
         """Return the paragraph that has these values."""
         url = values["url"]
         kind = ParagraphKind(values["kind"])
-        return cls(str(values["excerpt"]), int(values["words"]), kind, None if url is None else str(url))
+        return cls(str(values["excerpt"]), _words(values["words"]), kind, None if url is None else str(url))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +79,21 @@ class Coverage:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the coverage of which `as_dict` gave these values."""
+        """Return the coverage of which `as_dict` gave these values. Raises ValueError, LookupError or TypeError."""
         return cls(
-            new_words=int(values["new_words"]),
-            known_words=int(values["known_words"]),
-            boilerplate_words=int(values["boilerplate_words"]),
+            new_words=_words(values["new_words"]),
+            known_words=_words(values["known_words"]),
+            boilerplate_words=_words(values["boilerplate_words"]),
             is_partial=bool(values["is_partial"]),
-            sources=tuple((str(url), int(words)) for url, words in values["sources"]),
+            sources=tuple((str(url), _words(words)) for url, words in values["sources"]),
             paragraphs=tuple(KnownParagraph.from_dict(each) for each in values["paragraphs"]),
         )
+
+
+def _words(value: object) -> int:
+    if not isinstance(value, int) or not 0 <= value < 1 << 31:
+        raise ValueError(f"{value!r} is no number of words")
+    return value
 
 
 @dataclass(frozen=True, slots=True)

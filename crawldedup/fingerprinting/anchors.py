@@ -65,7 +65,7 @@ def paragraphs_of(text: str, key: Key = NO_KEY) -> tuple[Paragraph, ...]:
 
 
 def _paragraph(lines: list[str], words: int, anchors: list[int]) -> Paragraph:
-    excerpt = " ".join(" ".join(lines)[: 2 * _EXCERPT].split())[:_EXCERPT]
+    excerpt = " ".join(" ".join(lines)[: 2 * _EXCERPT].split())[:_EXCERPT].rstrip()
     return Paragraph(excerpt, words, tuple(dict.fromkeys(anchors)))
 
 

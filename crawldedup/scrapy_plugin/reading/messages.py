@@ -206,7 +206,7 @@ def _verdict_from(values: dict[str, Any]) -> Verdict:
         raise ValueError("it answered with a broken verdict")
     try:
         return Verdict.from_dict(values)
-    except (LookupError, TypeError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise ValueError("it answered with a broken coverage") from error
 
 
