@@ -29,7 +29,7 @@ LEAST_NEW: Final = 0.2
 
 def _paragraphs(name: str, value: object) -> float | str | None:
     if value is None or value == MARK or (isinstance(value, float) and 0 < value < 1):
-        return cast("float | str | None", value)
+        return value
     raise checks.refused(name, value, "a share above 0 and below 1, 'mark' or None")
 
 

@@ -218,3 +218,11 @@ def test_of_pages_that_come_at_once_one_is_first(shared_backend: Backend, clock:
             assert sorted(counts) == [0, 1, 2, 3]
     for store in stores:
         store.close()
+
+
+def test_what_they_take_is_a_part_of_the_index(store: Store) -> None:
+    before = store.info().bytes
+    for number in range(300):
+        store.anchors(asked(f"https://example.com/{number}", text(number)))
+    # Some 22 bytes an anchor, 70 a page, and the URL.
+    assert store.info().bytes - before > 300 * 20 * 15

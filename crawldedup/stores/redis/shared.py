@@ -29,7 +29,7 @@ from crawldedup.stores.redis.protocol import (
     url_keys_of,
 )
 from crawldedup.stores.redis.replies import ForeignPartError, LostPartError, validate_reply
-from crawldedup.stores.redis.upkeep import measure, noted, prune, records, remove_epochs
+from crawldedup.stores.redis.upkeep import measure, measure_anchors, noted, prune, records, remove_epochs
 from crawldedup.stores.shown import shown_url
 from crawldedup.text.urls import are_same
 
@@ -250,9 +250,10 @@ class SharedStore(SharedAnchors):
     def _info_of(self, prefixes: Sequence[str], warning: str | None = None) -> StoreInfo:
         """Return figures of parts, with a warning if the others do not answer."""
         with self._errors():
+            pages, size, table_bytes = measure(self._send, prefixes, len(self._layout.tables))
             return StoreInfo.of(
                 self._layout,
-                *measure(self._send, prefixes, len(self._layout.tables)),
+                *(pages, size + measure_anchors(self._send, prefixes), table_bytes),
                 store=self._url,
                 partitions=len(self._prefixes) if self._wanted_partitions() else None,
                 warnings=(warning,) if warning else layout_warnings(self._servers()),
