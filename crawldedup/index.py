@@ -151,9 +151,9 @@ class Index:
     ) -> Coverage:
         """Tell how much of a page stands on earlier pages, paragraph by paragraph, and remember its paragraphs.
 
-        The page itself is neither judged nor remembered: with the option `paragraphs`, `check` does both. What was
-        added later than the page does not count. One that is partial adds nothing, and with `remember` False none does.
-        Raises PageError and StoreError.
+        The page itself is neither judged nor remembered: with the option `paragraphs`, `check` does both. What came
+        after the page does not count. A page that is partial adds nothing, and with `remember` False none does. Raises
+        PageError and StoreError; KeyMismatchError if the index was begun again, with another key: repeat the call.
         """
         ref = PageRef(url, identity, scope_key)
         if remember:
@@ -190,8 +190,8 @@ class Index:
     def prune(self, *, progress: Progress | None = None) -> int:
         """Free now every page that `ttl` and `max_pages` let go, and return how many. A check frees only a few.
 
-        Crawls may go on meanwhile. `progress` is called with the pages looked at and, about, the pages there are.
-        Raises ConfigurationError without either limit.
+        With the option `paragraphs`, what exceeds their limits goes, too. Crawls may go on meanwhile. `progress` is
+        called with the pages looked at and, about, the pages there are. Raises ConfigurationError without any of them.
         """
         retention = self._queries.retention
         has_paragraphs = self._options.paragraphs is not None

@@ -36,10 +36,7 @@ class ParagraphCheck:
     def coverage(
         self, url: str, url_key: int, shard_key: int | None, paragraphs: Sequence[Paragraph], *, add: bool
     ) -> Coverage:
-        """Return how much of a page stands on earlier pages, and add it if that is wanted and it is not partial.
-
-        What was added later than the page, or in the same second, does not count: its text may be the page's own.
-        """
+        """Return how much of a page stands on earlier pages, and add it if that is wanted and it is not partial."""
         least_new = self._options.least_new
         # Anchors of different places differ, as fingerprints do.
         salt = (shard_key or 0) & ((1 << ANCHOR_BITS) - 1)
@@ -56,10 +53,8 @@ class ParagraphCheck:
             key_id=self._store.layout.key.id,
         )
         found = self._store.anchors(query, add=add)
-        before = found.added_at
-        urls = {page: holder.url for page, holder in found.pages.items() if before is None or holder.added_at < before}
-        coverage = coverage_of(salted, dict(zip(anchors, found.of, strict=True)), urls, least_new)
-        if add and coverage.is_partial and before is None:
+        coverage = coverage_of(salted, dict(zip(anchors, found.of, strict=True)), found.urls, least_new)
+        if add and coverage.is_partial and not found.is_known:
             self._store.forget_anchors(url_key)
         return coverage
 

@@ -46,31 +46,23 @@ class AnchorQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
-    """A page that holds anchors. `added_at` is in seconds since 1970 (UTC)."""
-
-    url: str
-    added_at: int
-
-
-@dataclass(frozen=True, slots=True)
 class Holders:
-    """Which pages hold each anchor of a query, in their order; None for one that too many pages hold.
+    """Which pages held each anchor of a query before its page did; None for one that too many pages hold.
 
-    `pages` are those among them that have not expired, but for the page of the query, of which `added_at` tells when it
-    was added: None if it was not known before.
+    `urls` are those of the pages that have not expired: others do not count. `is_known` tells that the page of the
+    query was added before.
     """
 
     of: tuple[tuple[int, ...] | None, ...]
-    pages: Mapping[int, Holder]
-    added_at: int | None = None
+    urls: Mapping[int, str]
+    is_known: bool = False
 
 
 class AnchorStore(Protocol):
     """The part of a `Store` that keeps anchors."""
 
     def anchors(self, query: AnchorQuery, *, add: bool = True) -> Holders:
-        """Return which pages hold the anchors of a page; add the page in the same step, or bring it up to date."""
+        """Return which pages held the anchors of a page before; add it in the same step, or bring it up to date."""
 
     def forget_anchors(self, url_key: int) -> bool:
         """Remove what is kept of the page with this URL key; return False if there was nothing."""

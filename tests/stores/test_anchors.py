@@ -40,10 +40,7 @@ def asked(url: str, anchors: tuple[int, ...], limits: AnchorLimits = NO_LIMITS) 
 def holders(store: Store, question: AnchorQuery, *, add: bool = True) -> list[set[str] | None]:
     """The URLs of the pages that hold each anchor."""
     found = store.anchors(question, add=add)
-    return [
-        None if pages is None else {found.pages[page].url for page in pages if page in found.pages}
-        for pages in found.of
-    ]
+    return [None if pages is None else {found.urls[page] for page in pages if page in found.urls} for pages in found.of]
 
 
 def seen(store: Store, anchors: tuple[int, ...], limits: AnchorLimits = NO_LIMITS) -> list[set[str] | None]:
@@ -56,16 +53,11 @@ def is_anywhere(backend: Backend, url: str) -> bool:
 
 def test_a_page_is_told_who_holds_its_anchors(store: Store, clock: Clock) -> None:
     first = store.anchors(asked(A, ONE))
-    assert (set(first.of), dict(first.pages), first.added_at) == ({()}, {}, None)
+    assert (set(first.of), dict(first.urls), first.is_known) == ({()}, {}, False)
     clock.wait(10)
     assert holders(store, asked(B, MIXED)) == [{A}] * 10 + [set()] * 10
     assert holders(store, asked(C, MIXED)) == [{A, B}] * 10 + [{B}] * 10
-    found = store.anchors(asked("https://example.com/d", ONE[:1]), add=False)
-    assert {page.url: page.added_at for page in found.pages.values()} == {
-        A: int(clock.now) - 10,
-        B: int(clock.now),
-        C: int(clock.now),
-    }
+    assert seen(store, ONE[:1] + OTHER[:1]) == [{A, B, C}, {B, C}]
 
 
 def test_nothing_is_added_by_looking(store: Store, backend: Backend) -> None:
@@ -76,16 +68,19 @@ def test_nothing_is_added_by_looking(store: Store, backend: Backend) -> None:
     assert before is None or backend.contents() == before
 
 
-def test_a_page_is_none_of_its_own_holders(store: Store, clock: Clock) -> None:
+def test_a_page_asked_about_again_is_told_of_earlier_ones_alone(store: Store, clock: Clock) -> None:
+    """What came after it may have its text from there."""
     store.anchors(asked(A, ONE))
-    added_at = int(clock.now)
+    for url in (B, C):
+        clock.wait(10)
+        store.anchors(asked(url, ONE))
     clock.wait(10)
-    store.anchors(asked(B, ONE))
     for add in (False, True):
-        again = store.anchors(asked(A, ONE), add=add)
-        assert again.added_at == added_at
-        assert {page.url for page in again.pages.values()} == {B}
-    assert seen(store, ONE) == [{A, B}] * 20
+        for url, earlier in ((A, set()), (B, {A}), (C, {A, B})):
+            again = store.anchors(asked(url, ONE), add=add)
+            assert again.is_known
+            assert holders(store, asked(url, ONE), add=add) == [earlier] * 20
+    assert seen(store, ONE) == [{A, B, C}] * 20
 
 
 def test_a_page_with_another_text_holds_the_anchors_of_that(store: Store) -> None:
@@ -126,7 +121,7 @@ def test_what_is_too_old_counts_no_more_and_goes(store: Store, backend: Backend,
     assert seen(store, ONE, HOUR) == [{A}] * 20
     clock.wait(1)
     assert seen(store, ONE, HOUR) == [set()] * 20
-    assert store.anchors(asked(A, ONE[:5], HOUR)).added_at is None
+    assert not store.anchors(asked(A, ONE[:5], HOUR)).is_known
     assert seen(store, ONE, HOUR) == [{A}] * 5 + [set()] * 15
     clock.wait(3601)
     store.prune_anchors(NO_LIMITS)
@@ -214,7 +209,7 @@ def test_of_pages_that_come_at_once_one_is_first(shared_backend: Backend, clock:
     with ThreadPoolExecutor(4) as threads:
         for round_ in range(5):
             questions = [asked(f"https://example.com/{round_}/{number}", text(round_)) for number in range(4)]
-            counts = list(threads.map(lambda pair: len(pair[0].anchors(pair[1]).pages), zip(stores, questions)))  # noqa: B905
+            counts = list(threads.map(lambda pair: len(pair[0].anchors(pair[1]).urls), zip(stores, questions)))  # noqa: B905
             assert sorted(counts) == [0, 1, 2, 3]
     for store in stores:
         store.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from crawldedup.stores.anchors import MOST_HOLDERS, PAGE_BITS, AnchorLimits, Holder, Holders, page_of
+from crawldedup.stores.anchors import MOST_HOLDERS, PAGE_BITS, AnchorLimits, Holders, page_of
 from crawldedup.stores.redis.errors import replies_read
 
 if TYPE_CHECKING:
@@ -82,18 +82,18 @@ class SharedAnchors:
 
 @replies_read()
 def _holders(replies: Sequence[Any], anchors: int) -> Holders:
-    """Return what the parts have answered together."""
+    """Return what the parts have answered together. In the part that has the page, what came later is left out."""
     held: list[list[int]] = [[] for _ in range(anchors)]
-    pages: dict[int, Holder] = {}
-    added = -1
+    urls: dict[int, str] = {}
+    added = max(own for _, own, *_ in replies)
     for _, own, lists, named in replies:
-        added = max(added, own)
         for mine, packed in zip(held, lists, strict=True):
             mine += _numbers(packed)
-        for place in range(0, len(named), 3):
-            pages[_numbers(named[place])[0]] = Holder(named[place + 2].decode("utf-8", "replace"), named[place + 1])
+        for page, when, url in zip(named[::3], named[1::3], named[2::3], strict=True):
+            if own == added or when < added:
+                urls[_numbers(page)[0]] = url.decode("utf-8", "replace")
     of = tuple(None if len(mine) >= MOST_HOLDERS else tuple(mine) for mine in held)
-    return Holders(of, pages, None if added < 0 else added)
+    return Holders(of, urls, added >= 0)
 
 
 def _numbers(packed: bytes) -> list[int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from crawldedup.stores.anchors import MAX_RETIRED, MOST_HOLDERS, Holder, Holders, page_of
+from crawldedup.stores.anchors import MAX_RETIRED, MOST_HOLDERS, Holders, page_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -125,18 +125,14 @@ class _Tables:
                 self.remove(own)
             own = None
         held = self._held(query.anchors)
-        of = tuple(None if len(held[anchor]) >= MOST_HOLDERS else tuple(held[anchor]) for anchor in query.anchors)
+        of = tuple(_before(own, held[anchor]) for anchor in query.anchors)
         named = json.dumps(list({page for pages in of for page in pages or ()}))
         found = self._db.execute(f"SELECT number, url, added_at FROM {self._pages} WHERE number {_IN}", (named,))
-        pages = {
-            number: Holder(url, added_at)
-            for number, url, added_at in found
-            if added_at >= oldest and (own is None or number != own.number)
-        }
+        urls = {number: url for number, url, added_at in found if added_at >= oldest}
         if add:
             self._add(query, own, held)
             self.retire(query.limits, MAX_RETIRED)
-        return Holders(of, pages, None if own is None else own.added_at)
+        return Holders(of, urls, own is not None)
 
     def _add(self, query: AnchorQuery, own: _Page | None, held: dict[int, list[int]]) -> None:
         """Add a page, or take from its anchors those that it has no more."""
@@ -194,6 +190,13 @@ class _Tables:
         rows = [(anchor, _packed(pages, "<u4")) for anchor, pages in held]
         self._db.executemany(f"INSERT OR REPLACE INTO {self._anchors} VALUES (?, ?)", [row for row in rows if row[1]])
         self._db.executemany(f"DELETE FROM {self._anchors} WHERE k = ?", [(row[0],) for row in rows if not row[1]])
+
+
+def _before(own: _Page | None, pages: list[int]) -> tuple[int, ...] | None:
+    """Return the pages that held an anchor before a page did; None if too many hold it."""
+    if len(pages) >= MOST_HOLDERS:
+        return None
+    return tuple(pages if own is None or own.number not in pages else pages[: pages.index(own.number)])
 
 
 def _packed(numbers: Sequence[int], form: str) -> bytes:

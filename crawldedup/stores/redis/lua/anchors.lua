@@ -1,5 +1,5 @@
 -- parts: layout, covered
--- Look up which pages hold the anchors of a page. Add the page if its home is here. KEYS: prefix. ARGV: profile, the
+-- Look up which pages held the anchors of a page before. Add the page if its home is here. KEYS: prefix. ARGV: profile, the
 -- prefix of the page's home or '', now, ttl or 0, most anchors, page, url, anchors as one string.
 -- Returns {'anchors', when the page was added before or -1, {the pages of each anchor, ..}, {page, when, url, ..}},
 -- {'profile', the index's profile}, or {'lost'}.
@@ -19,12 +19,14 @@ if own and ttl > 0 and own < now - ttl then
   own = nil
 end
 
-local holders, pages, seen = {}, {}, {[page] = true}
+local lists, holders, pages, seen = {}, {}, {}, {}
 for at = 1, #anchors, 8 do
   local key, field = field_of(anchors, at)
   local list = call('HGET', key, field) or ''
-  holders[#holders + 1] = list
-  for i = 1, #list < MOST_BYTES and #list or 0, 5 do
+  -- What came after the page does not count, but for telling how many there are.
+  local ending = #list < MOST_BYTES and place_in(list, page) or #list + 1
+  lists[#lists + 1], holders[#holders + 1] = list, sub(list, 1, ending - 1)
+  for i = 1, #list < MOST_BYTES and ending - 1 or 0, 5 do
     local other = sub(list, i, i + 4)
     if not seen[other] then
       seen[other] = true
@@ -39,14 +41,14 @@ end
 
 if is_home then
   local mine, given = {}, {}
-  for i = 1, #holders do
-    local anchor = sub(anchors, 8 * i - 7, 8 * i)
+  for i = 1, #lists do
+    local anchor, list = sub(anchors, 8 * i - 7, 8 * i), lists[i]
     given[anchor] = true
-    local is_mine = without(holders[i], page)
-    if is_mine or #holders[i] < MOST_BYTES then mine[#mine + 1] = anchor end
-    if not is_mine and #holders[i] < MOST_BYTES then
+    local is_mine = place_in(list, page)
+    if is_mine or #list < MOST_BYTES then mine[#mine + 1] = anchor end
+    if not is_mine and #list < MOST_BYTES then
       local key, field = field_of(anchor, 1)
-      call('HSET', key, field, holders[i] .. page)
+      call('HSET', key, field, list .. page)
     end
   end
   if own then

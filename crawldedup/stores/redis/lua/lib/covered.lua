@@ -24,18 +24,23 @@ local function covered(page)
   return added, sub(record, 9, 8 + length), sub(record, 9 + length)
 end
 
--- Return a list of pages without one of them; nil if that is not in it.
-local function without(pages, page)
+-- Return where a page stands in a list; nil if it is not there.
+local function place_in(pages, page)
   for at = 1, #pages, 5 do
-    if sub(pages, at, at + 4) == page then return sub(pages, 1, at - 1) .. sub(pages, at + 5) end
+    if sub(pages, at, at + 4) == page then return at end
   end
 end
 
 local function take_from(page, anchors)
   for at = 1, #anchors - 7, 8 do
     local key, field = field_of(anchors, at)
-    local rest = without(call('HGET', key, field) or '', page)
-    if rest == '' then call('HDEL', key, field) elseif rest then call('HSET', key, field, rest) end
+    local list = call('HGET', key, field) or ''
+    local place = place_in(list, page)
+    if place and #list == 5 then
+      call('HDEL', key, field)
+    elseif place then
+      call('HSET', key, field, sub(list, 1, place - 1) .. sub(list, place + 5))
+    end
   end
 end
 
