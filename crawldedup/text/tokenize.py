@@ -107,11 +107,11 @@ def count_words(text: str) -> int:
     return len(_words(text).starts)
 
 
-def words_of_lines(text: str) -> list[int]:
+def words_of_lines(text: str) -> NDArray[np.intp]:
     """Return the number of words of each line, as `text.split("\\n")` has them."""
     words = _words(text)
     feeds = (words.codes == ord("\n")).nonzero()[0]
-    counts: list[int] = np.diff(np.searchsorted(words.starts, feeds), prepend=0, append=len(words.starts)).tolist()
+    counts: NDArray[np.intp] = np.diff(np.searchsorted(words.starts, feeds), prepend=0, append=len(words.starts))
     return counts
 
 

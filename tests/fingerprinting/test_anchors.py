@@ -83,13 +83,21 @@ def test_without_its_key_nobody_can_tell_the_anchors_of_a_text() -> None:
 
 
 def test_lines_are_joined_until_they_can_be_judged() -> None:
-    text = wrapped(WORDS[:90], 30) + "\n\n" + " ".join(WORDS[90:290]) + "\n" + " ".join(WORDS[290:300])
+    text = wrapped(WORDS[:90], 30) + "\n\n" + " ".join(WORDS[90:240]) + "\n" + " ".join(WORDS[240:250])
     first, second = paragraphs_of(text)
-    assert (first.words, second.words) == (90, 210)
+    assert (first.words, second.words) == (90, 160)
     assert first.excerpt == TEXT[:80]
     assert second.excerpt.startswith(" ".join(WORDS[90:99]))
     # Every anchor is of the paragraph that it begins in, and of no other.
     assert not set(first.anchors) & set(second.anchors)
+
+
+def test_long_lines_are_cut() -> None:
+    """A text without any line breaks is judged by its parts, too."""
+    paragraphs = paragraphs_of(" ".join(WORDS[:500]))
+    assert [paragraph.words for paragraph in paragraphs] == [83, 83, 84, 83, 83, 84]
+    assert anchors_of(" ".join(WORDS[:500])) == anchors_of(wrapped(WORDS[:500], 10))
+    assert " ".join(WORDS[252:258]) in paragraphs[3].excerpt
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "seven words are too few for one"])
@@ -100,9 +108,12 @@ def test_short_texts_have_no_anchors(text: str) -> None:
 def test_a_long_text_is_looked_at_up_to_a_limit() -> None:
     paragraphs = paragraphs_of(wrapped(WORDS * 20, PARAGRAPH_WORDS))
     assert [paragraph.words for paragraph in paragraphs] == [PARAGRAPH_WORDS] * MOST_PARAGRAPHS
+    (cut, *_) = longest = paragraphs_of(wrapped(WORDS * 50, 79 + 159))
+    assert (len(longest), cut.words) == (MOST_PARAGRAPHS, 119)
+    assert all(paragraph.anchors for paragraph in longest)
 
 
 @given(st.text(st.sampled_from("ab 1\n\r\x0b\u2028é\u0301日本한ﬁ\xad\u0378\ud800😀.,"), max_size=60))
 def test_words_are_counted_by_line(text: str) -> None:
-    assert words_of_lines(text) == [count_words(line) for line in text.split("\n")]
+    assert words_of_lines(text).tolist() == [count_words(line) for line in text.split("\n")]
     assert sum(paragraph.words for paragraph in paragraphs_of(text)) == count_words(text)
