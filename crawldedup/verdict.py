@@ -36,7 +36,7 @@ class ParagraphKind(StrEnum):
 class KnownParagraph:
     """A paragraph of a page: its beginning, its words, and for a `known` one the URL of the page it was found on.
 
-    A paragraph has at least 80 words, unless the page has fewer: short lines of the main text are joined, long ones cut.
+    It has at least 80 words, unless the page has fewer: short lines of the main text are joined, long ones cut.
     """
 
     excerpt: str

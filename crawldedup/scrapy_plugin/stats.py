@@ -72,7 +72,7 @@ class CrawlStats:
         self._clusters = Clusters()
         self._novelty: deque[bool] = deque(maxlen=NOVELTY_PAGES)
         self._starts = self._lost_starts = 0
-        self._dropped_duplicates = self._itemless = 0
+        self._dropped_duplicates = self._dropped_unchanged = self._itemless = self._refused_partial = 0
         self._most_copied: dict[str, int] = {}
 
     def checked(
@@ -96,9 +96,11 @@ class CrawlStats:
         if unchanged:
             self._add("unchanged")
         self._itemless += itemless and verdict.is_duplicate
+        self._refused_partial += (dropped or itemless) and not (verdict.is_duplicate or unchanged)
         if dropped:
             self._add("dropped")
             self._dropped_duplicates += verdict.is_duplicate
+            self._dropped_unchanged += unchanged
             if size:
                 self._add("bytes_saved", size)
         self._add_coverage(verdict)
@@ -175,8 +177,8 @@ class CrawlStats:
         counts = self._counts
         near, exact = counts["duplicate/near"], counts["duplicate/exact"]
         news = [f"{counts[name]} {name}" for name in ("changed", "unchanged") if counts[name]]
-        if dropped := counts["dropped"] - self._dropped_duplicates:
-            news.append(f"{dropped} dropped")
+        if self._dropped_unchanged:
+            news.append(f"{self._dropped_unchanged} dropped")
         revisits = pluralize(counts["revisit"], "revisit") + (f" ({', '.join(news)})" if news else "")
         gone = [f"{self._dropped_duplicates} dropped"] if self._dropped_duplicates or not self._itemless else []
         gone += [f"items of {self._itemless} dropped"] if self._itemless else []
@@ -191,7 +193,8 @@ class CrawlStats:
         if known := counts["paragraphs/words/known"]:
             share = known / (known + counts["paragraphs/words/new"])
             pages, partial = (pluralize(counts[f"paragraphs/{name}"], "page") for name in ("pages", "partial"))
-            lines.append(f"  {share:.1%} of the words of {pages} stood on earlier ones; too few were new on {partial}")
+            refused = f" ({self._refused_partial} refused)" if self._refused_partial else ""
+            lines.append(f"  {share:.0%} of the words of {pages} were known; {partial} had too few new ones{refused}")
         for group, text in (("skipped/", "not checked"), ("error/", "passed unchecked after an error")):
             if found := {name: count for name, count in counts.items() if name.startswith(group)}:
                 lines.append(f"  {sum(found.values())} {text}: {listed(found)}")

@@ -75,7 +75,7 @@ def test_pages_are_marked_by_the_share_that_is_new(crawl: Crawler, site: Site, s
     assert (counts["paragraphs/pages"], counts["paragraphs/partial"]) == (4, 1)
     assert counts["paragraphs/words/known"] > 2000
     assert f"crawldedup: delivers {site.url}/both: new, 0% of its words new" in result.log
-    assert "of the words of 4 pages stood on earlier ones; too few were new on 1 page" in result.log
+    assert "  50% of the words of 4 pages were known; 1 page had too few new ones\n" in result.log
     lines = lines_of(place)
     assert (lines["both"]["outcome"], lines["both"]["share_known"]) == ("new", 1)
     assert lines["both"]["source"] in (f"{site.url}/one", f"{site.url}/two")
@@ -98,6 +98,9 @@ def test_pages_with_too_little_of_their_own_meet_the_action(
         "both": done,
     }
     assert f"{site.url}/both: new, 0% of its words new" in result.log
+    assert "1 page had too few new ones (1 refused)" in result.log
+    gone = {"drop": "(2 dropped)", "drop-items": "(items of 2 dropped)"}[action]
+    assert f"1 near and 1 exact duplicates {gone}, 0 revisits, 0 thin" in result.log
 
 
 @with_every_lasting_store
