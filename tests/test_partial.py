@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ from crawldedup.verdict import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 _CHOOSER = random.Random(5)
 A, B, C, D = (f"https://{name}.example/story" for name in "abcd")
@@ -148,6 +150,16 @@ def test_a_page_that_is_forgotten_is_no_source(store_url: str) -> None:
         dedup.check(A, text=TEXT)
         dedup.clear()
         assert dedup.check_paragraphs(B, text=HALF, remember=False).known_words == 0
+
+
+def test_pruning_frees_what_is_too_old(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/index.sqlite"
+    with Deduplicator(url, key=0) as later, Deduplicator(url, key=0, paragraphs="mark", paragraph_ttl=1) as dedup:
+        dedup.check(A, text=TEXT)
+        time.sleep(2.1)
+        assert later.check_paragraphs(B, text=HALF, remember=False).known_words > 0
+        assert (dedup.prune(), dedup.info().pages) == (0, 1)
+        assert later.check_paragraphs(B, text=HALF, remember=False).known_words == 0
 
 
 def test_urls_need_not_be_kept(store_url: str) -> None:

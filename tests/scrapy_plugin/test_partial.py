@@ -55,8 +55,8 @@ def lines_of(place: Path) -> dict[str, dict[str, Any]]:
 
 
 @in_one_mode
-def test_by_default_no_page_is_partial(crawl: Crawler, site: Site, store: str) -> None:
-    result = crawled(crawl, site, store)
+def test_by_default_no_page_is_partial(crawl: Crawler, site: Site) -> None:
+    result = crawled(crawl, site, "memory://")
     assert result.passed == ["/one", "/two", "/framed", "/both"]
     assert not [name for name in result.counts if name.startswith("paragraphs/")]
     assert result.report["flags"] == []
@@ -85,11 +85,11 @@ def test_pages_are_marked_by_the_share_that_is_new(crawl: Crawler, site: Site, s
 @in_one_mode
 @pytest.mark.parametrize("action", ["drop", "drop-items"])
 def test_pages_with_too_little_of_their_own_meet_the_action(
-    crawl: Crawler, site: Site, store: str, action: str, tmp_path: Path
+    crawl: Crawler, site: Site, action: str, tmp_path: Path
 ) -> None:
     place = tmp_path / "journal"
     settings = {"CRAWLDEDUP_PARAGRAPHS": 0.2, "CRAWLDEDUP_ACTION": action, "CRAWLDEDUP_JOURNAL": str(place)}
-    result = crawled(crawl, site, store, **settings)
+    result = crawled(crawl, site, "memory://", **settings)
     kept = ["/one", "/two", "/framed"]
     assert (result.passed if action == "drop" else result.items) == kept
     done = {"drop": "dropped", "drop-items": "items_dropped"}[action]
@@ -128,6 +128,9 @@ def test_rules_for_a_page_and_trusted_sites_count(crawl: Crawler, site: Site, tm
 
 
 @in_one_mode
-def test_items_have_no_paragraphs(crawl: Crawler, site: Site, store: str) -> None:
-    result = crawled(crawl, site, store, ["/one"], CRAWLDEDUP_PARAGRAPHS=0.2, CRAWLDEDUP_ITEM_FIELDS=["body"])
-    assert not [name for name in result.counts if name.startswith("item/paragraphs")]
+def test_items_have_no_paragraphs(crawl: Crawler, site: Site) -> None:
+    settings = {"CRAWLDEDUP_PARAGRAPHS": 0.2, "CRAWLDEDUP_ITEM_FIELDS": ["body"], "CRAWLDEDUP_DENY": "."}
+    pages = ["/one", "/two", "/both", "/one-copy"]
+    result = crawled(crawl, site, "memory://", pages, **settings)
+    assert [item["url"] for item in result.report["kept"]] == ["/one", "/two", "/both"]
+    assert result.counts["item/dropped"] == 1
