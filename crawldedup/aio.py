@@ -108,6 +108,7 @@ class AsyncDeduplicator:
     find = _in_thread(Deduplicator.find)
     explain = _in_thread(Deduplicator.explain)
     check_paragraphs = _in_thread(Deduplicator.check_paragraphs)
+    clusters = _in_thread(Deduplicator.clusters)
     deliver = _in_thread(Deduplicator.deliver)
     text_of = _in_thread(Deduplicator.text_of)
     forget = _in_thread(Deduplicator.forget)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from crawldedup.cli.main import _parser
+from crawldedup.cli.main import parser
 
 FILE = Path(__file__).parent.parent / "docker-compose.yml"
 COMPOSE = yaml.safe_load(FILE.read_text())
@@ -22,7 +22,7 @@ def test_it_follows_the_compose_specification() -> None:
 
 
 def test_the_crawl_is_a_command_of_ours() -> None:
-    assert _parser().parse_args(COMPOSE["services"]["crawl"]["command"])
+    assert parser().parse_args(COMPOSE["services"]["crawl"]["command"])
 
 
 def test_the_crawl_waits_for_a_healthy_redis() -> None:
