@@ -32,8 +32,11 @@ if TYPE_CHECKING:
     from crawldedup.stores.base import CrawlSession as CrawlSession
     from crawldedup.stores.base import StoreInfo as StoreInfo
     from crawldedup.text.keys import Key as Key
+    from crawldedup.verdict import Coverage as Coverage
     from crawldedup.verdict import Kind as Kind
+    from crawldedup.verdict import KnownParagraph as KnownParagraph
     from crawldedup.verdict import Match as Match
+    from crawldedup.verdict import ParagraphKind as ParagraphKind
     from crawldedup.verdict import Verdict as Verdict
 
 __version__ = "0.1.0"
@@ -54,6 +57,6 @@ __getattr__, __dir__, __all__ = lazy(
         "scrapy_plugin": "Addon DedupItemPipeline add_verdict",
         "stores.base": "CrawlSession StoreInfo",
         "text.keys": "Key",
-        "verdict": "Kind Match Verdict",
+        "verdict": "Coverage Kind KnownParagraph Match ParagraphKind Verdict",
     },
 )

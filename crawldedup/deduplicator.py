@@ -102,7 +102,8 @@ class Deduplicator(Index):
         (self._join if remember else self._look)()
         question = self._question(ref, page, self._similarity(ref, page, similarity, canonical), revisit_similarity)
         if not remember:
-            return question.preview(self._store.find(question.query), self._packed_text)
+            verdict = question.preview(self._store.find(question.query), self._packed_text)
+            return self._paragraphs.told(question, verdict, add=False)
         collected = tuple(self._delivered)
         query = replace(
             _placed(question.query, delivered, check_rank("rank", rank)), delivered=self._url_keys(collected)
@@ -123,15 +124,6 @@ class Deduplicator(Index):
         PageError, StoreError, and whatever `pages` raises.
         """
         return map(_verdict_or_raise, self._check_many(iter(pages), check_batch("batch", batch), on_unreadable))
-
-    def fingerprint(
-        self, *, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None, url: str = ""
-    ) -> Fingerprint:
-        """Return the fingerprint of a page, for `check_fingerprint`. `url` tells the option `content` the site.
-
-        Raises PageError, or StoreError if the key of the index, which it is made with, cannot be looked up.
-        """
-        return self._reader.read(html, text, encoding, self.key, url)
 
     def find(
         self,
@@ -190,15 +182,19 @@ class Deduplicator(Index):
         ref = PageRef(page if isinstance(page, str) else "", identity, scope_key)
         self._look()
         if isinstance(page, str):
-            return int(self._store.forget(self._queries.url_key(ref)))
+            return int(self._forget(self._queries.url_key(ref)))
         query = self._question(ref, page, None).query
         copies = [record for record in self._store.find(query) if record.digest == query.entry.digest]
-        return sum(self._store.forget(record.url_key) for record in copies)
+        return sum(self._forget(record.url_key) for record in copies)
 
     def text_of(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> str | None:
         """Return the text that is kept of a remembered page; None if there is none. See the option `keep_texts`."""
         self._look()
         return unpacked_text(self._packed_text(self._queries.url_key(PageRef(url, identity, scope_key))))
+
+    def _forget(self, url_key: int) -> bool:
+        has_paragraphs = self._store.forget_anchors(url_key)
+        return self._store.forget(url_key) or has_paragraphs
 
     def _packed_text(self, url_key: int) -> bytes:
         return self._store.text_of(url_key, self._queries.retention)
@@ -285,7 +281,7 @@ class Deduplicator(Index):
             with suppress(StoreError):
                 text = self._packed_text(answer.record.url_key)
                 answer = replace(answer, record=replace(answer.record, packed_text=text))
-        return question.verdict(answer)
+        return self._paragraphs.told(question, question.verdict(answer), add=True)
 
 
 def _placed(query: Query, delivered: bool, rank: int) -> Query:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Final, Self, Unpack, cast
 
 from crawldedup import checks
 from crawldedup.errors import ClosedError, ConfigurationError, ProfileMismatchError, StoreError
+from crawldedup.fingerprinting.anchors import paragraphs_of
 from crawldedup.options import Options, OptionValues
 from crawldedup.page import PageReader
 from crawldedup.page_input import PageRef
+from crawldedup.paragraphs.check import ParagraphCheck
 from crawldedup.queries import QueryBuilder
 from crawldedup.search.two_stage import TwoStage
 from crawldedup.stores.base import Layout
@@ -23,8 +25,10 @@ from crawldedup.text.keys import Key
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.search.method import Method
     from crawldedup.stores.base import CrawlSession, StoreInfo
+    from crawldedup.verdict import Coverage
 
     Progress = Callable[[int, int], None]
 
@@ -70,6 +74,7 @@ class Index:
         key = Key.random() if secret is None else Key(cast("bytes", secret))
         self._store = make_store(store, replace(layout.with_key(key), takes_any_key=secret is None))
         self._queries = QueryBuilder(method, self._options, lambda: self.key)
+        self._paragraphs = ParagraphCheck(self._store, self._options)
         self._pages = 0
         self._is_open = self._is_closed = False
         self._next_heartbeat = self._next_look = 0.0
@@ -139,6 +144,41 @@ class Index:
         self._is_open, self._is_closed = False, True
         self._next_look = 0.0
 
+    def fingerprint(
+        self, *, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None, url: str = ""
+    ) -> Fingerprint:
+        """Return the fingerprint of a page, for `check_fingerprint`. `url` tells the option `content` the site.
+
+        Raises PageError, or StoreError if the key of the index, which it is made with, cannot be looked up.
+        """
+        return self._reader.read(html, text, encoding, self.key, url)
+
+    def check_paragraphs(
+        self,
+        url: str,
+        *,
+        html: bytes | str | None = None,
+        text: str | None = None,
+        encoding: str | None = None,
+        identity: str | None = None,
+        scope_key: str | None = None,
+        remember: bool = True,
+    ) -> Coverage:
+        """Tell how much of a page stands on earlier pages, paragraph by paragraph, and remember its paragraphs.
+
+        The page itself is neither judged nor remembered: with the option `paragraphs`, `check` does both. What came
+        after the page does not count. A page that is partial adds nothing, and with `remember` False none does. Raises
+        PageError and StoreError; KeyMismatchError if the index was begun again, with another key: repeat the call.
+        """
+        ref = PageRef(url, identity, scope_key)
+        if remember:
+            self._join()
+        else:
+            self._look()
+        paragraphs = paragraphs_of(self._reader.content(html, text, encoding, url).text, self.key)
+        page = url, self._queries.url_key(ref), self._queries.shard_key_of(ref), paragraphs
+        return self._paragraphs.coverage(*page, add=remember)
+
     def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
         """Note that a page checked with `delivered=False` was delivered. The next check, or `close`, tells it."""
         self._require_not_closed()
@@ -165,13 +205,16 @@ class Index:
     def prune(self, *, progress: Progress | None = None) -> int:
         """Free now every page that `ttl` and `max_pages` let go, and return how many. A check frees only a few.
 
-        Crawls may go on meanwhile. `progress` is called with the pages looked at and, about, the pages there are.
-        Raises ConfigurationError without either limit.
+        With the option `paragraphs`, what exceeds their limits goes, too. Crawls may go on meanwhile. `progress` is
+        called with the pages looked at and, about, the pages there are. Raises ConfigurationError without any of them.
         """
         retention = self._queries.retention
-        if retention.ttl_seconds is None and retention.max_pages is None:
+        has_paragraphs = self._options.paragraphs is not None
+        if retention.ttl_seconds is None and retention.max_pages is None and not has_paragraphs:
             raise ConfigurationError("there is nothing to prune by: give ttl or max_pages")
         self._look()
+        if has_paragraphs:
+            self._store.prune_anchors(self._paragraphs.limits)
         freed = 0
         for step in self._store.prune(retention):
             freed = step.freed

@@ -22,6 +22,17 @@ check_similarity: Final = checks.number(
 )
 
 
+MARK: Final = "mark"
+LEAST_NEW: Final = 0.2
+"""Where pages are only marked: a page with less of its own is a copy, and tells nothing of how common its text is."""
+
+
+def _paragraphs(name: str, value: object) -> float | str | None:
+    if value is None or value == MARK or (isinstance(value, float) and 0 < value < 1):
+        return value
+    raise checks.refused(name, value, "a share above 0 and below 1, 'mark' or None")
+
+
 def _store(name: str, value: object) -> str:
     from crawldedup.stores.registry import check_store_url
 
@@ -149,6 +160,24 @@ class Options:
         "Keep the text of each remembered page, compressed, so that the verdict of a changed page says what changed.",
         kind=bool,
     )
+    paragraphs: float | str | None = option(
+        None,
+        _paragraphs,
+        "Tell of each page that is new how much of it stands on earlier pages, paragraph by paragraph (mark). With a "
+        "share such as 0.2, a page is a duplicate, too, if less of its words is new.",
+        kind=float,
+    )
+    paragraph_ttl: float | str | None = option(
+        30 * 86400,
+        checks.ttl_seconds,
+        'Forget the paragraphs of a page after this long: a number of seconds, or a text such as "30d".',
+    )
+    max_paragraphs: int = option(
+        1_000_000,
+        checks.whole(1000, 10**10),
+        "Forget the paragraphs of the oldest pages beyond about this number of paragraphs of 80 words.",
+        kind=int,
+    )
     expected_pages: int = option(
         0,
         checks.whole(0, 10**12),
@@ -175,6 +204,16 @@ class Options:
     def ttl_seconds(self) -> int | None:
         """The time to live in seconds; None keeps pages for ever."""
         return checks.ttl_seconds("ttl", self.ttl)
+
+    @property
+    def paragraph_ttl_seconds(self) -> int | None:
+        """The time to live of paragraphs in seconds; None keeps them until there are too many."""
+        return checks.ttl_seconds("paragraph_ttl", self.paragraph_ttl)
+
+    @property
+    def least_new(self) -> float:
+        """The share of new words below which a page is a partial duplicate, and adds no paragraphs."""
+        return self.paragraphs if isinstance(self.paragraphs, float) else LEAST_NEW
 
     def index_values(self) -> OptionValues:
         """Return the options of an index but for the store, as keyword arguments of `Deduplicator`."""
@@ -207,6 +246,9 @@ class OptionValues(TypedDict, total=False):
     min_words: int
     distinguish: str
     keep_texts: bool
+    paragraphs: float | str | None
+    paragraph_ttl: float | str | None
+    max_paragraphs: int
     expected_pages: int
     key: int | bytes | None
 

@@ -14,6 +14,7 @@ from crawldedup.extraction.area import area_of
 from crawldedup.extraction.extract import TEXT_PROFILE, extract_page
 from crawldedup.extraction.extractors import get_extractor
 from crawldedup.facts.page_facts import page_facts, text_facts
+from crawldedup.fingerprinting.anchors import paragraphs_of
 from crawldedup.markup.limits import check_size
 from crawldedup.search.two_stage import TwoStage
 from crawldedup.text.decode import tidy
@@ -105,6 +106,8 @@ class PageReader:
         method = self.method
         make = partial(method.fingerprint, key=key) if isinstance(method, TwoStage) else method.fingerprint
         page = make(text, min_words=self._options.min_words, identity=whole, facts=facts)
+        if self._options.paragraphs is not None and not page.thin:
+            page = replace(page, paragraphs=paragraphs_of(text, key))
         if not self._options.keep_texts:
             return page
         return replace(page, packed_text=packed_text("\n".join(filter(None, (whole or text, facts)))))

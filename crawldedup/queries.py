@@ -182,6 +182,12 @@ class QueryBuilder:
         )
         return Question(ref.url, page, query, self._method)
 
+    def shard_key_of(self, ref: PageRef) -> int | None:
+        """Return what pages share that may be compared with a page; None if all may."""
+        scope = self.scope_key_of(ref)
+        is_global = not scope and self._options.scope == "global"
+        return None if is_global else salt_of(scope, self._method.signature_bytes, self._key()).number
+
     def learn(self, question: Question, answer: Answer) -> None:
         """Note how many candidates the page met."""
         if not question.page.thin and answer.status is not Status.REVISIT:

@@ -36,13 +36,18 @@ _PAGES_OR_ONE: Final = _PAGES | {
 }
 _ACCURACY: Final = ("similarity", "recall")
 _RETENTION: Final = ("ttl", "ttl_refresh", "max_pages")
+_PARAGRAPHS: Final = ("paragraphs", "paragraph_ttl", "max_paragraphs")
 _COMPARING: Final = (*_ACCURACY, *PROFILE_OPTIONS)
 _OPENING: Final = (*INDEX_OPTIONS, "scope", *PROFILE_OPTIONS)
 _ASKING: Final = (*INDEX_OPTIONS, "scope", *_ACCURACY, *PROFILE_OPTIONS, *_RETENTION)
 
 _COMMANDS: Final = {
     "demo": DEMO,
-    "check": Command("decide about pages and remember them", _PAGES_OR_ONE, (*_ASKING, "store_urls", "keep_texts")),
+    "check": Command(
+        "decide about pages and remember them",
+        _PAGES_OR_ONE,
+        (*_ASKING, "store_urls", "keep_texts", *_PARAGRAPHS),
+    ),
     "find": Command("list the remembered pages that resemble a page; remember nothing", {"page": _ONE_PAGE}, _ASKING),
     "explain": Command(
         "show the verdict that a page would get now, and why; remember nothing",
@@ -64,7 +69,7 @@ _COMMANDS: Final = {
     ),
     "prune": Command(
         "free at once the pages that exceed --ttl or --max-pages",
-        options=(*INDEX_OPTIONS, *PROFILE_OPTIONS, *_RETENTION),
+        options=(*INDEX_OPTIONS, *PROFILE_OPTIONS, *_RETENTION, *_PARAGRAPHS),
     ),
     "copy": Command(
         "copy an index to another store or namespace",

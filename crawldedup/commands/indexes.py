@@ -63,7 +63,8 @@ def forget(dedup: Deduplicator, pages: Sequence[PageRef], output: Output) -> Non
 
 def prune(dedup: Deduplicator, output: Output, *, hint: str) -> None:
     """Free the pages that exceed the time to live or the limit. `hint` ends an error, as in "give --ttl"."""
-    if dedup.options.ttl is None and dedup.options.max_pages is None:
+    options = dedup.options
+    if options.ttl is options.max_pages is options.paragraphs is None:
         raise ConfigurationError(f"there is nothing to prune by: {hint}")
     require_existing(dedup)
     with output.progress("pruning") as progress:

@@ -10,7 +10,7 @@ from crawldedup.printable import pluralize, printable
 from crawldedup.verdict import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from crawldedup.commands.output import Output
     from crawldedup.commands.sources import Source
@@ -25,6 +25,14 @@ def in_words(verdict: Verdict) -> str:
     return f"{printable(verdict.url)}: {describe(verdict)}"
 
 
+def _paragraphs(verdict: Verdict) -> Iterator[str]:
+    """Yield a line for each paragraph, if any of them is known."""
+    coverage = verdict.coverage
+    for each in coverage.paragraphs if coverage is not None and coverage.known_words else ():
+        source = f", on {printable(each.url)}" if each.url else ""
+        yield f"    {each.kind:11} {each.words:5,} words{source}: {printable(each.excerpt)}"
+
+
 def check(dedup: Deduplicator, pages: Iterable[Source], output: Output) -> None:
     """Decide about pages and remember them, many with one call of the store."""
     found = output.counted(pages)
@@ -32,7 +40,7 @@ def check(dedup: Deduplicator, pages: Iterable[Source], output: Output) -> None:
     for first in found:
         inputs = chain([first], found)
         for verdict in dedup.check_many(inputs, on_unreadable=lambda page, error: output.skip(page.url, error)):
-            output.show(verdict.as_dict(), in_words(verdict))
+            output.show(verdict.as_dict(), in_words(verdict), *_paragraphs(verdict))
 
 
 def check_as_crawl(
@@ -57,7 +65,7 @@ def check_as_crawl(
                 remember=remember,
                 revisit_similarity=revisit_similarity,
             )
-            output.show(verdict.as_dict() | {"remembered": remember}, in_words(verdict))
+            output.show(verdict.as_dict() | {"remembered": remember}, in_words(verdict), *_paragraphs(verdict))
 
 
 def find(dedup: Deduplicator, page: Source, output: Output) -> None:

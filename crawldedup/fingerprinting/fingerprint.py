@@ -29,6 +29,7 @@ from crawldedup.text.tokenize import word_hashes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from crawldedup.fingerprinting.anchors import Paragraph
     from crawldedup.fingerprinting.features import Floats, Hashes, SearchFeatures
     from crawldedup.text.keys import Key
 
@@ -65,7 +66,7 @@ class Fingerprint:
     hash of the product attributes, 0 for none: pages that differ in it are never near duplicates. A `thin` fingerprint
     has too few words: its weights are zero, its bits come from the digest, and it equals only its exact copies.
     `key_id` names the key it was made with: those of different keys cannot be compared. `packed_text` is what is to be
-    kept of the text, if anything.
+    kept of the text, if anything. `paragraphs` are those of the text, if they are compared.
     """
 
     search: int
@@ -78,6 +79,7 @@ class Fingerprint:
     facts: int = 0
     key_id: int = 0
     packed_text: bytes = field(default=b"", repr=False)
+    paragraphs: tuple[Paragraph, ...] = field(default=(), repr=False)
 
 
 def fingerprint(

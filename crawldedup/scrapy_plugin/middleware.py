@@ -88,7 +88,7 @@ class DedupMiddleware:
         self._startup_objects = StartupObjects()
         self._deliveries = Deliveries(crawler)
         self._forgetting: set[asyncio.Task[None]] = set()
-        self._stats = CrawlStats(crawler.stats, by_site=options.stats_by_site)
+        self._stats = CrawlStats(crawler.stats, by_site=options.stats_by_site, covers=options.paragraphs is not None)
         self._progress = Progress(crawler, self._stats)
         self.journal = CrawlJournal(crawler)
         self._walls = WallGuard(crawler, self._stats, "ignore" if is_interactive else options.wall)
@@ -274,7 +274,7 @@ class DedupMiddleware:
             await signals.send(signals.page_deduplicated, self._crawler, **event)
         if self._is_interactive:
             self._log(logging.INFO, "%s is %s", response.url, describe(verdict))
-        elif verdict.is_duplicate or unchanged or verdict.difference:
+        elif refused or verdict.is_duplicate or verdict.is_partial or verdict.difference:
             done = _DONE[action] if refused else "delivers"
             self._log(logging.DEBUG, "%s %s: %s", "retries" if again else done, response.url, describe(verdict))
         if again is not None:

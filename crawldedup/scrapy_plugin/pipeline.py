@@ -164,4 +164,4 @@ def items_index_of(options: CrawlOptions) -> CrawlOptions:
         raise ConfigurationError(
             f'{name} is not set; name the fields whose text is compared, as in {name} = ["title", "body"].'
         )
-    return replace(options, namespace=f"{options.namespace}.items", extractor="text")
+    return replace(options, namespace=f"{options.namespace}.items", extractor="text", paragraphs=None)

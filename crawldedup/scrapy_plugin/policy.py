@@ -58,6 +58,7 @@ class PagePolicy:
     revisit: str = "keep"
     revisit_similarity: float | None = None
     trusted_sites: frozenset[str] | None = None
+    paragraphs: float | str | None = None
 
     @classmethod
     def of_crawl(cls, options: CrawlOptions) -> Self:
@@ -98,15 +99,30 @@ _OVERRIDES: Final = {
 def is_surplus(verdict: Verdict, policy: PagePolicy | CrawlOptions) -> bool:
     """Return True for a duplicate of what has as many copies as are wanted, on its own site or one that is trusted.
 
-    One that replaces its original is none.
+    One that replaces its original is none. A page is one, too, if too few of its words are not known from such sites.
     """
-    if not verdict.is_duplicate or verdict.replaces or verdict.copies < policy.keep_per_cluster:
+    if not verdict.is_duplicate:
+        return _is_partial(verdict, policy)
+    if verdict.replaces or verdict.copies < policy.keep_per_cluster:
         return False
+    return _is_trusted(verdict.original or "", verdict, policy)
+
+
+def _is_partial(verdict: Verdict, policy: PagePolicy | CrawlOptions) -> bool:
+    coverage = verdict.coverage
+    if coverage is None or not isinstance(policy.paragraphs, float):
+        return False
+    told = coverage.new_words + coverage.known_words
+    known = sum(words for url, words in coverage.sources if _is_trusted(url, verdict, policy))
+    return told - known < policy.paragraphs * told
+
+
+def _is_trusted(original: str, verdict: Verdict, policy: PagePolicy | CrawlOptions) -> bool:
     if policy.trusted_sites is None:
         return True
     # What has no URL is on no site.
-    original = site_of(verdict.original or "")
-    return bool(original) and (original in policy.trusted_sites or original == site_of(verdict.url))
+    site = site_of(original)
+    return bool(site) and (site in policy.trusted_sites or site == site_of(verdict.url))
 
 
 def reason_to_skip(request: Request, response: Response, deny: Sequence[Pattern] = ()) -> str | None:
@@ -163,9 +179,12 @@ def flags_of(verdict: Verdict, policy: PagePolicy, *, unchanged: bool, refused: 
     """Return what is added to `response.flags` of a page that passes."""
     is_stranger = verdict.is_across_sites and policy.trusted_sites is not None
     is_marked = policy.action == "mark" and (verdict.is_duplicate or unchanged)
-    if not (is_marked or verdict.replaces or (is_stranger and not refused)):
-        return []
-    return [f"crawldedup:{'unchanged' if unchanged else 'replaces' if verdict.replaces else verdict.kind}"]
+    flags = []
+    if is_marked or verdict.replaces or (is_stranger and not refused):
+        flags.append(f"crawldedup:{'unchanged' if unchanged else 'replaces' if verdict.replaces else verdict.kind}")
+    if verdict.coverage is not None and verdict.coverage.known_words:
+        flags.append(f"crawldedup:new={verdict.coverage.share_new:.2f}")
+    return flags
 
 
 def job_of(

@@ -59,7 +59,9 @@ class CrawlStats:
     ``duplicate/across_sites`` are duplicates of pages on other sites, ``replaced`` those that replace their original.
     """
 
-    def __init__(self, stats: StatsCollector | None, noun: str = "page", *, by_site: bool = False) -> None:
+    def __init__(
+        self, stats: StatsCollector | None, noun: str = "page", *, by_site: bool = False, covers: bool = False
+    ) -> None:
         assert stats is not None  # crawlers have theirs before any component is built
         self._stats = stats
         self._noun = noun
@@ -68,10 +70,11 @@ class CrawlStats:
         self._seconds = {"waiting": 0.0, "reading": 0.0, "store": 0.0}
         self._timed: Counter[str] = Counter()
         self._sites: set[str] | None = set() if by_site else None
+        self._covers = covers
         self._clusters = Clusters()
         self._novelty: deque[bool] = deque(maxlen=NOVELTY_PAGES)
         self._starts = self._lost_starts = 0
-        self._dropped_duplicates = self._itemless = 0
+        self._dropped_duplicates = self._dropped_unchanged = self._itemless = self._refused_partial = 0
         self._most_copied: dict[str, int] = {}
 
     def checked(
@@ -95,11 +98,14 @@ class CrawlStats:
         if unchanged:
             self._add("unchanged")
         self._itemless += itemless and verdict.is_duplicate
+        self._refused_partial += (dropped or itemless) and not (verdict.is_duplicate or unchanged)
         if dropped:
             self._add("dropped")
             self._dropped_duplicates += verdict.is_duplicate
+            self._dropped_unchanged += unchanged
             if size:
                 self._add("bytes_saved", size)
+        self._add_coverage(verdict)
         if self._sites is not None:
             self._add_to_site(verdict, dropped=dropped)
         if verdict.is_duplicate and verdict.original is not None:
@@ -172,8 +178,8 @@ class CrawlStats:
         counts = self._counts
         near, exact = counts["duplicate/near"], counts["duplicate/exact"]
         news = [f"{counts[name]} {name}" for name in ("changed", "unchanged") if counts[name]]
-        if dropped := counts["dropped"] - self._dropped_duplicates:
-            news.append(f"{dropped} dropped")
+        if self._dropped_unchanged:
+            news.append(f"{self._dropped_unchanged} dropped")
         revisits = pluralize(counts["revisit"], "revisit") + (f" ({', '.join(news)})" if news else "")
         gone = [f"{self._dropped_duplicates} dropped"] if self._dropped_duplicates or not self._itemless else []
         gone += [f"items of {self._itemless} dropped"] if self._itemless else []
@@ -185,6 +191,11 @@ class CrawlStats:
             lines.append(f"  {pluralize(replaced, 'duplicate')} replaced a worse copy")
         if across := counts["duplicate/across_sites"]:
             lines.append(f"  {pluralize(across, 'duplicate')} of pages on other sites")
+        if known := counts["paragraphs/words/known"]:
+            share = known / (known + counts["paragraphs/words/new"])
+            pages, partial = (pluralize(counts[f"paragraphs/{name}"], "page") for name in ("pages", "partial"))
+            refused = f" ({self._refused_partial} refused)" if self._refused_partial else ""
+            lines.append(f"  {share:.0%} of the words of {pages} were known; {partial} had too few new ones{refused}")
         for group, text in (("skipped/", "not checked"), ("error/", "passed unchecked after an error")):
             if found := {name: count for name, count in counts.items() if name.startswith(group)}:
                 lines.append(f"  {sum(found.values())} {text}: {listed(found)}")
@@ -206,6 +217,17 @@ class CrawlStats:
         self._stats.set_value(stat, round(self._seconds[name], 3))
         self._stats.set_value(f"{stat}_mean", round(self._seconds[name] / self._timed[name], 6))
         self._stats.max_value(f"{stat}_max", round(seconds, 6))
+
+    def _add_coverage(self, verdict: Verdict) -> None:
+        if not self._covers or verdict.kind not in (Kind.NEW, Kind.REVISIT):
+            return
+        if (coverage := verdict.coverage) is None:
+            self._add("paragraphs/failed")
+            return
+        self._add("paragraphs/pages")
+        self._add("paragraphs/partial", coverage.is_partial)
+        for kind in ("new", "known", "boilerplate"):
+            self._add(f"paragraphs/words/{kind}", getattr(coverage, f"{kind}_words"))
 
     def _add_to_site(self, verdict: Verdict, *, dropped: bool) -> None:
         assert self._sites is not None

@@ -23,6 +23,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self
 
 from crawldedup.search.limits import MAX_CANDIDATES, MAX_KEYS
+from crawldedup.stores.anchors import AnchorStore
 from crawldedup.stores.layout import Layout as Layout  # noqa: TC001
 from crawldedup.stores.retention import FOR_EVER
 from crawldedup.stores.retention import Pruned as Pruned
@@ -189,7 +190,7 @@ class StoreInfo:
         return cls(pages=pages, bytes=size, table_bytes=table_bytes, **named, **others)
 
 
-class Store(Protocol):
+class Store(AnchorStore, Protocol):
     """One index: a namespace of a store. Methods raise `StoreError` and its kin, and are safe to call again."""
 
     is_persistent: ClassVar[bool]

@@ -11,6 +11,7 @@ from crawldedup.text.keys import NO_KEY, Key
 
 if TYPE_CHECKING:
     from crawldedup.search.tables import Order
+    from crawldedup.stores.anchors import AnchorQuery
     from crawldedup.stores.base import Query
 
 
@@ -38,7 +39,7 @@ class Layout:
         """Return the layout for an index of this key."""
         return replace(self, profile=self.keyless_profile + key.suffix, key=key)
 
-    def profile_of(self, query: Query) -> str:
+    def profile_of(self, query: Query | AnchorQuery) -> str:
         """Return the profile of an index that a query can be compared with."""
         return self.profile if query.key_id == self.key.id else f"{self.keyless_profile}/key.{query.key_id:016x}"
 

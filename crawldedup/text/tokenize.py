@@ -107,6 +107,14 @@ def count_words(text: str) -> int:
     return len(_words(text).starts)
 
 
+def words_of_lines(text: str) -> NDArray[np.intp]:
+    """Return the number of words of each line, as `text.split("\\n")` has them."""
+    words = _words(text)
+    feeds = (words.codes == ord("\n")).nonzero()[0]
+    counts: NDArray[np.intp] = np.diff(np.searchsorted(words.starts, feeds), prepend=0, append=len(words.starts))
+    return counts
+
+
 def word_hashes(text: str, key: Key = NO_KEY) -> Hashes:
     """Return one 64-bit hash a word, shape (words,), in order; the same on every machine and Python."""
     words, secrets = _words(text), _secrets(key)

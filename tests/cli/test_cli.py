@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -328,6 +329,25 @@ def test_check_can_remember_without_urls(pages: Path, capsys: pytest.CaptureFixt
     ((match,),) = run_json(capsys, "find", str(pages / "b.html"))
     assert match["url"] == ""
     assert "a page without URL" in run(capsys, "find", str(pages / "b.html"))[1]
+
+
+def test_check_tells_which_paragraphs_are_known(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    story, hostile = ARTICLE + " " + " ".join(f"word{number}" for number in range(60)), "\x1b[31m[red]"
+    own = " ".join(f"{hostile if number == 0 else 'own'}{number}" for number in range(150))
+    (pages / "a.html").write_text(html(story))
+    (pages / "b.html").write_text(html(f"{story}</p><p>{own}"))
+    arguments = ("check", str(pages / "a.html"), str(pages / "b.html"), "--paragraphs", "mark")
+    status, out, _ = run(capsys, *arguments)
+    first, second, known, new = out.splitlines()
+    source = (pages / "a.html").as_uri()
+    assert (status, first) == (0, f"{source}: new")
+    assert re.search(rf"b\.html: new, \d\d% of its words new, 1\d\d words on {re.escape(source)}$", second)
+    assert re.match(rf" +known +1\d\d words, on {re.escape(source)}: The ferry leaves the island", known)
+    assert re.match(r" +new +15\d words: .*\[red\]", new)
+    assert "\x1b" not in out
+    *_, last = run_json(capsys, *arguments)
+    assert last["coverage"]["known_words"] > 100
+    assert run_json(capsys, "prune", "--paragraphs", "mark", "--paragraph-ttl", "1d") == [{"freed": 0, "pages": 2}]
 
 
 def test_prune(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -167,7 +167,7 @@ def test_overrides_apply_to_one_request() -> None:
     [
         (
             {"threshold": 0.8},
-            r"unknown key 'threshold'; allowed are action, canonical, keep_per_cluster, remember, revisit, revisit_s",
+            r"unknown key 'threshold'; allowed are action, canonical, keep_per_cluster, paragraphs, remember, revisit",
         ),
         ({"similarity": 0.2}, r'meta\["crawldedup"\]\["similarity"\] is 0.2; it must be a number above 0.5'),
         ({"keep_per_cluster": 0}, "whole number from 1"),
@@ -176,6 +176,7 @@ def test_overrides_apply_to_one_request() -> None:
         ({"canonical": True}, "'ignore' or 'compare'"),
         ({"revisit": "skip"}, "'keep' or 'drop'"),
         ({"revisit_similarity": 0.4}, "must be a number above 0.5"),
+        ({"paragraphs": 2}, "must be a share above 0 and below 1, 'mark' or None"),
         ("yes", "must be True, False or a dict"),
         (1, "must be True, False or a dict"),
     ],

@@ -211,7 +211,10 @@ def answer_from(body: bytes) -> Answer:
 def _verdict_from(values: dict[str, Any]) -> Verdict:
     if any(each.name not in values or not isinstance(values[each.name], _TYPES[each.name]) for each in fields(Verdict)):
         raise ValueError("it answered with a broken verdict")
-    return Verdict.from_dict(values)
+    try:
+        return Verdict.from_dict(values)
+    except (LookupError, TypeError, ValueError) as error:
+        raise ValueError("it answered with a broken coverage") from error
 
 
 def _seconds_from(value: object) -> float:
@@ -220,7 +223,7 @@ def _seconds_from(value: object) -> float:
     return value
 
 
-_TYPES: Final = {**get_type_hints(Verdict), "similarity": float | int | None}
+_TYPES: Final = {**get_type_hints(Verdict), "similarity": float | int | None, "coverage": dict | None}
 
 
 def plain_error(error: BaseException) -> dict[str, str]:

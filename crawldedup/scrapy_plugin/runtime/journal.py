@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from crawldedup.advice.rules import Rule
     from crawldedup.scrapy_plugin.reading.messages import Judged
     from crawldedup.scrapy_plugin.settings import CrawlOptions
+    from crawldedup.verdict import Coverage
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +47,13 @@ _SHOWN_STATS: Final = ("crawldedup/", "downloader/", "item_", "response_received
 _SHOWN_OPTIONS: Final = ("namespace", "action", "similarity", "recall", "extractor", "workers", "revisit", "scope")
 _MOST: Final = 1 << 31
 _DIGEST: Final = (1 << 64) - 1
+
+
+def _covered(coverage: Coverage | None) -> dict[str, Any]:
+    """Return which share of a page is known, and where most of that stands."""
+    if coverage is None or coverage.share_new is None or not coverage.sources:
+        return {}
+    return {"share_known": round(1 - coverage.share_new, 4), "source": shown(coverage.sources[0][0])}
 
 
 def place_of_journals(options: CrawlOptions) -> str:
@@ -151,6 +159,7 @@ class CrawlJournal:
             "abandoned": verdict.abandoned,
             "kept_apart": judged.kept_apart,
             "difference": verdict.difference,
+            **_covered(verdict.coverage),
             "digest": f"{judged.digest & _DIGEST:016x}",
             "waited": round(judged.waited, 4),
             "read": round(judged.reading, 4),

@@ -35,7 +35,7 @@ ACL_RULES: Final = (
     *("+select", "+evalsha", "+script|load", "+scan", "+memory|usage", "+time", "+exists", "+unlink"),
     *("+get", "+set", "+hget", "+hgetall", "+hmget", "+hset", "+hincrby", "+hdel"),
     *("+zadd", "+zrange", "+zrangebylex", "+zrevrangebylex", "+zrem", "+zscore"),
-    *("+lindex", "+llen", "+lrange", "+lset", "+rpush"),
+    *("+lindex", "+llen", "+lpop", "+lrange", "+lset", "+rpush"),
     *("+bitfield_ro", "+setbit", "+setrange"),
 )
 """The rights that a store's user needs, as `ACL SETUSER` takes them; commands within scripts count too.

@@ -9,7 +9,10 @@ from crawldedup.stores.redis.errors import UnexpectedReplyError
 
 _LARGEST: Final = 0xFFFF_FFFF
 _STATUSES: Final = frozenset(status.encode() for status in Status)
-_NEEDING_AN_INDEX: Final = frozenset(("check", "load", "scout", "claim", "count", "own"))
+_NEEDING_AN_INDEX: Final = frozenset(("check", "load", "scout", "claim", "count", "own", "anchors"))
+_ANSWERED_WITH_A_NUMBER: Final = frozenset(
+    ("clear", "forget", "heartbeat", "deliver", "depart", "forget_anchors", "prune_anchors")
+)
 _ASKED_WITH_A_PROFILE: Final = _NEEDING_AN_INDEX | {"find", "join", "look"}
 
 
@@ -49,12 +52,12 @@ def _is_valid(script: str, answer: Any) -> bool:
             return all(isinstance(record, bytes) for record in records)
         case "join", [b"joined", int(number), int(), int()]:
             return 0 <= number <= _LARGEST
-        case ("look", [b"pages", int()]) | ("load", [b"loaded", int()]):
+        case ("look", [b"pages", int()]) | ("load", [b"loaded", int()]) | ("prune", [int(), int(), int(), int()]):
             return True
-        case "prune", [int(), int(), int(), int()]:
+        case "anchors", [b"anchors", int(), [*lists], [*pages]] if _are_holders(lists, pages):
             return True
-        case (("clear" | "forget" | "heartbeat" | "deliver" | "depart"), int()):
-            return True
+        case _, int():
+            return script in _ANSWERED_WITH_A_NUMBER
         case "scout", [b"scouted", int(), bytes(), int(), int(), bytes() | None]:
             return True
         case ("claim", [b"claimed", int(), bytes()]) | ("own", [b"own", bytes(), int(), int(), bytes()]):
@@ -62,3 +65,10 @@ def _is_valid(script: str, answer: Any) -> bool:
         case ("text", bytes()) | ("count", [b"gone"] | [b"counted", int(), bytes()]):
             return True
     return False
+
+
+def _are_holders(lists: list[Any], pages: list[Any]) -> bool:
+    """Return True for the lists of anchors, and for pages, when each was added, and their URLs."""
+    kinds = (bytes, int, bytes)
+    are_pages = len(pages) % 3 == 0 and all(isinstance(each, kinds[place % 3]) for place, each in enumerate(pages))
+    return are_pages and all(isinstance(each, bytes) for each in lists)

@@ -16,6 +16,7 @@ from redis.exceptions import RedisClusterException
 from crawldedup.errors import StoreUnavailableError
 from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, StoreInfo
 from crawldedup.stores.process import own_process
+from crawldedup.stores.redis.anchors import SharedAnchors
 from crawldedup.stores.redis.crawlers import end_leases, expire_dead_sessions, is_copy_of_itself, name_process
 from crawldedup.stores.redis.errors import replies_read, store_errors
 from crawldedup.stores.redis.health import layout_warnings
@@ -28,7 +29,7 @@ from crawldedup.stores.redis.protocol import (
     url_keys_of,
 )
 from crawldedup.stores.redis.replies import ForeignPartError, LostPartError, validate_reply
-from crawldedup.stores.redis.upkeep import measure, noted, prune, records, remove_epochs
+from crawldedup.stores.redis.upkeep import measure, measure_anchors, noted, prune, records, remove_epochs
 from crawldedup.stores.shown import shown_url
 from crawldedup.text.urls import are_same
 
@@ -46,7 +47,7 @@ _Result = TypeVar("_Result")
 _log = logging.getLogger(__name__)
 
 
-class SharedStore:
+class SharedStore(SharedAnchors):
     """The methods of `Store` that are made of calls of scripts and of single commands.
 
     `prefixes` are those of the parts of the index, each behind its own; the leading one names the crawlers. Without a
@@ -249,9 +250,10 @@ class SharedStore:
     def _info_of(self, prefixes: Sequence[str], warning: str | None = None) -> StoreInfo:
         """Return figures of parts, with a warning if the others do not answer."""
         with self._errors():
+            pages, size, table_bytes = measure(self._send, prefixes, len(self._layout.tables))
             return StoreInfo.of(
                 self._layout,
-                *measure(self._send, prefixes, len(self._layout.tables)),
+                *(pages, size + measure_anchors(self._send, prefixes), table_bytes),
                 store=self._url,
                 partitions=len(self._prefixes) if self._wanted_partitions() else None,
                 warnings=(warning,) if warning else layout_warnings(self._servers()),

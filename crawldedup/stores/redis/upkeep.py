@@ -8,6 +8,7 @@ import time
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from crawldedup.stores.anchors import PAGE_BITS
 from crawldedup.stores.base import Pruned
 from crawldedup.stores.redis.errors import replies_read
 from crawldedup.stores.redis.protocol import RECORDS_PER_LIST, loaded, unpacked
@@ -146,6 +147,23 @@ def measure(send: Send, prefixes: Sequence[str], tables: int) -> tuple[int, int,
     most = -(-SAMPLE // len(prefixes))
     table_bytes = _projected_bytes(send, in_tables, most)
     return pages, table_bytes + _projected_bytes(send, others, most), table_bytes
+
+
+@replies_read()
+def measure_anchors(send: Send, prefixes: Sequence[str]) -> int:
+    """Return the bytes of anchors and of the pages that hold them, projected from a sample."""
+    most = -(-SAMPLE // len(prefixes))
+    epochs = send([("HGET", f"{prefix}m", "epoch") for prefix in prefixes])
+    size = 0
+    for prefix, epoch in zip(prefixes, epochs, strict=True):
+        data = f"{prefix}{int(epoch or 0)}:"
+        asked = [("HGET", f"{data}ah", "buckets"), ("LLEN", f"{data}aq"), ("LRANGE", f"{data}aq", 0, most - 1)]
+        buckets, pages, oldest = send(asked)
+        names = [f"{data}ap:".encode() + each[: PAGE_BITS // 8] for each in oldest]
+        sizes = send([("MEMORY USAGE", name, "SAMPLES", 0) for name in names])
+        size += round(sum(each or 0 for each in sizes) * int(pages) / max(1, len(names)))
+        size += _projected_bytes(send, [(f"{data}a:", range(int(buckets or 0)))], most)
+    return size
 
 
 def bucket_numbers(depth: int, split: int) -> range:

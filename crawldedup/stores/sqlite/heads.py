@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from crawldedup.stores.sqlite.anchors import drop_anchors
 from crawldedup.stores.sqlite.index import SqliteIndex
 from crawldedup.stores.sqlite.statements import table_names
 
@@ -106,3 +107,4 @@ def _drop_tables(db: sqlite3.Connection, number: int, tables: int) -> None:
     """Drop the tables of an index, which may be one of other settings with so many permuted tables."""
     for name in table_names(number, tables):
         db.execute(f"DROP TABLE {name}")
+    drop_anchors(db, number)

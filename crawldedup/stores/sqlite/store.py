@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 from crawldedup.errors import StoreError, StoreUnavailableError
 from crawldedup.stores.base import NO_SESSION, CrawlSession, Pruned, StoreInfo
 from crawldedup.stores.layout import key_changed
+from crawldedup.stores.sqlite.anchors import SqliteAnchors
 from crawldedup.stores.sqlite.database import IN_MEMORY, connect, errors_of, holds_anything, path_of, transaction
 from crawldedup.stores.sqlite.deliveries import Crew
 from crawldedup.stores.sqlite.heads import CLEARED, begin_index, clear_index, find_index, noted
@@ -35,7 +36,7 @@ _BATCH: Final = 1000
 """At most so many pages are read, freed or loaded while others wait."""
 
 
-class SqliteStore:
+class SqliteStore(SqliteAnchors):
     """One namespace of a SQLite file. Safe to use from several threads and several processes."""
 
     is_persistent: ClassVar = True

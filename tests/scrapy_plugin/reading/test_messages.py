@@ -28,9 +28,17 @@ from crawldedup.scrapy_plugin.reading.messages import (
 )
 from crawldedup.stores.base import CrawlSession
 from crawldedup.text.canonical import HeadLinks
-from crawldedup.verdict import Kind, Verdict
+from crawldedup.verdict import Coverage, Kind, KnownParagraph, ParagraphKind, Verdict
 
 VERDICT = Verdict(Kind.NEAR_DUPLICATE, "https://e.com/b", "https://e.com/a", 0.97, 2, words=80, copies=3, probes=9)
+COVERAGE = Coverage(
+    5,
+    100,
+    0,
+    is_partial=True,
+    sources=(("https://e.com/a", 100),),
+    paragraphs=(KnownParagraph("A", 5, ParagraphKind.NEW),),
+).as_dict()
 
 
 def crossed(value: object) -> Any:
@@ -38,6 +46,12 @@ def crossed(value: object) -> Any:
     message = answer(value)
     assert ANSWER.unpack_from(message) == (len(message) - ANSWER.size,)
     return answer_from(message[ANSWER.size :])
+
+
+def test_a_coverage_arrives_with_its_verdict() -> None:
+    arrived = crossed(broken(coverage=COVERAGE)).verdict
+    assert arrived.is_partial
+    assert arrived.coverage.as_dict() == COVERAGE
 
 
 def test_answers_arrive_as_they_were_meant() -> None:
@@ -193,6 +207,14 @@ def broken(
         broken(similarity="0.97"),
         broken(copies="3"),
         broken(copies=None),
+        broken(coverage=[]),
+        broken(coverage={}),
+        broken(coverage=COVERAGE | {"new_words": -1}),
+        broken(coverage=COVERAGE | {"known_words": 1e300}),
+        broken(coverage=COVERAGE | {"sources": [1]}),
+        broken(coverage=COVERAGE | {"sources": [["https://e.com/", "1"]]}),
+        broken(coverage=COVERAGE | {"paragraphs": [{"excerpt": "a", "words": 1, "kind": "odd", "url": None}]}),
+        broken(coverage=COVERAGE | {"paragraphs": [{}]}),
         broken(seconds=None),
         broken(seconds=[0.1]),
         broken(seconds=[0.1, "0.2"]),

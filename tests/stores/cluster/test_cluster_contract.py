@@ -9,13 +9,14 @@ import pytest
 
 from crawldedup.stores.cluster.store import ClusterStore
 from tests.servers import ClusterSetup, RedisServer
-from tests.stores import test_contract, test_moving, test_texts
+from tests.stores import test_anchors, test_contract, test_moving, test_texts
 from tests.stores.backends import Backend, Clock, redis_contents
 from tests.stores.test_retention import TestTimeToLive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from crawldedup.stores.anchors import AnchorQuery, Holders
     from crawldedup.stores.base import Answer, Layout, Query, Record, Store
 
 # What a cluster does in a coarser way: its partitions have an order of their own each. And it needs the homes of pages.
@@ -26,6 +27,8 @@ LEFT_OUT = {
 }
 # Of pages all over the index, each is compared with those of a few partitions.
 OF_ONE_PARTITION = {
+    "test_of_pages_that_come_at_once_one_is_first",
+    "test_an_anchor_on_many_pages_is_told_as_such_and_takes_in_no_more",
     "test_pages_whose_keys_the_rule_refuses_are_not_compared",
     "test_no_more_records_are_compared",
     "test_the_best_ranges_are_read_first",
@@ -40,6 +43,9 @@ class PlacedStore(ClusterStore):
 
     def find(self, query: Query) -> list[Record]:
         return super().find(replace(query, shard_key=5))
+
+    def anchors(self, query: AnchorQuery, *, add: bool = True) -> Holders:
+        return super().anchors(replace(query, shard_key=5), add=add)
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ def shared_backend(backend: Backend) -> Backend:
     return backend
 
 
-for _module in (test_contract, test_moving, test_texts):
+for _module in (test_anchors, test_contract, test_moving, test_texts):
     globals().update(
         {name: test for name, test in vars(_module).items() if name.lower().startswith("test") and name not in LEFT_OUT}
     )

@@ -11,6 +11,7 @@ import pytest
 import redis
 
 from crawldedup.errors import ConfigurationError, StoreUnavailableError
+from crawldedup.stores.anchors import AnchorLimits, AnchorQuery
 from crawldedup.stores.base import Retention, Status
 from crawldedup.stores.redis.client import (
     ACL_RULES,
@@ -24,7 +25,7 @@ from crawldedup.stores.redis.errors import store_errors
 from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.shown import shown_url
 from tests.servers import Certificates, ClusterSetup, RedisServer, SentinelSetup, wait_until
-from tests.stores.pages import LAYOUT, query, random_page
+from tests.stores.pages import LAYOUT, query, random_page, url_key_of
 from tests.stores.test_contract import exited_process
 
 if TYPE_CHECKING:
@@ -153,6 +154,10 @@ def use_everything(store: RedisStore, server: redis.Redis) -> None:
         store.check_and_add(replace(query(page, f"https://example.com/limited/{number}"), retention=limited))
     list(store.prune(Retention(max_pages=10)))
     list(store.prune(Retention(ttl_seconds=10_000)))
+    # Of two pages with anchors, the second is in the place of the first.
+    for number in range(2):
+        url = f"https://example.com/covered/{number}"
+        store.anchors(AnchorQuery(url, url_key_of(url), (number, number + 1), AnchorLimits(most=3)))
     # A store that lost a part of its records goes on.
     server.delete(*server.scan_iter("crawldedup:*:r:*"))
     store.check_and_add(query(random_page(rng), "https://example.com/later"))

@@ -11,6 +11,10 @@
 --   <e>:u:<b>       sorted set: one bucket of the URL table, members alike
 --   <e>:r:<n>       list: records of the pages 512 n .. 512 n + 511; an empty one is a removed page
 --   <e>:x:<page>    string: the text of a page, compressed, if texts are kept
+--   <e>:a:<b>       hash: one bucket of the anchors of paragraphs; field = 5 bytes, value = pages, 5 bytes each
+--   <e>:ah          hash: buckets of anchors, and the total of anchors of all pages that were ever added
+--   <e>:ap:<page>   string: when a page with anchors was added, 4 bytes; the length of its URL, 4 bytes; URL; anchors
+--   <e>:aq          list: pages in the order of adding, each .. 4 bytes of time .. 6 bytes of the total before it
 --
 -- e is the epoch: an index that is cleared, or begun again after its head was lost, uses other keys.
 --

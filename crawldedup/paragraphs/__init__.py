@@ -1,0 +1,1 @@
+"""Compare pages paragraph by paragraph."""

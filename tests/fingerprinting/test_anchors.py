@@ -1,0 +1,119 @@
+"""Paragraphs of texts and their anchors: alike wherever the words stand."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawldedup.fingerprinting.anchors import (
+    ANCHOR_BITS,
+    ANCHOR_WORDS,
+    MOST_PARAGRAPHS,
+    PARAGRAPH_WORDS,
+    Paragraph,
+    paragraphs_of,
+)
+from crawldedup.text.keys import Key
+from crawldedup.text.tokenize import count_words, words_of_lines
+
+_CHOOSER = random.Random(3)
+WORDS = ["".join(_CHOOSER.choices("abdeiklmnorstu", k=6)) for _ in range(2000)]
+TEXT = " ".join(WORDS)
+
+
+def anchors_of(text: str) -> set[int]:
+    return {anchor for paragraph in paragraphs_of(text) for anchor in paragraph.anchors}
+
+
+def wrapped(words: list[str], width: int) -> str:
+    return "\n".join(" ".join(words[at : at + width]) for at in range(0, len(words), width))
+
+
+def test_one_in_sixteen_is_kept() -> None:
+    found = anchors_of(TEXT)
+    assert 0.75 < len(found) / (len(WORDS) / 16) < 1.25
+    assert max(found) < 1 << ANCHOR_BITS
+
+
+def test_anchors_of_a_text_stay_the_same() -> None:
+    """They are kept in indexes."""
+    numbers = " ".join(map(str, range(100)))
+    (paragraph,) = paragraphs_of(numbers)
+    assert paragraph == Paragraph(numbers[:79], 100, GOLDEN)
+
+
+GOLDEN = (
+    248117074718064378,
+    1117159014878842026,
+    663347520875075856,
+    685737466472132032,
+    36513210626249852,
+    855097268592086624,
+    588720635539184993,
+    463419786620754167,
+    651632812371726044,
+    5025150902252586,
+)
+
+
+@pytest.mark.parametrize("width", [9, 12, 40, 500])
+def test_line_breaks_make_no_difference(width: int) -> None:
+    assert anchors_of(wrapped(WORDS, width)) == anchors_of(TEXT)
+
+
+def test_a_passage_has_its_anchors_in_any_frame() -> None:
+    passage = anchors_of(" ".join(WORDS[500:800]))
+    assert passage <= anchors_of(TEXT)
+    assert passage <= anchors_of("\n".join(["Another headline", " ".join(WORDS[500:800]), *WORDS[1500:1600]]))
+
+
+def test_an_edit_costs_the_anchors_around_it() -> None:
+    edited = [*WORDS[:1000], "edited", *WORDS[1001:]]
+    lost = anchors_of(TEXT) - anchors_of(" ".join(edited))
+    assert lost <= anchors_of(" ".join(WORDS[1001 - ANCHOR_WORDS : 1000 + ANCHOR_WORDS]))
+
+
+def test_without_its_key_nobody_can_tell_the_anchors_of_a_text() -> None:
+    keyed = {anchor for each in paragraphs_of(TEXT, Key(bytes(16))) for anchor in each.anchors}
+    assert keyed
+    assert not keyed & anchors_of(TEXT)
+
+
+def test_lines_are_joined_until_they_can_be_judged() -> None:
+    text = wrapped(WORDS[:90], 30) + "\n\n" + " ".join(WORDS[90:240]) + "\n" + " ".join(WORDS[240:250])
+    first, second = paragraphs_of(text)
+    assert (first.words, second.words) == (90, 160)
+    assert first.excerpt == TEXT[:80]
+    assert second.excerpt.startswith(" ".join(WORDS[90:99]))
+    # Every anchor is of the paragraph that it begins in, and of no other.
+    assert not set(first.anchors) & set(second.anchors)
+
+
+def test_long_lines_are_cut() -> None:
+    """A text without any line breaks is judged by its parts, too."""
+    paragraphs = paragraphs_of(" ".join(WORDS[:500]))
+    assert [paragraph.words for paragraph in paragraphs] == [83, 83, 84, 83, 83, 84]
+    assert anchors_of(" ".join(WORDS[:500])) == anchors_of(wrapped(WORDS[:500], 10))
+    assert " ".join(WORDS[252:258]) in paragraphs[3].excerpt
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "seven words are too few for one"])
+def test_short_texts_have_no_anchors(text: str) -> None:
+    assert anchors_of(text) == set()
+
+
+def test_a_long_text_is_looked_at_up_to_a_limit() -> None:
+    paragraphs = paragraphs_of(wrapped(WORDS * 20, PARAGRAPH_WORDS))
+    assert [paragraph.words for paragraph in paragraphs] == [PARAGRAPH_WORDS] * MOST_PARAGRAPHS
+    (cut, *_) = longest = paragraphs_of(wrapped(WORDS * 50, 79 + 159))
+    assert (len(longest), cut.words) == (MOST_PARAGRAPHS, 119)
+    assert all(paragraph.anchors for paragraph in longest)
+
+
+@given(st.text(st.sampled_from("ab 1\n\r\x0b\u2028é\u0301日本한ﬁ\xad\u0378\ud800😀.,"), max_size=60))
+def test_words_are_counted_by_line(text: str) -> None:
+    assert words_of_lines(text).tolist() == [count_words(line) for line in text.split("\n")]
+    assert sum(paragraph.words for paragraph in paragraphs_of(text)) == count_words(text)

@@ -1,0 +1,83 @@
+"""The decision about paragraphs, from who holds their anchors."""
+
+from __future__ import annotations
+
+import pytest
+
+from crawldedup import Coverage, ParagraphKind
+from crawldedup.fingerprinting.anchors import Paragraph
+from crawldedup.paragraphs.coverage import coverage_of
+
+URLS = {1: "https://one.example/", 2: "https://two.example/", 3: ""}
+FOUR = Paragraph("Four anchors", 100, (10, 11, 12, 13))
+
+Pages = tuple[int, ...] | None
+
+
+def judged(*held: Pages, least_new: float = 0.2) -> Coverage:
+    paragraph = Paragraph("A text", 100, tuple(range(len(held))))
+    return coverage_of([paragraph], dict(enumerate(held)), URLS, least_new)
+
+
+@pytest.mark.parametrize(
+    ("held", "kind", "url"),
+    [
+        ([(), (), (), ()], "new", None),
+        ([(1,), (), (), ()], "new", None),
+        ([(1,), (1,), (), ()], "known", URLS[1]),
+        ([(1,), (1,), (), (), ()], "new", None),
+        # Half of them are known, but from pages of which none has two.
+        ([(1,), (2,), (), ()], "new", None),
+        ([(1, 2), (1, 2), (2,), ()], "known", URLS[2]),
+        # One page that does not count, and one without URL.
+        ([(9,), (9,), (9,), ()], "new", None),
+        ([(3,), (3,), (), ()], "known", None),
+        # One anchor may be a figure of speech.
+        ([(1,)], "short", None),
+        ([], "short", None),
+        ([None, (), ()], "new", None),
+        ([None, (1,), (1,)], "known", URLS[1]),
+        ([None, (1,)], "short", None),
+        ([None, None, (1,)], "boilerplate", None),
+        ([None, None], "boilerplate", None),
+    ],
+)
+def test_a_paragraph_is_judged_by_who_holds_its_anchors(held: list[Pages], kind: str, url: str | None) -> None:
+    coverage = judged(*held)
+    (paragraph,) = coverage.paragraphs
+    assert (paragraph.kind, paragraph.url, paragraph.words) == (kind, url, 100)
+    told = {"new": 1.0, "known": 0.0}.get(kind)
+    assert coverage.share_new == told
+    assert coverage.is_partial == (kind == "known")
+
+
+def test_of_several_sources_the_one_of_the_others_is_named() -> None:
+    """Page 2 has the second paragraph as well."""
+    paragraphs = [Paragraph("one", 90, (1, 2)), Paragraph("two", 80, (3, 4, 5))]
+    held = dict.fromkeys((1, 2), (1, 2)) | dict.fromkeys((3, 4, 5), (2,))
+    coverage = coverage_of(paragraphs, held, URLS, 0.2)
+    assert coverage.sources == ((URLS[2], 170),)
+
+
+def test_boilerplate_counts_neither_as_new_nor_as_known() -> None:
+    paragraphs = [
+        Paragraph("boilerplate", 500, (1, 2)),
+        Paragraph("known", 80, (3, 4)),
+        Paragraph("new", 20, (5, 6)),
+        Paragraph("short", 70, ()),
+    ]
+    held: dict[int, Pages] = {1: None, 2: None, 3: (1,), 4: (1,), 5: (), 6: ()}
+    coverage = coverage_of(paragraphs, held, URLS, 0.2)
+    assert (coverage.new_words, coverage.known_words, coverage.boilerplate_words) == (20, 80, 500)
+    assert (coverage.share_new, coverage.is_partial) == (0.2, False)
+    assert coverage_of(paragraphs, held, URLS, 0.21).is_partial
+    assert [each.kind for each in coverage.paragraphs] == list(
+        map(ParagraphKind, ("boilerplate", "known", "new", "short"))
+    )
+
+
+def test_a_coverage_survives_json() -> None:
+    coverage = judged((1,), (1,))
+    values = coverage.as_dict()
+    assert (values["share_new"], values["paragraphs"][0]["kind"]) == (0.0, "known")
+    assert Coverage.from_dict(values) == coverage

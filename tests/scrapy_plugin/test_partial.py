@@ -1,0 +1,136 @@
+"""Real crawls of pages of which a part is known: marked, dropped, and left alone by default."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from crawldedup.journal import journals
+from crawldedup.journal.records import record_in
+from tests.scrapy_plugin.conftest import in_one_mode, with_every_lasting_store, with_every_store
+from tests.scrapy_plugin.website import Answer, Site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.scrapy_plugin.conftest import Crawler
+
+
+def story(seed: int) -> list[str]:
+    chooser = random.Random(seed)
+    words = ["".join(chooser.choices("abdeiklmnorstu", k=6)) for _ in range(900)]
+    return [f"{' '.join(words[at : at + 150]).capitalize()}." for at in range(0, 900, 150)]
+
+
+def page(*paragraphs: str) -> Answer:
+    body = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
+    return Answer(f"<html><head><title>A</title></head><body><article>{body}</article></body></html>".encode())
+
+
+ONE, TWO, OWN = story(1), story(2), story(3)
+# A story with one of another, and with a frame of its own.
+BOTH, FRAMED, COPY = page(*ONE, *TWO), page(*OWN[:3], *ONE, *OWN[3:]), page(*ONE)
+ALL = ["/one", "/two", "/framed", "/both", "/one-copy", "/both-again"]
+NEW_HALF = ["crawldedup:new=0.50"]
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    pages = {"/one": page(*ONE), "/two": page(*TWO), "/framed": FRAMED, "/both": BOTH, "/one-copy": COPY}
+    with Site({**pages, "/both-again": page(*TWO, *ONE)}) as running:
+        yield running
+
+
+def crawled(crawl: Crawler, site: Site, store: str, pages: list[Any] = ALL, **settings: Any) -> Any:
+    return crawl(site, pages, CRAWLDEDUP_STORE=store, **settings)
+
+
+def lines_of(place: Path) -> dict[str, dict[str, Any]]:
+    with journals(place) as paths:
+        records = [record_in(line) for path in paths for line in path.read_bytes().splitlines()]
+    return {record["url"].rpartition("/")[2]: record for record in records if record and "url" in record}
+
+
+@in_one_mode
+def test_by_default_no_page_is_partial(crawl: Crawler, site: Site) -> None:
+    result = crawled(crawl, site, "memory://")
+    assert result.passed == ["/one", "/two", "/framed", "/both"]
+    assert not [name for name in result.counts if name.startswith("paragraphs/")]
+    assert result.report["flags"] == []
+
+
+@with_every_store
+def test_pages_are_marked_by_the_share_that_is_new(crawl: Crawler, site: Site, store: str, tmp_path: Path) -> None:
+    place = tmp_path / "journal"
+    result = crawled(crawl, site, store, CRAWLDEDUP_PARAGRAPHS="mark", CRAWLDEDUP_JOURNAL=str(place))
+    assert result.passed == ["/one", "/two", "/framed", "/both"]
+    assert [path for path, _ in result.report["flags"]] == ["/framed", "/both"]
+    shares = [float(flags[0].removeprefix("crawldedup:new=")) for _, flags in result.report["flags"]]
+    assert 0.4 < shares[0] < 0.6
+    assert shares[1] == 0
+    counts = {name: count for name, count in result.counts.items() if name.startswith("paragraphs/")}
+    assert (counts["paragraphs/pages"], counts["paragraphs/partial"]) == (4, 1)
+    assert counts["paragraphs/words/known"] > 2000
+    assert f"crawldedup: delivers {site.url}/both: new, 0% of its words new" in result.log
+    assert "  50% of the words of 4 pages were known; 1 page had too few new ones\n" in result.log
+    lines = lines_of(place)
+    assert (lines["both"]["outcome"], lines["both"]["share_known"]) == ("new", 1)
+    assert lines["both"]["source"] in (f"{site.url}/one", f"{site.url}/two")
+    assert "share_known" not in lines["one"]
+
+
+@in_one_mode
+@pytest.mark.parametrize("action", ["drop", "drop-items"])
+def test_pages_with_too_little_of_their_own_meet_the_action(
+    crawl: Crawler, site: Site, action: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "journal"
+    settings = {"CRAWLDEDUP_PARAGRAPHS": 0.2, "CRAWLDEDUP_ACTION": action, "CRAWLDEDUP_JOURNAL": str(place)}
+    result = crawled(crawl, site, "memory://", **settings)
+    kept = ["/one", "/two", "/framed"]
+    assert (result.passed if action == "drop" else result.items) == kept
+    done = {"drop": "dropped", "drop-items": "items_dropped"}[action]
+    assert {path: lines_of(place)[path].get("action") for path in ("framed", "both")} == {
+        "framed": "delivered",
+        "both": done,
+    }
+    assert f"{site.url}/both: new, 0% of its words new" in result.log
+    assert "1 page had too few new ones (1 refused)" in result.log
+    gone = {"drop": "(2 dropped)", "drop-items": "(items of 2 dropped)"}[action]
+    assert f"1 near and 1 exact duplicates {gone}, 0 revisits, 0 thin" in result.log
+
+
+@with_every_lasting_store
+def test_the_next_crawl_treats_pages_alike(crawl: Crawler, site: Site, lasting_store: str) -> None:
+    for _ in range(2):
+        result = crawled(crawl, site, lasting_store, CRAWLDEDUP_PARAGRAPHS=0.2)
+        assert result.passed == ["/one", "/two", "/framed"]
+
+
+@in_one_mode
+def test_rules_for_a_page_and_trusted_sites_count(crawl: Crawler, site: Site, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/index.sqlite"
+    pages = [*ALL[:3], {"url": "/both", "meta": {"crawldedup": {"paragraphs": None}}}]
+    assert crawled(crawl, site, store, pages, CRAWLDEDUP_PARAGRAPHS=0.2).passed == ALL[:4]
+    other = Site({"/both": BOTH})
+    with other:
+        elsewhere = other.url.replace("127.0.0.1", "localhost")
+        pages = [{"url": f"{elsewhere}/both"}]
+        settings = {"CRAWLDEDUP_PARAGRAPHS": 0.2, "CRAWLDEDUP_REMEMBER": False}
+        store_of_one = f"sqlite:///{tmp_path}/two.sqlite"
+        crawled(crawl, site, store_of_one, ALL[:3], CRAWLDEDUP_PARAGRAPHS=0.2)
+        for trusted, passes in ((["nobody.example"], 1), (["127.0.0.1"], 0), (None, 0)):
+            result = crawled(crawl, site, store_of_one, pages, **settings, CRAWLDEDUP_TRUSTED_SITES=trusted)
+            assert len(result.passed) == passes
+
+
+@in_one_mode
+def test_items_have_no_paragraphs(crawl: Crawler, site: Site) -> None:
+    settings = {"CRAWLDEDUP_PARAGRAPHS": 0.2, "CRAWLDEDUP_ITEM_FIELDS": ["body"], "CRAWLDEDUP_DENY": "."}
+    pages = ["/one", "/two", "/both", "/one-copy"]
+    result = crawled(crawl, site, "memory://", pages, **settings)
+    assert [item["url"] for item in result.report["kept"]] == ["/one", "/two", "/both"]
+    assert result.counts["item/dropped"] == 1

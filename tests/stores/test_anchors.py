@@ -1,0 +1,223 @@
+"""Anchors of paragraphs: what every store tells of the pages that hold them, and for how long."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawldedup.errors import KeyMismatchError
+from crawldedup.fingerprinting.anchors import ANCHOR_BITS
+from crawldedup.stores.anchors import MOST_HOLDERS, AnchorLimits, AnchorQuery
+from tests.stores.backends import Backend, Clock
+from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, query, url_key_of
+
+if TYPE_CHECKING:
+    from crawldedup.stores.base import Store
+    from tests.stores.pages import Page
+
+A, B, C = "https://example.com/a", "https://example.com/b", "https://example.com/ç"
+NO_LIMITS = AnchorLimits()
+HOUR = AnchorLimits(ttl_seconds=3600)
+
+
+def text(seed: int, anchors: int = 20) -> tuple[int, ...]:
+    rng = random.Random(seed)
+    return tuple(rng.getrandbits(ANCHOR_BITS) for _ in range(anchors))
+
+
+ONE, OTHER = text(1), text(2)
+MIXED = ONE[:10] + OTHER[:10]
+
+
+def asked(url: str, anchors: tuple[int, ...], limits: AnchorLimits = NO_LIMITS) -> AnchorQuery:
+    return AnchorQuery(url, url_key_of(url), anchors, limits)
+
+
+def holders(store: Store, question: AnchorQuery, *, add: bool = True) -> list[set[str] | None]:
+    """The URLs of the pages that hold each anchor."""
+    found = store.anchors(question, add=add)
+    return [None if pages is None else {found.urls[page] for page in pages if page in found.urls} for pages in found.of]
+
+
+def seen(store: Store, anchors: tuple[int, ...], limits: AnchorLimits = NO_LIMITS) -> list[set[str] | None]:
+    return holders(store, asked("https://example.com/looks", anchors, limits), add=False)
+
+
+def is_anywhere(backend: Backend, url: str) -> bool:
+    return backend.name != "memory" and url in repr(backend.contents())
+
+
+def test_a_page_is_told_who_holds_its_anchors(store: Store, clock: Clock) -> None:
+    first = store.anchors(asked(A, ONE))
+    assert (set(first.of), dict(first.urls), first.is_known) == ({()}, {}, False)
+    clock.wait(10)
+    assert holders(store, asked(B, MIXED)) == [{A}] * 10 + [set()] * 10
+    assert holders(store, asked(C, MIXED)) == [{A, B}] * 10 + [{B}] * 10
+    assert seen(store, ONE[:1] + OTHER[:1]) == [{A, B, C}, {B, C}]
+
+
+def test_nothing_is_added_by_looking(store: Store, backend: Backend) -> None:
+    assert holders(store, asked(A, ONE), add=False) == [set()] * 20
+    store.anchors(asked(B, OTHER))
+    before = None if backend.name == "memory" else backend.contents()
+    assert holders(store, asked(A, MIXED), add=False) == [set()] * 10 + [{B}] * 10
+    assert before is None or backend.contents() == before
+
+
+def test_a_page_asked_about_again_is_told_of_earlier_ones_alone(store: Store, clock: Clock) -> None:
+    """What came after it may have its text from there."""
+    store.anchors(asked(A, ONE))
+    for url in (B, C):
+        clock.wait(10)
+        store.anchors(asked(url, ONE))
+    clock.wait(10)
+    for add in (False, True):
+        for url, earlier in ((A, set()), (B, {A}), (C, {A, B})):
+            again = store.anchors(asked(url, ONE), add=add)
+            assert again.is_known
+            assert holders(store, asked(url, ONE), add=add) == [earlier] * 20
+    assert seen(store, ONE) == [{A, B, C}] * 20
+
+
+def test_a_page_with_another_text_holds_the_anchors_of_that(store: Store) -> None:
+    store.anchors(asked(A, ONE))
+    store.anchors(asked(A, MIXED))
+    assert seen(store, ONE) == [{A}] * 10 + [set()] * 10
+    assert seen(store, OTHER) == [{A}] * 10 + [set()] * 10
+    assert store.forget_anchors(url_key_of(A))
+    assert seen(store, ONE + OTHER) == [set()] * 40
+
+
+def test_an_anchor_on_many_pages_is_told_as_such_and_takes_in_no_more(store: Store) -> None:
+    urls = [f"https://example.com/{number}" for number in range(MOST_HOLDERS + 2)]
+    found = [holders(store, asked(url, ONE[:1])) for url in urls]
+    assert found == [[set(urls[:number]) if number < MOST_HOLDERS else None] for number in range(len(urls))]
+    # Those that were too many are forgotten without a trace.
+    for url in urls[MOST_HOLDERS:]:
+        assert store.forget_anchors(url_key_of(url))
+    assert seen(store, ONE[:1]) == [None]
+    assert store.forget_anchors(url_key_of(urls[0]))
+    assert seen(store, ONE[:1]) == [set(urls[1:MOST_HOLDERS])]
+
+
+def test_a_page_that_is_forgotten_holds_nothing(store: Store, backend: Backend) -> None:
+    assert not store.forget_anchors(url_key_of(A))
+    store.anchors(asked(A, ONE))
+    store.anchors(asked(B, MIXED))
+    assert store.forget_anchors(url_key_of(A))
+    assert not store.forget_anchors(url_key_of(A))
+    assert seen(store, ONE) == [{B}] * 10 + [set()] * 10
+    assert not is_anywhere(backend, A)
+    assert is_anywhere(backend, B) or backend.name == "memory"
+
+
+def test_what_is_too_old_counts_no_more_and_goes(store: Store, backend: Backend, clock: Clock) -> None:
+    store.anchors(asked(A, ONE, HOUR))
+    clock.wait(3600)
+    assert seen(store, ONE, HOUR) == [{A}] * 20
+    clock.wait(1)
+    assert seen(store, ONE, HOUR) == [set()] * 20
+    assert not store.anchors(asked(A, ONE[:5], HOUR)).is_known
+    assert seen(store, ONE, HOUR) == [{A}] * 5 + [set()] * 15
+    clock.wait(3601)
+    store.prune_anchors(NO_LIMITS)
+    assert seen(store, ONE) == [{A}] * 5 + [set()] * 15
+    store.prune_anchors(HOUR)
+    assert not is_anywhere(backend, A)
+    assert seen(store, ONE) == [set()] * 20
+
+
+def test_pages_are_added_in_the_place_of_the_oldest(store: Store) -> None:
+    most = AnchorLimits(most=store.partitions * 100)
+    urls = [f"https://example.com/{number}" for number in range(store.partitions * 12)]
+    for number, url in enumerate(urls):
+        store.anchors(asked(url, text(number), most))
+    # Each partition has its share of the limit, and holds the last pages that came to it.
+    assert kept(store, urls) <= store.partitions * 5
+    assert seen(store, text(len(urls) - 1)) == [{urls[-1]}] * 20
+    if store.partitions == 1:
+        assert [seen(store, text(number)) == [set()] * 20 for number in range(12)] == [True] * 7 + [False] * 5
+    store.prune_anchors(AnchorLimits(most=store.partitions * 20))
+    assert 1 <= kept(store, urls) <= store.partitions
+    store.prune_anchors(AnchorLimits(most=0))
+    assert kept(store, urls) == 0
+
+
+def kept(store: Store, urls: list[str]) -> int:
+    return sum(seen(store, text(number)) == [{url}] * 20 for number, url in enumerate(urls))
+
+
+def test_a_page_added_again_is_as_new(store: Store, clock: Clock) -> None:
+    """It was the oldest when it was forgotten."""
+    store.anchors(asked(A, ONE))
+    store.anchors(asked(B, OTHER))
+    store.forget_anchors(url_key_of(A))
+    clock.wait(1800)
+    store.anchors(asked(A, ONE))
+    clock.wait(1801)
+    store.prune_anchors(HOUR)
+    assert seen(store, ONE + OTHER) == [{A}] * 20 + [set()] * 20
+
+
+def test_clearing_an_index_removes_them(store: Store, backend: Backend, page: Page) -> None:
+    store.check_and_add(query(page, A))
+    store.anchors(asked(A, ONE))
+    store.clear()
+    assert seen(store, ONE) == [set()] * 20
+    assert not is_anywhere(backend, A)
+    assert holders(store, asked(B, ONE)) == [set()] * 20
+    assert seen(store, ONE) == [{B}] * 20
+
+
+def test_namespaces_are_apart(store: Store, backend: Backend, clock: Clock) -> None:
+    store.anchors(asked(A, ONE))
+    other = backend.store(OTHER_NAMESPACE, clock)
+    other.open()
+    assert holders(other, asked(B, ONE)) == [set()] * 20
+    other.clear()
+    other.close()
+    assert seen(store, ONE) == [{A}] * 20
+
+
+def test_pages_hashed_with_another_key_are_refused(store: Store) -> None:
+    with pytest.raises(KeyMismatchError):
+        store.anchors(replace(asked(A, ONE), key_id=7))
+
+
+def test_a_store_that_only_looks_finds_them(shared_backend: Backend, clock: Clock) -> None:
+    reader = shared_backend.store(LAYOUT, clock)
+    reader.open_read_only()
+    assert seen(reader, ONE) == [set()] * 20
+    writer = shared_backend.store(LAYOUT, clock)
+    writer.open()
+    writer.anchors(asked(A, ONE))
+    reader.close()
+    reader.open_read_only()
+    assert seen(reader, ONE) == [{A}] * 20
+    reader.close()
+    writer.close()
+
+
+def test_of_pages_that_come_at_once_one_is_first(shared_backend: Backend, clock: Clock) -> None:
+    stores = [shared_backend.store(LAYOUT, clock) for _ in range(4)]
+    for store in stores:
+        store.open()
+    with ThreadPoolExecutor(4) as threads:
+        for round_ in range(5):
+            questions = [asked(f"https://example.com/{round_}/{number}", text(round_)) for number in range(4)]
+            counts = list(threads.map(lambda pair: len(pair[0].anchors(pair[1]).urls), zip(stores, questions)))  # noqa: B905
+            assert sorted(counts) == [0, 1, 2, 3]
+    for store in stores:
+        store.close()
+
+
+def test_what_they_take_is_a_part_of_the_index(store: Store) -> None:
+    before = store.info().bytes
+    for number in range(300):
+        store.anchors(asked(f"https://example.com/{number}", text(number)))
+    # Some 22 bytes an anchor, 70 a page, and the URL.
+    assert store.info().bytes - before > 300 * 20 * 15
