@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from crawldedup.verdict import Match, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crawldedup.queries import Question
     from crawldedup.stores.base import Query, Record
-    from crawldedup.verdict import Match, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,11 @@ class Candidate:
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         return {**self.match.as_dict(), "cost": self.cost, "accepted": self.accepted}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Return the candidate of which `as_dict` gave these values."""
+        return cls(Match.from_dict(values), values["cost"], values["accepted"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,18 @@ class Explanation:
     limit: int
     threshold: float | None
     candidates: tuple[Candidate, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        candidates = [candidate.as_dict() for candidate in self.candidates]
+        return {**own, "verdict": self.verdict.as_dict(), "candidates": candidates}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Return the explanation of which `as_dict` gave these values."""
+        candidates = tuple(map(Candidate.from_dict, values["candidates"]))
+        return cls(**{**values, "verdict": Verdict.from_dict(values["verdict"]), "candidates": candidates})
 
 
 def accepting_all(query: Query) -> Query:

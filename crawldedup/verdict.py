@@ -87,6 +87,11 @@ class Match:
         """Return plain values, ready for JSON. `seen_at` is in seconds since 1970 (UTC)."""
         return asdict(self)
 
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Return the match of which `as_dict` gave these values, perhaps among others."""
+        return cls(**{each.name: values[each.name] for each in fields(cls)})
+
 
 def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
     """Return what a page is, in words that are safe to show. `unnamed` stands for an original without URL."""

@@ -1,0 +1,196 @@
+"""The clients: `httpx` sends the calls."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
+
+from crawldedup.client import calls
+from crawldedup.client.calls import BATCH, TryAgainError
+from crawldedup.errors import MissingDependencyError
+from crawldedup.page_input import PageInput
+
+try:
+    import httpx
+except ImportError as error:
+    raise MissingDependencyError(f"{error}; crawldedup.client needs: pip install 'crawldedup[client]'") from error
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+
+    from crawldedup.client.calls import Call, PageFields
+    from crawldedup.errors import PageError
+    from crawldedup.explain import Explanation
+    from crawldedup.fingerprinting.fingerprint import Fingerprint
+    from crawldedup.verdict import Match, Verdict
+
+    OnUnreadable = Callable[[PageInput, PageError], None]
+
+T = TypeVar("T")
+
+_HEADERS: Final = {"content-type": "application/json"}
+
+
+class _Common:
+    """What both clients are told."""
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8300",
+        *,
+        token: str | None = None,
+        timeout_seconds: float = 60.0,
+        patience_seconds: float = 0.0,
+    ) -> None:
+        authorization = {} if token is None else {"authorization": f"Bearer {token}"}
+        self._options: dict[str, Any] = {
+            "base_url": url,
+            "headers": {**_HEADERS, **authorization},
+            "timeout": timeout_seconds,
+        }
+        self._patience = patience_seconds
+
+    def _pause(self, error: TryAgainError, deadline: float) -> float:
+        """Return for how long to wait before asking again. Raises the error if that is beyond the deadline."""
+        if time.monotonic() + error.retry_after > deadline:
+            raise error
+        return error.retry_after
+
+
+class Client(_Common):
+    """Asks a service, with the calls of `Deduplicator`; they raise the same errors.
+
+    A service that is busy, stopping or without its store raises StoreUnavailableError; for `patience_seconds` it is
+    asked again first. A page whose answer was lost is known by then: its verdict is `revisit`. Other refusals raise
+    ServiceError. Threads may share an instance.
+    """
+
+    def __init__(self, *url: str, **options: Any) -> None:
+        super().__init__(*url, **options)
+        self._http = httpx.Client(**self._options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def check(self, url: str, **page: Unpack[PageFields]) -> Verdict:
+        """Decide about a page and remember it. See `Deduplicator.check` and `PageInput`."""
+        return self._ask(calls.check(PageInput(url, **page)))
+
+    def check_many(
+        self, pages: Iterable[PageInput], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
+    ) -> Iterator[Verdict]:
+        """Decide about many pages in their order. See `Deduplicator.check_many`."""
+        for results in calls.batches(pages, batch):
+            deadline = time.monotonic() + self._patience
+            while error := results.take(self._ask(calls.check_batch(results.open()))):
+                if time.monotonic() + error.retry_after > deadline:
+                    break
+                time.sleep(error.retry_after)
+            yield from results.verdicts(on_unreadable)
+
+    def find(self, url: str = "", **page: Unpack[PageFields]) -> list[Match]:
+        """Return remembered pages that resemble this one, best first."""
+        return self._ask(calls.find(PageInput(url, **page)))
+
+    def explain(self, url: str, **page: Unpack[PageFields]) -> Explanation:
+        """Explain the verdict that a page would get now."""
+        return self._ask(calls.explain(PageInput(url, **page)))
+
+    def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
+        """Remove pages, and return how many. See `Deduplicator.forget`."""
+        return self._ask(calls.forget(page, identity, scope_key))
+
+    def info(self) -> dict[str, Any]:
+        """Return the figures of the index."""
+        return self._ask(calls.INFO)
+
+    def _ask(self, call: Call[T]) -> T:
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                return self._sent(call)
+            except TryAgainError as error:
+                time.sleep(self._pause(error, deadline))
+
+    def _sent(self, call: Call[T]) -> T:
+        try:
+            answer = self._http.request(call.method, call.path, content=call.body())
+        except httpx.TransportError as error:
+            raise TryAgainError(f"the service does not answer: {error}") from error
+        return call.result(answer.status_code, answer.content)
+
+
+class AsyncClient(_Common):
+    """`Client` for asyncio: the same calls, awaited."""
+
+    def __init__(self, *url: str, **options: Any) -> None:
+        super().__init__(*url, **options)
+        self._http = httpx.AsyncClient(**self._options)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def check(self, url: str, **page: Unpack[PageFields]) -> Verdict:
+        """See `Client.check`."""
+        return await self._ask(calls.check(PageInput(url, **page)))
+
+    async def check_many(
+        self, pages: Iterable[PageInput], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
+    ) -> AsyncIterator[Verdict]:
+        """See `Client.check_many`."""
+        for results in calls.batches(pages, batch):
+            deadline = time.monotonic() + self._patience
+            while error := results.take(await self._ask(calls.check_batch(results.open()))):
+                if time.monotonic() + error.retry_after > deadline:
+                    break
+                await asyncio.sleep(error.retry_after)
+            for verdict in results.verdicts(on_unreadable):
+                yield verdict
+
+    async def find(self, url: str = "", **page: Unpack[PageFields]) -> list[Match]:
+        """See `Client.find`."""
+        return await self._ask(calls.find(PageInput(url, **page)))
+
+    async def explain(self, url: str, **page: Unpack[PageFields]) -> Explanation:
+        """See `Client.explain`."""
+        return await self._ask(calls.explain(PageInput(url, **page)))
+
+    async def forget(
+        self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None
+    ) -> int:
+        """See `Client.forget`."""
+        return await self._ask(calls.forget(page, identity, scope_key))
+
+    async def info(self) -> dict[str, Any]:
+        """See `Client.info`."""
+        return await self._ask(calls.INFO)
+
+    async def _ask(self, call: Call[T]) -> T:
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                return await self._sent(call)
+            except TryAgainError as error:
+                await asyncio.sleep(self._pause(error, deadline))
+
+    async def _sent(self, call: Call[T]) -> T:
+        try:
+            answer = await self._http.request(call.method, call.path, content=call.body())
+        except httpx.TransportError as error:
+            raise TryAgainError(f"the service does not answer: {error}") from error
+        return call.result(answer.status_code, answer.content)
