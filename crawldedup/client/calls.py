@@ -17,11 +17,12 @@ from crawldedup.errors import (
 )
 from crawldedup.explain import Explanation
 from crawldedup.fingerprinting.fingerprint import Fingerprint
-from crawldedup.page_input import PageInput
 from crawldedup.verdict import Match, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from crawldedup.page_input import PageInput
 
 T = TypeVar("T")
 

@@ -50,6 +50,11 @@ class _Common:
             "timeout": timeout_seconds,
         }
         self._patience = patience_seconds
+        self._connect()
+
+    def _connect(self) -> None:
+        """Make the connections' pool."""
+        raise NotImplementedError
 
     def _pause(self, error: TryAgainError, deadline: float) -> float:
         """Return for how long to wait before asking again. Raises the error if that is beyond the deadline."""
@@ -66,8 +71,7 @@ class Client(_Common):
     ServiceError. Threads may share an instance.
     """
 
-    def __init__(self, *url: str, **options: Any) -> None:
-        super().__init__(*url, **options)
+    def _connect(self) -> None:
         self._http = httpx.Client(**self._options)
 
     def __enter__(self) -> Self:
@@ -131,8 +135,7 @@ class Client(_Common):
 class AsyncClient(_Common):
     """`Client` for asyncio: the same calls, awaited."""
 
-    def __init__(self, *url: str, **options: Any) -> None:
-        super().__init__(*url, **options)
+    def _connect(self) -> None:
         self._http = httpx.AsyncClient(**self._options)
 
     async def __aenter__(self) -> Self:

@@ -92,8 +92,8 @@ class Fingerprint:
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """Return the fingerprint of which `as_dict` gave these values. Raises ConfigurationError for other values."""
         try:
-            numbers = {name: int(values[name], 16) for name in _NUMBERS}
-            kept = {name: base64.b64decode(values[name], validate=True) for name in ("verify", "packed_text")}
+            numbers: Any = {name: int(values[name], 16) for name in _NUMBERS}
+            kept: Any = {name: base64.b64decode(values[name], validate=True) for name in ("verify", "packed_text")}
             raw = {name: base64.b64decode(values[name], validate=True) for name in _WEIGHTS}
             weights: Any = {name: np.frombuffer(each, "<f4").astype(np.float32) for name, each in raw.items()}
             words, thin = values["words"], values["thin"]

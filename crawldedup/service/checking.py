@@ -85,7 +85,7 @@ class Checker:
 
     async def read(self, page: PageInput) -> PageInput:
         """Return a page that is read by itself with its fingerprint in place of its content. Raises as `check` does."""
-        if page.html is None and len(page.text or "") < _LONG_TEXT:
+        if not _is_slow(page):
             return page
         if not self._is_open:
             await self.open()
@@ -110,15 +110,12 @@ class Checker:
         self._readers.close()
 
     async def _check(self, pages: Sequence[PageInput]) -> list[Result]:
-        read = await asyncio.gather(*map(self.read, pages), return_exceptions=True)
-        asked = [page for page in read if not isinstance(page, BaseException)]
+        slow = [page for page in pages if _is_slow(page)]
+        read = iter(await asyncio.gather(*map(self.read, slow), return_exceptions=True) if slow else ())
+        ready = [next(read) if _is_slow(page) else page for page in pages]
+        asked = [page for page in ready if not isinstance(page, BaseException)]
         verdicts = iter(await self._decided(asked) if asked else ())
-        results: list[Result] = []
-        for page in read:
-            if isinstance(page, BaseException) and not isinstance(page, Exception):
-                raise page
-            results.append(page if isinstance(page, Exception) else next(verdicts))
-        return results
+        return [page if isinstance(page, Exception) else next(verdicts) for page in ready]
 
     async def _decided(self, pages: Sequence[PageInput]) -> list[Result]:
         unit = _Unit(pages, asyncio.get_running_loop().create_future())
@@ -193,3 +190,8 @@ class Checker:
             raise
         self._breaker.succeeded()
         return result
+
+
+def _is_slow(page: PageInput) -> bool:
+    """Return True for a page that is read beside the event loop and the store's thread."""
+    return page.html is not None or len(page.text or "") >= _LONG_TEXT

@@ -123,7 +123,7 @@ def serve(dedup: Deduplicator, given: Namespace) -> None:
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
-            http="crawldedup.service.protocol:PatientProtocol",  # type: ignore[arg-type]
+            http="crawldedup.service.protocol:PatientProtocol",
             ws="none",
             lifespan="on",
             log_config=None,

@@ -8,6 +8,7 @@ import json
 import logging
 import time
 from email.message import Message
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response
@@ -192,8 +193,9 @@ class RateLimit:
             raise ProblemError("too-many", 429, detail, retry_after=max(1, round(wait + 0.5)))
 
 
-def content_type(request: Request) -> tuple[str, str | None]:
-    """Return the media type of a request's body, and its charset, if it declares one."""
+@lru_cache(maxsize=64)
+def media_type(header: str) -> tuple[str, str | None]:
+    """Return the media type that a header declares, and its charset, if any."""
     declared = Message()
-    declared["content-type"] = request.headers.get("content-type", "application/json")
+    declared["content-type"] = header
     return declared.get_content_type(), declared.get_content_charset()

@@ -15,7 +15,7 @@ from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import CrawlDedupError, KeyMismatchError
 from crawldedup.service import metrics
 from crawldedup.service.checking import GROUP
-from crawldedup.service.edge import content_type, reply
+from crawldedup.service.edge import media_type, reply
 from crawldedup.service.pages import check_names, fingerprint_of, object_of, page_of, pages_of, plain_page, value_of
 from crawldedup.service.problems import ProblemError, problem_of
 from crawldedup.service.stream import Stream
@@ -177,7 +177,7 @@ def _service(request: Request) -> Service:
 
 
 def _kind(request: Request, *allowed: str) -> tuple[str, str | None]:
-    kind, charset = content_type(request)
+    kind, charset = media_type(request.headers.get("content-type", "application/json"))
     if kind not in allowed:
         raise ProblemError("media-type", 415, f"the content type is {kind[:80]!r}; it must be {' or '.join(allowed)}")
     return kind, charset

@@ -55,7 +55,7 @@ def _serve(inbox: Inbox, connected: socket.socket) -> None:
     while (request := inbox.take(None)) is not None:
         signal.alarm(setup.header["page_seconds"] + _GRACE_SECONDS)
         try:
-            value = {"fingerprint": _fingerprint(reader, request)}
+            value: dict[str, Any] = {"fingerprint": _fingerprint(reader, request)}
         # Whatever a library raises, even to end the program, or in Rust to panic, is one page's trouble.
         except BaseException as error:
             value = plain_error(error)

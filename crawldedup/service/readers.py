@@ -115,7 +115,7 @@ class _Reader:
             with its_end:
                 self._process = subprocess.Popen(
                     [sys.executable, "-P", "-c", _BOOT.format(path=sys.path)],
-                    stdin=its_end,
+                    stdin=its_end.fileno(),
                     process_group=0,  # out of reach of the terminal's Ctrl-C
                 )
             async with asyncio.timeout(_START_SECONDS):

@@ -89,7 +89,7 @@ class Stream(Response):
         stream = self._request.stream()
         while True:
             receiving = asyncio.ensure_future(anext(stream, None))
-            both = {receiving, self._stopping}
+            both: set[asyncio.Future[Any]] = {receiving, self._stopping}
             await asyncio.wait(both, timeout=self._bodies.seconds, return_when=asyncio.FIRST_COMPLETED)
             if self._stopping.done():
                 receiving.cancel()
