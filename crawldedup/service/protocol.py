@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from crawldedup.service.problems import ProblemError
 from crawldedup.service.settings import ServiceSettings
 
 if TYPE_CHECKING:
@@ -32,6 +34,13 @@ class PatientProtocol(HttpToolsProtocol):
         """See `httptools.HttpRequestParser`."""
         self._forget_deadline()
         super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP."""
+        body = json.dumps(ProblemError("invalid", 400, msg).as_dict()).encode()
+        head = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\nconnection: close\r\n"
+        self.transport.write(b"%scontent-length: %d\r\n\r\n%s" % (head, len(body), body))
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`."""

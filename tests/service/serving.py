@@ -39,7 +39,7 @@ class ServiceProcess:
     def __init__(self, *arguments: str, ready: bool = True, **environment: str) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._log = tempfile.TemporaryFile("w+")
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self.process = subprocess.Popen(
             [sys.executable, "-m", "crawldedup.cli", "serve", "--port", str(self.port), *arguments],
             stderr=self._log,

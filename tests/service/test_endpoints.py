@@ -5,16 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from crawldedup import Deduplicator, Fingerprint, Kind, Verdict
 from crawldedup.service.endpoints import ROUTES
 from tests.service.serving import BREAD, TIDES, ServiceProcess, story
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_copy_is_found_in_text_html_and_bytes(service: ServiceProcess) -> None:
@@ -49,7 +46,7 @@ def test_pages_may_be_sent_as_they_are(service: ServiceProcess) -> None:
 def test_a_fingerprint_that_was_made_elsewhere(service: ServiceProcess) -> None:
     service.check("https://d.example/1", text=story(2))
     store = service.http.get("/v1/info").json()["store"]
-    with Deduplicator(store.replace("sqlite://", "sqlite://")) as dedup:
+    with Deduplicator(store) as dedup:
         made = dedup.fingerprint(text=story(2))
     assert service.check("https://d.example/2", fingerprint=made.as_dict())["original"] == "https://d.example/1"
     foreign = Deduplicator(key=7).fingerprint(text=story(2))
@@ -71,7 +68,9 @@ def test_a_batch_is_decided_in_order_and_tells_what_it_could_not_read(service: S
 
 
 def test_a_stream_is_answered_line_by_line_in_order(service: ServiceProcess) -> None:
-    lines = [json.dumps({"url": f"https://f.example/{number}", "text": story(200 + number // 2)}) for number in range(90)]
+    lines = [
+        json.dumps({"url": f"https://f.example/{number}", "text": story(200 + number // 2)}) for number in range(90)
+    ]
     lines[7:7] = ["", "nonsense", '{"url": "x", "txt": ""}']
     answers = service.stream("\n".join(lines).encode())
     assert len(answers) == 92
@@ -122,10 +121,10 @@ def test_a_fingerprint_survives_json(page: dict[str, str]) -> None:
     assert dedup.check_fingerprint("https://i.example/2", again).kind is Kind.EXACT_DUPLICATE
 
 
-def test_workers_are_one_crawler(service: ServiceProcess, tmp_path: Path) -> None:
+def test_workers_are_one_crawler(service: ServiceProcess) -> None:
     # To another crawler's page the same URL would be a copy of itself.
-    kinds = {service.post("/v1/check", {"url": "https://j.example/1", "text": story(5)}).json()["kind"] for _ in range(1)}
-    for _ in range(8):
+    kinds = set()
+    for _ in range(9):
         answer = service.http.post(
             "/v1/check", json={"url": "https://j.example/1", "text": story(5)}, headers={"connection": "close"}
         )
