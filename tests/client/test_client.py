@@ -55,12 +55,13 @@ def told(verdict: Verdict) -> tuple[Any, ...]:
 def test_verdicts_are_those_of_a_deduplicator(empty: ServiceProcess) -> None:
     with Client(empty.url, token=TOKEN) as client, Deduplicator() as dedup:
         assert list(map(told, client.check_many(PAGES, batch=4))) == list(map(told, dedup.check_many(PAGES)))
-        page = {"text": TIDES + " Amen."}
-        assert told(client.check("https://b.example/1", **page)) == told(dedup.check("https://b.example/1", **page))
+        longer = TIDES + " Amen."
+        ours, theirs = (each.check("https://b.example/1", text=longer) for each in (client, dedup))
+        assert told(ours) == told(theirs)
         assert [match.url for match in client.find(text=BREAD)] == [match.url for match in dedup.find(text=BREAD)]
-        ours, theirs = (each.explain("https://b.example/2", text=TIDES) for each in (client, dedup))
-        assert told(ours.verdict) == told(theirs.verdict)
-        assert [each.match.url for each in ours.candidates] == [each.match.url for each in theirs.candidates]
+        why, too = (each.explain("https://b.example/2", text=TIDES) for each in (client, dedup))
+        assert told(why.verdict) == told(too.verdict)
+        assert [each.match.url for each in why.candidates] == [each.match.url for each in too.candidates]
         assert client.forget("x", identity="bread") == dedup.forget("x", identity="bread")
         assert client.info()["pages"] == dedup.info().pages
         with Deduplicator(

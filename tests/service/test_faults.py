@@ -177,5 +177,5 @@ def _workers(service: ServiceProcess) -> list[int]:
 
 def _is_known(service: ServiceProcess) -> bool:
     with contextlib.suppress(httpx.TransportError):
-        return service.check("https://a.example/1", text=story(1))["kind"] == "revisit"
+        return bool(service.check("https://a.example/1", text=story(1))["kind"] == "revisit")
     return False
