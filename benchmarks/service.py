@@ -218,13 +218,7 @@ def main(given: Sequence[str]) -> None:
             for connections, batch in ways:
                 what = ("fingerprints" if fingerprint else "texts") + (f", {batch} at once" if batch > 1 else "")
                 requests = pages.requests(arguments.most // batch, batch, fingerprint=fingerprint)
-                row: dict[str, Any] = {
-                    "what": what,
-                    "connections": connections,
-                    "batch": batch,
-                    "seconds": arguments.seconds,
-                }
-                rows.append(measure(service, server, requests, row))
+                rows.append(measure(service, server, requests, what, connections, batch, arguments.seconds))
     if arguments.json:
         print(json.dumps([asdict(row) for row in rows]))
         return

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from dataclasses import dataclass, fields
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, TypeVar, Unpack
 
 from crawldedup.errors import (
     ConfigurationError,
@@ -17,12 +18,11 @@ from crawldedup.errors import (
 )
 from crawldedup.explain import Explanation
 from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.page_input import PageInput
 from crawldedup.verdict import Match, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from crawldedup.page_input import PageInput
 
 T = TypeVar("T")
 
@@ -45,6 +45,10 @@ class TryAgainError(StoreUnavailableError):
     def __init__(self, message: str, retry_after: float = 1.0) -> None:
         self.retry_after = retry_after
         super().__init__(message)
+
+    def pause(self, deadline: float) -> float | None:
+        """Return in how many seconds to ask again; None if that is beyond the deadline."""
+        return None if time.monotonic() + self.retry_after > deadline else self.retry_after
 
 
 class PageFields(TypedDict, total=False):
@@ -105,9 +109,9 @@ def error_of(problem: dict[str, Any]) -> CrawlDedupError:
     return ConfigurationError(detail) if status == 400 else ServiceError(int(status or 500), detail)
 
 
-def check(page: PageInput) -> Call[Verdict]:
-    """Return the call that checks a page."""
-    return Call("/v1/check", Verdict.from_dict, _values(page))
+def check(url: str, **page: Unpack[PageFields]) -> Call[Verdict]:
+    """Decide about a page and remember it. See `Deduplicator.check` and `PageInput`."""
+    return Call("/v1/check", Verdict.from_dict, _values(PageInput(url, **page)))
 
 
 def check_batch(pages: list[PageInput]) -> Call[list[Verdict | CrawlDedupError]]:
@@ -119,24 +123,27 @@ def check_batch(pages: list[PageInput]) -> Call[list[Verdict | CrawlDedupError]]
     return Call("/v1/check/batch", read, [_values(page) for page in pages])
 
 
-def find(page: PageInput) -> Call[list[Match]]:
-    """Return the call that finds pages."""
-    return Call("/v1/find", lambda value: [Match.from_dict(each) for each in value["matches"]], _values(page))
+def find(url: str = "", **page: Unpack[PageFields]) -> Call[list[Match]]:
+    """Return remembered pages that resemble this one, best first."""
+    value = _values(PageInput(url, **page))
+    return Call("/v1/find", lambda answer: [Match.from_dict(each) for each in answer["matches"]], value)
 
 
-def explain(page: PageInput) -> Call[Explanation]:
-    """Return the call that explains a verdict."""
-    return Call("/v1/explain", Explanation.from_dict, _values(page))
+def explain(url: str, **page: Unpack[PageFields]) -> Call[Explanation]:
+    """Explain the verdict that a page would get now."""
+    return Call("/v1/explain", Explanation.from_dict, _values(PageInput(url, **page)))
 
 
-def forget(page: str | Fingerprint, identity: str | None, scope_key: str | None) -> Call[int]:
-    """Return the call that forgets pages."""
+def forget(page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> Call[int]:
+    """Remove pages, and return how many. See `Deduplicator.forget`."""
     named = {"url": page} if isinstance(page, str) else {"fingerprint": page.as_dict()}
     value = {**named, "identity": identity, "scope_key": scope_key}
     return Call("/v1/forget", lambda answer: int(answer["forgotten"]), value)
 
 
-INFO: Final[Call[dict[str, Any]]] = Call("/v1/info", dict)
+def info() -> Call[dict[str, Any]]:
+    """Return the figures of the index."""
+    return Call("/v1/info", dict)
 
 
 class Results:

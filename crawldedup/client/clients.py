@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from crawldedup.client import calls
 from crawldedup.client.calls import BATCH, TryAgainError
 from crawldedup.errors import MissingDependencyError
-from crawldedup.page_input import PageInput
 
 try:
     import httpx
@@ -17,16 +18,16 @@ except ImportError as error:
     raise MissingDependencyError(f"{error}; crawldedup.client needs: pip install 'crawldedup[client]'") from error
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 
-    from crawldedup.client.calls import Call, PageFields
+    from crawldedup.client.calls import Call
     from crawldedup.errors import PageError
-    from crawldedup.explain import Explanation
-    from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.verdict import Match, Verdict
+    from crawldedup.page_input import PageInput
+    from crawldedup.verdict import Verdict
 
     OnUnreadable = Callable[[PageInput, PageError], None]
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _HEADERS: Final = {"content-type": "application/json"}
@@ -56,11 +57,28 @@ class _Common:
         """Make the connections' pool."""
         raise NotImplementedError
 
-    def _pause(self, error: TryAgainError, deadline: float) -> float:
-        """Return for how long to wait before asking again. Raises the error if that is beyond the deadline."""
-        if time.monotonic() + error.retry_after > deadline:
-            raise error
-        return error.retry_after
+    def _deadline(self) -> float:
+        return time.monotonic() + self._patience
+
+
+def _asked(make: Callable[P, Call[T]]) -> Callable[Concatenate[Client, P], T]:
+    """Return a method that makes a call and asks the service."""
+
+    @wraps(make)
+    def asked(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._ask(make(*args, **kwargs))
+
+    return asked
+
+
+def _awaited(make: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
+    """Return a method to be awaited that makes a call and asks the service."""
+
+    @wraps(make)
+    async def awaited(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._ask(make(*args, **kwargs))
+
+    return awaited
 
 
 class Client(_Common):
@@ -84,52 +102,35 @@ class Client(_Common):
         """Close the connections."""
         self._http.close()
 
-    def check(self, url: str, **page: Unpack[PageFields]) -> Verdict:
-        """Decide about a page and remember it. See `Deduplicator.check` and `PageInput`."""
-        return self._ask(calls.check(PageInput(url, **page)))
+    check = _asked(calls.check)
+    find = _asked(calls.find)
+    explain = _asked(calls.explain)
+    forget = _asked(calls.forget)
+    info = _asked(calls.info)
 
     def check_many(
         self, pages: Iterable[PageInput], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
     ) -> Iterator[Verdict]:
         """Decide about many pages in their order. See `Deduplicator.check_many`."""
         for results in calls.batches(pages, batch):
-            deadline = time.monotonic() + self._patience
+            deadline = self._deadline()
             while error := results.take(self._ask(calls.check_batch(results.open()))):
-                if time.monotonic() + error.retry_after > deadline:
+                if (pause := error.pause(deadline)) is None:
                     break
-                time.sleep(error.retry_after)
+                time.sleep(pause)
             yield from results.verdicts(on_unreadable)
 
-    def find(self, url: str = "", **page: Unpack[PageFields]) -> list[Match]:
-        """Return remembered pages that resemble this one, best first."""
-        return self._ask(calls.find(PageInput(url, **page)))
-
-    def explain(self, url: str, **page: Unpack[PageFields]) -> Explanation:
-        """Explain the verdict that a page would get now."""
-        return self._ask(calls.explain(PageInput(url, **page)))
-
-    def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
-        """Remove pages, and return how many. See `Deduplicator.forget`."""
-        return self._ask(calls.forget(page, identity, scope_key))
-
-    def info(self) -> dict[str, Any]:
-        """Return the figures of the index."""
-        return self._ask(calls.INFO)
-
     def _ask(self, call: Call[T]) -> T:
-        deadline = time.monotonic() + self._patience
+        deadline = self._deadline()
         while True:
             try:
-                return self._sent(call)
+                with answers():
+                    answer = self._http.request(call.method, call.path, content=call.body())
+                return call.result(answer.status_code, answer.content)
             except TryAgainError as error:
-                time.sleep(self._pause(error, deadline))
-
-    def _sent(self, call: Call[T]) -> T:
-        try:
-            answer = self._http.request(call.method, call.path, content=call.body())
-        except httpx.TransportError as error:
-            raise TryAgainError(f"the service does not answer: {error}") from error
-        return call.result(answer.status_code, answer.content)
+                if (pause := error.pause(deadline)) is None:
+                    raise
+            time.sleep(pause)
 
 
 class AsyncClient(_Common):
@@ -148,52 +149,42 @@ class AsyncClient(_Common):
         """Close the connections."""
         await self._http.aclose()
 
-    async def check(self, url: str, **page: Unpack[PageFields]) -> Verdict:
-        """See `Client.check`."""
-        return await self._ask(calls.check(PageInput(url, **page)))
+    check = _awaited(calls.check)
+    find = _awaited(calls.find)
+    explain = _awaited(calls.explain)
+    forget = _awaited(calls.forget)
+    info = _awaited(calls.info)
 
     async def check_many(
         self, pages: Iterable[PageInput], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
     ) -> AsyncIterator[Verdict]:
         """See `Client.check_many`."""
         for results in calls.batches(pages, batch):
-            deadline = time.monotonic() + self._patience
+            deadline = self._deadline()
             while error := results.take(await self._ask(calls.check_batch(results.open()))):
-                if time.monotonic() + error.retry_after > deadline:
+                if (pause := error.pause(deadline)) is None:
                     break
-                await asyncio.sleep(error.retry_after)
+                await asyncio.sleep(pause)
             for verdict in results.verdicts(on_unreadable):
                 yield verdict
 
-    async def find(self, url: str = "", **page: Unpack[PageFields]) -> list[Match]:
-        """See `Client.find`."""
-        return await self._ask(calls.find(PageInput(url, **page)))
-
-    async def explain(self, url: str, **page: Unpack[PageFields]) -> Explanation:
-        """See `Client.explain`."""
-        return await self._ask(calls.explain(PageInput(url, **page)))
-
-    async def forget(
-        self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None
-    ) -> int:
-        """See `Client.forget`."""
-        return await self._ask(calls.forget(page, identity, scope_key))
-
-    async def info(self) -> dict[str, Any]:
-        """See `Client.info`."""
-        return await self._ask(calls.INFO)
-
     async def _ask(self, call: Call[T]) -> T:
-        deadline = time.monotonic() + self._patience
+        deadline = self._deadline()
         while True:
             try:
-                return await self._sent(call)
+                with answers():
+                    answer = await self._http.request(call.method, call.path, content=call.body())
+                return call.result(answer.status_code, answer.content)
             except TryAgainError as error:
-                await asyncio.sleep(self._pause(error, deadline))
+                if (pause := error.pause(deadline)) is None:
+                    raise
+            await asyncio.sleep(pause)
 
-    async def _sent(self, call: Call[T]) -> T:
-        try:
-            answer = await self._http.request(call.method, call.path, content=call.body())
-        except httpx.TransportError as error:
-            raise TryAgainError(f"the service does not answer: {error}") from error
-        return call.result(answer.status_code, answer.content)
+
+@contextmanager
+def answers() -> Iterator[None]:
+    """Raise TryAgainError if the service does not answer."""
+    try:
+        yield
+    except httpx.TransportError as error:
+        raise TryAgainError(f"the service does not answer: {error}") from error
