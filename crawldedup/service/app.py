@@ -45,12 +45,15 @@ def make_app() -> Starlette:
         yield
         await checker.close()
 
-    return Starlette(
+    app = Starlette(
         routes=ROUTES,
-        middleware=[Middleware(Edge, settings, bodies)],
+        middleware=[Middleware(Edge, settings=settings, bodies=bodies)],
         exception_handlers=dict.fromkeys((HTTPException, CrawlDedupError, ClientDisconnect, Exception), refusal),
         lifespan=lifespan,
     )
+    # A redirection would name the host that the client names.
+    app.router.redirect_slashes = False
+    return app
 
 
 def _stopping() -> asyncio.Future[None]:

@@ -83,6 +83,7 @@ def serve(dedup: Deduplicator, given: Namespace) -> None:
         import uvicorn
 
         from crawldedup.service.logs import log_to_stderr
+        from crawldedup.service.protocol import PatientProtocol
         from crawldedup.service.settings import ServiceSettings
     except ImportError as error:
         raise MissingDependencyError(f"{error}; `crawldedup serve` needs: pip install 'crawldedup[server]'") from error
@@ -123,7 +124,7 @@ def serve(dedup: Deduplicator, given: Namespace) -> None:
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
-            http="crawldedup.service.protocol:PatientProtocol",
+            http=PatientProtocol,
             ws="none",
             lifespan="on",
             log_config=None,

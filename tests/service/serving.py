@@ -36,7 +36,7 @@ BREAD = (
 class ServiceProcess:
     """A service on a free port. `stop` ends it as an operator does."""
 
-    def __init__(self, *arguments: str, ready: bool = True, **environment: str) -> None:
+    def __init__(self, *arguments: str, **environment: str) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115
@@ -47,8 +47,11 @@ class ServiceProcess:
             env={**os.environ, **environment},
         )
         self.http = httpx.Client(base_url=self.url, timeout=60)
-        if ready:
+        try:
             wait_until(self._answers)
+        except BaseException:
+            self.process.kill()
+            raise
 
     def __enter__(self) -> Self:
         return self

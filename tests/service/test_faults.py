@@ -75,7 +75,7 @@ class Load:
                 yield both[0].get("kind"), both[1].get("kind")
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.exhaustive)])
 def test_nothing_is_lost_when_the_service_is_stopped_under_load(workers: str, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'index.sqlite'}"
     with ServiceProcess("--store", store, "--workers", workers) as service, Load(service) as load:
@@ -156,6 +156,7 @@ def test_a_stream_ends_with_the_service_and_says_so(tmp_path: Path) -> None:
     assert b'"urn:crawldedup:stopping"' in answer
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_dies_is_replaced_and_the_index_stays(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'index.sqlite'}"
     with ServiceProcess("--store", store, "--workers", "2") as service:
