@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
 from contextlib import contextmanager
 from functools import wraps
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     OnUnreadable = Callable[[PageInput, PageError], None]
 
+M = TypeVar("M")
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -68,7 +70,7 @@ def _asked(make: Callable[P, Call[T]]) -> Callable[Concatenate[Client, P], T]:
     def asked(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self._ask(make(*args, **kwargs))
 
-    return asked
+    return _shown_as(make, asked)
 
 
 def _awaited(make: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
@@ -78,7 +80,17 @@ def _awaited(make: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncClient, P]
     async def awaited(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._ask(make(*args, **kwargs))
 
-    return awaited
+    return _shown_as(make, awaited)
+
+
+def _shown_as(make: Callable[..., Any], method: M) -> M:
+    """Return a method that `help` and the documentation show with the result in place of the call."""
+    own = inspect.signature(make)
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *own.parameters.values()]
+    result = own.return_annotation.removeprefix("Call[").removesuffix("]")
+    method.__signature__ = own.replace(parameters=parameters, return_annotation=result)  # type: ignore[attr-defined]
+    method.__annotations__ = {**method.__annotations__, "return": result}
+    return method
 
 
 class Client(_Common):

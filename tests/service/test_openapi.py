@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from crawldedup.service.endpoints import ROUTES
 from crawldedup.service.pages import _FIELDS, _LONGEST_NAME, MOST_PAGES

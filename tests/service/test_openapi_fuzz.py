@@ -23,7 +23,7 @@ CHECKS = [
 ]
 
 
-@schemathesis.serializer("application/x-ndjson")
+@schemathesis.serializer("application/x-ndjson")  # type: ignore[untyped-decorator]
 def as_lines(_: Any, value: Any) -> bytes:
     return str(value).encode("utf-8", "surrogatepass")
 
