@@ -14,6 +14,7 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 
 from crawldedup.errors import CrawlDedupError
+from crawldedup.scope import site_of
 from crawldedup.service.checking import Checker
 from crawldedup.service.edge import Bodies, Edge, RateLimit, refusal
 from crawldedup.service.endpoints import ROUTES, Service
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 _log: Final = logging.getLogger(__name__)
+
+_URL: Final = "https://www.example.com/"
+_TEXT: Final = " ".join(f"word{place}" for place in range(200))
 
 
 def make_app() -> Starlette:
@@ -38,7 +42,8 @@ def make_app() -> Starlette:
         stopping = _stopping()
         app.state.service = Service(checker, bodies, RateLimit(settings.rate), stopping)
         try:
-            await checker.open()
+            # The first page would wait for all that is imported and read once.
+            await checker.ask(lambda dedup: dedup.explain(site_of(_URL), text=_TEXT).as_dict())
         except CrawlDedupError as error:
             # Requests try again.
             _log.warning("the store cannot be opened yet", extra={"fields": {"error": str(error)}})
