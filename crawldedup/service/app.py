@@ -52,7 +52,7 @@ def make_app() -> Starlette:
 
     app = Starlette(
         routes=ROUTES,
-        middleware=[Middleware(Edge, settings=settings, bodies=bodies)],
+        middleware=[Middleware(Edge, settings=settings, bodies=bodies, paths={route.path for route in ROUTES})],
         exception_handlers=dict.fromkeys((HTTPException, CrawlDedupError, ClientDisconnect, Exception), refusal),
         lifespan=lifespan,
     )

@@ -17,7 +17,7 @@ from crawldedup.service import metrics
 from crawldedup.service.problems import ProblemError, busy, problem_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -48,8 +48,9 @@ def refusal(_: Request, error: Exception) -> Response:
 class Edge:
     """ASGI middleware: asks for a token, measures, and logs."""
 
-    def __init__(self, app: ASGIApp, settings: ServiceSettings, bodies: Bodies) -> None:
+    def __init__(self, app: ASGIApp, settings: ServiceSettings, bodies: Bodies, paths: Collection[str]) -> None:
         self._app = app
+        self._paths = paths
         self._tokens = [token.encode() for token in settings.tokens]
         self._bodies = bodies
 
@@ -87,10 +88,9 @@ class Edge:
         fits = [hmac.compare_digest(token.strip(), each) for each in self._tokens]
         return kind.lower() == b"bearer" and any(fits)
 
-    @staticmethod
-    def _note(scope: Scope, status: int, seconds: float) -> None:
-        # Paths that do not exist are as many as clients like.
-        endpoint = route.path if (route := scope.get("route")) is not None else "other"
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        # Others are as many as clients like.
+        endpoint = scope["path"] if scope["path"] in self._paths else "other"
         metrics.REQUESTS.labels(endpoint, status).inc()
         metrics.REQUEST_SECONDS.labels(endpoint).observe(seconds)
         level = logging.DEBUG if scope["path"] in _OPEN else logging.INFO if status < 500 else logging.WARNING

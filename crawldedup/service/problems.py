@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError, KeyMismatchError, PageError, StoreFullError
 from crawldedup.scrapy_plugin.reading.breaker import LONGEST_PAUSE_SECONDS
+from crawldedup.scrapy_plugin.reading.messages import WorkerError
 
 _STORE_SECONDS: Final = 2
 _UNFORESEEN: Final = "The service failed at this request. Its log says why, at the time of this answer."
@@ -61,6 +62,8 @@ def problem_of(error: Exception) -> ProblemError:
             return ProblemError("other-key", 409, str(error))
         case StoreFullError():
             return ProblemError("store", 503, str(error), retry_after=int(LONGEST_PAUSE_SECONDS))
+        case WorkerError():
+            return busy(str(error))
         case ConfigurationError():
             return ProblemError("invalid", 400, str(error))
         case CrawlDedupError():

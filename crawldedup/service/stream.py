@@ -36,7 +36,8 @@ class Stream(Response):
     media_type = "application/x-ndjson"
 
     def __init__(self, request: Request, answered: Answered, bodies: Bodies, stopping: asyncio.Future[None]) -> None:
-        super().__init__()
+        # There may be more to come that nobody will read.
+        super().__init__(headers={"connection": "close"})
         del self.headers["content-length"]
         self._request = request
         self._answered = answered

@@ -99,7 +99,11 @@ def test_figures_and_health(service: ServiceProcess) -> None:
     assert figures["pages"] >= 1
     assert figures["similarity"] == 0.9
     assert service.http.get("/health/ready").json() == {"status": "ready"}
+    service.http.get("/no/such/path")
     metrics = service.http.get("/metrics").text
+    assert 'crawldedup_requests_total{endpoint="/v1/check",status="200"}' in metrics
+    assert 'crawldedup_requests_total{endpoint="other",status="404"}' in metrics
+    assert "/no/such/path" not in metrics
     # Of every worker, whichever answers.
     assert float(re.findall(r'crawldedup_verdicts_total\{kind="new"\} (\S+)', metrics)[0]) >= 1
     assert float(re.findall(r"^crawldedup_index_pages (\S+)", metrics, re.MULTILINE)[0]) >= 1

@@ -133,12 +133,16 @@ def test_a_rate_holds_in_the_long_run() -> None:
 
 
 def test_a_client_over_its_rate_is_told_when_to_come_back() -> None:
-    with ServiceProcess("--store", "memory://", "--rate", "5") as service:
+    arguments = ("--store", "memory://", "--rate", "5", "--trust-proxy", "127.0.0.1")
+    with ServiceProcess(*arguments) as service:
         pages = [{"url": f"https://a.example/{number}", "text": story(number)} for number in range(15)]
         assert service.post("/v1/check/batch", pages).status_code == 200
         refused = service.post("/v1/check", pages[0])
         assert refused.status_code == 429
         assert 1 <= int(refused.headers["retry-after"]) <= 3
+        other = service.post("/v1/check", pages[0], headers={"x-forwarded-for": "192.0.2.7"})
+        assert other.json()["kind"] == "revisit"
+        assert '"client": "192.0.2.7"' in service.log()
         # A stream waits instead.
         answers: list[dict[str, object]] = []
         waiting = threading.Thread(
