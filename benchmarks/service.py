@@ -44,6 +44,7 @@ BATCH: Final = 50
 WORDS: Final = 20_000
 WARM_UP: Final = 0.2
 """This share of the seconds is asked before the clock starts."""
+_CALIBRATION: Final = 200
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -121,6 +122,14 @@ class Pages:
         content = {"fingerprint": self._dedup.fingerprint(text=text).as_dict()} if fingerprint else {"text": text}
         self._made += 1
         return {"url": f"https://www.example.com/{self._made}", **content}
+
+    def fingerprint_us(self) -> float:
+        """Return what the fingerprint of such a page takes by itself, by which machines can be compared."""
+        texts = [self.page(fingerprint=False)["text"] for _ in range(_CALIBRATION)]
+        begun = time.process_time()
+        for text in texts:
+            self._dedup.fingerprint(text=text)
+        return 1e6 * (time.process_time() - begun) / _CALIBRATION
 
     def requests(self, number: int, batch: int, *, fingerprint: bool) -> list[bytes]:
         made = []
@@ -213,6 +222,7 @@ def main(given: Sequence[str]) -> None:
         options = ("--store", server.url, "--namespace", "bench", "--log-level", "warning")
         service = stack.enter_context(ServiceProcess(*options, "--workers", str(arguments.workers)))
         pages = Pages(stack.enter_context(Deduplicator(server.url, namespace="bench")))
+        alone = pages.fingerprint_us()
         ways = [(connections, 1) for connections in arguments.connections] + [(2, BATCH)]
         for fingerprint in (False, True):
             for connections, batch in ways:
@@ -220,9 +230,9 @@ def main(given: Sequence[str]) -> None:
                 requests = pages.requests(arguments.most // batch, batch, fingerprint=fingerprint)
                 rows.append(measure(service, server, requests, what, connections, batch, arguments.seconds))
     if arguments.json:
-        print(json.dumps([asdict(row) for row in rows]))
+        print(json.dumps({"fingerprint_us": alone, "rows": [asdict(row) for row in rows]}))
         return
-    title = f"{arguments.pages:,} pages in Redis, workers: {arguments.workers}"
+    title = f"{arguments.pages:,} pages in Redis, workers: {arguments.workers}; a fingerprint takes {alone:.0f} us"
     table = make_table(
         title, "pages", "connections", "checks/s", "p50 ms", "p99 ms", "service us", "Redis us", "client us"
     )
