@@ -110,7 +110,7 @@ def error_of(problem: dict[str, Any]) -> CrawlDedupError:
 
 
 def check(url: str, **page: Unpack[PageFields]) -> Call[Verdict]:
-    """Decide about a page and remember it. See `Deduplicator.check` and `PageInput`."""
+    """Return the call that checks a page."""
     return Call("/v1/check", Verdict.from_dict, _values(PageInput(url, **page)))
 
 
@@ -124,26 +124,24 @@ def check_batch(pages: list[PageInput]) -> Call[list[Verdict | CrawlDedupError]]
 
 
 def find(url: str = "", **page: Unpack[PageFields]) -> Call[list[Match]]:
-    """Return remembered pages that resemble this one, best first."""
+    """Return the call that finds pages."""
     value = _values(PageInput(url, **page))
     return Call("/v1/find", lambda answer: [Match.from_dict(each) for each in answer["matches"]], value)
 
 
 def explain(url: str, **page: Unpack[PageFields]) -> Call[Explanation]:
-    """Explain the verdict that a page would get now."""
+    """Return the call that explains a verdict."""
     return Call("/v1/explain", Explanation.from_dict, _values(PageInput(url, **page)))
 
 
-def forget(page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> Call[int]:
-    """Remove pages, and return how many. See `Deduplicator.forget`."""
+def forget(page: str | Fingerprint, identity: str | None, scope_key: str | None) -> Call[int]:
+    """Return the call that forgets pages."""
     named = {"url": page} if isinstance(page, str) else {"fingerprint": page.as_dict()}
     value = {**named, "identity": identity, "scope_key": scope_key}
     return Call("/v1/forget", lambda answer: int(answer["forgotten"]), value)
 
 
-def info() -> Call[dict[str, Any]]:
-    """Return the figures of the index."""
-    return Call("/v1/info", dict)
+INFO: Final[Call[dict[str, Any]]] = Call("/v1/info", dict)
 
 
 class Results:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import time
 from contextlib import contextmanager
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
 from crawldedup.client import calls
 from crawldedup.client.calls import BATCH, TryAgainError
@@ -19,17 +17,17 @@ except ImportError as error:
     raise MissingDependencyError(f"{error}; crawldedup.client needs: pip install 'crawldedup[client]'") from error
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
-    from crawldedup.client.calls import Call
+    from crawldedup.client.calls import Call, PageFields
     from crawldedup.errors import PageError
+    from crawldedup.explain import Explanation
+    from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.page_input import PageInput
-    from crawldedup.verdict import Verdict
+    from crawldedup.verdict import Match, Verdict
 
     OnUnreadable = Callable[[PageInput, PageError], None]
 
-M = TypeVar("M")
-P = ParamSpec("P")
 T = TypeVar("T")
 
 _HEADERS: Final = {"content-type": "application/json"}
@@ -63,36 +61,6 @@ class _Common:
         return time.monotonic() + self._patience
 
 
-def _asked(make: Callable[P, Call[T]]) -> Callable[Concatenate[Client, P], T]:
-    """Return a method that makes a call and asks the service."""
-
-    @wraps(make)
-    def asked(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._ask(make(*args, **kwargs))
-
-    return _shown_as(make, asked)
-
-
-def _awaited(make: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
-    """Return a method to be awaited that makes a call and asks the service."""
-
-    @wraps(make)
-    async def awaited(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._ask(make(*args, **kwargs))
-
-    return _shown_as(make, awaited)
-
-
-def _shown_as(make: Callable[..., Any], method: M) -> M:
-    """Return a method that `help` and the documentation show with the result in place of the call."""
-    own = inspect.signature(make)
-    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *own.parameters.values()]
-    result = own.return_annotation.removeprefix("Call[").removesuffix("]")
-    method.__signature__ = own.replace(parameters=parameters, return_annotation=result)  # type: ignore[attr-defined]
-    method.__annotations__ = {**method.__annotations__, "return": result}
-    return method
-
-
 class Client(_Common):
     """Asks a service, with the calls of `Deduplicator`; they raise the same errors.
 
@@ -114,11 +82,25 @@ class Client(_Common):
         """Close the connections."""
         self._http.close()
 
-    check = _asked(calls.check)
-    find = _asked(calls.find)
-    explain = _asked(calls.explain)
-    forget = _asked(calls.forget)
-    info = _asked(calls.info)
+    def check(self, url: str, **page: Unpack[PageFields]) -> Verdict:
+        """Decide about a page and remember it. See `Deduplicator.check` and `PageInput`."""
+        return self._ask(calls.check(url, **page))
+
+    def find(self, url: str = "", **page: Unpack[PageFields]) -> list[Match]:
+        """Return remembered pages that resemble this one, best first."""
+        return self._ask(calls.find(url, **page))
+
+    def explain(self, url: str, **page: Unpack[PageFields]) -> Explanation:
+        """Explain the verdict that a page would get now."""
+        return self._ask(calls.explain(url, **page))
+
+    def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
+        """Remove pages, and return how many. See `Deduplicator.forget`."""
+        return self._ask(calls.forget(page, identity, scope_key))
+
+    def info(self) -> dict[str, Any]:
+        """Return the figures of the index."""
+        return self._ask(calls.INFO)
 
     def check_many(
         self, pages: Iterable[PageInput], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
@@ -161,11 +143,27 @@ class AsyncClient(_Common):
         """Close the connections."""
         await self._http.aclose()
 
-    check = _awaited(calls.check)
-    find = _awaited(calls.find)
-    explain = _awaited(calls.explain)
-    forget = _awaited(calls.forget)
-    info = _awaited(calls.info)
+    async def check(self, url: str, **page: Unpack[PageFields]) -> Verdict:
+        """See `Client.check`."""
+        return await self._ask(calls.check(url, **page))
+
+    async def find(self, url: str = "", **page: Unpack[PageFields]) -> list[Match]:
+        """See `Client.find`."""
+        return await self._ask(calls.find(url, **page))
+
+    async def explain(self, url: str, **page: Unpack[PageFields]) -> Explanation:
+        """See `Client.explain`."""
+        return await self._ask(calls.explain(url, **page))
+
+    async def forget(
+        self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None
+    ) -> int:
+        """See `Client.forget`."""
+        return await self._ask(calls.forget(page, identity, scope_key))
+
+    async def info(self) -> dict[str, Any]:
+        """See `Client.info`."""
+        return await self._ask(calls.INFO)
 
     async def check_many(
         self, pages: Iterable[PageInput], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
