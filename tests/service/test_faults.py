@@ -123,13 +123,15 @@ def test_while_redis_restarts_there_are_refusals_and_no_wrong_verdicts() -> None
     assert answered["new", "exact_duplicate"] >= 40
 
 
-def test_an_index_that_is_begun_again_has_another_key_and_nobody_notices() -> None:
+@pytest.mark.usefixtures("random_keys")
+def test_an_index_that_another_begins_again_has_another_key_and_nobody_notices() -> None:
     with RedisServer() as server, ServiceProcess("--store", server.url) as service:
-        for html in (False, True, False):
-            page = {"html": f"<p>{story(1)}"} if html else {"text": story(1)}
+        for page in ({"text": story(1)}, {"html": f"<p>{story(1)}"}, {"text": story(1)}):
             assert service.check("https://a.example/1", **page)["kind"] == "new"
             assert service.check("https://a.example/2", **page)["kind"] == "exact_duplicate"
             server.client.flushall()
+            with Deduplicator(server.url) as other:
+                other.check("https://b.example/", text=story(2))
 
 
 def test_a_stream_ends_with_the_service_and_says_so(tmp_path: Path) -> None:
