@@ -125,7 +125,8 @@ class Pages:
 
     def fingerprint_us(self) -> float:
         """Return what the fingerprint of such a page takes by itself, by which machines can be compared."""
-        texts = [self.page(fingerprint=False)["text"] for _ in range(_CALIBRATION)]
+        warm_up, *texts = [self.page(fingerprint=False)["text"] for _ in range(1 + _CALIBRATION)]
+        self._dedup.fingerprint(text=warm_up)
         begun = time.process_time()
         for text in texts:
             self._dedup.fingerprint(text=text)
