@@ -15,10 +15,14 @@ if TYPE_CHECKING:
     from crawldedup.errors import PageError as PageError
     from crawldedup.errors import ProfileMismatchError as ProfileMismatchError
     from crawldedup.errors import StoreError as StoreError
-    from crawldedup.explain import Candidate as Candidate
-    from crawldedup.explain import Explanation as Explanation
+    from crawldedup.explanation.comparison import Comparison as Comparison
+    from crawldedup.explanation.comparison import compare as compare
+    from crawldedup.explanation.explained import Candidate as Candidate
+    from crawldedup.explanation.explained import Explanation as Explanation
+    from crawldedup.explanation.explained import Flip as Flip
     from crawldedup.fingerprinting.fingerprint import Fingerprint as Fingerprint
     from crawldedup.fingerprinting.fingerprint import fingerprint as fingerprint
+    from crawldedup.index import Cluster as Cluster
     from crawldedup.index import CopyResult as CopyResult
     from crawldedup.options import Options as Options
     from crawldedup.page_input import PageInput as PageInput
@@ -39,11 +43,12 @@ __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
         "aio": "AsyncDeduplicator",
+        "explanation.comparison": "Comparison compare",
         "deduplicator": "Deduplicator",
         "errors": "ClosedError ConfigurationError CrawlDedupError PageError ProfileMismatchError StoreError",
-        "explain": "Candidate Explanation",
+        "explanation.explained": "Candidate Explanation Flip",
         "fingerprinting.fingerprint": "Fingerprint fingerprint",
-        "index": "CopyResult",
+        "index": "Cluster CopyResult",
         "options": "Options",
         "page_input": "PageInput",
         "scrapy_plugin": "Addon DedupItemPipeline add_verdict",

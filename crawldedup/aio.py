@@ -107,6 +107,7 @@ class AsyncDeduplicator:
     fingerprint = _in_thread(Deduplicator.fingerprint, reads=True)
     find = _in_thread(Deduplicator.find)
     explain = _in_thread(Deduplicator.explain)
+    clusters = _in_thread(Deduplicator.clusters)
     deliver = _in_thread(Deduplicator.deliver)
     text_of = _in_thread(Deduplicator.text_of)
     forget = _in_thread(Deduplicator.forget)

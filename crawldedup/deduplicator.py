@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crawldedup import checks
 from crawldedup.batches import BATCH, Batch, check_batch
 from crawldedup.errors import ConfigurationError, KeyMismatchError, PageError, StoreError, StoreUnavailableError
-from crawldedup.explain import accepting_all, explained
+from crawldedup.explanation.explained import accepting_all, explained
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.index import Index
 from crawldedup.page_input import PageInput, PageRef, check_rank
@@ -22,7 +22,7 @@ from crawldedup.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from crawldedup.explain import Explanation
+    from crawldedup.explanation.explained import Explanation
     from crawldedup.stores.base import Answer, Query
     from crawldedup.verdict import Match
 
@@ -99,10 +99,7 @@ class Deduplicator(Index):
         ref = PageRef(url, identity, scope_key)
         if not isinstance(page, Fingerprint):
             raise ConfigurationError(f"page is a {type(page).__name__}; `Deduplicator.fingerprint` makes a Fingerprint")
-        if remember:
-            self._join()
-        else:
-            self._look()
+        (self._join if remember else self._look)()
         question = self._question(ref, page, self._similarity(ref, page, similarity, canonical), revisit_similarity)
         if not remember:
             return question.preview(self._store.find(question.query), self._packed_text)
@@ -119,11 +116,11 @@ class Deduplicator(Index):
     ) -> Iterator[Verdict]:
         """Decide about many pages in their order, and ask the store about up to `batch` of them in one round trip.
 
-        The verdicts equal those of `check` for one page after the other. Pages are taken as verdicts are asked for; a
-        batch that took half a second to read is not filled further. If you stop early, up to a batch of pages is
-        remembered beyond the last verdict. An error is raised in place of the verdict it prevented. Earlier
-        verdicts hold, and after StoreError the iteration can go on, unless the store is unavailable. `on_unreadable`
-        takes pages that cannot be read. Raises ConfigurationError, PageError, StoreError, and whatever `pages` raises.
+        The verdicts equal those of `check` for one page after the other. A batch that took half a second to read is not
+        filled further. If you stop early, up to a batch of pages is remembered beyond the last verdict. An error is
+        raised in place of the verdict it prevented. Earlier verdicts hold, and after StoreError the iteration can go
+        on, unless the store is unavailable. `on_unreadable` takes pages that cannot be read. Raises ConfigurationError,
+        PageError, StoreError, and whatever `pages` raises.
         """
         return map(_verdict_or_raise, self._check_many(iter(pages), check_batch("batch", batch), on_unreadable))
 
@@ -172,12 +169,15 @@ class Deduplicator(Index):
         Give `html`, `text` or `fingerprint`; the rest is as in `check_fingerprint`. Raises PageError and StoreError.
         """
         given = PageInput(url, html, text, fingerprint, encoding, identity, scope_key, similarity)
-        page = self._read(given)
+        content = None
+        if fingerprint is None:
+            content = self._reader.content(html, text, encoding, url)
+            fingerprint = self._reader.fingerprint(content, self.key)
         self._look()
-        wanted = self._similarity(given.ref, page, similarity, canonical)
-        question = self._question(given.ref, page, wanted, revisit_similarity)
+        wanted = self._similarity(given.ref, fingerprint, similarity, canonical)
+        question = self._question(given.ref, fingerprint, wanted, revisit_similarity)
         records = self._store.find(accepting_all(question.query))
-        return explained(question, records, self._packed_text, pages=self._pages, similarity=wanted)
+        return explained(question, content, records, self._packed_text, pages=self._pages, similarity=wanted)
 
     def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
         """Remove a page by its URL, or every page with the text of a fingerprint. Return how many were removed.
@@ -197,9 +197,8 @@ class Deduplicator(Index):
 
     def text_of(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> str | None:
         """Return the text that is kept of a remembered page; None if there is none. See the option `keep_texts`."""
-        ref = PageRef(url, identity, scope_key)
         self._look()
-        return unpacked_text(self._packed_text(self._queries.url_key(ref)))
+        return unpacked_text(self._packed_text(self._queries.url_key(PageRef(url, identity, scope_key))))
 
     def _packed_text(self, url_key: int) -> bytes:
         return self._store.text_of(url_key, self._queries.retention)

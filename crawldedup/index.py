@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from heapq import nlargest
 from typing import TYPE_CHECKING, Final, Self, Unpack, cast
 
+from crawldedup import checks
 from crawldedup.errors import ClosedError, ConfigurationError, ProfileMismatchError, StoreError
 from crawldedup.options import Options, OptionValues
 from crawldedup.page import PageReader
@@ -35,6 +37,19 @@ class CopyResult:
 
     pages: int
     added: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A remembered page, how many duplicates of it were seen, and when: in seconds since 1970 (UTC).
+
+    `url` is empty if the index holds no URLs.
+    """
+
+    url: str
+    copies: int
+    added_at: int
+    seen_at: int
 
 
 class Index:
@@ -186,6 +201,24 @@ class Index:
             if progress is not None:
                 progress(pages, self._pages)
         return CopyResult(pages, added)
+
+    def clusters(self, most: int = 20, *, progress: Progress | None = None) -> list[Cluster]:
+        """Return the pages with the most duplicates, largest clusters first; reads the whole index.
+
+        Which pages the duplicates are is not kept: `crawldedup report` knows it of a crawl. `progress` is called with
+        the pages looked at and, about, the pages there are. Pages that have expired and are not freed yet count.
+        """
+        checks.whole(1)("most", most)
+        self._look()
+        looked_at = 0
+        largest: list[Cluster] = []
+        for records in self._store.records():
+            found = (Cluster(each.url, each.copies, each.added_at, each.seen_at) for each in records if each.copies)
+            largest = nlargest(most, (*largest, *found), key=lambda cluster: cluster.copies)
+            looked_at += len(records)
+            if progress is not None:
+                progress(looked_at, self._pages)
+        return largest
 
     def info(self) -> StoreInfo:
         """Return the index's pages, bytes, tables, profile and namespace."""

@@ -128,8 +128,8 @@ class Options:
     content: Any = option(
         None,
         _content,
-        "What to compare of a page: a CSS selector, or JSON such as {'shop.example': {'compare': '#product', "
-        "'leave_out': '.offers'}, '*': 'main'}.",
+        'What to compare of a page: a CSS selector, or JSON such as {"shop.example": {"compare": "#product", '
+        '"leave_out": ".offers"}, "*": "main"}.',
     )
     min_words: int = option(
         MIN_WORDS,

@@ -21,6 +21,7 @@ from crawldedup.text.kept import packed_text
 from crawldedup.text.keys import NO_KEY
 
 if TYPE_CHECKING:
+    from crawldedup.extraction.html_page import HtmlPage
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.options import Options
     from crawldedup.search.method import Method
@@ -28,11 +29,16 @@ if TYPE_CHECKING:
 
 
 class PageContent(NamedTuple):
-    """What is compared of a page: its text, the facts that tell it from others, and the whole of a short page."""
+    """What is compared of a page: its text, the facts that tell it from others, and the whole of a short page.
+
+    `source` is the page, None for a text. It is `unselected` if the area that was to be compared is not on it.
+    """
 
     text: str
     facts: str | None = None
     whole: str | None = None
+    source: HtmlPage | None = None
+    unselected: bool = False
 
 
 class PageReader:
@@ -81,7 +87,7 @@ class PageReader:
         if text is None:
             area = area_of(self._options.content, url)
             page = extract_page(html or b"", encoding, self._extractor, min_words=self._options.min_words, area=area)
-            return PageContent(page.main, page_facts(page, distinguish), page.whole)
+            return PageContent(page.main, page_facts(page, distinguish), page.whole, page.source, page.unselected)
         check_size(text)
         tidied = tidy(text)
         if not tidied:
@@ -90,7 +96,7 @@ class PageReader:
 
     def fingerprint(self, content: PageContent, key: Key = NO_KEY) -> Fingerprint:
         """Return the fingerprint of what was read. A method other than `TwoStage` takes no key."""
-        text, facts, whole = content
+        text, facts, whole, *_ = content
         method = self.method
         make = partial(method.fingerprint, key=key) if isinstance(method, TwoStage) else method.fingerprint
         page = make(text, min_words=self._options.min_words, identity=whole, facts=facts)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from crawldedup.cli.main import _parser
+from crawldedup.cli.main import parser
 
 FILE = Path(__file__).parent.parent / "docker-compose.yml"
 COMPOSE = yaml.safe_load(FILE.read_text())
@@ -22,12 +22,12 @@ def test_it_follows_the_compose_specification() -> None:
 
 
 def test_the_crawl_is_a_command_of_ours() -> None:
-    assert _parser().parse_args(COMPOSE["services"]["crawl"]["command"])
+    assert parser().parse_args(COMPOSE["services"]["crawl"]["command"])
 
 
 def test_the_service_is_a_command_of_ours_and_open_to_this_machine_alone() -> None:
     service = COMPOSE["services"]["service"]
-    assert _parser().parse_args(service["command"])
+    assert parser().parse_args(service["command"])
     assert service["environment"] == {"CRAWLDEDUP_TOKEN": "${CRAWLDEDUP_TOKEN:-}"}
     assert all(port.startswith("127.0.0.1:") for port in service["ports"])
     assert "'.[server]'" in service["build"]["dockerfile_inline"]

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 from crawldedup.cli.options import make_deduplicator
 from crawldedup.commands import indexes, pages
 from crawldedup.commands.advise import advise, kept, mined
+from crawldedup.commands.compare import compare
 from crawldedup.commands.explain import explain
+from crawldedup.commands.feeds import Fields
 from crawldedup.commands.sources import readable_sources, single_source, under_url
 from crawldedup.page_input import PageRef
 from crawldedup.service.command import serve
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 
 def run(given: Namespace, output: Output) -> None:
     """Run the command that was given."""
-    # Two pages, or two runs, are compared alike everywhere.
-    changes = {"key": 0} if given.command in ("compare", "scan") else {}
+    # Two runs are compared alike everywhere.
+    changes = {"key": 0} if given.command == "scan" else {}
     with closing(make_deduplicator(given, **changes)) as dedup:
         try:
             _RUN[given.command](dedup, given, output)
@@ -37,7 +39,12 @@ def run(given: Namespace, output: Output) -> None:
 
 
 def _pages(given: Namespace, output: Output) -> Iterator[Source]:
-    return under_url(readable_sources(given.pages, output.unreadable), given.url)
+    return under_url(_sources(given, output), given.url)
+
+
+def _sources(given: Namespace, output: Output) -> Iterator[Source]:
+    fields = Fields(given.url_field, given.html_field, given.text_field)
+    return readable_sources(given.pages, output.unreadable, fields)
 
 
 def _copy(source: Deduplicator, given: Namespace, output: Output) -> None:
@@ -49,9 +56,12 @@ def _copy(source: Deduplicator, given: Namespace, output: Output) -> None:
 _RUN: Final[dict[str, Callable[[Deduplicator, Namespace, Output], None]]] = {
     "check": lambda dedup, given, output: pages.check(dedup, _pages(given, output), output),
     "find": lambda dedup, given, output: pages.find(dedup, single_source(given.page), output),
-    "compare": lambda dedup, given, output: pages.compare(dedup, *map(single_source, given.pages), output=output),
-    "scan": lambda dedup, given, output: pages.scan(dedup, readable_sources(given.pages, output.unreadable), output),
+    "compare": lambda dedup, given, output: compare(
+        dedup.options, [single_source(name) for name in given.pages], output
+    ),
+    "scan": lambda dedup, given, output: pages.scan(dedup, _sources(given, output), output),
     "explain": lambda dedup, given, output: explain(dedup, _pages(given, output), output),
+    "clusters": lambda dedup, given, output: indexes.clusters(dedup, output, most=given.most),
     "forget": lambda dedup, given, output: indexes.forget(dedup, list(map(PageRef, given.urls)), output),
     "clear": lambda dedup, given, output: indexes.clear(dedup, output, yes=given.yes),
     "prune": lambda dedup, _, output: indexes.prune(dedup, output, hint="give --ttl or --max-pages"),

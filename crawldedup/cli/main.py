@@ -25,8 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _ONE_PAGE: Final = {"metavar": "PAGE", "help": "file, URL, or - for standard input"}
-_PAGE: Final = "file, folder, .jsonl or .warc file, URL, or - for standard input"
-_PAGES: Final[dict[str, Any]] = {"pages": {"nargs": "+", "metavar": "PAGE", "help": _PAGE}}
+_PAGE: Final = "file, folder, feed (.jl, .json, .csv), .warc file, sitemap (.xml), URL, or - for standard input"
+_PAGES: Final[dict[str, Any]] = {
+    "pages": {"nargs": "+", "metavar": "PAGE", "help": _PAGE},
+    "--url-field": {"metavar": "FIELD", "default": "url", "help": "field of a feed with the URL (default: url)"},
+    "--html-field": {"metavar": "FIELD", "help": "field of a feed with HTML (default: html or text)"},
+    "--text-field": {"metavar": "FIELD", "help": "field of a feed with plain text"},
+}
 _PAGES_OR_ONE: Final = _PAGES | {
     "--url": {"metavar": "URL", "help": "the URL of the one page that is given (default: its own)"}
 }
@@ -47,6 +52,11 @@ _COMMANDS: Final = {
     ),
     "compare": Command("tell how alike two pages are", {"pages": {"nargs": 2, **_ONE_PAGE}}, _COMPARING),
     "scan": Command("find the clusters of near duplicates within a collection; remember nothing", _PAGES, _COMPARING),
+    "clusters": Command(
+        "list the pages of an index with the most duplicates",
+        {"--most": {"type": int, "default": 20, "metavar": "N", "help": "so many of them (default: 20)"}},
+        (*INDEX_OPTIONS, *PROFILE_OPTIONS),
+    ),
     "forget": Command("remove pages from an index", {"urls": {"nargs": "+", "metavar": "URL"}}, _OPENING),
     "clear": Command(
         "remove every page of a namespace, whatever made it",
@@ -84,6 +94,13 @@ _COMMANDS: Final = {
         (*INDEX_OPTIONS, *PROFILE_OPTIONS),
     ),
     "bench quality": BENCH_QUALITY,
+    "completion": Command(
+        "print a script that completes these commands in a shell",
+        {"shell": {"choices": ("bash", "zsh", "tcsh")}},
+        description="Prints a script for your shell. For bash: crawldedup completion bash > "
+        "~/.local/share/bash-completion/completions/crawldedup. Needs the package shtab.",
+        module="crawldedup.cli.completion",
+    ),
 }
 
 
@@ -94,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The program that starts this one may have closed them.
         stack.enter_context(redirect_stdout(sys.stdout or nowhere))
         stack.enter_context(redirect_stderr(sys.stderr or nowhere))
-        given = _parser().parse_args(arguments)
+        given = parser().parse_args(arguments)
         command = _COMMANDS[given.command]
         return run_command(lambda output: import_module(command.module).run(given, output), as_json=given.json)
 
@@ -107,10 +124,11 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"crawldedup: {message}{hint} (see {self.prog} --help)\n")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="crawldedup", description="Recognises near-duplicate pages, during a crawl or anywhere else.")
-    parser.add_argument("--version", action="version", version=f"crawldedup {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    made = _Parser(prog="crawldedup", description="Recognises near-duplicate pages, during a crawl or anywhere else.")
+    made.add_argument("--version", action="version", version=f"crawldedup {__version__}")
+    commands = made.add_subparsers(metavar="COMMAND", required=True)
     groups = {"": commands}
     for name, command in _COMMANDS.items():
         group, _, own_name = name.rpartition(" ")
@@ -124,4 +142,4 @@ def _parser() -> argparse.ArgumentParser:
         add_options(added, command.options, command.defaults)
         added.add_argument("--json", action="store_true", help="print JSON instead of text")
         added.set_defaults(command=name)
-    return parser
+    return made

@@ -16,7 +16,7 @@ from crawldedup.errors import (
     PageError,
     StoreUnavailableError,
 )
-from crawldedup.explain import Explanation
+from crawldedup.explanation.explained import Explanation
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.page_input import PageInput
 from crawldedup.verdict import Match, Verdict

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from crawldedup.client.calls import Call, PageFields
     from crawldedup.errors import PageError
-    from crawldedup.explain import Explanation
+    from crawldedup.explanation.explained import Explanation
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.page_input import PageInput
     from crawldedup.verdict import Match, Verdict

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from crawldedup.commands.indexes import require_existing
 from crawldedup.commands.pages import in_words
-from crawldedup.page import PageReader
 from crawldedup.printable import pluralize, printable
 from crawldedup.scope import site_of
 from crawldedup.stores.shown import shown_url
@@ -17,10 +16,11 @@ if TYPE_CHECKING:
     from crawldedup.commands.output import Output
     from crawldedup.commands.sources import Source
     from crawldedup.deduplicator import Deduplicator
-    from crawldedup.explain import Candidate, Explanation
+    from crawldedup.explanation.explained import Candidate, Explanation
 
 _SHOWN_TEXT = 200
 _SHOWN_CANDIDATES = 10
+_SHOWN_FLIPS = 12
 
 
 def explain(
@@ -34,51 +34,53 @@ def explain(
     """Show the verdict that a crawl would give now for each page, and why. Changes nothing."""
     require_existing(dedup)
     options = dedup.options
-    reader = PageReader(options)
     for page in output.counted(pages):
         with output.skipping(page.url):
-            content = reader.content(page.html, page.text, page.encoding, page.url)
-            fingerprint = reader.fingerprint(content, dedup.key)
-            explanation = dedup.explain(
+            told = dedup.explain(
                 page.url,
-                fingerprint=fingerprint,
+                html=page.html,
+                text=page.text,
+                encoding=page.encoding,
                 scope_key=scope_key,
                 canonical=page.canonical,
                 revisit_similarity=revisit_similarity,
             )
             value = {
-                **explanation.verdict.as_dict(),
-                "thin": fingerprint.thin,
-                "text": content.text[:_SHOWN_TEXT],
-                "facts": content.facts.split("\n") if content.facts else [],
+                **told.verdict.as_dict(),
+                "thin": told.thin,
+                "text": (told.text or "")[:_SHOWN_TEXT],
+                "facts": told.facts,
                 "store": shown_url(options.store),
                 "namespace": options.namespace,
-                "pages": explanation.pages,
+                "pages": told.pages,
                 "scope": options.scope,
                 "scope_key": scope_key or (site_of(page.url) if options.scope == "site" else ""),
-                "wanted_similarity": explanation.similarity,
+                "wanted_similarity": told.similarity,
                 "wanted_recall": options.recall,
-                "threshold": explanation.threshold,
-                "limit": explanation.limit,
-                "compared": [candidate.as_dict() for candidate in explanation.candidates],
+                "threshold": told.threshold,
+                "limit": told.limit,
+                "compared": [candidate.as_dict() for candidate in told.candidates],
             }
-            output.show(value, *_lines(value, explanation, content.text))
+            output.show(value, *_lines(value, told))
 
 
-def _lines(value: dict[str, Any], explanation: Explanation, text: str) -> Iterator[str]:
-    verdict = explanation.verdict
+def _lines(value: dict[str, Any], told: Explanation) -> Iterator[str]:
+    verdict = told.verdict
     scope_key = f": {printable(value['scope_key'])}" if value["scope_key"] else ""
     yield in_words(verdict)
-    yield f"  text       {verdict.words:,} words: {printable(' '.join(text.split()), _SHOWN_TEXT)}"
-    for fact in value["facts"]:
+    yield f"  text       {verdict.words:,} words: {printable(' '.join((told.text or '').split()), _SHOWN_TEXT)}"
+    for fact in told.facts:
         yield f"  fact       {printable(fact, _SHOWN_TEXT)}"
+    if told.facts:
+        yield "             pages of other facts are never duplicates of this one"
     pages = pluralize(value["pages"], "page")
     yield f"  index      {printable(value['store'])}, namespace {value['namespace']}, {pages}"
     yield f"  scope      {value['scope']}{scope_key}"
     yield f"  search     {pluralize(verdict.probes, 'probe')}, {pluralize(verdict.candidates, 'page')} compared"
     yield f"  criterion  {_criterion(value)}"
-    yield from map(_candidate_in_words, explanation.candidates[:_SHOWN_CANDIDATES])
-    if (more := len(explanation.candidates) - _SHOWN_CANDIDATES) > 0:
+    for candidate in told.candidates[:_SHOWN_CANDIDATES]:
+        yield from candidate_in_words(candidate)
+    if (more := len(told.candidates) - _SHOWN_CANDIDATES) > 0:
         yield f"             and {more} more"
 
 
@@ -91,10 +93,15 @@ def _criterion(value: dict[str, Any]) -> str:
     return f"a cost of at most {value['limit']}{estimated}, to find pages {wanted}"
 
 
-def _candidate_in_words(candidate: Candidate) -> str:
+def candidate_in_words(candidate: Candidate) -> Iterator[str]:
+    """Yield how a remembered page compares, safe to show."""
     match = candidate.match
     outcome = "same text" if match.exact else "accepted" if candidate.accepted else "refused"
-    return (
-        f"  {outcome:9}  similarity {match.similarity:.3f}, cost {candidate.cost}, "
-        f"{match.hamming} search bits differ: {printable(match.url) or 'a page without URL'}"
-    )
+    error = f" ± {candidate.deviation:.3f}" if candidate.deviation else ""
+    yield f"  {outcome:9}  {printable(match.url) or 'a page without URL'}"
+    probe = "known by its URL" if candidate.probe is None else f"met by probe {candidate.probe}"
+    yield f"             similarity {match.similarity:.3f}{error}, cost {candidate.cost}, {probe}"
+    if candidate.flips:
+        flips = ", ".join(f"{flip.bit} ({flip.probability:.0%})" for flip in candidate.flips[:_SHOWN_FLIPS])
+        more = len(candidate.flips) - _SHOWN_FLIPS
+        yield f"             search bits that differ, and how probable that was: {flips}{f', {more} more' * (more > 0)}"

@@ -43,6 +43,16 @@ def info(dedup: Deduplicator, output: Output) -> None:
     output.show(figures, table, *(f"warning: {safe_message(warning)}" for warning in figures["warnings"]))
 
 
+def clusters(dedup: Deduplicator, output: Output, *, most: int) -> None:
+    """Show the pages with the most duplicates."""
+    require_existing(dedup)
+    with output.progress("reading") as progress:
+        found = dedup.clusters(most, progress=progress)
+    shown = [f"{cluster.copies:>9,}  {printable(cluster.url) or 'a page without URL'}" for cluster in found]
+    header = "   copies  of" if found else "no duplicate of a page in this index was seen"
+    output.show([asdict(cluster) for cluster in found], header, *shown)
+
+
 def forget(dedup: Deduplicator, pages: Sequence[PageRef], output: Output) -> None:
     """Remove pages by name."""
     require_existing(dedup)

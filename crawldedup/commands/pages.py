@@ -1,4 +1,4 @@
-"""Commands on pages: checking, finding, comparing and scanning."""
+"""Commands on pages: checking, finding and scanning."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from crawldedup.commands.indexes import require_existing
-from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.printable import pluralize, printable
-from crawldedup.search.model import accept_threshold
-from crawldedup.search.two_stage import TwoStage
 from crawldedup.verdict import describe
 
 if TYPE_CHECKING:
@@ -69,33 +66,6 @@ def find(dedup: Deduplicator, page: Source, output: Output) -> None:
     matches = dedup.find(html=page.html, text=page.text, encoding=page.encoding, url=page.url)
     lines = map(_match_in_words, matches) if matches else ["no remembered page resembles it"]
     output.show([match.as_dict() for match in matches], *lines)
-
-
-def compare(dedup: Deduplicator, first: Source, second: Source, *, output: Output) -> None:
-    """Show how alike two pages are, and whether a crawl that has seen the first drops the second."""
-    one, other = first.read(dedup), second.read(dedup)
-    same = one.digest == other.digest
-    is_thin = one.thin or other.thin
-    similarity = 1.0 if same else None if is_thin else round(TwoStage().estimate(other, one.verify), 4)
-    threshold = accept_threshold(dedup.options.similarity, VERIFY_BITS, dedup.options.recall)
-    is_near = similarity is not None and similarity >= threshold and one.facts == other.facts
-    hamming = None if is_thin else (one.search ^ other.search).bit_count()
-    report = {
-        "same_text": same,
-        "similarity": similarity,
-        "near_duplicate": is_near,
-        "hamming": hamming,
-        "words": [one.words, other.words],
-        "search_bits": [f"{one.search:016x}", f"{other.search:016x}"],
-    }
-    lines = ["at least one page is too thin to be compared, and their texts differ"]
-    if similarity is not None:
-        reason = "different facts" if one.facts != other.facts else f"from {threshold:.3f} on"
-        lines = [f"similarity: {similarity:.3f}{' (same text)' if same else ''}"]
-        lines.append(f"duplicate: {'yes' if is_near else 'no'} ({reason})")
-    if hamming is not None:
-        lines.append(f"differing search bits: {hamming} of 64")
-    output.show(report, *lines, f"words: {one.words:,} and {other.words:,}")
 
 
 def scan(dedup: Deduplicator, pages: Iterable[Source], output: Output) -> None:

@@ -1,39 +1,32 @@
-"""Read pages from files, folders, standard input, JSON lines, web archives and the web."""
+"""Read pages from files, folders, standard input, feeds, web archives, sitemaps and the web."""
 
 from __future__ import annotations
 
-import gzip
-import http.client
-import json
 import sys
-import urllib.request
 import zlib
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from email.message import Message
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from crawldedup.commands.feeds import FEED_SUFFIXES, MOST_BYTES, Fields, pages_of
+from crawldedup.commands.web import SCHEMES, fetched, is_sitemap, urls_of_sitemap
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.page_input import PageInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import TextIO
 
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.fingerprinting.fingerprint import Fingerprint
 
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
 TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
-LINES_SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 ARCHIVE_SUFFIXES: Final = (".warc", ".warc.gz")
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
 _TEXT_TYPE: Final = "text/plain"
-_WEB_SECONDS: Final = 20
-_MOST_BYTES: Final = 64 * 1024 * 1024
-"""No more is read of a page, and no longer line of a file; what is compared is far shorter."""
+ANY_FIELDS: Final = Fields()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,34 +40,47 @@ class Source(PageInput):
         return dedup.fingerprint(html=self.html, text=self.text, encoding=self.encoding, url=self.url)
 
 
-def sources(names: Iterable[str]) -> Iterator[Source]:
-    """Yield the pages of files, folders (every HTML and text file below), `-`, .jsonl and .warc files and URLs.
+def sources(names: Iterable[str], fields: Fields = ANY_FIELDS) -> Iterator[Source]:
+    """Yield the pages of files, folders (every HTML and text file below), `-`, feeds, web archives, sitemaps and URLs.
 
-    JSON lines and archives may be compressed (.gz). Raises ConfigurationError for a name without pages and for a file
-    that is not what its name says, and MissingDependencyError for an archive without warcio.
+    `fields` are those of feeds. Feeds and archives may be compressed (.gz). Raises ConfigurationError for a name
+    without pages and for a file that is not what its name says, and MissingDependencyError for an archive without
+    warcio.
     """
     for name in names:
-        if name == "-":
-            if sys.stdin is None:
-                raise ConfigurationError("there is no standard input to read: it is closed")
-            yield Source("stdin:", html=sys.stdin.buffer.read(_MOST_BYTES))
-        elif name.startswith(("http://", "https://")):
-            yield _from_web(name)
-        elif Path(name).is_dir():
-            yield from _from_folder(Path(name))
-        elif Path(name).is_file():
-            yield from _from_file(Path(name))
-        else:
-            raise ConfigurationError(
-                f"{name!r} is no file, no folder and no http:// or https:// URL; use - for standard input"
-            )
+        for each in urls_of_sitemap(name) if is_sitemap(name) else [name]:
+            yield from _pages_of(each, fields)
 
 
-def readable_sources(names: Iterable[str], on_error: Callable[[Exception], None]) -> Iterator[Source]:
+def _pages_of(name: str, fields: Fields) -> Iterator[Source]:
+    if name == "-":
+        if sys.stdin is None:
+            raise ConfigurationError("there is no standard input to read: it is closed")
+        yield Source("stdin:", html=sys.stdin.buffer.read(MOST_BYTES))
+    elif name.startswith(SCHEMES):
+        body, url, charset = fetched(name)
+        yield Source(url, html=body, encoding=charset)
+    elif Path(name).is_dir():
+        yield from _from_folder(Path(name))
+    elif Path(name).is_file():
+        yield from _from_file(Path(name), fields)
+    else:
+        raise ConfigurationError(
+            f"{name!r} is no file, no folder and no http:// or https:// URL; use - for standard input"
+        )
+
+
+def readable_sources(
+    names: Iterable[str], on_error: Callable[[Exception], None], fields: Fields = ANY_FIELDS
+) -> Iterator[Source]:
     """Yield the pages of each source that can be read; hand the errors of the others to `on_error`."""
     for name in names:
         try:
-            yield from sources([name])
+            if is_sitemap(name):
+                # One page of a site that is not there must not hide the others.
+                yield from readable_sources(urls_of_sitemap(name), on_error)
+            else:
+                yield from sources([name], fields)
         except (ConfigurationError, PageError, OSError, UnicodeError) as error:
             on_error(error)
 
@@ -99,37 +105,6 @@ def under_url(pages: Iterable[Source], url: str | None) -> Iterator[Source]:
     yield from (replace(page, url=url) for page in found)
 
 
-def lines_of(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the objects of a file of JSON lines, which may be compressed, each after its place in the file.
-
-    Raises ConfigurationError for a line that is no JSON object.
-    """
-    with _opened(path) as lines:
-        for number, line in enumerate(iter(lambda: lines.readline(_MOST_BYTES), ""), 1):
-            if not line.strip():
-                continue
-            where = f"{path}, line {number}"
-            if len(line) == _MOST_BYTES:
-                raise ConfigurationError(f"{where}: a line must be shorter than {_MOST_BYTES:,} characters")
-            try:
-                value: Any = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise ConfigurationError(f"{where}: this is not JSON: {error}") from error
-            if not isinstance(value, dict):
-                raise ConfigurationError(f"{where}: this is no JSON object")
-            yield where, value
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
-    try:
-        opened: Callable[..., TextIO] = gzip.open if path.suffix.lower() == ".gz" else Path.open
-        with opened(path, "rt", encoding="utf-8", errors="replace") as lines:
-            yield lines
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ConfigurationError(f"{path} cannot be decompressed: {error}") from error
-
-
 def _from_folder(folder: Path) -> Iterator[Source]:
     suffixes = HTML_SUFFIXES + TEXT_SUFFIXES
     paths = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in suffixes and path.is_file()]
@@ -139,29 +114,19 @@ def _from_folder(folder: Path) -> Iterator[Source]:
         yield from _from_file(path)
 
 
-def _from_file(path: Path) -> Iterator[Source]:
+def _from_file(path: Path, fields: Fields = ANY_FIELDS) -> Iterator[Source]:
     name = path.name.lower()
     url = path.absolute().as_uri()
-    if name.endswith(LINES_SUFFIXES):
-        yield from _from_lines(path)
+    if name.endswith(FEED_SUFFIXES):
+        yield from (Source(page.url, html=page.html, text=page.text) for page in pages_of(path, fields))
     elif name.endswith(ARCHIVE_SUFFIXES):
         yield from _from_archive(path)
     elif name.endswith(TEXT_SUFFIXES):
         with path.open(encoding="utf-8", errors="replace") as file:
-            yield Source(url, text=file.read(_MOST_BYTES))
+            yield Source(url, text=file.read(MOST_BYTES))
     else:
         with path.open("rb") as body:
-            yield Source(url, html=body.read(_MOST_BYTES))
-
-
-def _from_lines(path: Path) -> Iterator[Source]:
-    for where, page in lines_of(path):
-        url, html, text = page.get("url"), page.get("html"), page.get("text")
-        if not isinstance(url, str):
-            raise ConfigurationError(f'{where}: a page is an object with "url" and "html" or "text"')
-        if isinstance(html, str) == isinstance(text, str):
-            raise ConfigurationError(f'{where}: a page has either "html" or "text"')
-        yield Source(url, html=html, text=text)
+            yield Source(url, html=body.read(MOST_BYTES))
 
 
 def _from_archive(path: Path) -> Iterator[Source]:
@@ -192,7 +157,7 @@ def _from_record(record: Any) -> Iterator[Source]:
         return
     url = record.rec_headers.get_header("WARC-Target-URI") or ""
     charset = declared.get_content_charset()
-    body = record.content_stream().read(_MOST_BYTES)
+    body = record.content_stream().read(MOST_BYTES)
     if kind != _TEXT_TYPE:
         yield Source(url, html=body, encoding=charset)
         return
@@ -201,14 +166,3 @@ def _from_record(record: Any) -> Iterator[Source]:
     except LookupError:  # an unknown charset
         text = body.decode("utf-8", "replace")
     yield Source(url, text=text)
-
-
-def _from_web(url: str) -> Source:
-    try:
-        # A text that begins like a URL may still be no URL.
-        request = urllib.request.Request(url, headers={"User-Agent": "crawldedup"})
-        with urllib.request.urlopen(request, timeout=_WEB_SECONDS) as response:
-            body: bytes = response.read(_MOST_BYTES)
-            return Source(response.url, html=body, encoding=response.headers.get_content_charset())
-    except (http.client.HTTPException, OSError, ValueError) as error:
-        raise PageError("unreachable", f"{url} cannot be fetched: {error}") from error

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 BENCH_QUALITY: Final = Command(
     "measure which pages a method finds, against the exact similarity of all pairs",
     {
-        "source": {"metavar": "SOURCE", "help": "folder, .jsonl or .warc file (these two may end in .gz)"},
+        "source": {
+            "metavar": "SOURCE",
+            "help": "folder, feed (.jl, .json, .csv) or .warc file (these two may end in .gz)",
+        },
         "--method": {
             "action": "append",
             "metavar": "METHOD",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawldedup.commands.sources import lines_of
+from crawldedup.commands.feeds import lines_of
 from crawldedup.errors import ConfigurationError
 from crawldedup.evaluation.exact import LOWEST, SimilarPairs, words
 from crawldedup.evaluation.ground_truth import from_pairs

@@ -23,9 +23,12 @@ EVERY_SITE: Final = "*"
 _HOST: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\]|[0-9a-f:]+")
 _KEYS: Final = ("compare", "leave_out")
 _ALLOWED: Final = (
-    "a CSS selector of what to compare, or a dictionary of hosts (or '*' for all) to selectors, or to "
-    "{'compare': SELECTOR, 'leave_out': SELECTOR}"
+    'a CSS selector of what to compare, or a dictionary (JSON, with double quotes) of hosts, or "*" for all, to '
+    'selectors, or to {"compare": SELECTOR, "leave_out": SELECTOR}'
 )
+# These take quadratic time on pages of many siblings, seconds from here on.
+_SLOW: Final = re.compile(r"~|:(?:nth|has|last|only|first-of)")
+_FEW_TAGS: Final = 5_000
 # Declared data describe the page wherever they stand.
 _DECLARED: Final = "script[type*='ld+json' i]"
 
@@ -54,7 +57,10 @@ def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
         value = {each[0]: dict(zip(_KEYS, each[1:], strict=False)) for each in value}
     if not isinstance(value, dict) or not value:
         raise refused(name, value, _ALLOWED)
-    return tuple(sorted(_area(name, host, selectors) for host, selectors in value.items()))
+    areas = tuple(sorted(_area(name, host, selectors) for host, selectors in value.items()))
+    if len({area.host for area in areas}) < len(areas):
+        raise refused(name, value, "a dictionary that names each host once, with or without www.")
+    return areas
 
 
 def _area(name: str, host: object, selectors: object) -> Area:
@@ -70,7 +76,7 @@ def _area(name: str, host: object, selectors: object) -> Area:
 
 def _host(name: str, given: str) -> str:
     """Return a host as it is in URLs. Raises ConfigurationError for anything else, such as a URL."""
-    host = given.strip().lower().removeprefix("www.").rstrip(".")
+    host = given.strip().lower().removeprefix("www.").rstrip(".").strip("[]")
     if host == EVERY_SITE:
         return host
     try:
@@ -95,7 +101,7 @@ def _selects(selector: str, *, whole: bool) -> bool:
 def area_of(areas: Iterable[Area] | None, url: str | None) -> Area | None:
     """Return the area for a page by its URL: that of the longest host that it belongs to, or of every site."""
     try:
-        host = (urlsplit(url or "").hostname or "").removeprefix("www.").rstrip(".")
+        host = (urlsplit(url or "").hostname or "").encode("idna").decode().removeprefix("www.").rstrip(".")
     except ValueError:
         host = ""
     suitable = (area for area in areas or () if area.host == EVERY_SITE or f".{host}".endswith(f".{area.host}"))
@@ -107,13 +113,18 @@ def cut_to(area: Area, page: HtmlPage) -> tuple[HtmlPage, bool]:
 
     A page of which nothing would be left is returned as it is.
     """
+    if _SLOW.search(f"{area.compare} {area.leave_out}") and page.html.count("<") > _FEW_TAGS:
+        return page, False
     tree = parse(page.html)
-    for node in _outermost(tree, area.leave_out):
+    left_out = _outermost(tree, area.leave_out)
+    for node in left_out:
+        # Or words of its neighbours would be one.
+        node.insert_before(" ")
         node.decompose()
     wanted = _outermost(tree, area.compare)
     if wanted:
         _leave_only(wanted, tree)
-    elif area.compare:
+    elif not left_out:
         return page, False
     cut = HtmlPage(tree.html or "")
     return (cut, bool(wanted)) if cut.blocks.lines else (page, False)
@@ -132,7 +143,7 @@ def _leave_only(wanted: list[LexborNode], tree: LexborHTMLParser) -> None:
     kept = {node.mem_id for node in described}
     around = {outer.mem_id: outer for node in described for outer in elements_around(node)}
     for outer in around.values():
-        node = outer.first_child
+        node = outer.first_child if outer.mem_id not in kept else None
         while node is not None:
             following = node.next
             if node.mem_id not in kept and node.mem_id not in around:

@@ -5,8 +5,10 @@ element that is named as an article, and beside the headline: the longest headin
 else the only first heading.
 
 From the body, the way leads to the block that holds most of the weight, as long as little is left behind that is told
-in the same voice: paragraphs, lists, tables, code, and blocks of the same kind and class that are no teasers. So
-documentation, forums and reviews stay whole.
+in the same voice: paragraphs, lists, tables, code, blocks of the same kind and class that are no teasers, and any large
+one that stands under the headline with it. So documentation, forums and reviews stay whole.
+
+A template can hold more prose than the page. What stands with the headline, away from the prose, is of the article too.
 """
 
 from __future__ import annotations
@@ -46,6 +48,11 @@ _LEAST_HEADLINE: Final = 15
 _LONGEST_TITLE: Final = 1000
 # Share of links from which on a block is one of teasers.
 _TEASER: Final = 0.3
+# Share of the article's prose from which on another block under the headline is large; boxes beside articles are not.
+_LARGE: Final = 0.5
+# Bytes beside the headline, and share of the article's lines, from which on they are more than an author and a date.
+_LEAST_BESIDE: Final = 60
+_LEAST_SHARE_BESIDE: Final = 0.05
 # A signature tells functions apart whose descriptions are alike, so code beside prose is never left.
 _CODE: Final = 10
 
@@ -68,8 +75,8 @@ class Standing(NamedTuple):
     """The lines that are neither noise nor in a list of links."""
 
 
-def article_block(page: Standing) -> int:
-    """Return the number of the article's block; 0 for the body if the page is no article."""
+def article_block(page: Standing) -> list[bool]:
+    """Return for each block whether its own lines are the article's; all of them if the page is no article."""
     parents, kinds = page.blocks.parents, page.blocks.kinds
     way = _Way(page)
     article = 0
@@ -84,7 +91,11 @@ def article_block(page: Standing) -> int:
         article = inner
     while article and kinds[article] in _NEVER_ALONE:
         article = parents[article]
-    return article
+    own, beside = page.blocks.inside(article), way.beside_headline(article)
+    least = max(_LEAST_BESIDE, _LEAST_SHARE_BESIDE * sum([size for block, size in page.lines if own[block]]))
+    if sum([size for block, size in page.lines if beside[block]]) < least:
+        return own
+    return [is_own or is_beside for is_own, is_beside in zip(own, beside, strict=True)]
 
 
 class _Way:
@@ -95,6 +106,8 @@ class _Way:
         # A list or table with headings in it is one of other articles, or is there for the layout.
         self._has_headings = page.blocks.around(_HEADINGS)
         count, parents = len(page.blocks.nodes), page.blocks.parents
+        self._headline = headline(page.blocks)
+        self._around_headline = page.blocks.from_body_to(self._headline)
         factors = self._factors()
         together = self._together()
         self.own, self.prose, self._together_weights, self.weights = ([0.0] * count for _ in range(4))
@@ -125,9 +138,34 @@ class _Way:
         if kinds[block] in _PLAIN and not self._has_headings[block]:
             return self._sizes[block]
         is_teaser = self._page.links[block] >= _TEASER * self._page.characters[block]
-        if is_teaser or kinds[block] != kinds[inner] or self._class_of(block) != self._class_of(inner):
+        if is_teaser:
             return 0
+        if kinds[block] != kinds[inner] or self._class_of(block) != self._class_of(inner):
+            is_large = self._sizes[block] >= _LARGE * self.prose[inner]
+            return self._sizes[block] if is_large and self._leaves_headline(inner) else 0
         return self._together_weights[block] / self._together_weights[inner] * self.prose[inner]
+
+    def beside_headline(self, article: int) -> list[bool]:
+        """Return which blocks stand with the headline, where that is outside of the article; the heading does not."""
+        blocks, headline = self._page.blocks, self._headline
+        if headline is None or article in self._around_headline:
+            return [False] * len(blocks.parents)
+        common = article
+        while common not in self._around_headline:
+            common = blocks.parents[common]
+        if common == headline:
+            # A heading that was never closed holds the page.
+            return [False] * len(blocks.parents)
+        holder = headline
+        while blocks.parents[holder] != common:
+            holder = blocks.parents[holder]
+        beside = blocks.inside(holder)
+        beside[headline] = False
+        return beside
+
+    def _leaves_headline(self, inner: int) -> bool:
+        around = self._around_headline
+        return inner not in around and self._page.blocks.parents[inner] in around
 
     def _class_of(self, block: int) -> str:
         return self._page.blocks.nodes[block].attributes.get("class") or ""
@@ -145,7 +183,7 @@ class _Way:
 
     def _factors(self) -> Sequence[float]:
         blocks, factors = self._page.blocks, self._page.factors
-        block = headline(blocks)
+        block = self._headline
         if block is None:
             return factors
         while block and self._page.prose[block] < LEAST_PROSE:

@@ -15,7 +15,7 @@ at least .86), all visible text as the fallback 6, these rules 3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import PageError
@@ -33,7 +33,7 @@ FALLBACK_WORDS: Final = 50
 """A shorter text of an extractor is taken for a mistake."""
 NAMED_WORDS: Final = 100
 """A shorter main text begins with the page's name; in a longer one, a short name would change nothing."""
-TEXT_PROFILE: Final = "text5"
+TEXT_PROFILE: Final = "text6"
 """Names the rules of this package. Change it with them: texts of different rules must not meet in one index."""
 
 
@@ -42,13 +42,15 @@ class PageText:
     """The text of a page, which can be encoded as UTF-8 whatever the page was.
 
     `main` is fingerprinted. `whole` is all that exact copies of a page share; it is None if `main` has as many words
-    as were asked for. `used_fallback` says that the extractor's text was too short. `source` is the page.
+    as were asked for. `used_fallback` says that the extractor's text was too short. `source` is the page. It is
+    `unselected` if the area that was to be compared is not on it.
     """
 
     main: str
     whole: str | None
     used_fallback: bool
     source: HtmlPage = field(repr=False, compare=False)
+    unselected: bool = False
 
 
 class _AllLines:
@@ -80,10 +82,11 @@ def extract_page(
     """
     try:
         page = HtmlPage.read(body, encoding)
-        if area is not None:
-            page, is_sure = cut_to(area, page)
-            extractor = _ALL_LINES if is_sure else extractor
-        return _page_text(page, extractor, min_words)
+        if area is None:
+            return _page_text(page, extractor, min_words)
+        page, is_sure = cut_to(area, page)
+        text = _page_text(page, _ALL_LINES if is_sure else extractor, min_words)
+        return replace(text, unselected=bool(area.compare) and not is_sure)
     except PageError:
         raise
     # Other people's code on hostile input may raise anything, RecursionError and MemoryError included.

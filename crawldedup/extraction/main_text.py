@@ -8,7 +8,7 @@ Prose is a line that is long and has punctuation, or is very long, and is no lin
 3. All lines of that block are the text, or of a page with little prose all that the first rule leaves; but for lists of
    links, unless they are more than the rest, as in a listing.
 
-Of articles that `benchmarks/templates.py` moves into other templates, 95 % keep 0.8 of their shingles, 93 % in the half
+Of articles that `benchmarks/templates.py` moves into other templates, 95 % keep 0.8 of their shingles, 92 % in the half
 that the rules were not chosen on; trafilatura's are 86 and 89 %. Of 469 pages of manuals the text has 92 % of the
 visible content (84 %), and less than half on 8 (47). `benchmarks/reading.py` measures the like for kinds of pages.
 """
@@ -31,7 +31,7 @@ _TABLE: Final = NUMBER["table"]
 _H1: Final = numbers(["h1"])
 _HOLD_CONTENT: Final = numbers(["article", "main"])
 _BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
-_AROUND: Final = _BOILERPLATE | numbers(["figcaption"])
+_CAPTION: Final = NUMBER["figcaption"]
 _CELLS: Final = numbers(["li", "p", "td", "tr", "tbody", "dd", "dt", "h1", "h2", "h3", "h4", "h5", "h6"])
 
 # Shares of links from which on a line is one, and a list or block a list of links.
@@ -44,6 +44,8 @@ _BELIEVED: Final = 0.1
 _BELIEVED_AROUND_ARTICLE: Final = 0.5
 _BELIEVED_ELSE: Final = 0.9
 _BELIEVED_IF_HIDDEN: Final = 0.8
+# Share of the page's prose up to which captions are beside the text.
+_CAPTIONS: Final = 0.3
 # Blocks whose names are read; a page may have 100,000, each with a name of its own.
 _NAMED: Final = 5_000
 # Bytes up to which a footer is one, though it has all the prose of a page of tables.
@@ -73,8 +75,8 @@ def main_text(blocks: Blocks) -> str:
             [(blocks.lines[number].block, page.sizes[number]) for number in prose],
             [(blocks.lines[number].block, page.sizes[number]) for number in kept if not page.is_listed[number]],
         )  # fmt: skip
-        inside = blocks.inside(article_block(standing))
-        text = [number for number in kept if inside[blocks.lines[number].block]]
+        is_article = article_block(standing)
+        text = [number for number in kept if is_article[blocks.lines[number].block]]
     unlisted = [number for number in text if not page.is_listed[number]]
     if sum([page.sizes[number] for number in text]) <= 2 * sum([page.sizes[number] for number in unlisted]):
         text = unlisted
@@ -132,6 +134,11 @@ class _Page:
         """Return the numbers of the lines outside of navigation and the like; sets the `factors` of the others."""
         parents, factors = self.blocks.parents, self.factors
         self._is_around_h1, self._is_around_article = map(self.blocks.around, (_H1, _HOLD_CONTENT))
+        captions = [block for block, kind in enumerate(self.blocks.kinds) if kind == _CAPTION]
+        # Or it is a page of pictures.
+        self._around = _BOILERPLATE
+        if sum([self.prose[block] for block in captions]) <= _CAPTIONS * self.prose[0]:
+            self._around |= {_CAPTION}
         is_noise: list[bool | None] = [None] * len(parents)
         is_noise[0] = False
         # A table beside a column of prose is the page, if it stands in <main>.
@@ -171,7 +178,7 @@ class _Page:
         if name == Says.SIDEBAR:
             # So are boxes in the text of books called, and columns that hold the article; these have few links.
             return share <= _BELIEVED and self.links[block] >= _SIDEBAR_LINKS * self.characters[block]
-        if name not in (Says.NOISE, Says.BOTH) and kind not in _AROUND:
+        if name not in (Says.NOISE, Says.BOTH) and kind not in self._around:
             return False
         if share <= _BELIEVED:
             return True

@@ -31,8 +31,18 @@ _SIGN_OF: Final[dict[str, str]] = {
     spelling: sign for sign, spellings in VOCABULARY["currencies"].items() for spelling in spellings.split()
 }
 _LONGEST: Final = max(map(len, _SIGN_OF))
-_FIRST_LETTERS: Final = frozenset(spelling[0] for spelling in _SIGN_OF)
-_LAST_LETTERS: Final = frozenset(spelling[-1] for spelling in _SIGN_OF)
+
+
+def _by_letter(place: int) -> dict[str, list[str]]:
+    """Return the spellings by the letter at this place, the longest first."""
+    by_letter: dict[str, list[str]] = {}
+    for spelling in sorted(_SIGN_OF, key=len, reverse=True):
+        by_letter.setdefault(spelling[place], []).append(spelling)
+    return by_letter
+
+
+_BY_FIRST_LETTER: Final = _by_letter(0)
+_BY_LAST_LETTER: Final = _by_letter(-1)
 # Chinese and Japanese put no spaces around words, so a neighbour makes no other word of these.
 _ALONE: Final = frozenset("円元圓圆块")
 _BETWEEN: Final = " .,:–-\xa0\n\t"
@@ -42,6 +52,7 @@ _GAP: Final = 3
 _WHOLE_TEXT: Final = re.compile(
     rf"s?fr\.?\s?(?P<chf>{_NUMERAL.pattern})(?:[.,]?\s?[-–—]+)?|(?P<huf>{_NUMERAL.pattern})(?<=\d\d\d)\s?ft\.?"
 )
+_WHOLE_TEXT_NAMES: Final = ("fr", "ft")
 _LONGEST_WHOLE_TEXT: Final = 60
 # "Fr 24.12" and "Fr. 7.1" are Fridays; "Fr. 9.10.–" is a price.
 _FRIDAY: Final = re.compile(r"fr\.?\s?(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])(?:\s?[-–—]+)?")
@@ -152,18 +163,11 @@ def show_a_price(texts: Iterable[str], html: str) -> bool:
     if len(short) > limits.NUMBERS:
         return True
     lines = plain("\n".join(short))
-    if _has_currency(lines) or any(map(_needs_no_currency, lines.split("\n"))):
+    if next(_with_currency(lines), None) is not None or _DASHED.search(lines) is not None:
+        return True
+    if any(name in lines for name in _WHOLE_TEXT_NAMES) and any(map(_as_whole_text, lines.split("\n"))):
         return True
     return any(map(_ONLY_NUMBER.fullmatch, short)) and any(name in html for name in _PRICE_NAMES)
-
-
-def _has_currency(text: str) -> bool:
-    return next(_with_currency(text), None) is not None
-
-
-def _needs_no_currency(text: str) -> bool:
-    """Return whether a `plain` text is a price by its form, as in "49,-"; so is a Friday."""
-    return _as_whole_text(text) is not None or _DASHED.search(text) is not None
 
 
 def _as_whole_text(text: str) -> Price | None:
@@ -192,21 +196,17 @@ def _with_currency(text: str) -> Iterator[tuple[Price, int, int]]:
 
 def _currency_at_end(text: str) -> str:
     """Return the longest spelling of a currency that ends the text; "" for none, as in front of most numbers."""
-    if text[-1:] not in _LAST_LETTERS:
-        return ""
-    return next((text[-n:] for n in _lengths(text) if _is_currency(text[-n:], text[-n], text[:-n][-1:])), "")
+    names = _BY_LAST_LETTER.get(text[-1:], ())
+    return next((name for name in names if text.endswith(name) and _stands_alone(name[0], text[: -len(name)][-1:])), "")
 
 
 def _currency_at_start(text: str) -> str:
-    if text[:1] not in _FIRST_LETTERS:
-        return ""
-    return next((text[:n] for n in _lengths(text) if _is_currency(text[:n], text[n - 1], text[n:][:1])), "")
+    names = _BY_FIRST_LETTER.get(text[:1], ())
+    return next(
+        (name for name in names if text.startswith(name) and _stands_alone(name[-1], text[len(name) :][:1])), ""
+    )
 
 
-def _lengths(text: str) -> range:
-    return range(min(_LONGEST, len(text)), 0, -1)
-
-
-def _is_currency(name: str, edge: str, neighbour: str) -> bool:
-    """Return whether a name is a currency's, and its edge no part of a longer word."""
-    return name in _SIGN_OF and (edge in _ALONE or not (edge.isalpha() and neighbour.isalpha()))
+def _stands_alone(edge: str, neighbour: str) -> bool:
+    """Return whether the edge of a currency's name is no part of a longer word."""
+    return edge in _ALONE or not (edge.isalpha() and neighbour.isalpha())

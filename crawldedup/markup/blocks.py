@@ -97,6 +97,14 @@ class Blocks:
             marks[number] = marks[self.parents[number]]
         return marks
 
+    def from_body_to(self, block: int | None) -> set[int]:
+        """Return a block and those around it; nothing for None."""
+        way = set()
+        while block is not None and block >= 0:
+            way.add(block)
+            block = self.parents[block]
+        return way
+
     def around(self, wanted: frozenset[int]) -> list[bool]:
         """Return for each block whether it is around one of the `wanted` kinds."""
         marks = [False] * len(self.kinds)

@@ -59,10 +59,11 @@ _FEW_LETTERS: Final = 80_000
 # A link ends the one before, so no more than one of them is reopened.
 _PILED: Final = sorted(FORMATTING - {"a", "nobr"})
 _PILED_TAG: Final = re.compile(
-    rf"</?[{''.join({letter for name in _PILED for letter in (name[0], name[0].upper())})}]"
-    rf"(?i:{'|'.join(sorted({name[1:] for name in _PILED}, reverse=True))})(?=[\s/>])"
+    rf"(</?[{''.join({letter for name in _PILED for letter in (name[0], name[0].upper())})}]"
+    rf"(?i:{'|'.join(sorted({name[1:] for name in _PILED}, reverse=True))}))(?=[\s/>])"
 )
 _WHOLE_PILED_TAG: Final = re.compile(rf"{_PILED_TAG.pattern}[^<>]*+>?")
+_ATTRIBUTES: Final = re.compile(rf"(?>(?:{_ATTRIBUTE})+)")
 
 # Counts of depth take every omitted end tag for another level, so they only decide which pages are repaired.
 _MANY_OPEN: Final = EXTRACTOR_LEVELS
@@ -108,19 +109,20 @@ def without_piles(html: str) -> str:
 def _reopened(html: str) -> int:
     """Return how many tags are behind formatting elements that are open, for each of these and their attributes."""
     still_open: dict[str, list[int]] = {}
-    reopened = place = weight = 0
-    for tag in _PILED_TAG.finditer(html):
-        reopened += weight * html.count("<", place, place := tag.start())
-        name = tag.group().lstrip("</").lower()
-        if tag.group()[1] != "/":
-            attributes = _START.match(html, place)
-            still_open.setdefault(name, []).append(
-                1 + (len(_EACH_ATTRIBUTE.findall(attributes[2])) if attributes else 0)
-            )
-            weight += still_open[name][-1]
+    reopened = weight = 0
+    pieces = _PILED_TAG.split(html)
+    for tag, behind in zip(pieces[1::2], pieces[2::2], strict=True):
+        name = tag.lstrip("</").lower()
+        if tag[1] != "/":
+            attributes = None if behind[0] == ">" else _ATTRIBUTES.match(behind)
+            count = len(_EACH_ATTRIBUTE.findall(attributes.group())) if attributes else 0
+            still_open.setdefault(name, []).append(1 + count)
+            weight += 1 + count
         elif still_open.get(name):
             weight -= still_open[name].pop()
-    return reopened + weight * html.count("<", place)
+        if weight:
+            reopened += weight * (1 + behind.count("<"))
+    return reopened
 
 
 def shorten_tags(html: str) -> str:

@@ -182,7 +182,7 @@ class DedupMiddleware:
                     self._deliveries.put_back(delivered)
                     raise
             verdict = judged.verdict
-            self._stats.worked(judged.reading, judged.store, kept_apart=judged.kept_apart)
+            self._stats.worked(judged)
             if policy.remember and (not verdict.is_duplicate or verdict.replaces):
                 self._deliveries.set_out(request, (job.url, job.identity, job.scope_key))
             unchanged = self._is_unchanged(job, judged, policy)

@@ -116,7 +116,7 @@ class DedupItemPipeline:
             job = self._job_of(item, spider)
             with self._stats.waiting():
                 judged = await self._pool.check(job)
-            self._stats.worked(judged.reading, judged.store)
+            self._stats.worked(judged)
         except PageError as error:
             self._stats.skipped(error.reason)
             logger.debug("crawldedup: an item is not checked: %s", printable(str(error)), extra={"spider": spider})

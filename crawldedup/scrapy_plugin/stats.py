@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from scrapy.statscollectors import StatsCollector
 
+    from crawldedup.scrapy_plugin.reading.messages import Judged
+
 PREFIX = "crawldedup/"
 _KINDS = {
     Kind.NEW: "new",
@@ -131,15 +133,14 @@ class CrawlStats:
         finally:
             self._add_seconds("waiting", time.perf_counter() - begun)
 
-    def worked(self, reading: float, store: float, *, kept_apart: bool = False) -> None:
-        """Count for how long a worker read a page, and for how long the store was asked about it.
-
-        It is `kept_apart` if it is new only for its product attributes.
-        """
-        if kept_apart:
+    def worked(self, judged: Judged) -> None:
+        """Count for how long a worker read a page and asked the store about it, and what it noticed."""
+        if judged.kept_apart:
             self._add("kept_apart")
-        self._add_seconds("reading", reading)
-        self._add_seconds("store", store)
+        if judged.unselected:
+            self._add("unselected")
+        self._add_seconds("reading", judged.reading)
+        self._add_seconds("store", judged.store)
 
     def started(self, *, lost: bool) -> None:
         """Count a start page; `lost` if it was delivered before."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from crawldedup.explain import Explanation
+    from crawldedup.explanation.explained import Explanation
     from crawldedup.page_input import PageInput
     from crawldedup.service.checking import Checker
     from crawldedup.service.edge import Bodies, RateLimit

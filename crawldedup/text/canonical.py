@@ -7,45 +7,64 @@ from __future__ import annotations
 
 import re
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from lxml import etree, html
-
-from crawldedup.markup.limits import shorten_tags
 from crawldedup.text.urls import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# Bytes read of a page whose head does not end, characters of a header and of a URL, and claims of one page.
-_MAX_HEAD: Final = 256 * 1024
+    from selectolax.lexbor import LexborHTMLParser
+
+# Characters of a header and of a URL, elements of a head, and claims of one page.
 _MAX_HEADER: Final = 8 * 1024
 _MAX_URL: Final = 2048
+_MAX_ELEMENTS: Final = 5_000
 _MAX_CLAIMS: Final = 10
-_END_OF_HEAD: Final = re.compile(rb"</head", re.IGNORECASE)
 _PARAMETER: Final = r';\s*([\w*-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",;]*)))?\s*'
 _PARAMETERS: Final = re.compile(_PARAMETER)
 _ENDING: Final = re.compile(r"(?:/index)?(?:\.html?)?/*$")
 _LINK: Final = re.compile(rf"<([^<>]*)>\s*((?:{_PARAMETER})*)")
 
 
-def canonical_claim(
-    url: str, body: bytes, encoding: str | None = None, *, link_headers: Iterable[str] = ()
-) -> str | None:
-    """Return the canonical URL that a page claims, absolute; None if it is `url`, the page's own.
+class HeadLinks(NamedTuple):
+    """What the links in a page's head refer to as canonical, as it stands there, and what that is relative to."""
 
-    `encoding` is what the server declared, `link_headers` are the values of the Link headers. A page that names
-    several URLs, or something else than an http(s) URL, claims none.
+    base: str = ""
+    canonical: tuple[str, ...] = ()
+
+
+NO_LINKS: Final = HeadLinks()
+
+
+def head_links(tree: LexborHTMLParser) -> HeadLinks:
+    """Return the canonical links in the head of a page. Those in its body may be a visitor's."""
+    base = ""
+    canonical = []
+    for node in islice(tree.head.iter() if tree.head is not None else (), _MAX_ELEMENTS):
+        if node.tag not in ("base", "link"):
+            continue
+        attributes = node.attributes
+        link = attributes.get("href") or ""
+        if node.tag == "base":
+            base = base or link
+        elif link and "canonical" in (attributes.get("rel") or "").lower().split():
+            canonical.append(link)
+    return HeadLinks(base, tuple(canonical[:_MAX_CLAIMS]))
+
+
+def claimed_url(url: str, links: HeadLinks = NO_LINKS, link_headers: Iterable[str] = ()) -> str | None:
+    """Return the canonical URL that a page claims, absolute, which may be `url`, its own.
+
+    `link_headers` are the values of the Link headers. A page that names several URLs, or something else than an http(s)
+    URL, claims none.
     """
-    claimed = claimed_url(url, body, encoding, link_headers=link_headers)
-    return None if claimed is None or canonical_url(claimed) == canonical_url(url) else claimed
-
-
-def claimed_url(url: str, body: bytes, encoding: str | None = None, *, link_headers: Iterable[str] = ()) -> str | None:
-    """Return what `canonical_claim` does, or the page's own URL if that is what it names."""
     from_headers = (_joined(url, link) for link in _in_headers(link_headers))
-    claims = islice(chain(from_headers, _in_head(url, body, encoding)), _MAX_CLAIMS)
+    base = _joined(url, links.base)
+    # As browsers do, which know no other base either.
+    from_head = (_joined(base if _is_usable(base) else url, link) for link in links.canonical)
+    claims = islice(chain(from_headers, from_head), _MAX_CLAIMS)
     usable = {canonical_url(claim): claim for claim in claims if _is_usable(claim)}
     return usable.popitem()[1] if len(usable) == 1 else None
 
@@ -57,7 +76,8 @@ def is_same_page(url: str, claimed: str) -> bool:
     or a query that the page does not need.
     """
     own, other = _spelled(url), _spelled(claimed)
-    return own[0] == other[0] and other[1] in ("", own[1]) and (not own[2] or own[2] == other[2])
+    is_home = other[1:] == ("", "")
+    return own[0] == other[0] and (is_home or own[1] == other[1]) and (not own[2] or own[2] == other[2])
 
 
 def _spelled(url: str) -> tuple[str, str, str]:
@@ -77,28 +97,6 @@ def _in_headers(headers: Iterable[str]) -> Iterator[str]:
             # A link with an anchor is about another page.
             if "canonical" in parameters.get("rel", "").lower().split() and "anchor" not in parameters:
                 yield link[1]
-
-
-def _in_head(url: str, body: bytes, encoding: str | None) -> Iterator[str]:
-    end = _END_OF_HEAD.search(body, 0, _MAX_HEAD)
-    start = body[: end.start() if end else _MAX_HEAD]
-    if b"canonical" not in start.lower():
-        return
-    try:
-        parser = html.HTMLParser(encoding=encoding)
-    except LookupError:
-        parser = html.HTMLParser()
-    shortened = shorten_tags(start.decode("latin-1")).encode("latin-1")
-    try:
-        head = html.document_fromstring(shortened, parser=parser).find("head")
-    except (etree.LxmlError, ValueError):
-        return
-    if head is None:
-        return
-    base = next((link for element in head.findall("base") if (link := element.get("href"))), "")
-    for element in head.findall("link"):
-        if "canonical" in element.get("rel", "").lower().split():
-            yield _joined(_joined(url, base), element.get("href", ""))
 
 
 def _joined(base: str, link: str) -> str:

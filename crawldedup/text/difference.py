@@ -39,17 +39,35 @@ class _Gap(NamedTuple):
     b_end: int
 
 
-def difference(old: str, new: str) -> str | None:
-    """Return what changed, in one line: `[-old-] {+new+}` with some words around each; None if no word did."""
+class Change(NamedTuple):
+    """A passage that differs, with some words before and behind it that do not. Each part may be empty."""
+
+    before: str
+    removed: str
+    added: str
+    behind: str
+
+    def __str__(self) -> str:
+        removed, added = self.removed and f"[-{self.removed}-]", self.added and f"{{+{self.added}+}}"
+        return " ".join(filter(None, (self.before, removed, added, self.behind)))
+
+
+def changes(old: str, new: str, *, longest: int = _LONGEST_SIDE) -> list[Change]:
+    """Return what changed between two texts, each side of it up to `longest` characters."""
     a, b = _WORD.findall(old), _WORD.findall(new)
     gaps = [_Gap(0, len(a), 0, len(b))]
     for _ in range(_ROUNDS):
         gaps = [finer for gap in gaps for finer in _cut_at_anchors(a, b, gap)]
-    changes = _joined(gaps)
+    return list(_passages(a, b, _joined(gaps), longest))
+
+
+def difference(old: str, new: str) -> str | None:
+    """Return what changed, in one line: `[-old-] {+new+}` with some words around each; None if no word did."""
+    changed = changes(old, new)
     shown = ""
-    for told, passage in enumerate(_passages(a, b, changes)):
+    for told, passage in enumerate(map(str, changed)):
         if shown and len(shown) + len(passage) > LONGEST_DIFFERENCE:
-            return f"{shown} … and {len(changes) - told:,} more"
+            return f"{shown} … and {len(changed) - told:,} more"
         shown += f" … {passage}" if shown else passage
     return shown or None
 
@@ -100,21 +118,20 @@ def _joined(gaps: Sequence[_Gap]) -> list[_Gap]:
     return joined
 
 
-def _passages(a: Sequence[str], b: Sequence[str], changes: Sequence[_Gap]) -> Iterator[str]:
+def _passages(a: Sequence[str], b: Sequence[str], gaps: Sequence[_Gap], longest: int) -> Iterator[Change]:
     """Yield each change among the words around it, of which none is shown twice."""
     shown_to = 0
-    for number, change in enumerate(changes):
+    for number, change in enumerate(gaps):
         before = " ".join(a[max(shown_to, change.a - _CONTEXT_WORDS) : change.a])
-        following = changes[number + 1].a if number + 1 < len(changes) else len(a)
+        following = gaps[number + 1].a if number + 1 < len(gaps) else len(a)
         shown_to = min(following, change.a_end + _CONTEXT_WORDS)
         removed, added = a[change.a : change.a_end], b[change.b : change.b_end]
-        parts = (
+        yield Change(
             before if len(before) <= _LONGEST_CONTEXT else f"…{before[-_LONGEST_CONTEXT:]}",
-            f"[-{_beginning(removed, _LONGEST_SIDE)}-]" if removed else "",
-            f"{{+{_beginning(added, _LONGEST_SIDE)}+}}" if added else "",
+            _beginning(removed, longest),
+            _beginning(added, longest),
             _beginning(a[change.a_end : shown_to], _LONGEST_CONTEXT),
         )
-        yield " ".join(filter(None, parts))
 
 
 def _beginning(words: Sequence[str], longest: int) -> str:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -90,7 +91,8 @@ def test_explain_says_why_and_remembers_nothing(pages: Path, capsys: pytest.Capt
     assert why["threshold"] < candidate["similarity"] < 1
     _, out, _ = run(capsys, "explain", *names)
     assert "  scope      site: example.com\n" in out
-    assert "  accepted   similarity 0." in out
+    assert "  accepted   https://www.example.com/a\n             similarity 0." in out
+    assert ", met by probe " in out
     assert run_json(capsys, "info")[0]["pages"] == 1
 
 
@@ -105,10 +107,12 @@ def test_compare_tells_how_alike_two_pages_are(pages: Path, capsys: pytest.Captu
     (near,) = run_json(capsys, "compare", str(pages / "a.html"), str(pages / "b.html"))
     (far,) = run_json(capsys, "compare", str(pages / "a.html"), str(pages / "c.html"))
     assert near["similarity"] > 0.85
-    assert near["near_duplicate"]
+    assert near["verdict"]["kind"] == "near_duplicate"
     assert far["similarity"] < 0.3
-    assert not far["near_duplicate"]
-    assert "duplicate: yes (from 0.8" in run(capsys, "compare", str(pages / "a.html"), str(pages / "b.html"))[1]
+    assert far["verdict"]["kind"] == "new"
+    out = run(capsys, "compare", str(pages / "a.html"), str(pages / "b.html"))[1]
+    assert "  why         the cost is at most 254, an estimate of about 0.8" in out
+    assert "[-" in out
 
 
 def test_compare_decides_as_check_does(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,18 +122,21 @@ def test_compare_decides_as_check_does(pages: Path, capsys: pytest.CaptureFixtur
     for options in ([], ["--distinguish", "numbers"], ["--similarity", "0.99"]):
         (compared,) = run_json(capsys, "compare", *names, *options)
         checked = run_json(capsys, "check", *names, *options, "--store", "memory://")[1]
-        assert compared["near_duplicate"] == checked["is_duplicate"]
-        assert checked["similarity"] in (compared["similarity"], None)
-    assert "no (different facts)" in run(capsys, "compare", *names, "--distinguish", "numbers")[1]
+        assert compared["verdict"]["kind"] == checked["kind"]
+        assert compared["verdict"]["is_duplicate"] == (not options)
+    out = run(capsys, "compare", *names, "--distinguish", "numbers")[1]
+    assert "their facts differ" in out
+    assert "  - fact      numbers" in out
+    assert "built in [-1904.-] {+1905.+}" in out
 
 
 def test_a_thin_page_is_compared_by_its_text_alone(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     thin = pages / "thin.html"
     thin.write_text("<p>Three small words</p>")
     (same,) = run_json(capsys, "compare", str(thin), str(thin))
-    assert (same["similarity"], same["near_duplicate"], same["hamming"]) == (1.0, True, None)
+    assert (same["similarity"], same["verdict"]["kind"]) == (1.0, "exact_duplicate")
     (other,) = run_json(capsys, "compare", str(thin), str(pages / "a.html"))
-    assert (other["similarity"], other["near_duplicate"]) == (None, False)
+    assert (other["similarity"], other["verdict"]["kind"]) == (0, "new")
     assert "too thin" in run(capsys, "compare", str(thin), str(pages / "a.html"))[1]
 
 
@@ -262,9 +269,9 @@ def test_a_wrong_command_line_is_answered_with_one_line(
 
 
 def test_every_command_has_its_runner() -> None:
-    assert sorted(
-        name for name, command in _COMMANDS.items() if command.module.startswith("crawldedup.cli.")
-    ) == sorted(_RUN)
+    assert sorted(name for name, command in _COMMANDS.items() if command.module == "crawldedup.cli.commands") == sorted(
+        _RUN
+    )
     for command in _COMMANDS.values():
         assert callable(import_module(command.module).run)
 
@@ -447,3 +454,27 @@ def test_a_forgotten_store_is_pointed_out(capsys: pytest.CaptureFixture[str]) ->
         assert err.endswith("; name another store by --store\n")
         _, _, err = run(capsys, *command, "--store", "sqlite:///other.sqlite")
         assert err.endswith("it holds none at all\n")
+
+
+@pytest.mark.usefixtures("random_keys")
+def test_the_largest_clusters_are_listed(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "check", str(pages))
+    run(capsys, "check", str(pages / "c.html"), "--url", "https://e.com/c1")
+    run(capsys, "check", str(pages / "c.html"), "--url", "https://e.com/c2")
+    (found,) = run_json(capsys, "clusters")
+    assert [(each["url"], each["copies"]) for each in found] == [
+        ((pages / "c.html").as_uri(), 2),
+        ((pages / "a.html").as_uri(), 1),
+    ]
+    assert [each["url"] for each in run_json(capsys, "clusters", "--most", "1")[0]] == [(pages / "c.html").as_uri()]
+    _, out, _ = run(capsys, "clusters")
+    assert out.splitlines()[1] == f"        2  {(pages / 'c.html').as_uri()}"
+    assert "most is 0" in run(capsys, "clusters", "--most", "0")[2]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_commands_are_completed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "completion", shell)
+    assert "compare" in out
+    if shell == "bash" and shutil.which("bash"):
+        subprocess.run(["bash", "-n"], input=out, text=True, check=True)

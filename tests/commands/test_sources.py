@@ -48,9 +48,12 @@ def test_json_lines(tmp_path: Path, name: str) -> None:
         ("{", "line 2: this is not JSON"),
         ("[" * 100_000, "line 2: this is not JSON"),
         ("[1]", "line 2: this is no JSON object"),
-        ('{"text": "no url"}', 'line 2: a page is an object with "url"'),
-        ('{"url": "https://a.example/"}', 'line 2: a page has either "html" or "text"'),
-        ('{"url": "https://a.example/", "html": "", "text": ""}', 'line 2: a page has either "html" or "text"'),
+        ('{"text": "no url"}', 'line 2: the field "url" holds no text; --url-field'),
+        ('{"url": "https://a.example/"}', 'line 2: one of the fields "html" and "text" must hold a text'),
+        (
+            '{"url": "https://a.example/", "html": "", "text": ""}',
+            'line 2: one of the fields "html" and "text" must hold a text',
+        ),
     ],
 )
 def test_lines_that_are_no_pages(tmp_path: Path, line: str, message: str) -> None:

@@ -9,7 +9,7 @@ from argparse import ArgumentParser
 import pytest
 from scrapy.settings import Settings
 
-from crawldedup.cli.main import _parser
+from crawldedup.cli.main import parser
 from crawldedup.scrapy_plugin.commands.dedup import Command
 from tests.docs.pages import PAGES, README, ROOT, shell_lines
 
@@ -20,7 +20,7 @@ PROJECT_LINES = [(place, line) for place, line in shell_lines("scrapy") if line.
 @pytest.mark.parametrize(("place", "line"), LINES, ids=[f"{place} {line}" for place, line in LINES])
 def test_a_line_is_understood(place: str, line: str) -> None:
     # A wrong line ends the program.
-    assert _parser().parse_args(shlex.split(line)[1:])
+    assert parser().parse_args(shlex.split(line)[1:])
 
 
 @pytest.mark.parametrize(("place", "line"), PROJECT_LINES, ids=[f"{place} {line}" for place, line in PROJECT_LINES])

@@ -10,6 +10,8 @@ from crawldedup import ConfigurationError, Deduplicator
 from crawldedup.extraction.area import Area, area_of, check_areas
 from crawldedup.extraction.extract import extract_page
 from crawldedup.extraction.extractors import get_extractor
+from crawldedup.options import Options
+from crawldedup.page import PageReader
 
 BODY = " ".join(f"The ferry number {number} leaves the harbour at dawn." for number in range(20))
 MORE = " ".join(f"Readers of story {number} also liked the lighthouse." for number in range(20))
@@ -41,6 +43,40 @@ def test_a_part_of_what_is_matched_is_compared_once() -> None:
 
 def test_a_page_on_which_nothing_is_matched_is_read_as_others_are() -> None:
     assert main_of(PAGE, "#moved") == main_of(PAGE, None)
+
+
+def test_what_is_left_out_is_left_out_of_a_page_without_a_match_too() -> None:
+    assert "boots" not in main_of(PAGE, {"*": {"compare": "#moved", "leave_out": ".ad"}})
+
+
+def test_the_neighbours_of_what_is_left_out_stay_words_of_their_own() -> None:
+    page = "<div>" + PAGE.replace("<p>", "<p>one<i class=x>x</i>two ")
+    assert main_of(page, {"*": {"compare": "#story p", "leave_out": ".x"}}).startswith("one two ")
+
+
+@pytest.mark.parametrize("where", ["head", "body"])
+def test_what_describes_a_product_stays_wherever_it_stands(where: str) -> None:
+    def facts_of(name: str) -> str | None:
+        data = json.dumps({"@type": "Product", "name": name, "offers": {"price": "99", "priceCurrency": "EUR"}})
+        parts = {"head": "", "body": ""} | {where: f"<script type=application/ld+json>{data}</script>"}
+        html = f"<head><title>{name}</title>{parts['head']}</head><body>{parts['body']}<h1>{name}</h1><p class=d>{BODY}"
+        return PageReader(Options(content=".d")).content(html).facts
+
+    assert facts_of("Shoe Alma") != facts_of("Boot Bertram")
+    assert "shoe alma" in (facts_of("Shoe Alma") or "")
+
+
+def test_a_selector_that_takes_long_is_for_small_pages() -> None:
+    small, large = (f"<p>{BODY}</p><p>{MORE}</p>" + "<br>" * count for count in (10, 6_000))
+    assert main_of(small, "p:nth-child(2)") == MORE
+    assert main_of(large, "p:nth-child(2)") == main_of(large, None)
+    assert main_of(large, "p + p") == MORE
+
+
+def test_a_page_without_a_match_is_told() -> None:
+    read = [PageReader(Options(content=content)).content(PAGE).unselected for content in ("#moved", "#story", None)]
+    assert read == [True, False, False]
+    assert not PageReader(Options(content={"*": {"leave_out": ".moved"}})).content(PAGE).unselected
 
 
 @pytest.mark.parametrize(
@@ -86,7 +122,11 @@ def test_what_is_no_host_is_refused(host: str) -> None:
 
 
 def test_hosts_are_spelled_as_in_urls() -> None:
+    assert area_of(check_areas("content", {"[::1]": "p"}), "http://[::1]:80/") is not None
+    with pytest.raises(ConfigurationError, match="names each host once"):
+        check_areas("content", {"a.example": "p", "www.a.example": "p"})
     areas = check_areas("content", {"Bücher.example.": "p"})
+    assert area_of(areas, "https://bücher.example/") is not None
     assert area_of(areas, "https://www.xn--bcher-kva.example./1") is not None
 
 

@@ -17,7 +17,7 @@ from crawldedup.extraction.extract import TEXT_PROFILE
 from crawldedup.options import Options
 from crawldedup.page import PageReader
 
-GOLDEN = ("text5", "077a7c1d")
+GOLDEN = ("text6", "bd88b9d0")
 READER = """
 import contextlib
 import mmh3

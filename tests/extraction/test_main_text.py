@@ -99,6 +99,72 @@ def test_a_longer_article_below_is_no_match_for_the_headline() -> None:
     assert text_of(body).split("\n")[1:] == SENTENCES
 
 
+WORDS = [f"word{number}" for number in range(400)]
+CONSTANT = paragraphs(*OTHER[:6])
+ROWS = "".join(f"<tr><td>{WORDS[2 * i]} {WORDS[2 * i + 1]}<td>{i * 37}</tr>" for i in range(60))
+OWN = {
+    "table": f"<table>{ROWS}</table>",
+    "list": "<dl>"
+    + "".join(f"<dt>{WORDS[i]} name<dd>{' '.join(WORDS[i : i + 8])}" for i in range(0, 160, 8))
+    + "</dl>",
+    "questions": "".join(
+        f"<details><summary>Why {WORDS[i]}?</summary><p>Because {' '.join(WORDS[i : i + 30])}.</p></details>"
+        for i in range(0, 120, 30)
+    ),
+    "poem": "<p>" + "<br>".join(" ".join(WORDS[i : i + 6]) for i in range(0, 144, 6)),
+    "code": "<pre>" + "\n".join(f"{WORDS[i]} = {WORDS[i + 1]}({i})" for i in range(80)) + "</pre>",
+}
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_a_template_with_more_prose_than_the_page_does_not_stand_for_it(kind: str) -> None:
+    page = (
+        f"<main><h1>The name of this page</h1><div class=intro>{CONSTANT}</div><div class=data>{OWN[kind]}</div></main>"
+    )
+    text = text_of(page, "The name of this page - A site")
+    lines = whole(OWN[kind]).split("\n")
+    assert sum(line in text for line in lines) > 0.9 * len(lines)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "<table><tr><td><h1>The bridge is closed today</h1><div class=content>{own}</div><td>{constant}</table>",
+        "<section>{teasers}</section><article><h1>The bridge is closed today</h1>{own}</article>",
+        "<div class=wide>{constant}</div><div class=narrow><h1>The bridge is closed today</h1>{own}</div>",
+    ],
+)
+@pytest.mark.parametrize("words", [20, 60])
+def test_what_stands_with_the_headline_is_of_the_article(template: str, words: int) -> None:
+    own = " ".join(WORDS[:words])
+    teasers = "".join(
+        f"<article><h2><a href=/{i}>Other news</a></h2><p>{each}</p></article>" for i, each in enumerate(OTHER)
+    )
+    page = template.format(own=f"<p>{own}.</p>", constant=CONSTANT, teasers=teasers)
+    assert own in text_of(page, "The bridge is closed today | A site")
+
+
+@pytest.mark.timeout(10)
+def test_an_article_may_stand_in_its_heading() -> None:
+    heading = f"<h1>The bridge is closed today<div>{BODY}</div></h1><p>The end.</p>"
+    assert SENTENCES[3] in text_of(heading, "The bridge is closed today")
+
+
+def test_an_author_and_a_date_beside_the_headline_are_not() -> None:
+    header = "<header><h1>The bridge is closed today</h1><p>By Ada, 1 May 2024</p></header>"
+    text = text_of(f"<article>{header}<div>{BODY}</div></article>", "The bridge is closed today")
+    assert "By Ada" not in text
+    assert SENTENCES[0] in text
+
+
+def test_a_page_of_pictures_keeps_its_captions() -> None:
+    pictures = "".join(f"<figure><img src=x><figcaption>{each}</figcaption></figure>" for each in OTHER)
+    assert OTHER[3] in text_of(f"<main><h1>Pictures of the week</h1><p>{SENTENCES[0]}</p>{pictures}</main>")
+    assert OTHER[3] not in text_of(
+        f"<main><h1>A story</h1>{BODY}<figure><figcaption>{OTHER[3]}</figcaption></figure></main>"
+    )
+
+
 def test_a_name_that_would_cost_the_article_is_not_believed() -> None:
     assert (
         text_of(f"<div class=no-comments><div class=comments>{BODY}<h1>Title</h1></div></div><p>{TEASER}</p>")[-5:]

@@ -178,7 +178,7 @@ def test_explain_in_words(project: Project, files: dict[str, str]) -> None:
     assert status == 0
     assert "namespace default, 1 page\n" in out
     assert "an estimated similarity of about 0.8" in out
-    assert "accepted   similarity 0.9" in out
+    assert f"accepted   {URL}\n             similarity 0.9" in out
     assert "/few.html: thin\n" in out
     assert "an exact copy only, for the page is thin" in out
 

@@ -21,6 +21,7 @@ from crawldedup.scrapy_plugin.policy import (
 )
 from crawldedup.scrapy_plugin.reading.messages import Job
 from crawldedup.scrapy_plugin.settings import CrawlOptions
+from crawldedup.text.canonical import HeadLinks
 from crawldedup.verdict import Kind, Verdict
 
 URL = "https://www.example.co.uk/page?b=2&a=1"
@@ -115,13 +116,13 @@ def job(response: Response, policy: PagePolicy = USUAL, **request: Any) -> Job:
 
 
 def test_the_original_a_page_names_counts_only_where_it_is_wanted() -> None:
-    page = html(body=b"<head><link rel=canonical href=/other></head>")
-    assert job(page, replace(USUAL, canonical="ignore")).claimed() is None
-    assert job(page).claimed() == "https://www.example.co.uk/other"
+    named = HeadLinks(canonical=("/other",))
+    assert job(html(), replace(USUAL, canonical="ignore")).claim(named).original is None
+    assert job(html()).claim(named).original == "https://www.example.co.uk/other"
     links = ["</x>; rel=next", "</y>; rel=canonical"]
-    prose = TextResponse(URL, body=page.body, headers={"Content-Type": "text/plain", "Link": links})
+    prose = TextResponse(URL, body=b"text", headers={"Content-Type": "text/plain", "Link": links})
     assert job(prose).links == tuple(links)
-    assert job(prose).claimed() == "https://www.example.co.uk/y"
+    assert job(prose).claim().original == "https://www.example.co.uk/y"
 
 
 def test_the_rules_of_a_page_go_along() -> None:

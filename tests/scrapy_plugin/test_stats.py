@@ -5,6 +5,7 @@ from contextlib import suppress
 import pytest
 
 from crawldedup.scrapy_plugin import stats as stats_module
+from crawldedup.scrapy_plugin.reading.messages import Judged
 from crawldedup.scrapy_plugin.stats import CrawlStats, Figures
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.fakes import Stats
@@ -137,7 +138,7 @@ def test_seconds_add_up_and_their_means_and_maxima_are_kept(monkeypatch: pytest.
             now[0] += seconds
             # Who gets an error has waited, too.
             raise KeyError
-        stats.worked(reading=seconds / 2, store=0.0625)
+        stats.worked(Judged(Verdict(Kind.NEW, "u"), reading=seconds / 2, store=0.0625))
     assert {name.removeprefix("crawldedup/seconds/"): value for name, value in collector.get_stats().items()} == {
         "waiting": 5.25,
         "waiting_mean": 1.75,

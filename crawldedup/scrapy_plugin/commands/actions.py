@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from scrapy import Request, Spider
@@ -15,6 +15,7 @@ from crawldedup.commands.output import run_command
 from crawldedup.commands.sources import Source, readable_sources, under_url
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.extraction.html_page import HtmlPage
 from crawldedup.page_input import PageRef
 from crawldedup.report.command import report
 from crawldedup.scrapy_plugin.items.text import named_identity
@@ -23,6 +24,7 @@ from crawldedup.scrapy_plugin.policy import PagePolicy, job_of, reason_to_skip
 from crawldedup.scrapy_plugin.runtime.journal import place_of_journals
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.stores.registry import is_persistent
+from crawldedup.text.canonical import NO_LINKS, head_links
 
 if TYPE_CHECKING:
     import argparse
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from crawldedup.commands.output import Output
+    from crawldedup.scrapy_plugin.reading.messages import Job
+    from crawldedup.text.canonical import HeadLinks
 
     Fetched = dict[str, tuple[Request, Response] | PageError]
 
@@ -134,8 +138,15 @@ def _sources(names: list[str], fetched: Fetched, options: CrawlOptions, output: 
             output.skip(url, PageError(skipped, f"crawls do not check such a response (status {status})"))
         else:
             job = job_of(*answered, PagePolicy.of_crawl(options))
-            canonical = job.original(job.claimed())
+            canonical = job.claim(_links_of(job)).original
             yield Source(job.url, html=job.html(), text=job.text(), encoding=job.encoding, canonical=canonical)
+
+
+def _links_of(job: Job) -> HeadLinks:
+    with suppress(PageError):
+        if (body := job.html()) is not None:
+            return head_links(HtmlPage.read(body, job.encoding).tree)
+    return NO_LINKS
 
 
 def _fetch(urls: Sequence[str], *, name: str, settings: Settings, process: CrawlerProcessBase) -> Fetched:

@@ -47,7 +47,7 @@ class Command(ScrapyCommand):
             "it only with --remember). explain: why? forget: remove pages by their URLs. info: figures of the "
             "index. prune: free the pages that exceed CRAWLDEDUP_TTL or CRAWLDEDUP_MAX_PAGES. clear: remove all. A "
             "PAGE to check or explain is a URL, which is fetched as a crawl would fetch it, or a file, a folder, a "
-            ".jsonl or .warc file, or - for standard input. report: what a crawl met, from its journals. advise: "
+            "feed or .warc file, or - for standard input. report: what a crawl met, from its journals. advise: "
             "the downloads that the next one can save."
         )
 

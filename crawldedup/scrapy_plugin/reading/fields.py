@@ -10,8 +10,9 @@ from crawldedup.extraction.extract import extract_page
 from crawldedup.extraction.extractors import get_extractor
 
 if TYPE_CHECKING:
-    from crawldedup.deduplicator import Deduplicator
     from crawldedup.fingerprinting.fingerprint import Fingerprint
+    from crawldedup.page import PageReader
+    from crawldedup.text.keys import Key
 
 FIELD_SEPARATOR: Final = "\x1e"
 """Stands between the fields of an item. ASCII made it for this; it is taken out of the fields."""
@@ -21,7 +22,7 @@ _MARKUP: Final = re.compile(r"</[a-z][a-z0-9]*\s*>|<(?:br|p|hr|img)\b[^<>]*>", r
 _ALL_TEXT: Final = "text"
 
 
-def fingerprint_fields(dedup: Deduplicator, joined: str) -> Fingerprint:
+def fingerprint_fields(reader: PageReader, joined: str, key: Key) -> Fingerprint:
     """Return the fingerprint of the texts of an item's fields. Raises PageError.
 
     One text with markup is read as the page it is, with its tables and headings. Several are parsed one by one: in one
@@ -30,8 +31,9 @@ def fingerprint_fields(dedup: Deduplicator, joined: str) -> Fingerprint:
     """
     texts = joined.split(FIELD_SEPARATOR)
     if len(texts) == 1 and is_marked_up(joined):
-        return dedup.fingerprint(html=joined)
-    return dedup.fingerprint(text="\n".join(_bare(text) if is_marked_up(text) else text for text in texts))
+        return reader.read(html=joined, key=key)
+    bare = "\n".join(_bare(text) if is_marked_up(text) else text for text in texts)
+    return reader.read(text=bare, key=key)
 
 
 def is_marked_up(text: str) -> bool:

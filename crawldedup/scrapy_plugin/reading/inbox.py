@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import select
 import signal
+import socket
 import struct
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from crawldedup.scrapy_plugin.reading.messages import REQUEST
-
-if TYPE_CHECKING:
-    import socket
 
 PROGRESS: Final = struct.Struct("=Q?")
 """What a worker writes into shared memory: the number of the request it is at, and whether it asks the store."""
@@ -41,6 +40,7 @@ class Inbox:
 
     def take(self, timeout_seconds: float | None) -> Request | None:
         """Return the next request, or None if none has come in time. Raises EOFError at the end."""
+        self._drain()
         while True:
             if len(self._received) >= REQUEST.size:
                 head, body = REQUEST.unpack_from(self._received)
@@ -56,6 +56,12 @@ class Inbox:
             if not (data := self._socket.recv(_RECEIVED_BYTES)):
                 raise EOFError
             self._received += data
+
+    def _drain(self) -> None:
+        """Take what has arrived: the crawl, which is busy for dozens of pages' time, can send on only into room."""
+        with contextlib.suppress(BlockingIOError):
+            while data := self._socket.recv(_RECEIVED_BYTES, socket.MSG_DONTWAIT):
+                self._received += data
 
 
 class Progress:

@@ -11,15 +11,18 @@ import math
 import struct
 import traceback
 from dataclasses import dataclass, fields
-from typing import Any, Final, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_type_hints
 
 from crawldedup import errors
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.printable import printable
 from crawldedup.stores.base import CrawlSession
-from crawldedup.text.canonical import claimed_url, is_same_page
+from crawldedup.text.canonical import NO_LINKS, claimed_url, is_same_page
 from crawldedup.text.urls import canonical_url
 from crawldedup.verdict import Kind, Verdict
+
+if TYPE_CHECKING:
+    from crawldedup.text.canonical import HeadLinks
 
 Name = tuple[str, str | None, str | None]
 
@@ -52,6 +55,16 @@ class UnexpectedReadError(CrawlDedupError):
     def __init__(self, kind: str, trace: str) -> None:
         self.kind = kind
         super().__init__("\n".join(printable(line) for line in trace.splitlines()))
+
+
+class Claim(NamedTuple):
+    """What a page says of itself: the other page that it names as its original, and its rank, odd if that is one."""
+
+    original: str | None
+    rank: int
+
+
+NO_CLAIM: Final = Claim(None, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,26 +103,17 @@ class Job:
         """Return the body of a page of plain text."""
         return self.body.decode(self.encoding or "utf-8", "replace") if self.form == "text" else None
 
-    def claimed(self) -> str | None:
-        """Return the URL that the page names as its original, maybe its own, where that counts."""
-        if self.links is None or not (self.is_lenient or self._may_be_poor()):
-            return None
-        return claimed_url(self.url, self.html() or b"", self.encoding, link_headers=list(self.links))
-
-    def original(self, claimed: str | None) -> str | None:
-        """Return what the page claims if that is another page."""
-        return None if claimed is None or canonical_url(claimed) == canonical_url(self.url) else claimed
-
-    def full_rank(self, claimed: str | None) -> int:
-        """Return the rank of the page by what it claims: an odd one for a page that names another."""
-        if claimed is None or self.original(claimed) is None:
-            is_poor = claimed is None and self.asks_itself
-        else:
-            is_poor = self.asks_itself or not is_same_page(self.url, claimed)
-        return (self.rank or 0) + (self._may_be_poor() and is_poor)
-
-    def _may_be_poor(self) -> bool:
-        return self.rank is not None and self.rank % 2 == 0
+    def claim(self, links: HeadLinks = NO_LINKS) -> Claim:
+        """Return what the page says of itself by the links in its head, where that counts."""
+        rank = self.rank or 0
+        may_be_poor = self.rank is not None and self.rank % 2 == 0
+        if self.links is None or not (self.is_lenient or may_be_poor):
+            return Claim(None, rank + (may_be_poor and self.asks_itself))
+        claimed = claimed_url(self.url, links, self.links)
+        if claimed is None or canonical_url(claimed) == canonical_url(self.url):
+            return Claim(None, rank + (may_be_poor and claimed is None and self.asks_itself))
+        is_poor = self.asks_itself or not is_same_page(self.url, claimed)
+        return Claim(claimed, rank + (may_be_poor and is_poor))
 
     def request(self) -> bytes:
         """Return the message that asks for a verdict."""
@@ -143,7 +147,7 @@ class Judged(NamedTuple):
 
     `digest` is that of the text, `pages` are about those in the index. `kept_apart` tells that only product attributes
     make the page new. Known pages of one `face` have one text now. The crawl adds how long it `waited`, and whether the
-    page `is_repeated`, because a worker died after it may have remembered it.
+    page `is_repeated`, because a worker died after it may have remembered it. `unselected` is as in `PageContent`.
     """
 
     verdict: Verdict
@@ -153,6 +157,7 @@ class Judged(NamedTuple):
     pages: int = 0
     kept_apart: bool = False
     face: int = 0
+    unselected: bool = False
     waited: float = 0.0
     is_repeated: bool = False
 
@@ -188,10 +193,12 @@ def answer_from(body: bytes) -> Answer:
             "digest": int(digest),
             "pages": int(pages),
             "kept_apart": bool(kept_apart),
+            "unselected": bool(unselected),
             "face": int(face),
         } if values.get("kind") in tuple(Kind):
             verdict = _verdict_from({**values, "kind": Kind(values["kind"])})
-            return Judged(verdict, _seconds_from(reading), _seconds_from(store), digest, pages, kept_apart, face)
+            seconds = _seconds_from(reading), _seconds_from(store)
+            return Judged(verdict, *seconds, digest, pages, kept_apart, face, unselected)
         case {"done": int(pages), "note": str(note)}:
             return Done(pages, note)
         case {"retired": True}:

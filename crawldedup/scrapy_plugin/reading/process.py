@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from crawldedup.scrapy_plugin.reading.messages import Judged
 
+_SEND_BYTES: Final = 4 << 20
 _START_SECONDS: Final = 60.0
 _END_SECONDS: Final = 5.0
 # -P keeps the working directory out of sys.path until the crawl's own is set.
@@ -155,6 +156,8 @@ class WorkerProcess:
                 own_end, its_end = socket.socketpair()
                 on_error.callback(own_end.close)
                 own_end.setblocking(False)
+                # As much as the system allows: what waits here is at hand when the worker has read a page.
+                own_end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)
                 with its_end, tempfile.TemporaryFile() as progress:
                     its_end.setblocking(True)  # whatever socket.setdefaulttimeout says
                     progress.truncate(PROGRESS.size)

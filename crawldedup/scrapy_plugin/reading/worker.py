@@ -6,53 +6,34 @@ Pages that wait behind one another are asked about in one round trip to the stor
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import os
 import time
-from collections import OrderedDict
 from dataclasses import asdict
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import CrawlDedupError, PageError, StoreError, StoreUnavailableError
+from crawldedup.errors import CrawlDedupError, StoreError, StoreUnavailableError
 from crawldedup.index import HEARTBEAT_SECONDS
 from crawldedup.options import Options
-from crawldedup.page import PageReader
 from crawldedup.page_input import PageInput
 from crawldedup.scrapy_plugin.reading.breaker import Breaker
-from crawldedup.scrapy_plugin.reading.fields import fingerprint_fields
 from crawldedup.scrapy_plugin.reading.lately import LastPages
 from crawldedup.scrapy_plugin.reading.messages import Job, plain_error
+from crawldedup.scrapy_plugin.reading.reader import JobReader, Read
 from crawldedup.stores.base import CrawlSession
 from crawldedup.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.scrapy_plugin.reading.inbox import Inbox, Progress, Request
     from crawldedup.scrapy_plugin.reading.messages import Name
 
 _BATCH_PAGES: Final = 16
-# A batch that took so long to read is not held back any longer.
-_BATCH_SECONDS: Final = 0.01
-_CACHED_PAGES: Final = 250
-_WARM_UP: Final = b"<html><body><p>The first page pays for the imports of the extractor.</p></body></html>"
-
-
-class Read(NamedTuple):
-    """A job, what came of reading its page, the original that it names, and for how many seconds it was read."""
-
-    job: Job
-    fingerprint: Fingerprint | BaseException
-    claimed: str | None = None
-    seconds: float = 0.0
-
-    def is_plain(self) -> bool:
-        """Return True if the page can be asked about together with others."""
-        is_lenient = self.job.is_lenient and self.job.original(self.claimed) is not None
-        return not isinstance(self.fingerprint, BaseException) and self.job.remember and not is_lenient
+# Pages are gathered for as long as the store took to answer, within these bounds: it is asked less often then, but
+# answers that come together leave the crawl with too much to do at once, and the worker with nothing.
+_LEAST_SECONDS: Final = 0.0
+_BATCH_SECONDS: Final = 0.02
 
 
 class Worker:
@@ -66,12 +47,10 @@ class Worker:
         self._options = Options.from_values(setup["options"])
         self._dedup = Deduplicator.from_options(self._options)
         self._breaker = Breaker()
+        self._asking_seconds = 0.0
         self._last_pages = LastPages(self._options)
-        self._lately_read: OrderedDict[tuple[object, ...], Fingerprint] = OrderedDict()
-        self._secret = os.urandom(16)
+        self._reader = JobReader(self._options)
         self._knows_key = False
-        with contextlib.suppress(BaseException):
-            PageReader(self._options).read(_WARM_UP)
 
     def serve(self, inbox: Inbox, is_large: Callable[[], bool] = bool) -> None:
         """Answer requests until one says to close, or until this process is too large. Raises EOFError."""
@@ -81,7 +60,7 @@ class Worker:
             if request is None:
                 self._keep_alive()
             pages: list[Read] = []
-            hold_until = time.monotonic() + _BATCH_SECONDS
+            hold_until = time.monotonic() + min(_BATCH_SECONDS, max(_LEAST_SECONDS, self._asking_seconds))
             while request is not None:
                 self._progress.begin()
                 if request.header["do"] == "check":
@@ -106,24 +85,10 @@ class Worker:
         try:
             if not self._knows_key:
                 self._learn_key(joins=job.remember and self._stays)
-            claimed = job.claimed()
-            digest = hashlib.blake2b(job.body, key=self._secret).digest()
-            key = (digest, job.encoding, job.form, self._dedup.key.id)
-            if (known := self._lately_read.get(key)) is not None:
-                self._lately_read.move_to_end(key)
-                return Read(job, known, claimed)
-            begun = time.perf_counter()
-            read = self._fingerprint(job)
-            seconds = time.perf_counter() - begun
-        except MemoryError as error:
-            return Read(job, PageError.after(error, "reading"))
-        # Whatever a library raises, even to end the program, or in Rust to panic, is one page's trouble.
-        except BaseException as error:
+            key = self._dedup.key
+        except Exception as error:
             return Read(job, error)
-        self._lately_read[key] = read
-        if len(self._lately_read) > _CACHED_PAGES:
-            self._lately_read.popitem(last=False)
-        return Read(job, read, claimed, seconds)
+        return self._reader.read(job, key)
 
     def _learn_key(self, *, joins: bool) -> None:
         with self._store():
@@ -136,11 +101,6 @@ class Worker:
     def _deliver(self, names: Iterable[Name]) -> None:
         for url, identity, scope_key in names:
             self._dedup.deliver(url, identity=identity, scope_key=scope_key)
-
-    def _fingerprint(self, job: Job) -> Fingerprint:
-        if job.form == "fields":
-            return fingerprint_fields(self._dedup, job.body.decode())
-        return self._dedup.fingerprint(html=job.html(), text=job.text(), encoding=job.encoding, url=job.url)
 
     def _check(self, pages: list[Read]) -> None:
         """Ask the store about pages, and answer for each."""
@@ -169,12 +129,13 @@ class Worker:
         except Exception as error:
             # The store may have remembered some of the rest, so they are not asked about again: they pass.
             answers += [plain_error(error)] * (len(pages) - len(answers))
-        seconds = (time.perf_counter() - begun) / len(pages)
+        self._asking_seconds = time.perf_counter() - begun
+        seconds = self._asking_seconds / len(pages)
         for page, each in zip(pages, answers, strict=True):
             self._tell(self._judged(page, each, seconds) if isinstance(each, Verdict) else each)
 
     def _answer_to(self, page: Read) -> object:
-        job, read, claimed, _ = page
+        job, read, claim, *_ = page
         try:
             if isinstance(read, BaseException):
                 raise read
@@ -189,17 +150,17 @@ class Worker:
                     scope_key=job.scope_key,
                     similarity=job.similarity,
                     revisit_similarity=job.revisit_similarity,
-                    canonical=job.original(claimed) if job.is_lenient else None,
+                    canonical=page.original,
                     remember=job.remember,
                     delivered=job.delivered,
-                    rank=job.full_rank(claimed),
+                    rank=claim.rank,
                 )
             return self._judged(page, verdict, time.perf_counter() - begun)
         except BaseException as error:
             return plain_error(error)
 
     def _judged(self, page: Read, verdict: Verdict, seconds: float) -> dict[str, Any]:
-        job, read, _, reading = page
+        job, read, _, reading, _ = page
         assert not isinstance(read, BaseException)
         return {
             "verdict": asdict(verdict),
@@ -207,6 +168,7 @@ class Worker:
             "digest": read.digest,
             "pages": self._dedup.pages,
             "kept_apart": self._last_pages.keep_apart(job, read, verdict),
+            "unselected": page.unselected,
             "face": self._last_pages.face(job, read, verdict),
         }
 
@@ -280,7 +242,7 @@ class Worker:
 
 
 def _input_of(page: Read) -> PageInput:
-    job, read, claimed, _ = page
+    job, read, claim, *_ = page
     assert not isinstance(read, BaseException)
     return PageInput(
         job.url,
@@ -290,5 +252,5 @@ def _input_of(page: Read) -> PageInput:
         similarity=job.similarity,
         revisit_similarity=job.revisit_similarity,
         delivered=job.delivered,
-        rank=job.full_rank(claimed),
+        rank=claim.rank,
     )

@@ -37,6 +37,11 @@ def complaints(counts: Mapping[str, int], noun: str, *, starts: int = 0, lost_st
             f"nothing new was found: all start pages ({starts:,}) were duplicates, which another crawler on this "
             f"index, or an earlier crawl, has delivered."
         )
+    if (unselected := counts.get("unselected", 0)) >= LEAST_UNCHECKED and 2 * unselected > checked:
+        found.append(
+            f"{unselected:,} of {pluralize(checked, noun)} have nothing that CRAWLDEDUP_CONTENT selects; the extractor "
+            f"read them."
+        )
     if not checked:
         reasons = {**_below(counts, "skipped/"), **errors}
         if reasons.keys() - _NO_REASON:

@@ -86,7 +86,8 @@ def start_line(options: CrawlOptions, known: int | None, noun: str = "page") -> 
         f"{'an unknown number of ' + noun + 's' if known is None else pluralize(known, noun)} known",
         f"action {options.item_action if is_item else options.action}",
         f"similarity {options.similarity}",
-        *([] if is_item else [f"extractor {options.extractor}", pluralize(options.workers, "worker")]),
+        *([] if is_item else [f"extractor {options.extractor}{' of selected content' * bool(options.content)}"]),
+        *([] if is_item else [pluralize(options.workers, "worker")]),
     ]
     return f"checks {noun}s: {', '.join(parts)}"
 
@@ -116,12 +117,16 @@ def progress_line(figures: Figures, before: Figures, seconds: float, noun: str =
 
 
 def bottleneck(figures: Figures, before: Figures, seconds: float, options: CrawlOptions) -> str | None:
-    """Return what helps a crawl whose workers did nothing but read pages in the last seconds; None for another."""
-    busy = (figures.reading - before.reading) / (seconds * options.workers)
+    """Return what helps a crawl whose workers had no rest in the last seconds; None for another."""
+    reading, store = figures.reading - before.reading, figures.store - before.store
+    busy = (reading + store) / (seconds * options.workers)
     if busy < _BUSY:
         return None
-    quicker = "" if options.extractor in QUICK_EXTRACTORS else 'CRAWLDEDUP_EXTRACTOR = "blocks" reads faster, and '
+    is_reading = reading >= store
+    is_slow = is_reading and options.extractor not in QUICK_EXTRACTORS
+    quicker = 'CRAWLDEDUP_EXTRACTOR = "blocks" reads faster, and ' if is_slow else ""
     return (
-        f"reading pages holds the crawl up: {pluralize(options.workers, 'worker')} read for {min(busy, 1):.0%} of the "
-        f"last {seconds:.0f} s; {quicker}more CRAWLDEDUP_WORKERS read more, where there are cores for them"
+        f"{'reading pages' if is_reading else 'asking the store'} holds the crawl up: "
+        f"{pluralize(options.workers, 'worker')} worked for {min(busy, 1):.0%} of the last {seconds:.0f} s; {quicker}"
+        f"more CRAWLDEDUP_WORKERS do more, where there are cores for them"
     )

@@ -103,4 +103,4 @@ class FakeWorker:
 
 def verdict(text: str) -> dict[str, Any]:
     answer = {"verdict": Verdict(Kind.NEW, text).as_dict(), "seconds": [0, 0]}
-    return {**answer, "digest": 0, "pages": 0, "kept_apart": False, "face": 0}
+    return {**answer, "digest": 0, "pages": 0, "kept_apart": False, "unselected": False, "face": 0}

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from crawldedup import Deduplicator
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.options import Options
+from crawldedup.page import PageReader
 from crawldedup.scrapy_plugin.items.text import check_item_fields, joined_fields
 from crawldedup.scrapy_plugin.reading.fields import fingerprint_fields, is_marked_up
+from crawldedup.text.keys import NO_KEY
 from tests.scrapy_plugin.items.test_text import PROSE
 
-DEDUP = Deduplicator(extractor="text")
+READER = PageReader(Options(extractor="text"))
 TEASER = f"<p>{PROSE}</p>"
 # Each swallows what follows it, or marks it as something that is not shown.
 UNCLOSED = (
@@ -28,7 +30,7 @@ UNCLOSED = (
 
 def read(**fields: str) -> Fingerprint:
     joined = joined_fields(fields, check_item_fields("fields", list(fields))).decode()
-    return fingerprint_fields(DEDUP, joined)
+    return fingerprint_fields(READER, joined, NO_KEY)
 
 
 def words_of(**fields: str) -> int:
@@ -42,7 +44,7 @@ def test_angle_brackets_alone_are_no_markup(text: str) -> None:
 
 
 def test_bare_texts_are_read_as_one_text() -> None:
-    alone = DEDUP.fingerprint(text=f"A title\n{PROSE}")
+    alone = READER.read(text=f"A title\n{PROSE}")
     together = read(title="A title", body=PROSE)
     assert (together.digest, together.verify, together.words) == (alone.digest, alone.verify, alone.words)
 

@@ -45,6 +45,19 @@ def test_a_request_that_has_begun_is_waited_for(ends: tuple[Inbox, socket.socket
     assert len(taken.body) == 3_000_000
 
 
+def test_there_is_room_for_the_next_pages_while_one_is_read(ends: tuple[Inbox, socket.socket]) -> None:
+    inbox, other = ends
+    other.setblocking(False)
+    page = request({"do": "check"}, b"x" * 50_000)
+    for _ in range(100):
+        # No more than one of them is taken, and all that came is received.
+        sent = other.send(page)
+        assert sent == len(page)
+        if inbox.take(0) is None:
+            pytest.fail("a request that was sent whole is not there")
+        assert other.send(page) == len(page)
+
+
 def test_the_end_is_told(ends: tuple[Inbox, socket.socket]) -> None:
     inbox, other = ends
     other.sendall(request({"do": "one"}))

@@ -27,6 +27,7 @@ from crawldedup.scrapy_plugin.reading.messages import (
     plain_error,
 )
 from crawldedup.stores.base import CrawlSession
+from crawldedup.text.canonical import HeadLinks
 from crawldedup.verdict import Kind, Verdict
 
 VERDICT = Verdict(Kind.NEAR_DUPLICATE, "https://e.com/b", "https://e.com/a", 0.97, 2, words=80, copies=3, probes=9)
@@ -40,9 +41,16 @@ def crossed(value: object) -> Any:
 
 
 def test_answers_arrive_as_they_were_meant() -> None:
-    told = {"verdict": VERDICT.as_dict(), "seconds": [0.5, 2], "digest": 2**64 - 1, "pages": 9, "kept_apart": True}
+    told = {
+        "verdict": VERDICT.as_dict(),
+        "seconds": [0.5, 2],
+        "digest": 2**64 - 1,
+        "pages": 9,
+        "kept_apart": True,
+        "unselected": True,
+    }
     told["face"] = 3
-    assert crossed(told) == Judged(VERDICT, 0.5, 2, digest=2**64 - 1, pages=9, kept_apart=True, face=3)
+    assert crossed(told) == Judged(VERDICT, 0.5, 2, digest=2**64 - 1, pages=9, kept_apart=True, face=3, unselected=True)
     certain = replace(VERDICT, kind=Kind.EXACT_DUPLICATE, similarity=1, original=None)
     assert crossed({**told, "verdict": certain.as_dict(), "seconds": [0, 0]}).verdict == certain
     assert crossed({"session": [3, "host:17:99"]}) == CrawlSession(3, "host:17:99")
@@ -78,6 +86,7 @@ PAGE = "http://e.com/a"
 OWN = ["https://e.com/a", "http://www.e.com/a/", "http://e.com:80/a.html", "/a?utm_source=x", "/a/index.html", "/", "."]
 OTHERS = [
     "/b",
+    "/?p=7",
     "/a/b",
     "http://m.e.com/a",
     "http://e.com:8080/a",
@@ -87,10 +96,8 @@ OTHERS = [
 
 
 def rank_of(url: str, claimed: str | None, rank: int = 0, *, asks_itself: bool = False) -> int:
-    head = "" if claimed is None else f"<link rel=canonical href='{claimed}'>"
-    body = f"<html><head>{head}</head><body>text".encode()
-    job = Job(url, body, links=(), rank=rank, asks_itself=asks_itself)
-    return job.full_rank(job.claimed())
+    links = HeadLinks(canonical=() if claimed is None else (claimed,))
+    return Job(url, b"", links=(), rank=rank, asks_itself=asks_itself).claim(links).rank
 
 
 @pytest.mark.parametrize(("claimed", "rank"), [(None, 0), *((url, 0) for url in OWN), *((url, 1) for url in OTHERS)])
@@ -160,7 +167,7 @@ def broken(
     **changes: object,
 ) -> dict[str, Any]:
     verdict = {**VERDICT.as_dict(), **changes}
-    told = {"digest": digest, "pages": pages, "kept_apart": kept_apart, "face": face}
+    told = {"digest": digest, "pages": pages, "kept_apart": kept_apart, "unselected": False, "face": face}
     return {"verdict": verdict, "seconds": seconds, **told}
 
 

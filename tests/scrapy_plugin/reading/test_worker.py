@@ -13,12 +13,12 @@ from crawldedup import Deduplicator
 from crawldedup.errors import (
     CrawlDedupError,
     KeyMismatchError,
-    PageError,
     ProfileMismatchError,
     StoreFullError,
     StoreUnavailableError,
 )
 from crawldedup.options import Options
+from crawldedup.page import PageReader
 from crawldedup.scrapy_plugin.reading import worker as worker_module
 from crawldedup.scrapy_plugin.reading.breaker import Breaker
 from crawldedup.scrapy_plugin.reading.inbox import Request
@@ -145,6 +145,7 @@ def in_words(told: object) -> str:
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine, a batch is held back until all that waits is read."""
     monkeypatch.setattr(worker_module, "_BATCH_SECONDS", 100)
+    monkeypatch.setattr(worker_module, "_LEAST_SECONDS", 100)
 
 
 @pytest.fixture
@@ -160,7 +161,7 @@ class Spy:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls: list[str] = []
         self.errors: list[Exception | None] = []
-        for name in ("check_many", "check_fingerprint", "heartbeat", "fingerprint", "open", "close"):
+        for name in ("check_many", "check_fingerprint", "heartbeat", "open", "close"):
             monkeypatch.setattr(Deduplicator, name, self.wrapped(name, getattr(Deduplicator, name)))
 
     def wrapped(self, name: str, method: Any) -> Any:
@@ -301,16 +302,6 @@ def test_rules_of_a_page_count(served: Served) -> None:
     assert strict == ["new", "new", "exact_duplicate"]
 
 
-def test_the_same_bytes_are_read_once_and_what_failed_is_read_again(spy: Spy, tmp_path: Path) -> None:
-    served = Served(tmp_path)
-    spy.calls.clear()
-    served.serve([page("a"), page("b")], [page("c")], [page("d", encoding="latin-1")], [page("e", form="text")])
-    assert spy.count("fingerprint") == 3
-    deep = "<div>" * 300
-    assert [type(told) for told in served.serve([page("f", deep)], [page("g", deep)])] == [PageError] * 2
-    assert spy.count("fingerprint") == 5
-
-
 def test_a_page_with_the_public_hash_of_anothers_bytes_is_read_for_itself(served: Served) -> None:
     spam, text = (f"<p>{text}</p>".encode() for text in TEXTS[:2])
     victim = text + b" " * len(spam)
@@ -331,25 +322,15 @@ def test_pages_on_their_way_pass_when_the_index_is_begun_again_with_another_key(
     assert served.kinds([page("a"), page("b", TEXTS[1]), page("c")]) == ["new", "new", "exact_duplicate"]
 
 
-def test_the_pages_read_last_are_remembered(spy: Spy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_module, "_CACHED_PAGES", 2)
-    served = Served(tmp_path)
-    spy.calls.clear()
-    a, b, c = (page(name, text) for name, text in zip("abc", TEXTS, strict=True))
-    served.serve([a, b, a, c, a, b])
-    # b was the one to go when c came.
-    assert spy.count("fingerprint") == 4
-
-
 @pytest.mark.parametrize("error", [ZeroDivisionError("bad"), SystemExit(3), KeyboardInterrupt()])
 def test_whatever_reading_raises_is_one_pages_trouble(
     served: Served, error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(self: Deduplicator, **_: Any) -> Any:
+    def broken(*_: Any) -> Any:
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(Deduplicator, "fingerprint", broken)
+        patch.setattr(PageReader, "content", broken)
         (told,) = served.serve([page("a")])
     assert isinstance(told, UnexpectedReadError)
     assert told.kind == type(error).__name__

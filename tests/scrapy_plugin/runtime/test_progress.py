@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from crawldedup.scrapy_plugin.reading.messages import Judged
 from crawldedup.scrapy_plugin.runtime.progress import Progress, bottleneck, place_of, progress_line, start_line
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.scrapy_plugin.stats import CrawlStats, Figures
@@ -59,7 +60,7 @@ def test_a_crawl_whose_workers_only_read_is_told_what_helps() -> None:
     before, now = Figures(reading=10), Figures(reading=67)
     quick, slow = (CrawlOptions(workers=1, extractor=name) for name in ("blocks", "trafilatura"))
     assert bottleneck(now, before, 60, quick) == (
-        "reading pages holds the crawl up: 1 worker read for 95% of the last 60 s; more CRAWLDEDUP_WORKERS read more, "
+        "reading pages holds the crawl up: 1 worker worked for 95% of the last 60 s; more CRAWLDEDUP_WORKERS do more, "
         "where there are cores for them"
     )
     assert 'CRAWLDEDUP_EXTRACTOR = "blocks" reads faster' in (bottleneck(now, before, 60, slow) or "")
@@ -103,7 +104,7 @@ def test_the_bottleneck_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
         told.progress.begin(CrawlOptions(workers=1), 0)
         for _ in range(2):
             told.stats.checked(Verdict(Kind.NEW, "u"), dropped=False)
-            told.stats.worked(reading=59, store=0)
+            told.stats.worked(Judged(Verdict(Kind.NEW, "u"), reading=30, store=29))
             told.progress.tell()
         told.progress.end()
 
@@ -132,3 +133,9 @@ def test_it_is_said_again_and_again_until_the_end(
     assert [line.partition(" checked")[0] for line in said] == [
         "crawldedup: 1 page", "crawldedup: 2 pages", "crawldedup: 3 pages"
     ] * lines  # fmt: skip
+
+
+def test_a_crawl_that_waits_for_its_store_is_told_so() -> None:
+    told = bottleneck(Figures(reading=20, store=36), Figures(), 60, CrawlOptions(workers=1, extractor="trafilatura"))
+    assert told is not None
+    assert told.startswith("asking the store holds the crawl up: 1 worker worked for 93% of the last 60 s; more CRAWL")

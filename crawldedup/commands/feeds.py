@@ -1,0 +1,137 @@
+"""Read the items of feeds: JSON lines, JSON arrays and CSV, as Scrapy exports them, compressed or not."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import zlib
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from crawldedup.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TextIO
+
+    Place = str
+
+LINES_SUFFIXES: Final = (".jl", ".jsonl", ".jsonlines", ".ndjson")
+_SUFFIXES: Final = (*LINES_SUFFIXES, ".json", ".csv")
+FEED_SUFFIXES: Final = tuple(f"{suffix}{packed}" for suffix in _SUFFIXES for packed in ("", ".gz"))
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""No more is read of a page, and no longer item of a feed; what is compared is far shorter."""
+_BLOCK: Final = 1 << 20
+
+
+class Fields(NamedTuple):
+    """The fields of an item that hold its URL, and its source or its text. Without the last two, their names do."""
+
+    url: str = "url"
+    html: str | None = None
+    text: str | None = None
+
+
+class Item(NamedTuple):
+    """The page of an item."""
+
+    url: str
+    html: str | None
+    text: str | None
+
+
+def pages_of(path: Path, fields: Fields) -> Iterator[Item]:
+    """Yield the pages of a feed. Raises ConfigurationError for an item that holds none."""
+    wanted = (fields.html, fields.text) if fields.html or fields.text else ("html", "text")
+    for where, item in _items_of(path):
+        url = item.get(fields.url)
+        html, text = (item.get(name) if name else None for name in wanted)
+        if not isinstance(url, str):
+            raise ConfigurationError(f'{where}: the field "{fields.url}" holds no text; --url-field names another')
+        if isinstance(html, str) == isinstance(text, str):
+            names = " and ".join(f'"{name}"' for name in wanted if name)
+            raise ConfigurationError(
+                f"{where}: one of the fields {names} must hold a text; --html-field and --text-field name others"
+            )
+        yield Item(url, html, text)
+
+
+def _items_of(path: Path) -> Iterator[tuple[Place, dict[str, Any]]]:
+    name = path.name.lower().removesuffix(".gz")
+    if name.endswith(LINES_SUFFIXES):
+        yield from lines_of(path)
+        return
+    with _opened(path) as file:
+        found = _rows(file) if name.endswith(".csv") else _members(file)
+        number = 0
+        try:
+            for number, value in enumerate(found, 1):
+                yield f"{path}, item {number}", _checked(value, f"{path}, item {number}")
+        except (csv.Error, ValueError, RecursionError) as error:
+            raise ConfigurationError(f"{path}, item {number + 1}: this cannot be read: {error}") from error
+
+
+def lines_of(path: Path) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Yield the objects of a file of JSON lines, which may be compressed, each after its place in the file.
+
+    Raises ConfigurationError for a line that is no JSON object.
+    """
+    with _opened(path) as lines:
+        for number, line in enumerate(iter(lambda: lines.readline(MOST_BYTES), ""), 1):
+            if not line.strip():
+                continue
+            where = f"{path}, line {number}"
+            if len(line) == MOST_BYTES:
+                raise ConfigurationError(f"{where}: a line must be shorter than {MOST_BYTES:,} characters")
+            try:
+                value: Any = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise ConfigurationError(f"{where}: this is not JSON: {error}") from error
+            yield where, _checked(value, where)
+
+
+def _checked(value: Any, where: Place) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigurationError(f"{where}: this is no JSON object")
+    return value
+
+
+def _rows(file: TextIO) -> Iterator[Any]:
+    csv.field_size_limit(MOST_BYTES)
+    return csv.DictReader(file)
+
+
+def _members(file: TextIO) -> Iterator[Any]:
+    """Yield the members of a JSON array, of which no more than one is in memory. Raises ValueError."""
+    decoder = json.JSONDecoder()
+    waiting = file.read(_BLOCK).lstrip()
+    if waiting[:1] != "[":
+        raise ValueError("it is no array of items")
+    waiting = waiting[1:]
+    while True:
+        waiting = waiting.lstrip(" \t\r\n,")
+        if waiting[:1] == "]":
+            return
+        try:
+            value, end = decoder.raw_decode(waiting)
+        except ValueError:
+            # As much again, or a large member would be read over and over.
+            more = file.read(max(_BLOCK, len(waiting)))
+            if not more or len(waiting) > MOST_BYTES:
+                raise
+            waiting += more
+            continue
+        yield value
+        waiting = waiting[end:]
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[TextIO]:
+    try:
+        opened: Callable[..., TextIO] = gzip.open if path.suffix.lower() == ".gz" else Path.open
+        with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
+            yield lines
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ConfigurationError(f"{path} cannot be decompressed: {error}") from error

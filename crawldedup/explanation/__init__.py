@@ -1,0 +1,1 @@
+"""Explain verdicts, and compare two pages."""

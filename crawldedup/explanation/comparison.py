@@ -1,0 +1,102 @@
+"""Compare two pages: how alike they are, how they differ, and what a crawl would make of the second one."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Unpack
+
+from crawldedup.errors import ConfigurationError
+from crawldedup.explanation.explained import candidate_of
+from crawldedup.fingerprinting.exact import jaccard
+from crawldedup.options import Options
+from crawldedup.page import PageReader
+from crawldedup.page_input import PageInput, PageRef
+from crawldedup.queries import QueryBuilder
+from crawldedup.stores.base import Record
+from crawldedup.text.difference import changes
+
+if TYPE_CHECKING:
+    from crawldedup.explanation.explained import Candidate
+    from crawldedup.options import OptionValues
+    from crawldedup.queries import Question
+    from crawldedup.text.difference import Change
+    from crawldedup.verdict import Verdict
+
+_LONGEST_CHANGE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How alike two pages are.
+
+    `verdict` is that of a crawl which has seen the first page alone, on the second. `similarity` is the exact Jaccard
+    similarity of their word 3-shingles, None for texts of fewer words. `candidate` has what a crawl goes by: the
+    estimate, the cost, and the probe that meets the first page, None if the search misses it; `limit` and `threshold`
+    are as in `Explanation`. `facts` are those of the first page alone, and those of the second alone: with any, the
+    pages are kept apart however alike they are. `changes` are the passages of text that differ, `words` the words of
+    each.
+    """
+
+    verdict: Verdict
+    similarity: float | None
+    candidate: Candidate
+    limit: int
+    threshold: float | None
+    facts: tuple[tuple[str, ...], tuple[str, ...]]
+    changes: tuple[Change, ...]
+    words: tuple[int, int]
+    thin: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        own = {name: value for name, value in asdict(self).items() if name not in ("verdict", "candidate", "changes")}
+        told = [change._asdict() for change in self.changes]
+        return {"verdict": self.verdict.as_dict(), **own, "candidate": self.candidate.as_dict(), "changes": told}
+
+
+def compare(first: PageInput, second: PageInput, **options: Unpack[OptionValues]) -> Comparison:
+    """Compare two pages, given as html or text, by the options of a Deduplicator.
+
+    Their URLs do not count: equal ones are not taken for a revisit. Raises PageError, and ConfigurationError.
+    """
+    if first.fingerprint or second.fingerprint:
+        raise ConfigurationError("a fingerprint alone does not tell what differs: give html or text")
+    checked = Options.from_values({**options, "store": "memory://", "scope": "global", "key": 0})
+    reader = PageReader(checked)
+    one, other = (reader.content(page.html, page.text, page.encoding, page.url) for page in (first, second))
+    pages = [reader.fingerprint(content) for content in (one, other)]
+    # Different facts would hide how alike the texts are.
+    builder = QueryBuilder(reader.method, checked)
+    known, asked = (
+        builder.question(PageRef(page.url, identity=name), replace(read, facts=0), pages=1, similarity=page.similarity)
+        for name, page, read in zip(("first", "second"), (first, second), pages, strict=True)
+    )
+    record = _record(known)
+    candidate = candidate_of(asked, record, builder.similarity(second.similarity))
+    facts = [set((content.facts or "").split("\n")) - {""} for content in (one, other)]
+    is_met = candidate.match.exact if asked.query.exact_only else candidate.accepted and candidate.probe is not None
+    found = [record] if is_met and pages[0].facts == pages[1].facts else []
+    rule = asked.query.rule
+    return Comparison(
+        verdict=replace(asked.preview(found, lambda _: b""), candidates=len(found)),
+        similarity=jaccard(one.text, other.text),
+        candidate=candidate,
+        limit=rule.limit,
+        threshold=None if rule.threshold is None else round(rule.threshold, 4),
+        facts=(_sorted(facts[0] - facts[1]), _sorted(facts[1] - facts[0])),
+        changes=tuple(changes(one.whole or one.text, other.whole or other.text, longest=_LONGEST_CHANGE)),
+        words=(pages[0].words, pages[1].words),
+        thin=pages[0].thin or pages[1].thin,
+    )
+
+
+def _sorted(facts: set[str]) -> tuple[str, ...]:
+    return tuple(sorted(facts))
+
+
+def _record(question: Question) -> Record:
+    """Return the page of a question as an index would hold it."""
+    entry = question.query.entry
+    return Record(
+        entry.url, entry.url_key, entry.search, entry.signature, entry.digest, added_at=0, seen_at=0, copies=0
+    )

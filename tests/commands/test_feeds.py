@@ -1,0 +1,102 @@
+"""Feeds as Scrapy exports them."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter
+
+from crawldedup.commands import feeds
+from crawldedup.commands.feeds import Fields, pages_of
+from crawldedup.commands.sources import sources
+from crawldedup.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ITEMS = [
+    {"link": "https://a.example/", "story": 'Grüße,\n"von" hier', "page": "<p>a"},
+    {"link": "https://b.example/", "story": "日本語 ]} ,", "page": "<p>b"},
+]
+OF_STORIES = Fields("link", text="story")
+
+
+def exported(exporter: Any, **options: Any) -> bytes:
+    stream = io.BytesIO()
+    export = exporter(stream, **options)
+    export.start_exporting()
+    for item in ITEMS:
+        export.export_item(item)
+    export.finish_exporting()
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("feed.jl", exported(JsonLinesItemExporter)),
+        ("feed.json", exported(JsonItemExporter)),
+        ("feed.json", exported(JsonItemExporter, indent=4, encoding="utf-8")),
+        ("feed.json", json.dumps(ITEMS).encode()),
+        ("feed.csv", exported(CsvItemExporter)),
+        ("feed.csv", exported(CsvItemExporter, encoding="utf-8-sig")),
+        ("FEED.CSV.GZ", gzip.compress(exported(CsvItemExporter))),
+        ("feed.json.gz", gzip.compress(exported(JsonItemExporter))),
+    ],
+)
+def test_the_fields_of_feeds_are_chosen(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    texts = [(source.url, source.html, source.text) for source in sources([str(path)], OF_STORIES)]
+    assert texts == [(item["link"], None, item["story"]) for item in ITEMS]
+    assert [page.html for page in pages_of(path, Fields("link", html="page"))] == ["<p>a", "<p>b"]
+    with pytest.raises(ConfigurationError, match=r'the field "url" holds no text; --url-field names another'):
+        list(sources([str(path)]))
+    with pytest.raises(ConfigurationError, match='one of the fields "html" and "text" must hold a text'):
+        list(pages_of(path, Fields("link")))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.json", "", "item 1: this cannot be read: it is no array"),
+        ("a.json", '{"link": 1}', "item 1: this cannot be read: it is no array"),
+        ("a.json", '[{"link": "x", "story": "y"}, ', "item 2: this cannot be read"),
+        ("a.json", '[{"link": "x", "story": "y"}, 7]', "item 2: this is no JSON object"),
+        ("a.json", "[" * 100_000, "item 1: this cannot be read"),
+        ("a.csv", "other\n1\n", 'item 1: the field "link" holds no text'),
+        ("a.csv", f"link,story\nx,{'y' * 200}\n", "item 1: this cannot be read: field larger"),
+    ],
+)
+def test_a_broken_feed_is_refused_where_it_breaks(
+    tmp_path: Path, name: str, content: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feeds, "MOST_BYTES", 150)
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(ConfigurationError, match=message):
+        list(pages_of(path, OF_STORIES))
+
+
+def test_a_long_array_is_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "_BLOCK", 7)
+    path = tmp_path / "feed.json"
+    path.write_bytes(exported(JsonItemExporter, indent=2))
+    assert [page.text for page in pages_of(path, OF_STORIES)] == [item["story"] for item in ITEMS]
+    monkeypatch.setattr(feeds, "MOST_BYTES", 50)
+    with pytest.raises(ConfigurationError, match="item 1: this cannot be read"):
+        list(pages_of(path, OF_STORIES))
+
+
+def test_a_page_of_a_megabyte_fits_a_cell(tmp_path: Path) -> None:
+    path = tmp_path / "feed.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["url", "html"], ["https://a.example/", "<p>" + "x" * 1_000_000]])
+    (page,) = pages_of(path, Fields())
+    assert page.html is not None
+    assert len(page.html) == 1_000_003
