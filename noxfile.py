@@ -35,7 +35,7 @@ def tests(session: nox.Session) -> None:
 @nox.session(python=PYTHONS[0])
 def exhaustive(session: nox.Session) -> None:
     """Run the tests that the suite leaves out, for they try at length what others try in short."""
-    session.install("-q", "-e", ".[test]")
+    session.install("-q", "-e", ".[openapi]")
     run_pytest(session, "-m", "exhaustive")
 
 
@@ -87,9 +87,9 @@ def lowest_versions() -> list[str]:
     """Return a constraint for pip for each package that the tests use. Raises ValueError if one has no lower bound."""
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     groups = project["optional-dependencies"]
-    # The peers of the benchmarks are of any version, and the tests do not need the documentation.
+    # The peers of the benchmarks are of any version, and the tests do without the others.
     used = [*project["dependencies"]]
-    used += [requirement for name in groups if name not in ("bench", "docs") for requirement in groups[name]]
+    used += [requirement for name in groups if name not in ("bench", "docs", "openapi") for requirement in groups[name]]
     constraints = []
     for requirement in used:
         # A constraint has no extras.

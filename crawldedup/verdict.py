@@ -145,9 +145,11 @@ class Verdict:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
+        # `asdict` would copy each value deeply, which takes longer than all else that an answer of the service takes.
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
         derived = {name: getattr(self, name) for name in ("is_duplicate", "is_partial", "is_across_sites")}
         coverage = None if self.coverage is None else self.coverage.as_dict()
-        return {**asdict(self), "kind": str(self.kind), "coverage": coverage, **derived}
+        return {**own, "kind": str(self.kind), "coverage": coverage, **derived}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -172,6 +174,11 @@ class Match:
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON. `seen_at` is in seconds since 1970 (UTC)."""
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Return the match of which `as_dict` gave these values, perhaps among others."""
+        return cls(**{each.name: values[each.name] for each in fields(cls)})
 
 
 def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:

@@ -31,6 +31,8 @@ LONG = (
     "stores/cluster/test_cluster_racing.py",
     "stores/cluster/test_cluster_contract.py",
     "test_faults.py",
+    "service/test_faults.py",
+    "service/test_limits.py",
     "scrapy_plugin/reading/test_process.py",
     "scrapy_plugin/reading/test_pool.py",
     "scrapy_plugin/test_crawl_workers.py",

@@ -25,6 +25,14 @@ def test_the_crawl_is_a_command_of_ours() -> None:
     assert parser().parse_args(COMPOSE["services"]["crawl"]["command"])
 
 
+def test_the_service_is_a_command_of_ours_and_open_to_this_machine_alone() -> None:
+    service = COMPOSE["services"]["service"]
+    assert parser().parse_args(service["command"])
+    assert service["environment"] == {"CRAWLDEDUP_TOKEN": "${CRAWLDEDUP_TOKEN:-}"}
+    assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+    assert "'.[server]'" in service["build"]["dockerfile_inline"]
+
+
 def test_the_crawl_waits_for_a_healthy_redis() -> None:
     services = COMPOSE["services"]
     assert services["crawl"]["depends_on"]["redis"]["condition"] == "service_healthy"

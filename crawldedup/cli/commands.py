@@ -13,6 +13,7 @@ from crawldedup.commands.explain import explain
 from crawldedup.commands.feeds import Fields
 from crawldedup.commands.sources import readable_sources, single_source, under_url
 from crawldedup.page_input import PageRef
+from crawldedup.service.command import serve
 from crawldedup.stores.registry import EmptyStoreError
 
 if TYPE_CHECKING:
@@ -67,4 +68,5 @@ _RUN: Final[dict[str, Callable[[Deduplicator, Namespace, Output], None]]] = {
         mined(given.sources, output) if given.sources else kept(dedup), given.format, output
     ),
     "info": lambda dedup, _, output: indexes.info(dedup, output),
+    "serve": lambda dedup, given, _: serve(dedup, given),
 }

@@ -19,6 +19,7 @@ from crawldedup.commands.output import run_command
 from crawldedup.demo.command import DEMO
 from crawldedup.evaluation.command import BENCH_QUALITY
 from crawldedup.report.command import REPORT
+from crawldedup.service.command import SERVE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,6 +83,7 @@ _COMMANDS: Final = {
         "Kept texts are copied, too. Both must have been made with the same settings: nothing can be converted.",
     ),
     "info": Command("show the figures of an index", options=(*INDEX_OPTIONS, *PROFILE_OPTIONS)),
+    "serve": SERVE,
     "report": REPORT,
     "advise": Command(
         "tell which downloads a crawl can save, by rules for its URLs",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from dataclasses import asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 
 from crawldedup.search.model import estimate_deviation, flip_probabilities, search_similarity
 from crawldedup.search.two_stage import TwoStage
+from crawldedup.verdict import Match, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from crawldedup.page import PageContent
     from crawldedup.queries import Question
     from crawldedup.stores.base import Query, Record
-    from crawldedup.verdict import Match, Verdict
 
 
 # At 0 there is no error of an estimate that cannot be lower.
@@ -51,6 +51,13 @@ class Candidate:
         own = asdict(self)
         return {**own.pop("match"), **own}
 
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Return the candidate of which `as_dict` gave these values."""
+        own = {each.name: values[each.name] for each in fields(cls) if each.name != "match"}
+        flips = tuple(Flip(*flip) for flip in values["flips"])
+        return cls(Match.from_dict(values), **{**own, "flips": flips})
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -73,6 +80,19 @@ class Explanation:
     limit: int
     threshold: float | None
     candidates: tuple[Candidate, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        candidates = [candidate.as_dict() for candidate in self.candidates]
+        return {**own, "verdict": self.verdict.as_dict(), "candidates": candidates}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Return the explanation of which `as_dict` gave these values."""
+        candidates = tuple(map(Candidate.from_dict, values["candidates"]))
+        verdict = Verdict.from_dict(values["verdict"])
+        return cls(**{**values, "verdict": verdict, "facts": tuple(values["facts"]), "candidates": candidates})
 
 
 def accepting_all(query: Query) -> Query:

@@ -14,13 +14,15 @@ so they are exact and every machine makes the same bits.
 
 from __future__ import annotations
 
+import base64
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import mmh3
 import numpy as np
 
+from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting import MIN_WORDS as MIN_WORDS
 from crawldedup.fingerprinting.features import DEFAULT_FEATURES, first_of_runs, pair_hashes, shingle_hashes
 from crawldedup.text.keys import NO_KEY
@@ -80,6 +82,47 @@ class Fingerprint:
     key_id: int = 0
     packed_text: bytes = field(default=b"", repr=False)
     paragraphs: tuple[Paragraph, ...] = field(default=(), repr=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON: 64-bit numbers in hexadecimal, bytes and float32 weights in Base64."""
+        numbers = {name: f"{getattr(self, name):016x}" for name in _NUMBERS}
+        weights = {name: _base64(getattr(self, name).astype("<f4").tobytes()) for name in _WEIGHTS}
+        kept = {name: _base64(getattr(self, name)) for name in ("verify", "packed_text")}
+        return {**numbers, **weights, **kept, "words": self.words, "thin": self.thin}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Return the fingerprint of which `as_dict` gave these values. Raises ConfigurationError for other values."""
+        try:
+            numbers: Any = {name: int(values[name], 16) for name in _NUMBERS}
+            kept: Any = {name: base64.b64decode(values[name], validate=True) for name in ("verify", "packed_text")}
+            raw = {name: base64.b64decode(values[name], validate=True) for name in _WEIGHTS}
+            weights: Any = {name: np.frombuffer(each, "<f4").astype(np.float32) for name, each in raw.items()}
+            words, thin = values["words"], values["thin"]
+            bits = [len(weights[name]) for name in _WEIGHTS]
+            is_sound = (
+                values.keys() == {*_NUMBERS, *_WEIGHTS, *kept, "words", "thin"}
+                and all(0 <= number < 1 << 64 for number in numbers.values())
+                and bits == [SEARCH_BITS, 8 * len(kept["verify"])]
+                and all((np.abs(each) <= _MOST_WEIGHT).all() for each in weights.values())
+                and (type(words), type(thin)) == (int, bool)
+                and 0 <= words < 1 << 31
+            )
+        except (KeyError, TypeError, ValueError, AttributeError):
+            is_sound = False
+        if not is_sound:
+            raise ConfigurationError("the fingerprint is not one that `Fingerprint.as_dict` gave: make it again")
+        return cls(**numbers, **weights, **kept, words=words, thin=thin)
+
+
+_NUMBERS: Final = ("search", "digest", "facts", "key_id")
+_WEIGHTS: Final = ("search_weights", "verify_weights")
+_MOST_WEIGHT: Final = 1e6
+"""Weights are at most the root of the number of features."""
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode("ascii")
 
 
 def fingerprint(

@@ -1,4 +1,4 @@
-"""Sphinx directives that write reference pages from the code: settings and options, and commands.
+"""Sphinx directives that write reference pages from the code: settings and options, commands, HTTP.
 
 A page cannot name a default or an option that the code does not have, or miss one.
 """
@@ -6,10 +6,12 @@ A page cannot name a default or an option that the code does not have, or miss o
 from __future__ import annotations
 
 import importlib
+import json
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from docutils.parsers.rst import directives
-from reference_markdown import commands_markdown, options_markdown, settings_markdown
+from reference_markdown import commands_markdown, http_markdown, options_markdown, settings_markdown
 from sphinx.util.docutils import SphinxDirective
 
 from crawldedup.options import options_of
@@ -46,8 +48,21 @@ class CommandsDirective(SphinxDirective):
         return self.parse_text_to_nodes(commands_markdown(_load(self.arguments[0])()), allow_section_headings=True)
 
 
+class HttpDirective(SphinxDirective):
+    """Describe the operations of the OpenAPI document at "package:file"."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the nodes of the generated Markdown."""
+        package, _, name = self.arguments[0].partition(":")
+        document = json.loads(files(package).joinpath(name).read_text("utf-8"))
+        return self.parse_text_to_nodes(http_markdown(document), allow_section_headings=True)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives."""
     app.add_directive("dedup-options", OptionsDirective)
     app.add_directive("dedup-commands", CommandsDirective)
+    app.add_directive("dedup-http", HttpDirective)
     return {"parallel_read_safe": True}

@@ -1,10 +1,11 @@
-"""Markdown of the reference, written from the code: settings and options, and commands."""
+"""Markdown of the reference, written from the code: settings and options, commands, and the HTTP service."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crawldedup.errors import ConfigurationError
 
@@ -71,3 +72,51 @@ def _shown(value: object) -> str:
     if isinstance(value, tuple):
         value = list(value)
     return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def http_markdown(document: dict[str, Any]) -> str:
+    """Return a section for each operation of an OpenAPI document, and one for each schema."""
+    operations = [
+        _operation(method.upper(), path, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+    schemas = [_schema(name, schema) for name, schema in document["components"]["schemas"].items()]
+    return "\n".join([*operations, *schemas])
+
+
+def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
+    asked = operation.get("requestBody", {}).get("content", {})
+    answered = operation["responses"]["200"]["content"]
+    query = ", ".join(f"`{each['name']}`" for each in operation.get("parameters", []))
+    lines = [f"## {method} {path}", "", f"{operation['summary']}. {operation['description']}", ""]
+    lines += [f"With HTML or plain text, the query names the page: {query}.", ""] if query else []
+    for title, content in (("Request", asked), ("Answer", answered)):
+        for kind, body in content.items():
+            example = body["example"]
+            shown = example.rstrip() if isinstance(example, str) else json.dumps(example, indent=2)
+            lines += [f"{title}, `{kind}`{_of(body['schema'])}:", "", "```text", shown, "```", ""]
+    return "\n".join(lines)
+
+
+def _of(schema: dict[str, Any]) -> str:
+    name = schema.get("$ref", "").rpartition("/")[2]
+    return f" (see {name})" if name else ""
+
+
+def _schema(name: str, schema: dict[str, Any]) -> str:
+    rows = [
+        f"| `{field}` | {_type(each)} | {each.get('description', '')} |" for field, each in schema["properties"].items()
+    ]
+    head = [f"## {name}", "", schema.get("description", ""), "", "| field | type | |", "|---|---|---|"]
+    return "\n".join([*head, *rows, ""])
+
+
+def _type(schema: dict[str, Any]) -> str:
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    options = schema.get("oneOf") or schema.get("allOf")
+    if options:
+        return " or ".join(map(_type, options))
+    kinds = schema.get("type", "object")
+    return " or ".join([kinds] if isinstance(kinds, str) else kinds)

@@ -27,8 +27,8 @@ from tests.docs.pages import PAGES, ROOT, SITE, section
 REFERENCE = SITE / "reference"
 STATS = REFERENCE / "stats.md"
 
-# Not settings: a variable of the environment of the documentation's build.
-NOT_SETTINGS = {"DOCS_ONLINE"}
+# Not settings: variables of the environment of the documentation's build, and of the service.
+NOT_SETTINGS = {"DOCS_ONLINE", "TOKEN"}
 
 
 def settings() -> set[str]:

@@ -1,0 +1,200 @@
+"""The clients: `httpx` sends the calls."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
+
+from crawldedup.client import calls
+from crawldedup.client.calls import BATCH, TryAgainError
+from crawldedup.errors import MissingDependencyError
+
+try:
+    import httpx
+except ImportError as error:
+    raise MissingDependencyError(f"{error}; crawldedup.client needs: pip install 'crawldedup[client]'") from error
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+
+    from crawldedup.client.calls import Call, PageFields
+    from crawldedup.errors import PageError
+    from crawldedup.explanation.explained import Explanation
+    from crawldedup.fingerprinting.fingerprint import Fingerprint
+    from crawldedup.page_input import PageInput
+    from crawldedup.verdict import Match, Verdict
+
+    OnUnreadable = Callable[[PageInput, PageError], None]
+
+T = TypeVar("T")
+
+_HEADERS: Final = {"content-type": "application/json"}
+
+
+class _Common:
+    """What both clients are told."""
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8300",
+        *,
+        token: str | None = None,
+        timeout_seconds: float = 60.0,
+        patience_seconds: float = 0.0,
+    ) -> None:
+        authorization = {} if token is None else {"authorization": f"Bearer {token}"}
+        self._options: dict[str, Any] = {
+            "base_url": url,
+            "headers": {**_HEADERS, **authorization},
+            "timeout": timeout_seconds,
+        }
+        self._patience = patience_seconds
+        self._connect()
+
+    def _connect(self) -> None:
+        """Make the connections' pool."""
+        raise NotImplementedError
+
+    def _deadline(self) -> float:
+        return time.monotonic() + self._patience
+
+
+class Client(_Common):
+    """Asks a service, with the calls of `Deduplicator`; they raise the same errors.
+
+    A service that is busy, stopping or without its store raises StoreUnavailableError; for `patience_seconds` it is
+    asked again first. A page whose answer was lost is known by then: its verdict is `revisit`. Other refusals raise
+    ServiceError. Threads may share an instance.
+    """
+
+    def _connect(self) -> None:
+        self._http = httpx.Client(**self._options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def check(self, url: str, **page: Unpack[PageFields]) -> Verdict:
+        """Decide about a page and remember it. See `Deduplicator.check` and `PageInput`."""
+        return self._ask(calls.check(url, **page))
+
+    def find(self, url: str = "", **page: Unpack[PageFields]) -> list[Match]:
+        """Return remembered pages that resemble this one, best first."""
+        return self._ask(calls.find(url, **page))
+
+    def explain(self, url: str, **page: Unpack[PageFields]) -> Explanation:
+        """Explain the verdict that a page would get now."""
+        return self._ask(calls.explain(url, **page))
+
+    def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
+        """Remove pages, and return how many. See `Deduplicator.forget`."""
+        return self._ask(calls.forget(page, identity, scope_key))
+
+    def info(self) -> dict[str, Any]:
+        """Return the figures of the index."""
+        return self._ask(calls.INFO)
+
+    def check_many(
+        self, pages: Iterable[PageInput], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
+    ) -> Iterator[Verdict]:
+        """Decide about many pages in their order. See `Deduplicator.check_many`."""
+        for results in calls.batches(pages, batch):
+            deadline = self._deadline()
+            while error := results.take(self._ask(calls.check_batch(results.open()))):
+                if (pause := error.pause(deadline)) is None:
+                    break
+                time.sleep(pause)
+            yield from results.verdicts(on_unreadable)
+
+    def _ask(self, call: Call[T]) -> T:
+        deadline = self._deadline()
+        while True:
+            try:
+                with answers():
+                    answer = self._http.request(call.method, call.path, content=call.body())
+                return call.result(answer.status_code, answer.content)
+            except TryAgainError as error:
+                if (pause := error.pause(deadline)) is None:
+                    raise
+            time.sleep(pause)
+
+
+class AsyncClient(_Common):
+    """`Client` for asyncio: the same calls, awaited."""
+
+    def _connect(self) -> None:
+        self._http = httpx.AsyncClient(**self._options)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def check(self, url: str, **page: Unpack[PageFields]) -> Verdict:
+        """See `Client.check`."""
+        return await self._ask(calls.check(url, **page))
+
+    async def find(self, url: str = "", **page: Unpack[PageFields]) -> list[Match]:
+        """See `Client.find`."""
+        return await self._ask(calls.find(url, **page))
+
+    async def explain(self, url: str, **page: Unpack[PageFields]) -> Explanation:
+        """See `Client.explain`."""
+        return await self._ask(calls.explain(url, **page))
+
+    async def forget(
+        self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None
+    ) -> int:
+        """See `Client.forget`."""
+        return await self._ask(calls.forget(page, identity, scope_key))
+
+    async def info(self) -> dict[str, Any]:
+        """See `Client.info`."""
+        return await self._ask(calls.INFO)
+
+    async def check_many(
+        self, pages: Iterable[PageInput], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
+    ) -> AsyncIterator[Verdict]:
+        """See `Client.check_many`."""
+        for results in calls.batches(pages, batch):
+            deadline = self._deadline()
+            while error := results.take(await self._ask(calls.check_batch(results.open()))):
+                if (pause := error.pause(deadline)) is None:
+                    break
+                await asyncio.sleep(pause)
+            for verdict in results.verdicts(on_unreadable):
+                yield verdict
+
+    async def _ask(self, call: Call[T]) -> T:
+        deadline = self._deadline()
+        while True:
+            try:
+                with answers():
+                    answer = await self._http.request(call.method, call.path, content=call.body())
+                return call.result(answer.status_code, answer.content)
+            except TryAgainError as error:
+                if (pause := error.pause(deadline)) is None:
+                    raise
+            await asyncio.sleep(pause)
+
+
+@contextmanager
+def answers() -> Iterator[None]:
+    """Raise TryAgainError if the service does not answer."""
+    try:
+        yield
+    except httpx.TransportError as error:
+        raise TryAgainError(f"the service does not answer: {error}") from error

@@ -1,0 +1,82 @@
+"""Put one process of the service together: what uvicorn calls for its application."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect
+
+from crawldedup.errors import CrawlDedupError
+from crawldedup.scope import site_of
+from crawldedup.service.checking import Checker
+from crawldedup.service.edge import Bodies, Edge, RateLimit, refusal
+from crawldedup.service.endpoints import ROUTES, Service
+from crawldedup.service.logs import log_to_stderr
+from crawldedup.service.settings import ServiceSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+_log: Final = logging.getLogger(__name__)
+
+_URL: Final = "https://www.example.com/"
+_TEXT: Final = " ".join(f"word{place}" for place in range(200))
+
+
+def make_app() -> Starlette:
+    """Return the application, with the settings that the parent process has left."""
+    settings = ServiceSettings.handed_on()
+    log_to_stderr(settings.log_level)
+    bodies = Bodies(settings)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        checker = Checker(settings)
+        stopping = _stopping()
+        app.state.service = Service(checker, bodies, RateLimit(settings.rate), stopping)
+        try:
+            # The first page would wait for all that is imported and read once.
+            await checker.ask(lambda dedup: dedup.explain(site_of(_URL), text=_TEXT).as_dict())
+        except CrawlDedupError as error:
+            # Requests try again.
+            _log.warning("the store cannot be opened yet", extra={"fields": {"error": str(error)}})
+        yield
+        await checker.close()
+
+    app = Starlette(
+        routes=ROUTES,
+        middleware=[Middleware(Edge, settings=settings, bodies=bodies, paths={route.path for route in ROUTES})],
+        exception_handlers=dict.fromkeys((HTTPException, CrawlDedupError, ClientDisconnect, Exception), refusal),
+        lifespan=lifespan,
+    )
+    # A redirection would name the host that the client names.
+    app.router.redirect_slashes = False
+    return app
+
+
+def _stopping() -> asyncio.Future[None]:
+    """Return a future that is done when the process is told to stop: streams could go on for ever."""
+    loop = asyncio.get_running_loop()
+    stopping: asyncio.Future[None] = loop.create_future()
+
+    def stop() -> None:
+        if not stopping.done():
+            stopping.set_result(None)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # uvicorn's own, which it takes away at the end.
+        before: Any = signal.getsignal(number)
+
+        def told(number: int, frame: Any, before: Any = before) -> None:
+            loop.call_soon_threadsafe(stop)
+            before(number, frame)
+
+        signal.signal(number, told)
+    return stopping

@@ -1,0 +1,197 @@
+"""Ask the store about all pages together that wait at the same time: a group takes one round trip.
+
+While one group is with the store the next one gathers, so groups grow with the load, and a lone page waits for nobody.
+One thread asks, so verdicts come in the order of the questions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from crawldedup.deduplicator import Deduplicator
+from crawldedup.errors import KeyMismatchError, StoreError, StoreUnavailableError
+from crawldedup.index import HEARTBEAT_SECONDS
+from crawldedup.scrapy_plugin.reading.breaker import Breaker
+from crawldedup.service import metrics
+from crawldedup.service.problems import busy
+from crawldedup.service.readers import ReaderPool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from crawldedup.page_input import PageInput
+    from crawldedup.service.settings import ServiceSettings
+    from crawldedup.verdict import Verdict
+
+    Result = Verdict | Exception
+
+GROUP: Final = 32
+"""So many pages are asked about together; more make the others wait."""
+
+_MOST_WAITING: Final = 2_000
+_LONG_TEXT: Final = 50_000
+"""A text of so many letters takes milliseconds to fingerprint, in which nobody else's page is decided."""
+
+_T = TypeVar("_T")
+
+
+class _Unit(NamedTuple):
+    """At most `GROUP` pages of one request."""
+
+    pages: Sequence[PageInput]
+    results: asyncio.Future[list[Result]]
+
+
+class Checker:
+    """Checks pages with one Deduplicator. All calls belong to the event loop's thread."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self._session = settings.session
+        self._dedup = Deduplicator.from_options(settings.options)
+        self._readers = ReaderPool(settings.options, readers=settings.readers, page_seconds=settings.page_seconds)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="crawldedup-store")
+        self._breaker = Breaker()
+        self._units: deque[_Unit] = deque()
+        self._waiting = 0
+        self._wake = asyncio.Event()
+        self._is_open = self._is_closing = False
+        self._grouping = asyncio.get_running_loop().create_task(self._group())
+
+    async def check(self, pages: Sequence[PageInput]) -> list[Result]:
+        """Return a verdict or an error for each of at most `GROUP` pages. Raises ProblemError if too many wait."""
+        self._waiting += len(pages)
+        try:
+            if self._waiting > _MOST_WAITING:
+                raise busy(f"{_MOST_WAITING:,} pages wait")
+            results = await self._check(pages)
+            # The index was begun again with another key, which is known by now.
+            stale = [
+                place
+                for place, result in enumerate(results)
+                if isinstance(result, KeyMismatchError) and pages[place].fingerprint is None
+            ]
+            if stale:
+                for place, again in zip(stale, await self._check([pages[place] for place in stale]), strict=True):
+                    results[place] = again
+        finally:
+            self._waiting -= len(pages)
+        metrics.count(results)
+        return results
+
+    async def read(self, page: PageInput) -> PageInput:
+        """Return a page that is read by itself with its fingerprint in place of its content. Raises as `check` does."""
+        if not _is_slow(page):
+            return page
+        if not self._is_open:
+            await self.open()
+        read = await self._readers.read(page, self._dedup.key)
+        return replace(page, html=None, text=None, encoding=None, fingerprint=read)
+
+    async def ask(self, call: Callable[[Deduplicator], _T]) -> _T:
+        """Return what the Deduplicator returns, between two groups. Raises StoreError and the like."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._guarded, call)
+
+    async def open(self) -> None:
+        """Open the index. Raises as `Deduplicator.open` does; later calls try again."""
+        await self.ask(lambda _: None)
+
+    async def close(self) -> None:
+        """Answer what waits, and disconnect. Other processes of the service may go on."""
+        self._is_closing = True
+        self._wake.set()
+        await self._grouping
+        await asyncio.get_running_loop().run_in_executor(self._thread, lambda: self._dedup.close(leave=False))
+        self._thread.shutdown()
+        self._readers.close()
+
+    async def _check(self, pages: Sequence[PageInput]) -> list[Result]:
+        slow = [page for page in pages if _is_slow(page)]
+        read = iter(await asyncio.gather(*map(self.read, slow), return_exceptions=True) if slow else ())
+        ready = [next(read) if _is_slow(page) else page for page in pages]
+        asked = [page for page in ready if not isinstance(page, BaseException)]
+        verdicts = iter(await self._decided(asked) if asked else ())
+        return [page if isinstance(page, Exception) else next(verdicts) for page in ready]
+
+    async def _decided(self, pages: Sequence[PageInput]) -> list[Result]:
+        unit = _Unit(pages, asyncio.get_running_loop().create_future())
+        self._units.append(unit)
+        self._wake.set()
+        return await unit.results
+
+    async def _group(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._units or not self._is_closing:
+            if not self._units:
+                await self._rest()
+                continue
+            units = [self._units.popleft()]
+            while self._units and sum(len(unit.pages) for unit in units) + len(self._units[0].pages) <= GROUP:
+                units.append(self._units.popleft())
+            results = iter(await loop.run_in_executor(self._thread, self._decide, units))
+            for unit in units:
+                own = [next(results) for _ in unit.pages]
+                if not unit.results.done():
+                    unit.results.set_result(own)
+
+    async def _rest(self) -> None:
+        """Wait for a page, and keep the crawl's lease meanwhile."""
+        self._wake.clear()
+        try:
+            async with asyncio.timeout(HEARTBEAT_SECONDS):
+                await self._wake.wait()
+        except TimeoutError:
+            await asyncio.gather(self.ask(Deduplicator.heartbeat), return_exceptions=True)
+
+    def _decide(self, units: Sequence[_Unit]) -> list[Result]:
+        pages = [page for unit in units for page in unit.pages]
+        results: list[Result] = []
+
+        def decide(dedup: Deduplicator) -> None:
+            verdicts = dedup.check_many(pages, batch=len(pages), on_unreadable=lambda _, error: results.append(error))
+            failure: Exception = StoreError("The store gave no answer.")
+            while len(results) < len(pages):
+                try:
+                    results.append(next(verdicts))
+                except StopIteration:
+                    break
+                except StoreUnavailableError:
+                    raise
+                except StoreError as error:
+                    results.append(failure := error)
+            results.extend([failure] * (len(pages) - len(results)))
+
+        begun = time.perf_counter()
+        try:
+            self._guarded(decide)
+        except Exception as error:
+            # The store may have remembered some of the rest, so they are not asked about again.
+            results += [error] * (len(pages) - len(results))
+        metrics.GROUP_PAGES.observe(len(pages))
+        metrics.GROUP_SECONDS.observe(time.perf_counter() - begun)
+        metrics.INDEX_PAGES.set(self._dedup.pages)
+        return results
+
+    def _guarded(self, call: Callable[[Deduplicator], _T]) -> _T:
+        """Leave a store alone for a while that just failed, so that requests do not each wait for its time limit."""
+        if not self._breaker.allows():
+            raise StoreUnavailableError("The store failed a moment ago and is left alone for a few seconds.")
+        try:
+            if not self._is_open:
+                self._dedup.open(self._session)
+                self._is_open = True
+            result = call(self._dedup)
+        except StoreUnavailableError:
+            self._breaker.failed()
+            raise
+        self._breaker.succeeded()
+        return result
+
+
+def _is_slow(page: PageInput) -> bool:
+    """Return True for a page that is read beside the event loop and the store's thread."""
+    return page.html is not None or len(page.text or "") >= _LONG_TEXT

@@ -1,0 +1,58 @@
+"""The figures at /metrics. Those of all worker processes are added up where PROMETHEUS_MULTIPROC_DIR is set."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from crawldedup.verdict import Verdict
+
+_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+_own: Final = CollectorRegistry()
+REQUESTS: Final = Counter(
+    "crawldedup_requests", "Requests answered, by endpoint and status.", ["endpoint", "status"], registry=_own
+)
+REQUEST_SECONDS: Final = Histogram(
+    "crawldedup_request_seconds",
+    "From a request's first bytes to its answer.",
+    ["endpoint"],
+    buckets=_SECONDS,
+    registry=_own,
+)
+VERDICTS: Final = Counter("crawldedup_verdicts", "Pages checked, by kind.", ["kind"], registry=_own)
+FAILURES: Final = Counter("crawldedup_failures", "Pages not checked, by reason.", ["reason"], registry=_own)
+GROUP_PAGES: Final = Histogram(
+    "crawldedup_group_pages", "Pages asked about together.", buckets=(1, 2, 4, 8, 16, 32), registry=_own
+)
+GROUP_SECONDS: Final = Histogram(
+    "crawldedup_group_seconds", "Fingerprinting and asking about such a group.", buckets=_SECONDS, registry=_own
+)
+INDEX_PAGES: Final = Gauge(
+    "crawldedup_index_pages", "About how many pages the index holds.", registry=_own, multiprocess_mode="mostrecent"
+)
+
+
+def count(results: Iterable[Verdict | Exception]) -> None:
+    """Count what became of pages."""
+    for result in results:
+        if isinstance(result, Exception):
+            reason = getattr(result, "reason", None) or getattr(result, "counter", "internal")
+            FAILURES.labels(reason).inc()
+        else:
+            VERDICTS.labels(result.kind).inc()
+
+
+def exposition() -> bytes:
+    """Return all figures in Prometheus' text format."""
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return generate_latest(_own)
+    everyone = CollectorRegistry()
+    MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]
+    return generate_latest(everyone)

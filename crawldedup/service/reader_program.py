@@ -1,0 +1,73 @@
+"""The program of a reader process: pages in, fingerprints out, with bounds of time and memory.
+
+Nothing of the store is known here. A page that takes the process over learns the key of the index, and no password.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from crawldedup.options import Options
+from crawldedup.page import PageReader
+from crawldedup.scrapy_plugin.reading.inbox import Inbox
+from crawldedup.scrapy_plugin.reading.memory import bound_memory
+from crawldedup.scrapy_plugin.reading.messages import answer, plain_error
+from crawldedup.text.keys import Key
+
+if TYPE_CHECKING:
+    from crawldedup.scrapy_plugin.reading.inbox import Request
+
+# Beyond the limit that the parent enforces: if the parent was killed, only the alarm ends a page in C code.
+_GRACE_SECONDS: Final = 10
+_WARM_UP: Final = b"<html><body><p>The first page pays for the imports of the extractor.</p></body></html>"
+
+
+def main() -> None:
+    """Serve standard input, a socket, until it ends, as it does when the parent dies."""
+    connected = socket.socket(fileno=os.dup(0))
+    # Libraries that print must not have the socket.
+    os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+    os.dup2(2 if sys.stderr else 0, 1)
+    # The parent decides when the service ends: signals to the whole group are not meant for readers.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    logging.getLogger().addHandler(logging.NullHandler())
+    with contextlib.suppress(EOFError, ConnectionError):
+        _serve(Inbox(connected), connected)
+
+
+def _serve(inbox: Inbox, connected: socket.socket) -> None:
+    setup = inbox.take(None)
+    assert setup is not None
+    reader = PageReader(Options.from_values(setup.header["options"]))
+    with contextlib.suppress(Exception):
+        reader.read(_WARM_UP)
+    gc.freeze()
+    is_large = bound_memory()
+    connected.sendall(answer({"ready": True}))
+    while (request := inbox.take(None)) is not None:
+        signal.alarm(setup.header["page_seconds"] + _GRACE_SECONDS)
+        try:
+            value: dict[str, Any] = {"fingerprint": _fingerprint(reader, request)}
+        # Whatever a library raises, even to end the program, or in Rust to panic, is one page's trouble.
+        except BaseException as error:
+            value = plain_error(error)
+        signal.alarm(0)
+        ends = is_large()
+        connected.sendall(answer({**value, "ends": ends}))
+        if ends:
+            return
+
+
+def _fingerprint(reader: PageReader, request: Request) -> dict[str, Any]:
+    given, body = request
+    page: dict[str, Any] = {given["form"]: body if given["form"] == "html" and given["is_bytes"] else body.decode()}
+    key = Key(bytes.fromhex(given["key"]))
+    return reader.read(**page, encoding=given["encoding"], key=key, url=given["url"]).as_dict()

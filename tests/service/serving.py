@@ -1,0 +1,97 @@
+"""A real service: `crawldedup serve` in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import httpx
+
+from tests.servers import free_port, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+TIDES = (
+    "Low tide uncovers the sand bank twice a day, and the seals come to rest on it until the water is back. Whoever "
+    "walks out to see them should know the hour of the flood by heart, because it comes from behind: the channels "
+    "fill first, and the way to the shore is cut off long before the bank itself is wet. Three ships a year are lost "
+    "there in the fog, and their crews tell of barking in the night that sounded like a harbour full of dogs."
+)
+BREAD = (
+    "Bread needs four things, and the fourth is time. A dough that is left alone for a night tastes of more than one "
+    "that was hurried along with yeast and warmth, and it keeps for days where the other is stale by the evening. "
+    "Bakers have always known this and have always been in a hurry, which is why good bread was never common."
+)
+
+
+class ServiceProcess:
+    """A service on a free port. `stop` ends it as an operator does."""
+
+    def __init__(self, *arguments: str, **environment: str) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "crawldedup.cli", "serve", "--port", str(self.port), *arguments],
+            stderr=self._log,
+            cwd=ROOT,
+            env={**os.environ, **environment},
+        )
+        self.http = httpx.Client(base_url=self.url, timeout=60)
+        try:
+            wait_until(self._answers)
+        except BaseException:
+            self.process.kill()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.stop()
+        self._log.close()
+        self.http.close()
+
+    def _answers(self) -> bool:
+        assert self.process.poll() is None, self.log()
+        with contextlib.suppress(httpx.TransportError):
+            return self.http.get("/health/live").status_code == 200
+        return False
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.process.wait(timeout=60)
+
+    def log(self) -> str:
+        self._log.seek(0)
+        return self._log.read()
+
+    def post(self, path: str, value: Any, **options: Any) -> httpx.Response:
+        return self.http.post(path, json=value, **options)
+
+    def check(self, url: str, **page: Any) -> dict[str, Any]:
+        answer = self.post("/v1/check", {"url": url, **page})
+        assert answer.status_code == 200, answer.text
+        verdict: dict[str, Any] = answer.json()
+        return verdict
+
+    def stream(self, lines: Iterator[bytes] | bytes) -> list[dict[str, Any]]:
+        headers = {"content-type": "application/x-ndjson"}
+        answer = self.http.post("/v1/check/stream", content=lines, headers=headers)
+        assert answer.status_code == 200, answer.text
+        return [json.loads(line) for line in answer.text.splitlines()]
+
+
+def story(number: int, words: int = 80) -> str:
+    """A text unlike those of other numbers."""
+    return " ".join(f"word{number}x{place * place % 97}" for place in range(words))

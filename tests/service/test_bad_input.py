@@ -1,0 +1,136 @@
+"""What clients do wrong is answered with a problem that says what to change."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from crawldedup import Deduplicator
+from crawldedup.cli import main
+from tests.service.serving import ServiceProcess, story
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FINGERPRINT = Deduplicator(key=0).fingerprint(text=story(1)).as_dict()
+NAN = base64.b64encode(b"\xff" * 256).decode()
+
+PAGES: list[tuple[Any, int, str]] = [
+    ({}, 400, "it has no url"),
+    ([], 400, "is no JSON object"),
+    ({"url": 1, "text": "a"}, 400, "url is 1; it must be a str"),
+    ({"url": "u"}, 400, "one of html, text and fingerprint"),
+    ({"url": "u", "text": "a", "html": "a"}, 400, "one of html, text and fingerprint"),
+    ({"url": "u", "text": "a", "simlarity": 1}, 400, "did you mean 'similarity'"),
+    ({"url": "u", "text": "a", "delivered": False}, 400, "unknown field 'delivered'"),
+    ({"url": "u", "text": "a", "similarity": 0.2}, 400, "above 0.5"),
+    ({"url": "u", "text": "a", "similarity": float("nan")}, 400, "above 0.5"),
+    ({"url": "u", "text": "a", "rank": 256}, 400, "from 0 to 255"),
+    ({"url": "u", "text": 5}, 400, "text is 5"),
+    ({"url": "u" * 8193, "text": "a"}, 400, "8,193 letters"),
+    ({"url": "\ud800", "text": "a"}, 400, "surrogate"),
+    ({"url": "u", "html_base64": "%"}, 400, "no Base64"),
+    ({"url": "u", "html_base64": 5}, 400, "no Base64"),
+    ({"url": "u", "html": "a", "html_base64": "YQ=="}, 400, "either html or html_base64"),
+    ({"url": "u", "fingerprint": {}}, 400, "make it again"),
+    ({"url": "u", "fingerprint": "f"}, 400, "make it again"),
+    ({"url": "u", "fingerprint": {**FINGERPRINT, "search": "xyz"}}, 400, "make it again"),
+    ({"url": "u", "fingerprint": {**FINGERPRINT, "digest": "f" * 17}}, 400, "make it again"),
+    ({"url": "u", "fingerprint": {**FINGERPRINT, "verify": "AAAA"}}, 400, "make it again"),
+    ({"url": "u", "fingerprint": {**FINGERPRINT, "search_weights": NAN}}, 400, "make it again"),
+    ({"url": "u", "fingerprint": {**FINGERPRINT, "words": -1}}, 400, "make it again"),
+    ({"url": "u", "text": ""}, 422, "is empty"),
+    ({"url": "u", "html": "GIF89a\x00\x01\x02" * 99}, 422, "control characters"),
+    ({"url": "u", "html": "<p>" * 300_000}, 422, "tags"),
+    ({"url": "u", "text": "a" * 7_000_000}, 422, "bytes"),
+]
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[ServiceProcess]:
+    with ServiceProcess("--store", "memory://") as started:
+        yield started
+
+
+@pytest.mark.parametrize(("page", "status", "said"), PAGES, ids=lambda value: str(value)[:40])
+def test_a_wrong_page_is_refused_with_what_to_change(served: ServiceProcess, page: Any, status: int, said: str) -> None:
+    body = json.dumps(page).encode()
+    for path in ("/v1/check", "/v1/explain"):
+        answer = served.http.post(path, content=body, headers={"content-type": "application/json"})
+        problem = answer.json()
+        assert (answer.status_code, problem["status"]) == (status, status), problem
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert said in problem["detail"]
+    if status == 400:
+        # One wrong page of an array, and none is checked.
+        answer = served.http.post(
+            "/v1/check/batch", content=b"[" + body + b"]", headers={"content-type": "application/json"}
+        )
+        assert (answer.status_code, answer.json()["detail"][:6]) == (400, "page 0")
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "body", "status", "said"),
+    [
+        ("/v1/check", "application/json", b"{", 400, "is not JSON"),
+        ("/v1/check", "application/json", b"\xff\xfe\x00", 400, "is not JSON"),
+        ("/v1/check", "application/json", b"[" * 100_000, 400, "is not JSON"),
+        ("/v1/check", "application/json", b'{"url": ' + b"9" * 5000 + b"}", 400, "is not JSON"),
+        ("/v1/check", "text/csv", b"a,b", 415, "application/json or text/html or text/plain"),
+        ("/v1/check", "text/html", b"<p>a", 400, "it has no url"),
+        ("/v1/check?url=a&rank=1", "text/html", b"<p>a", 400, "unknown field 'rank'"),
+        ("/v1/check?url=a", "text/plain", b"\xff", 400, "charset"),
+        ("/v1/check?url=a", "text/plain; charset=xyz", b"a", 400, "charset"),
+        ("/v1/check/batch", "application/json", b"{}", 400, "an array"),
+        ("/v1/check/batch", "application/json", b"[" + b"1," * 1000 + b"1]", 400, "at most 1,000"),
+        ("/v1/check/stream", "application/json", b"{}", 415, "application/x-ndjson"),
+        ("/v1/forget", "application/json", b"{}", 400, "one of url and fingerprint"),
+        ("/v1/forget", "application/json", b'{"url": ["a"]}', 400, "forget takes a URL"),
+        ("/v1/forget", "application/json", b'{"url": "\\ud800"}', 400, "surrogate"),
+        ("/v1/nothing", "application/json", b"{}", 404, "/openapi.json"),
+        ("/v1/info", "application/json", b"{}", 405, "Not Allowed"),
+    ],
+)
+def test_a_wrong_request_is_refused(
+    served: ServiceProcess, path: str, kind: str, body: bytes, status: int, said: str
+) -> None:
+    answer = served.http.post(path, content=body, headers={"content-type": kind})
+    assert (answer.status_code, answer.json()["status"]) == (status, status)
+    assert said in answer.json()["detail"]
+
+
+def test_nothing_of_it_shows_a_traceback_or_forges_a_line_of_the_log(served: ServiceProcess) -> None:
+    served.http.get("/v1/%0a%1b[31m{}\u202e")
+    lines = served.log().splitlines()
+    assert all(json.loads(line) for line in lines)
+    assert not any("trace" in json.loads(line) for line in lines)
+    assert re.fullmatch(r"[ -~\n]*", served.log())
+    assert served.check("https://a.example/", text=story(2))["kind"] == "new"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--host", "0.0.0.0"], "CRAWLDEDUP_TOKEN"),
+        (["--workers", "2", "--store", "memory://"], "--workers"),
+        (["--port", "99999"], "--port is 99999"),
+        (["--rate", "-1"], "--rate is -1"),
+        (["--token-file", "empty"], "holds no token"),
+        (["--token-file", "short"], "16 or more"),
+        (["--store", "redis://127.0.0.1:1/0"], "127.0.0.1:1"),
+    ],
+)
+def test_a_service_that_cannot_be_says_why_and_does_not_start(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CRAWLDEDUP_TOKEN", raising=False)
+    Path("empty").touch()
+    Path("short").write_text("abc")
+    assert main(["serve", *arguments]) == 2
+    assert said in capsys.readouterr().err

@@ -1,0 +1,131 @@
+"""What the endpoints answer, over a real store."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import Any
+
+import pytest
+
+from crawldedup import Deduplicator, Fingerprint, Kind, Verdict
+from tests.service.serving import BREAD, TIDES, ServiceProcess, story
+
+
+def test_a_copy_is_found_in_text_html_and_bytes(service: ServiceProcess) -> None:
+    first = service.check("https://a.example/tides", text=TIDES)
+    assert first["kind"] == "new"
+    assert Verdict.from_dict(first).as_dict() == first
+    latin = f"<p>{TIDES} Café.</p>".encode("latin-1")
+    pages = (
+        {"text": TIDES},
+        {"html": f"<html><body><p>{TIDES}</p></body></html>"},
+        {"html_base64": base64.b64encode(latin).decode(), "encoding": "latin-1"},
+    )
+    for number, page in enumerate(pages):
+        verdict = service.check(f"https://b.example/{number}", **page)
+        assert (verdict["is_duplicate"], verdict["original"]) == (True, "https://a.example/tides")
+    assert service.check("https://a.example/tides", text=TIDES)["kind"] == "revisit"
+
+
+def test_pages_may_be_sent_as_they_are(service: ServiceProcess) -> None:
+    def sent(url: str, kind: str, content: bytes) -> dict[str, Any]:
+        headers = {"content-type": kind}
+        answer = service.http.post("/v1/check", params={"url": url}, content=content, headers=headers)
+        verdict: dict[str, Any] = answer.json()
+        return verdict
+
+    text = f"{story(1)} Zürich"
+    assert sent("https://c.example/1", "text/plain", text.encode())["kind"] == "new"
+    same = sent("https://c.example/2", "text/html; charset=ISO-8859-1", f"<p>{text}</p>".encode("latin-1"))
+    assert (same["kind"], same["original"]) == ("exact_duplicate", "https://c.example/1")
+
+
+def test_a_fingerprint_that_was_made_elsewhere(service: ServiceProcess) -> None:
+    service.check("https://d.example/1", text=story(2))
+    store = service.http.get("/v1/info").json()["store"]
+    with Deduplicator(store) as dedup:
+        made = dedup.fingerprint(text=story(2))
+    assert service.check("https://d.example/2", fingerprint=made.as_dict())["original"] == "https://d.example/1"
+    foreign = Deduplicator(key=7).fingerprint(text=story(2))
+    refused = service.post("/v1/check", {"url": "https://d.example/3", "fingerprint": foreign.as_dict()})
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:crawldedup:other-key")
+    assert "make it again" in refused.json()["detail"]
+
+
+def test_a_batch_is_decided_in_order_and_tells_what_it_could_not_read(service: ServiceProcess) -> None:
+    pages = [{"url": f"https://e.example/{number}", "text": story(100 + number // 2)} for number in range(80)]
+    pages[10] = {"url": "https://e.example/10", "html": ""}
+    answers = service.post("/v1/check/batch", pages).json()
+    assert [each["url"] for each in answers] == [page["url"] for page in pages]
+    assert answers[10]["problem"]["reason"] == "empty"
+    kinds = ["new", "exact_duplicate"] * 40
+    kinds[10:12] = [None, "new"]  # type: ignore[list-item]
+    assert [each.get("kind") for each in answers] == kinds
+    assert service.post("/v1/check/batch", []).json() == []
+
+
+def test_a_stream_is_answered_line_by_line_in_order(service: ServiceProcess) -> None:
+    lines = [
+        json.dumps({"url": f"https://f.example/{number}", "text": story(200 + number // 2)}) for number in range(90)
+    ]
+    lines[7:7] = ["", "nonsense", '{"url": "x", "txt": ""}']
+    answers = service.stream("\n".join(lines).encode())
+    assert len(answers) == 92
+    assert "line 8 is not JSON" in answers[7]["problem"]["detail"]
+    assert "did you mean 'text'" in answers[8]["problem"]["detail"]
+    del answers[7:9]
+    assert [each["url"] for each in answers] == [f"https://f.example/{number}" for number in range(90)]
+    assert [each["kind"] for each in answers] == ["new", "exact_duplicate"] * 45
+
+
+def test_find_explain_and_forget_remember_nothing(service: ServiceProcess) -> None:
+    service.check("https://g.example/bread", text=BREAD)
+    for _ in range(2):
+        (match,) = service.post("/v1/find", {"text": BREAD + " Amen."}).json()["matches"]
+        assert (match["url"], match["exact"]) == ("https://g.example/bread", False)
+        explained = service.post("/v1/explain", {"url": "https://g.example/2", "html": f"<p>{BREAD}</p>"}).json()
+        assert explained["verdict"]["kind"] == "exact_duplicate"
+        assert explained["candidates"][0]["accepted"] is True
+    assert service.post("/v1/forget", {"url": "https://g.example/bread"}).json() == {"forgotten": 1}
+    assert service.post("/v1/forget", {"url": "https://g.example/bread"}).json() == {"forgotten": 0}
+    assert service.post("/v1/find", {"text": BREAD}).json() == {"matches": []}
+
+
+def test_figures_and_health(service: ServiceProcess) -> None:
+    service.check("https://h.example/1", text=story(3))
+    figures = service.http.get("/v1/info").json()
+    assert figures["pages"] >= 1
+    assert figures["similarity"] == 0.9
+    assert service.http.get("/health/ready").json() == {"status": "ready"}
+    service.http.get("/no/such/path")
+    metrics = service.http.get("/metrics").text
+    assert 'crawldedup_requests_total{endpoint="/v1/check",status="200"}' in metrics
+    assert 'crawldedup_requests_total{endpoint="other",status="404"}' in metrics
+    assert "/no/such/path" not in metrics
+    # Of every worker, whichever answers.
+    assert float(re.findall(r'crawldedup_verdicts_total\{kind="new"\} (\S+)', metrics)[0]) >= 1
+    assert float(re.findall(r"^crawldedup_index_pages (\S+)", metrics, re.MULTILINE)[0]) >= 1
+
+
+@pytest.mark.parametrize("page", [{"text": story(4)}, {"text": "few words"}])
+def test_a_fingerprint_survives_json(page: dict[str, str]) -> None:
+    made = Deduplicator(key=0).fingerprint(**page)
+    again = Fingerprint.from_dict(json.loads(json.dumps(made.as_dict())))
+    assert again.as_dict() == made.as_dict()
+    assert (again.verify_weights == made.verify_weights).all()
+    dedup = Deduplicator(key=0)
+    dedup.check("https://i.example/1", **page)  # type: ignore[arg-type]
+    assert dedup.check_fingerprint("https://i.example/2", again).kind is Kind.EXACT_DUPLICATE
+
+
+def test_workers_are_one_crawler(service: ServiceProcess) -> None:
+    # To another crawler's page the same URL would be a copy of itself.
+    kinds = set()
+    for _ in range(9):
+        answer = service.http.post(
+            "/v1/check", json={"url": "https://j.example/1", "text": story(5)}, headers={"connection": "close"}
+        )
+        kinds.add(answer.json()["kind"])
+    assert kinds == {"new", "revisit"}
