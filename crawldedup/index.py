@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from heapq import nlargest
 from typing import TYPE_CHECKING, Final, Self, Unpack, cast
 
 from crawldedup import checks
@@ -18,6 +17,7 @@ from crawldedup.paragraphs.check import ParagraphCheck
 from crawldedup.queries import QueryBuilder
 from crawldedup.search.two_stage import TwoStage
 from crawldedup.stores.base import Layout
+from crawldedup.stores.clusters import largest_clusters
 from crawldedup.stores.registry import make_store
 from crawldedup.stores.shown import shown_url
 from crawldedup.text.keys import Key
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.search.method import Method
     from crawldedup.stores.base import CrawlSession, StoreInfo
+    from crawldedup.stores.clusters import Cluster
     from crawldedup.verdict import Coverage
 
     Progress = Callable[[int, int], None]
@@ -41,19 +42,6 @@ class CopyResult:
 
     pages: int
     added: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """A remembered page, how many duplicates of it were seen, and when: in seconds since 1970 (UTC).
-
-    `url` is empty if the index holds no URLs.
-    """
-
-    url: str
-    copies: int
-    added_at: int
-    seen_at: int
 
 
 class Index:
@@ -253,15 +241,7 @@ class Index:
         """
         checks.whole(1)("most", most)
         self._look()
-        looked_at = 0
-        largest: list[Cluster] = []
-        for records in self._store.records():
-            found = (Cluster(each.url, each.copies, each.added_at, each.seen_at) for each in records if each.copies)
-            largest = nlargest(most, (*largest, *found), key=lambda cluster: cluster.copies)
-            looked_at += len(records)
-            if progress is not None:
-                progress(looked_at, self._pages)
-        return largest
+        return largest_clusters(self._store.records(), most, lambda read: progress and progress(read, self._pages))
 
     def info(self) -> StoreInfo:
         """Return the index's pages, bytes, tables, profile and namespace."""

@@ -1,0 +1,39 @@
+"""The clusters that an index holds: its pages with the duplicates that were counted of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import nlargest
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from crawldedup.stores.base import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A remembered page, how many duplicates of it were seen, and when: in seconds since 1970 (UTC).
+
+    `url` is empty if the index holds no URLs.
+    """
+
+    url: str
+    copies: int
+    added_at: int
+    seen_at: int
+
+
+def largest_clusters(
+    batches: Iterable[Sequence[Record]], most: int, on_records: Callable[[int], object]
+) -> list[Cluster]:
+    """Return the clusters of most copies, these first. `on_records` is called with the records looked at so far."""
+    looked_at = 0
+    largest: list[Cluster] = []
+    for records in batches:
+        found = (Cluster(each.url, each.copies, each.added_at, each.seen_at) for each in records if each.copies)
+        largest = nlargest(most, (*largest, *found), key=lambda cluster: cluster.copies)
+        looked_at += len(records)
+        on_records(looked_at)
+    return largest
