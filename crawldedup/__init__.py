@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from crawldedup.explanation.explained import Flip as Flip
     from crawldedup.fingerprinting.fingerprint import Fingerprint as Fingerprint
     from crawldedup.fingerprinting.fingerprint import fingerprint as fingerprint
-    from crawldedup.index import CopyResult as CopyResult
     from crawldedup.options import Options as Options
     from crawldedup.page_input import PageInput as PageInput
     from crawldedup.scrapy_plugin import Addon as Addon
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
     from crawldedup.scrapy_plugin import add_verdict as add_verdict
     from crawldedup.stores.base import CrawlSession as CrawlSession
     from crawldedup.stores.base import StoreInfo as StoreInfo
-    from crawldedup.stores.clusters import Cluster as Cluster
+    from crawldedup.stores.contents import Cluster as Cluster
+    from crawldedup.stores.contents import CopyResult as CopyResult
     from crawldedup.text.keys import Key as Key
     from crawldedup.verdict import Coverage as Coverage
     from crawldedup.verdict import Kind as Kind
@@ -51,12 +51,11 @@ __getattr__, __dir__, __all__ = lazy(
         "errors": "ClosedError ConfigurationError CrawlDedupError PageError ProfileMismatchError StoreError",
         "explanation.explained": "Candidate Explanation Flip",
         "fingerprinting.fingerprint": "Fingerprint fingerprint",
-        "index": "CopyResult",
         "options": "Options",
         "page_input": "PageInput",
         "scrapy_plugin": "Addon DedupItemPipeline add_verdict",
         "stores.base": "CrawlSession StoreInfo",
-        "stores.clusters": "Cluster",
+        "stores.contents": "Cluster CopyResult",
         "text.keys": "Key",
         "verdict": "Coverage Kind KnownParagraph Match ParagraphKind Verdict",
     },

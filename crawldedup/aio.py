@@ -19,10 +19,11 @@ from crawldedup.verdict import Verdict
 if TYPE_CHECKING:
     from crawldedup.deduplicator import OnUnreadable, Unreadable
     from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.index import CopyResult, Progress
+    from crawldedup.index import Progress
     from crawldedup.options import Options, OptionValues
     from crawldedup.search.method import Method
     from crawldedup.stores.base import CrawlSession
+    from crawldedup.stores.contents import CopyResult
     from crawldedup.text.keys import Key
 
 P = ParamSpec("P")

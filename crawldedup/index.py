@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self, Unpack, cast
 
 from crawldedup import checks
@@ -17,7 +17,7 @@ from crawldedup.paragraphs.check import ParagraphCheck
 from crawldedup.queries import QueryBuilder
 from crawldedup.search.two_stage import TwoStage
 from crawldedup.stores.base import Layout
-from crawldedup.stores.clusters import largest_clusters
+from crawldedup.stores.contents import copied, largest_clusters
 from crawldedup.stores.registry import make_store
 from crawldedup.stores.shown import shown_url
 from crawldedup.text.keys import Key
@@ -27,21 +27,13 @@ if TYPE_CHECKING:
 
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.search.method import Method
-    from crawldedup.stores.base import CrawlSession, StoreInfo
-    from crawldedup.stores.clusters import Cluster
+    from crawldedup.stores.base import CrawlSession, Record, StoreInfo
+    from crawldedup.stores.contents import Cluster, CopyResult
     from crawldedup.verdict import Coverage
 
     Progress = Callable[[int, int], None]
 
 HEARTBEAT_SECONDS: Final = 20.0
-
-
-@dataclass(frozen=True, slots=True)
-class CopyResult:
-    """What a copy did: `pages` were read, and `added` of them were not known to the other index."""
-
-    pages: int
-    added: int
 
 
 class Index:
@@ -223,15 +215,13 @@ class Index:
             raise ProfileMismatchError(self._place, index_profile=own.profile, own_profile=others.profile)
         self._look()
         other._take_key(self.key)
-        pages = added = 0
-        for records in self._store.records():
-            loaded = other._store.load([other._queries.with_shard_key(record) for record in records])
-            other._pages += loaded
-            added += loaded
-            pages += len(records)
-            if progress is not None:
-                progress(pages, self._pages)
-        return CopyResult(pages, added)
+
+        def load(records: Sequence[Record]) -> int:
+            return other._store.load([other._queries.with_shard_key(record) for record in records])
+
+        result = copied(self._store.records(), load, lambda read: progress and progress(read, self._pages))
+        other._pages += result.added
+        return result
 
     def clusters(self, most: int = 20, *, progress: Progress | None = None) -> list[Cluster]:
         """Return the pages with the most duplicates, largest clusters first; reads the whole index.

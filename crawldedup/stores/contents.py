@@ -1,4 +1,4 @@
-"""The clusters that an index holds: its pages with the duplicates that were counted of each."""
+"""What is done with all pages of an index: copy them to another, and find its largest clusters."""
 
 from __future__ import annotations
 
@@ -10,6 +10,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from crawldedup.stores.base import Record
+
+    OnRecords = Callable[[int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyResult:
+    """What a copy did: `pages` were read, and `added` of them were not known to the other index."""
+
+    pages: int
+    added: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +35,19 @@ class Cluster:
     seen_at: int
 
 
-def largest_clusters(
-    batches: Iterable[Sequence[Record]], most: int, on_records: Callable[[int], object]
-) -> list[Cluster]:
+def copied(
+    batches: Iterable[Sequence[Record]], load: Callable[[Sequence[Record]], int], on_records: OnRecords
+) -> CopyResult:
+    """Load records elsewhere. `on_records` is called with the records copied so far."""
+    pages = added = 0
+    for records in batches:
+        added += load(records)
+        pages += len(records)
+        on_records(pages)
+    return CopyResult(pages, added)
+
+
+def largest_clusters(batches: Iterable[Sequence[Record]], most: int, on_records: OnRecords) -> list[Cluster]:
     """Return the clusters of most copies, these first. `on_records` is called with the records looked at so far."""
     looked_at = 0
     largest: list[Cluster] = []
