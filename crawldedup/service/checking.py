@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import KeyMismatchError, StoreError, StoreUnavailableError
 from crawldedup.index import HEARTBEAT_SECONDS
-from crawldedup.scrapy_plugin.reading.breaker import Breaker
 from crawldedup.service import metrics
 from crawldedup.service.problems import busy
 from crawldedup.service.readers import ReaderPool
+from crawldedup.workers.breaker import Breaker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

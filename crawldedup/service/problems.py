@@ -9,8 +9,8 @@ from typing import Any, Final
 from starlette.exceptions import HTTPException
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError, KeyMismatchError, PageError, StoreFullError
-from crawldedup.scrapy_plugin.reading.breaker import LONGEST_PAUSE_SECONDS
-from crawldedup.scrapy_plugin.reading.messages import WorkerError
+from crawldedup.workers.breaker import LONGEST_PAUSE_SECONDS
+from crawldedup.workers.framing import WorkerError
 
 _STORE_SECONDS: Final = 2
 _UNFORESEEN: Final = "The service failed at this request. Its log says why, at the time of this answer."

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.options import Options
 from crawldedup.page import PageReader
-from crawldedup.scrapy_plugin.reading.inbox import Inbox
-from crawldedup.scrapy_plugin.reading.memory import bound_memory
-from crawldedup.scrapy_plugin.reading.messages import answer, plain_error
 from crawldedup.text.keys import Key
+from crawldedup.workers.framing import answer, plain_error
+from crawldedup.workers.inbox import Inbox
+from crawldedup.workers.memory import bound_memory
 
 if TYPE_CHECKING:
-    from crawldedup.scrapy_plugin.reading.inbox import Request
+    from crawldedup.workers.inbox import Request
 
 # Beyond the limit that the parent enforces: if the parent was killed, only the alarm ends a page in C code.
 _GRACE_SECONDS: Final = 10

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting.fingerprint import Fingerprint
-from crawldedup.scrapy_plugin.reading.messages import ANSWER, LARGEST_ANSWER, WorkerError, error_from, request
+from crawldedup.workers.framing import ANSWER, LARGEST_ANSWER, WorkerError, error_from, request
 
 if TYPE_CHECKING:
     from crawldedup.options import Options

@@ -10,8 +10,9 @@ from scrapy.signalmanager import SignalManager
 from scrapy.statscollectors import StatsCollector
 
 from crawldedup.errors import PageError
-from crawldedup.scrapy_plugin.reading.messages import Judged, UnexpectedReadError
+from crawldedup.scrapy_plugin.reading.messages import Judged
 from crawldedup.verdict import Kind, Verdict
+from crawldedup.workers.framing import UnexpectedReadError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

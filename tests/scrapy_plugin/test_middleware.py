@@ -24,10 +24,11 @@ from crawldedup.errors import (
 )
 from crawldedup.scrapy_plugin import DuplicatePageError, signals
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
-from crawldedup.scrapy_plugin.reading.messages import Job, WorkerError
+from crawldedup.scrapy_plugin.reading.messages import Job
 from crawldedup.scrapy_plugin.runtime.seen import SeenPages
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.verdict import Kind, Verdict
+from crawldedup.workers.framing import WorkerError
 from tests.scrapy_plugin.crawling import counts_in
 from tests.scrapy_plugin.fakes import FakeCrawler, FakePool
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from crawldedup.scrapy_plugin.reading.messages import ANSWER, LARGEST_ANSWER
+from crawldedup.workers.framing import ANSWER, LARGEST_ANSWER
 
 if TYPE_CHECKING:
     import socket

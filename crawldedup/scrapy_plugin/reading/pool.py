@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.scrapy_plugin.reading.messages import Done, Judged, WorkerError, request
+from crawldedup.scrapy_plugin.reading.messages import Done, Judged
 from crawldedup.scrapy_plugin.reading.process import Pending, WorkerProcess
 from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.process import own_process
 from crawldedup.stores.registry import is_persistent
+from crawldedup.workers.framing import WorkerError, request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,11 +15,12 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.errors import CrawlDedupError, PageError
-from crawldedup.scrapy_plugin.reading.breaker import Breaker
 from crawldedup.scrapy_plugin.reading.channel import Channel
-from crawldedup.scrapy_plugin.reading.inbox import PROGRESS, STORE_SECONDS
-from crawldedup.scrapy_plugin.reading.messages import Done, Ready, Retired, WorkerError, answer_from, request
+from crawldedup.scrapy_plugin.reading.messages import Done, Ready, Retired, answer_from
+from crawldedup.scrapy_plugin.reading.progress import PROGRESS, STORE_SECONDS
 from crawldedup.stores.base import CrawlSession
+from crawldedup.workers.breaker import Breaker
+from crawldedup.workers.framing import WorkerError, request
 
 if TYPE_CHECKING:
     from collections.abc import Callable

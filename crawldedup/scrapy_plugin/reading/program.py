@@ -20,10 +20,11 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from crawldedup.scrapy_plugin.reading.inbox import Inbox, Progress
-from crawldedup.scrapy_plugin.reading.memory import bound_memory
-from crawldedup.scrapy_plugin.reading.messages import answer, plain_error
+from crawldedup.scrapy_plugin.reading.progress import Progress
 from crawldedup.scrapy_plugin.reading.worker import Worker
+from crawldedup.workers.framing import answer, plain_error
+from crawldedup.workers.inbox import Inbox
+from crawldedup.workers.memory import bound_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable

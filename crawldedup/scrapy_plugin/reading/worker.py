@@ -16,18 +16,20 @@ from crawldedup.errors import CrawlDedupError, StoreError, StoreUnavailableError
 from crawldedup.index import HEARTBEAT_SECONDS
 from crawldedup.options import Options
 from crawldedup.page_input import PageInput
-from crawldedup.scrapy_plugin.reading.breaker import Breaker
 from crawldedup.scrapy_plugin.reading.lately import LastPages
-from crawldedup.scrapy_plugin.reading.messages import Job, plain_error
+from crawldedup.scrapy_plugin.reading.messages import Job
 from crawldedup.scrapy_plugin.reading.reader import JobReader, Read
 from crawldedup.stores.base import CrawlSession
 from crawldedup.verdict import Verdict
+from crawldedup.workers.breaker import Breaker
+from crawldedup.workers.framing import plain_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from crawldedup.scrapy_plugin.reading.inbox import Inbox, Progress, Request
     from crawldedup.scrapy_plugin.reading.messages import Name
+    from crawldedup.scrapy_plugin.reading.progress import Progress
+    from crawldedup.workers.inbox import Inbox, Request
 
 _BATCH_PAGES: Final = 16
 # Pages are gathered for as long as the store took to answer, within these bounds: it is asked less often then, but

@@ -15,7 +15,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from crawldedup.errors import CrawlDedupError, PageError, StoreError
 from crawldedup.printable import printable, sentence
-from crawldedup.scrapy_plugin.reading.messages import UnexpectedReadError
+from crawldedup.workers.framing import UnexpectedReadError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,9 +9,10 @@ import socket
 import time
 from typing import Any
 
-from crawldedup.scrapy_plugin.reading.inbox import PROGRESS, Inbox, Progress
-from crawldedup.scrapy_plugin.reading.messages import ANSWER, answer
+from crawldedup.scrapy_plugin.reading.progress import PROGRESS, Progress
 from crawldedup.verdict import Kind, Verdict
+from crawldedup.workers.framing import ANSWER, answer
+from crawldedup.workers.inbox import Inbox
 
 BOOT = """
 import sys

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from crawldedup.scrapy_plugin.reading.channel import Channel
-from crawldedup.scrapy_plugin.reading.messages import ANSWER, LARGEST_ANSWER
+from crawldedup.workers.framing import ANSWER, LARGEST_ANSWER
 
 
 def framed(message: bytes) -> bytes:

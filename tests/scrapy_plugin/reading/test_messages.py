@@ -10,25 +10,13 @@ from typing import Any
 
 import pytest
 
-from crawldedup import errors
-from crawldedup.errors import CrawlDedupError, PageError, ProfileMismatchError, StoreFullError
+from crawldedup import errors, workers
 from crawldedup.scrapy_plugin import reading
-from crawldedup.scrapy_plugin.reading.messages import (
-    ANSWER,
-    REQUEST,
-    Done,
-    Job,
-    Judged,
-    Ready,
-    UnexpectedReadError,
-    answer,
-    answer_from,
-    error_from,
-    plain_error,
-)
+from crawldedup.scrapy_plugin.reading.messages import Done, Job, Judged, Ready, answer_from
 from crawldedup.stores.base import CrawlSession
 from crawldedup.text.canonical import HeadLinks
 from crawldedup.verdict import Coverage, Kind, KnownParagraph, ParagraphKind, Verdict
+from crawldedup.workers.framing import ANSWER, REQUEST, answer, plain_error
 
 VERDICT = Verdict(Kind.NEAR_DUPLICATE, "https://e.com/b", "https://e.com/a", 0.97, 2, words=80, copies=3, probes=9)
 COVERAGE = Coverage(
@@ -126,51 +114,6 @@ def test_a_page_knows_whether_its_query_is_part_of_its_name() -> None:
     assert [rank_of(url, each, asks_itself=True) for each in named] == [1, 0, 1, 1, 1]
 
 
-def errors_of_the_package() -> list[CrawlDedupError]:
-    made: list[CrawlDedupError] = [
-        PageError("too_deep", "The page is nested too deeply."),
-        ProfileMismatchError("Namespace news", index_profile="old", own_profile="new"),
-    ]
-    classes = [cls for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, CrawlDedupError)]
-    made += [cls("What is wrong.") for cls in classes if cls not in {type(error) for error in made}]
-    assert len(made) >= 8
-    return made
-
-
-@pytest.mark.parametrize("error", errors_of_the_package(), ids=lambda error: type(error).__name__)
-def test_an_error_of_every_class_crosses(error: CrawlDedupError) -> None:
-    arrived = crossed(plain_error(error))
-    assert type(arrived) is type(error)
-    assert str(arrived) == str(error)
-    assert (arrived.counter, arrived.is_fatal) == (error.counter, error.is_fatal)
-    assert getattr(arrived, "reason", None) == getattr(error, "reason", None)
-
-
-def test_an_error_that_nobody_foresaw_crosses_with_its_traceback_safe_to_show() -> None:
-    class TheirError(BaseException):
-        """Of a class that the crawl does not have."""
-
-    try:
-        raise TheirError("bad \x1b[31m page")
-    except TheirError as error:
-        arrived = crossed(plain_error(error))
-    assert isinstance(arrived, UnexpectedReadError)
-    assert arrived.kind == "TheirError"
-    assert "Traceback (most recent call last)" in str(arrived)
-    assert r"bad \x1b[31m page" in str(arrived)
-    assert "\x1b" not in str(arrived)
-
-
-@pytest.mark.parametrize("name", ["annotations", "ClassVar", "__builtins__", "CrawlDedupErro", "object", ""])
-def test_no_name_of_an_error_reaches_anything_but_an_error(name: str) -> None:
-    assert type(error_from({"error": name, "message": "x"})) is UnexpectedReadError
-
-
-def test_an_error_without_its_parts_is_an_error() -> None:
-    assert type(error_from({"error": "StoreFullError"})) is StoreFullError
-    assert error_from({"error": "PageError"}).reason == "None"  # type: ignore[attr-defined]
-
-
 def broken(
     *,
     seconds: object = (0.1, 0.2),
@@ -246,6 +189,8 @@ def test_what_is_no_json_is_refused(body: bytes) -> None:
 
 
 def test_nothing_of_it_is_pickled() -> None:
-    sources = [path.read_text() for folder in reading.__path__ for path in Path(folder).glob("*.py")]
+    sources = [
+        path.read_text() for folder in (*reading.__path__, *workers.__path__) for path in Path(folder).glob("*.py")
+    ]
     assert len(sources) > 5
     assert not [source for source in sources if "pickle." in source or "import pickle" in source]

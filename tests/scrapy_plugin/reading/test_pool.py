@@ -17,9 +17,10 @@ from crawldedup.errors import ConfigurationError, PageError, ProfileMismatchErro
 from crawldedup.options import Options
 from crawldedup.scrapy_plugin.reading import pool as pool_module
 from crawldedup.scrapy_plugin.reading import process as process_module
-from crawldedup.scrapy_plugin.reading.messages import Job, UnexpectedReadError, WorkerError
+from crawldedup.scrapy_plugin.reading.messages import Job
 from crawldedup.scrapy_plugin.reading.pool import WorkerPool
 from crawldedup.verdict import Kind
+from crawldedup.workers.framing import UnexpectedReadError, WorkerError
 from tests.scrapy_plugin.reading.processes import is_there
 from tests.servers import free_port
 

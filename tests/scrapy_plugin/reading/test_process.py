@@ -14,10 +14,11 @@ import pytest
 
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.scrapy_plugin.reading import process as process_module
-from crawldedup.scrapy_plugin.reading.inbox import STORE_SECONDS
-from crawldedup.scrapy_plugin.reading.messages import Judged, WorkerError, request
+from crawldedup.scrapy_plugin.reading.messages import Judged
 from crawldedup.scrapy_plugin.reading.process import Pending, WorkerProcess
+from crawldedup.scrapy_plugin.reading.progress import STORE_SECONDS
 from crawldedup.stores.base import CrawlSession
+from crawldedup.workers.framing import WorkerError, request
 from tests.scrapy_plugin.fakes import Clock
 from tests.scrapy_plugin.reading.fake_worker import BOOT
 from tests.scrapy_plugin.reading.processes import is_there

@@ -20,22 +20,14 @@ from crawldedup.errors import (
 from crawldedup.options import Options
 from crawldedup.page import PageReader
 from crawldedup.scrapy_plugin.reading import worker as worker_module
-from crawldedup.scrapy_plugin.reading.breaker import Breaker
-from crawldedup.scrapy_plugin.reading.inbox import Request
-from crawldedup.scrapy_plugin.reading.messages import (
-    ANSWER,
-    REQUEST,
-    Done,
-    Job,
-    Judged,
-    UnexpectedReadError,
-    answer,
-    answer_from,
-)
+from crawldedup.scrapy_plugin.reading.messages import Done, Job, Judged, answer_from
 from crawldedup.scrapy_plugin.reading.worker import Worker
 from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.process import own_process
 from crawldedup.verdict import Kind, Verdict
+from crawldedup.workers.breaker import Breaker
+from crawldedup.workers.framing import ANSWER, REQUEST, UnexpectedReadError, answer
+from crawldedup.workers.inbox import Request
 from tests.attacks.forging import bytes_like
 from tests.scrapy_plugin.website import article
 

@@ -11,9 +11,9 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from crawldedup.errors import ConfigurationError, PageError, StoreUnavailableError
-from crawldedup.scrapy_plugin.reading.messages import UnexpectedReadError, WorkerError
 from crawldedup.scrapy_plugin.runtime.failures import SILENT_SECONDS, Failures, refuse
 from crawldedup.scrapy_plugin.stats import CrawlStats
+from crawldedup.workers.framing import UnexpectedReadError, WorkerError
 from tests.scrapy_plugin.fakes import Clock, FakeCrawler
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from crawldedup.scrapy_plugin.reading.breaker import Breaker
+from crawldedup.workers.breaker import Breaker
 
 
 class Clock:
