@@ -169,7 +169,8 @@ class Deduplicator(Index):
         wanted = self._similarity(given.ref, fingerprint, similarity, canonical)
         question = self._question(given.ref, fingerprint, wanted, revisit_similarity)
         records = self._store.find(accepting_all(question.query))
-        return explained(question, content, records, self._packed_text, pages=self._pages, similarity=wanted)
+        told = explained(question, content, records, self._packed_text, pages=self._pages, similarity=wanted)
+        return replace(told, verdict=self._paragraphs.told(question, told.verdict, add=False))
 
     def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
         """Remove a page by its URL, or every page with the text of a fingerprint. Return how many were removed.

@@ -12,7 +12,7 @@ from crawldedup.errors import ClosedError, ConfigurationError, ProfileMismatchEr
 from crawldedup.fingerprinting.anchors import paragraphs_of
 from crawldedup.options import Options, OptionValues
 from crawldedup.page import PageReader
-from crawldedup.page_input import PageRef
+from crawldedup.page_input import PageInput, PageRef
 from crawldedup.paragraphs.check import ParagraphCheck
 from crawldedup.queries import QueryBuilder
 from crawldedup.search.two_stage import TwoStage
@@ -80,11 +80,8 @@ class Index:
 
     def __repr__(self) -> str:
         state = "open" if self._is_open else "closed" if self._is_closed else "not opened"
-        options = self._options
-        return (
-            f"<{type(self).__name__} {shown_url(options.store)} namespace={options.namespace!r} "
-            f"similarity={options.similarity} ({state})>"
-        )
+        place = f"{shown_url(self._options.store)} namespace={self._options.namespace!r}"
+        return f"<{type(self).__name__} {place} similarity={self._options.similarity} ({state})>"
 
     def __enter__(self) -> Self:
         self.open()
@@ -140,6 +137,7 @@ class Index:
         html: bytes | str | None = None,
         text: str | None = None,
         encoding: str | None = None,
+        fingerprint: Fingerprint | None = None,
         identity: str | None = None,
         scope_key: str | None = None,
         remember: bool = True,
@@ -147,15 +145,17 @@ class Index:
         """Tell how much of a page stands on earlier pages, paragraph by paragraph, and remember its paragraphs.
 
         The page itself is neither judged nor remembered: with the option `paragraphs`, `check` does both. What came
-        after the page does not count. A page that is partial adds nothing, and with `remember` False none does. Raises
-        PageError and StoreError; KeyMismatchError if the index was begun again, with another key: repeat the call.
+        after the page does not count. A page that is partial adds nothing, and with `remember` False none does. A
+        `fingerprint` tells it if it was made with the option `paragraphs`. Raises PageError and StoreError;
+        KeyMismatchError if the index was begun again, with another key: repeat the call.
         """
-        ref = PageRef(url, identity, scope_key)
-        if remember:
-            self._join()
+        ref = PageInput(url, html, text, fingerprint, encoding, identity, scope_key).ref
+        (self._join if remember else self._look)()
+        if fingerprint is None:
+            paragraphs = paragraphs_of(self._reader.content(html, text, encoding, url).text, self.key)
         else:
-            self._look()
-        paragraphs = paragraphs_of(self._reader.content(html, text, encoding, url).text, self.key)
+            self._queries.key_of(url, fingerprint)
+            paragraphs = fingerprint.paragraphs
         page = url, self._queries.url_key(ref), self._queries.shard_key_of(ref), paragraphs
         return self._paragraphs.coverage(*page, add=remember)
 
@@ -240,10 +240,7 @@ class Index:
 
     def note(self, name: str, text: str | None = None) -> str:
         """Return a note that is kept with the index, "" if there is none; write it before if a text is given."""
-        if text is None:
-            self._look()
-        else:
-            self._join()
+        (self._look if text is None else self._join)()
         return self._store.note(name, text)
 
     def heartbeat(self) -> None:

@@ -124,6 +124,16 @@ class QueryBuilder:
         self.retention = Retention(options.ttl_seconds, options.ttl_refresh, options.max_pages)
         self._hot_prefixes = HotPrefixes()
 
+    def key_of(self, url: str, fingerprint: Fingerprint) -> Key:
+        """Return the key of the index. Raises KeyMismatchError for a fingerprint that was made with another one."""
+        key = self._key()
+        if fingerprint.key_id != key.id:
+            raise KeyMismatchError(
+                f"the fingerprint of {url!r} was made with the key {fingerprint.key_id:016x} and the index has the key "
+                f"{key.id:016x} (0: none): make it again with this Deduplicator, or with its `key`"
+            )
+        return key
+
     def question(
         self,
         ref: PageRef,
@@ -138,12 +148,7 @@ class QueryBuilder:
 
         Raises KeyMismatchError for a fingerprint that was made with another key.
         """
-        key = self._key()
-        if fingerprint.key_id != key.id:
-            raise KeyMismatchError(
-                f"the fingerprint of {ref.url!r} was made with the key {fingerprint.key_id:016x} and the index has the "
-                f"key {key.id:016x} (0: none): make it again with this Deduplicator, or with its `key`"
-            )
+        key = self.key_of(ref.url, fingerprint)
         size = self._method.signature_bytes
         scope = self.scope_key_of(ref)
         salt = salt_of(scope, size, key)

@@ -75,7 +75,9 @@ class Coverage:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        return {**asdict(self), "share_new": self.share_new}
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        lists = {"sources": list(map(list, self.sources)), "paragraphs": list(map(asdict, self.paragraphs))}
+        return {**own, **lists, "share_new": self.share_new}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from crawldedup import __version__
 from crawldedup.checks import did_you_mean
 from crawldedup.cli.options import OPTION_FLAGS, add_options
-from crawldedup.commands.command import ADVISE_OPTIONS, INDEX_OPTIONS, PROFILE_OPTIONS, Command
+from crawldedup.commands.command import ADVISE_OPTIONS, INDEX_OPTIONS, PARAGRAPH_OPTIONS, PROFILE_OPTIONS, Command
 from crawldedup.commands.output import run_command
 from crawldedup.demo.command import DEMO
 from crawldedup.evaluation.command import BENCH_QUALITY
@@ -37,7 +37,6 @@ _PAGES_OR_ONE: Final = _PAGES | {
 }
 _ACCURACY: Final = ("similarity", "recall")
 _RETENTION: Final = ("ttl", "ttl_refresh", "max_pages")
-_PARAGRAPHS: Final = ("paragraphs", "paragraph_ttl", "max_paragraphs")
 _COMPARING: Final = (*_ACCURACY, *PROFILE_OPTIONS)
 _OPENING: Final = (*INDEX_OPTIONS, "scope", *PROFILE_OPTIONS)
 _ASKING: Final = (*INDEX_OPTIONS, "scope", *_ACCURACY, *PROFILE_OPTIONS, *_RETENTION)
@@ -47,13 +46,13 @@ _COMMANDS: Final = {
     "check": Command(
         "decide about pages and remember them",
         _PAGES_OR_ONE,
-        (*_ASKING, "store_urls", "keep_texts", *_PARAGRAPHS),
+        (*_ASKING, "store_urls", "keep_texts", *PARAGRAPH_OPTIONS),
     ),
     "find": Command("list the remembered pages that resemble a page; remember nothing", {"page": _ONE_PAGE}, _ASKING),
     "explain": Command(
         "show the verdict that a page would get now, and why; remember nothing",
         _PAGES_OR_ONE,
-        (*_ASKING, "keep_texts"),
+        (*_ASKING, "keep_texts", "paragraphs"),
     ),
     "compare": Command("tell how alike two pages are", {"pages": {"nargs": 2, **_ONE_PAGE}}, _COMPARING),
     "scan": Command("find the clusters of near duplicates within a collection; remember nothing", _PAGES, _COMPARING),
@@ -70,7 +69,7 @@ _COMMANDS: Final = {
     ),
     "prune": Command(
         "free at once the pages that exceed --ttl or --max-pages",
-        options=(*INDEX_OPTIONS, *PROFILE_OPTIONS, *_RETENTION, *_PARAGRAPHS),
+        options=(*INDEX_OPTIONS, *PROFILE_OPTIONS, *_RETENTION, *PARAGRAPH_OPTIONS),
     ),
     "copy": Command(
         "copy an index to another store or namespace",

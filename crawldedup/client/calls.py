@@ -16,10 +16,12 @@ from crawldedup.errors import (
     PageError,
     StoreUnavailableError,
 )
+from crawldedup.explanation.comparison import Comparison
 from crawldedup.explanation.explained import Explanation
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.page_input import PageInput
-from crawldedup.verdict import Match, Verdict
+from crawldedup.stores.contents import Cluster
+from crawldedup.verdict import Coverage, Match, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -132,6 +134,22 @@ def find(url: str = "", **page: Unpack[PageFields]) -> Call[list[Match]]:
 def explain(url: str, **page: Unpack[PageFields]) -> Call[Explanation]:
     """Return the call that explains a verdict."""
     return Call("/v1/explain", Explanation.from_dict, _values(PageInput(url, **page)))
+
+
+def compare(first: PageInput, second: PageInput) -> Call[Comparison]:
+    """Return the call that compares two pages."""
+    return Call("/v1/compare", Comparison.from_dict, {"first": _values(first), "second": _values(second)})
+
+
+def check_paragraphs(url: str, remember: bool, **page: Unpack[PageFields]) -> Call[Coverage]:
+    """Return the call that tells how much of a page is known."""
+    value = {**_values(PageInput(url, **page)), "remember": remember}
+    return Call("/v1/paragraphs", Coverage.from_dict, value)
+
+
+def clusters(most: int) -> Call[list[Cluster]]:
+    """Return the call that lists clusters."""
+    return Call(f"/v1/clusters?most={most}", lambda answer: [Cluster(**each) for each in answer["clusters"]])
 
 
 def forget(page: str | Fingerprint, identity: str | None, scope_key: str | None) -> Call[int]:

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
     from crawldedup.client.calls import Call, PageFields
     from crawldedup.errors import PageError
+    from crawldedup.explanation.comparison import Comparison
     from crawldedup.explanation.explained import Explanation
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.page_input import PageInput
-    from crawldedup.verdict import Match, Verdict
+    from crawldedup.stores.contents import Cluster
+    from crawldedup.verdict import Coverage, Match, Verdict
 
     OnUnreadable = Callable[[PageInput, PageError], None]
 
@@ -94,6 +96,18 @@ class Client(_Common):
         """Explain the verdict that a page would get now."""
         return self._ask(calls.explain(url, **page))
 
+    def compare(self, first: PageInput, second: PageInput) -> Comparison:
+        """Compare two pages by the options of the index. See `crawldedup.compare`."""
+        return self._ask(calls.compare(first, second))
+
+    def check_paragraphs(self, url: str, *, remember: bool = True, **page: Unpack[PageFields]) -> Coverage:
+        """Tell how much of a page stands on earlier pages. See `Deduplicator.check_paragraphs`."""
+        return self._ask(calls.check_paragraphs(url, remember, **page))
+
+    def clusters(self, most: int = 20) -> list[Cluster]:
+        """Return the pages with the most duplicates, largest clusters first; reads the whole index."""
+        return self._ask(calls.clusters(most))
+
     def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
         """Remove pages, and return how many. See `Deduplicator.forget`."""
         return self._ask(calls.forget(page, identity, scope_key))
@@ -154,6 +168,18 @@ class AsyncClient(_Common):
     async def explain(self, url: str, **page: Unpack[PageFields]) -> Explanation:
         """See `Client.explain`."""
         return await self._ask(calls.explain(url, **page))
+
+    async def compare(self, first: PageInput, second: PageInput) -> Comparison:
+        """See `Client.compare`."""
+        return await self._ask(calls.compare(first, second))
+
+    async def check_paragraphs(self, url: str, *, remember: bool = True, **page: Unpack[PageFields]) -> Coverage:
+        """See `Client.check_paragraphs`."""
+        return await self._ask(calls.check_paragraphs(url, remember, **page))
+
+    async def clusters(self, most: int = 20) -> list[Cluster]:
+        """See `Client.clusters`."""
+        return await self._ask(calls.clusters(most))
 
     async def forget(
         self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None

@@ -9,6 +9,8 @@ INDEX_OPTIONS: Final = ("store", "namespace")
 PROFILE_OPTIONS: Final = ("extractor", "content", "min_words", "distinguish")
 """What an index was made with: every command that asks it needs the same values."""
 
+PARAGRAPH_OPTIONS: Final = ("paragraphs", "paragraph_ttl", "max_paragraphs")
+
 ADVISE_OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "--format": {
         "choices": ("rules", "duplicate-url-discarder", "deny"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from crawldedup.commands.indexes import require_existing
-from crawldedup.commands.pages import in_words
+from crawldedup.commands.pages import in_words, paragraphs_in_words
 from crawldedup.printable import pluralize, printable
 from crawldedup.scope import site_of
 from crawldedup.stores.shown import shown_url
@@ -68,6 +68,7 @@ def _lines(value: dict[str, Any], told: Explanation) -> Iterator[str]:
     verdict = told.verdict
     scope_key = f": {printable(value['scope_key'])}" if value["scope_key"] else ""
     yield in_words(verdict)
+    yield from paragraphs_in_words(verdict)
     yield f"  text       {verdict.words:,} words: {printable(' '.join((told.text or '').split()), _SHOWN_TEXT)}"
     for fact in told.facts:
         yield f"  fact       {printable(fact, _SHOWN_TEXT)}"

@@ -25,8 +25,8 @@ def in_words(verdict: Verdict) -> str:
     return f"{printable(verdict.url)}: {describe(verdict)}"
 
 
-def _paragraphs(verdict: Verdict) -> Iterator[str]:
-    """Yield a line for each paragraph, if any of them is known."""
+def paragraphs_in_words(verdict: Verdict) -> Iterator[str]:
+    """Yield a line for each paragraph, safe to show, if any of them is known."""
     coverage = verdict.coverage
     for each in coverage.paragraphs if coverage is not None and coverage.known_words else ():
         source = f", on {printable(each.url)}" if each.url else ""
@@ -40,7 +40,7 @@ def check(dedup: Deduplicator, pages: Iterable[Source], output: Output) -> None:
     for first in found:
         inputs = chain([first], found)
         for verdict in dedup.check_many(inputs, on_unreadable=lambda page, error: output.skip(page.url, error)):
-            output.show(verdict.as_dict(), in_words(verdict), *_paragraphs(verdict))
+            output.show(verdict.as_dict(), in_words(verdict), *paragraphs_in_words(verdict))
 
 
 def check_as_crawl(
@@ -65,7 +65,7 @@ def check_as_crawl(
                 remember=remember,
                 revisit_similarity=revisit_similarity,
             )
-            output.show(verdict.as_dict() | {"remembered": remember}, in_words(verdict), *_paragraphs(verdict))
+            output.show(verdict.as_dict() | {"remembered": remember}, in_words(verdict), *paragraphs_in_words(verdict))
 
 
 def find(dedup: Deduplicator, page: Source, output: Output) -> None:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.explanation.explained import candidate_of
+from crawldedup.explanation.explained import Candidate, candidate_of
 from crawldedup.fingerprinting.exact import jaccard
 from crawldedup.options import Options
 from crawldedup.page import PageReader
 from crawldedup.page_input import PageInput, PageRef
 from crawldedup.queries import QueryBuilder
 from crawldedup.stores.base import Record
-from crawldedup.text.difference import changes
+from crawldedup.text.difference import Change, changes
+from crawldedup.verdict import Verdict
 
 if TYPE_CHECKING:
-    from crawldedup.explanation.explained import Candidate
     from crawldedup.options import OptionValues
     from crawldedup.queries import Question
-    from crawldedup.text.difference import Change
-    from crawldedup.verdict import Verdict
 
 _LONGEST_CHANGE = 2_000
 
@@ -33,8 +31,8 @@ class Comparison:
     similarity of their word 3-shingles, None for texts of fewer words. `candidate` has what a crawl goes by: the
     estimate, the cost, and the probe that meets the first page, None if the search misses it; `limit` and `threshold`
     are as in `Explanation`. `facts` are those of the first page alone, and those of the second alone: with any, the
-    pages are kept apart however alike they are. `changes` are the passages of text that differ, `words` the words of
-    each.
+    pages are kept apart however alike they are. `texts` are what is compared of each page, `words` the words of each,
+    `changes` the passages that differ.
     """
 
     verdict: Verdict
@@ -43,8 +41,9 @@ class Comparison:
     limit: int
     threshold: float | None
     facts: tuple[tuple[str, ...], tuple[str, ...]]
-    changes: tuple[Change, ...]
+    texts: tuple[str, str]
     words: tuple[int, int]
+    changes: tuple[Change, ...]
     thin: bool
 
     def as_dict(self) -> dict[str, Any]:
@@ -52,6 +51,20 @@ class Comparison:
         own = {name: value for name, value in asdict(self).items() if name not in ("verdict", "candidate", "changes")}
         told = [change._asdict() for change in self.changes]
         return {"verdict": self.verdict.as_dict(), **own, "candidate": self.candidate.as_dict(), "changes": told}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Return the comparison of which `as_dict` gave these values."""
+        first, second = values["facts"]
+        made = {
+            "verdict": Verdict.from_dict(values["verdict"]),
+            "candidate": Candidate.from_dict(values["candidate"]),
+            "facts": (tuple(first), tuple(second)),
+            "texts": tuple(values["texts"]),
+            "words": tuple(values["words"]),
+            "changes": tuple(Change(**change) for change in values["changes"]),
+        }
+        return cls(**{**values, **made})
 
 
 def compare(first: PageInput, second: PageInput, **options: Unpack[OptionValues]) -> Comparison:
@@ -84,8 +97,9 @@ def compare(first: PageInput, second: PageInput, **options: Unpack[OptionValues]
         limit=rule.limit,
         threshold=None if rule.threshold is None else round(rule.threshold, 4),
         facts=(_sorted(facts[0] - facts[1]), _sorted(facts[1] - facts[0])),
-        changes=tuple(changes(one.whole or one.text, other.whole or other.text, longest=_LONGEST_CHANGE)),
+        texts=(one.text, other.text),
         words=(pages[0].words, pages[1].words),
+        changes=tuple(changes(one.whole or one.text, other.whole or other.text, longest=_LONGEST_CHANGE)),
         thin=pages[0].thin or pages[1].thin,
     )
 

@@ -7,7 +7,7 @@ stands around them, and a word that was edited costs the anchors that it is part
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -68,6 +68,22 @@ def paragraphs_of(text: str, key: Key = NO_KEY) -> tuple[Paragraph, ...]:
             rest = Paragraph(excerpt, words + rest.words, tuple(dict.fromkeys(known + rest.anchors)))
         paragraphs.append(rest)
     return tuple(paragraphs)
+
+
+def paragraphs_from(values: Any) -> tuple[Paragraph, ...]:
+    """Return the paragraphs that have these values. Raises ValueError or TypeError for what no page has."""
+    paragraphs = tuple(Paragraph(excerpt, words, tuple(anchors)) for excerpt, words, anchors in values)
+    anchors = [anchor for each in paragraphs for anchor in each.anchors]
+    is_sound = (
+        len(paragraphs) <= MOST_PARAGRAPHS
+        and len(anchors) <= _MOST_WORDS
+        and all(isinstance(each.excerpt, str) and len(each.excerpt) <= _EXCERPT for each in paragraphs)
+        and all(type(each.words) is int and 0 <= each.words < 1 << 31 for each in paragraphs)
+        and all(type(anchor) is int and 0 <= anchor < 1 << ANCHOR_BITS for anchor in anchors)
+    )
+    if not is_sound:
+        raise ValueError("these are the paragraphs of no page")
+    return paragraphs
 
 
 def _pieces(text: str) -> Iterator[tuple[str, int]]:

@@ -24,6 +24,7 @@ import numpy as np
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting import MIN_WORDS as MIN_WORDS
+from crawldedup.fingerprinting.anchors import paragraphs_from
 from crawldedup.fingerprinting.features import DEFAULT_FEATURES, first_of_runs, pair_hashes, shingle_hashes
 from crawldedup.text.keys import NO_KEY
 from crawldedup.text.tokenize import word_hashes
@@ -88,7 +89,8 @@ class Fingerprint:
         numbers = {name: f"{getattr(self, name):016x}" for name in _NUMBERS}
         weights = {name: _base64(getattr(self, name).astype("<f4").tobytes()) for name in _WEIGHTS}
         kept = {name: _base64(getattr(self, name)) for name in ("verify", "packed_text")}
-        return {**numbers, **weights, **kept, "words": self.words, "thin": self.thin}
+        others = {"words": self.words, "thin": self.thin, "paragraphs": list(map(list, self.paragraphs))}
+        return {**numbers, **weights, **kept, **others}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -99,9 +101,10 @@ class Fingerprint:
             raw = {name: base64.b64decode(values[name], validate=True) for name in _WEIGHTS}
             weights: Any = {name: np.frombuffer(each, "<f4").astype(np.float32) for name, each in raw.items()}
             words, thin = values["words"], values["thin"]
+            paragraphs = paragraphs_from(values["paragraphs"])
             bits = [len(weights[name]) for name in _WEIGHTS]
             is_sound = (
-                values.keys() == {*_NUMBERS, *_WEIGHTS, *kept, "words", "thin"}
+                values.keys() == {*_NUMBERS, *_WEIGHTS, *kept, "words", "thin", "paragraphs"}
                 and all(0 <= number < 1 << 64 for number in numbers.values())
                 and bits == [SEARCH_BITS, 8 * len(kept["verify"])]
                 and all((np.abs(each) <= _MOST_WEIGHT).all() for each in weights.values())
@@ -112,7 +115,7 @@ class Fingerprint:
             is_sound = False
         if not is_sound:
             raise ConfigurationError("the fingerprint is not one that `Fingerprint.as_dict` gave: make it again")
-        return cls(**numbers, **weights, **kept, words=words, thin=thin)
+        return cls(**numbers, **weights, **kept, words=words, thin=thin, paragraphs=paragraphs)
 
 
 _NUMBERS: Final = ("search", "digest", "facts", "key_id")

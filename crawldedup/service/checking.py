@@ -11,10 +11,10 @@ import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import KeyMismatchError, StoreError, StoreUnavailableError
+from crawldedup.errors import ConfigurationError, KeyMismatchError, StoreError, StoreUnavailableError
 from crawldedup.index import HEARTBEAT_SECONDS
 from crawldedup.service import metrics
 from crawldedup.service.problems import busy
@@ -22,11 +22,14 @@ from crawldedup.service.readers import ReaderPool
 from crawldedup.workers.breaker import Breaker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
+    from crawldedup.explanation.comparison import Comparison
+    from crawldedup.explanation.explained import Explanation
     from crawldedup.page_input import PageInput
     from crawldedup.service.settings import ServiceSettings
-    from crawldedup.verdict import Verdict
+    from crawldedup.stores.contents import Cluster
+    from crawldedup.verdict import Coverage, Verdict
 
     Result = Verdict | Exception
 
@@ -59,6 +62,7 @@ class Checker:
         self._units: deque[_Unit] = deque()
         self._waiting = 0
         self._wake = asyncio.Event()
+        self._looking = asyncio.Lock()
         self._is_open = self._is_closing = False
         self._grouping = asyncio.get_running_loop().create_task(self._group())
 
@@ -92,6 +96,40 @@ class Checker:
         read = await self._readers.read(page, self._dedup.key)
         return replace(page, html=None, text=None, encoding=None, fingerprint=read)
 
+    async def explain(self, page: PageInput) -> Explanation:
+        """Explain the verdict that a page would get now. Raises as `check` does."""
+        return await self._with_key(page, self._explained)
+
+    async def paragraphs(self, page: PageInput, *, remember: bool) -> Coverage:
+        """Return how much of a page stands on earlier pages. Raises as `check` does."""
+        if self._dedup.options.paragraphs is None:
+            raise ConfigurationError("this service compares no paragraphs: start it with --paragraphs mark")
+
+        async def covered(page: PageInput) -> Coverage:
+            read = await self.read(page)
+            return await self.ask(
+                lambda dedup: dedup.check_paragraphs(
+                    read.url,
+                    text=read.text,
+                    fingerprint=read.fingerprint,
+                    identity=read.identity,
+                    scope_key=read.scope_key,
+                    remember=remember,
+                )
+            )
+
+        return await self._with_key(page, covered)
+
+    async def compare(self, first: PageInput, second: PageInput) -> Comparison:
+        """Return how two pages compare; the store is not asked. Raises PageError and the like."""
+        return await self._readers.compare(first, second)
+
+    async def clusters(self, most: int) -> list[Cluster]:
+        """Return the largest clusters, which reads the whole index: pages are checked meanwhile. One at a time."""
+        await self.open()
+        async with self._looking:
+            return await asyncio.to_thread(self._dedup.clusters, most)
+
     async def ask(self, call: Callable[[Deduplicator], _T]) -> _T:
         """Return what the Deduplicator returns, between two groups. Raises StoreError and the like."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._guarded, call)
@@ -108,6 +146,36 @@ class Checker:
         await asyncio.get_running_loop().run_in_executor(self._thread, lambda: self._dedup.close(leave=False))
         self._thread.shutdown()
         self._readers.close()
+
+    async def _with_key(self, page: PageInput, call: Callable[[PageInput], Awaitable[_T]]) -> _T:
+        try:
+            return await call(page)
+        except KeyMismatchError:
+            if page.fingerprint is not None:
+                raise
+            # The index was begun again with another key, which is known by now.
+            return await call(page)
+
+    async def _explained(self, page: PageInput) -> Explanation:
+        shown: dict[str, Any] = {}
+        if _is_slow(page):
+            if not self._is_open:
+                await self.open()
+            read = await self._readers.show(page, self._dedup.key)
+            page = replace(page, html=None, text=None, encoding=None, fingerprint=read.fingerprint)
+            shown = {"text": read.text, "facts": read.facts}
+        told = await self.ask(
+            lambda dedup: dedup.explain(
+                page.url,
+                text=page.text,
+                fingerprint=page.fingerprint,
+                identity=page.identity,
+                scope_key=page.scope_key,
+                similarity=page.similarity,
+                revisit_similarity=page.revisit_similarity,
+            )
+        )
+        return replace(told, **shown)
 
     async def _check(self, pages: Sequence[PageInput]) -> list[Result]:
         slow = [page for page in pages if _is_slow(page)]

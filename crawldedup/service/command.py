@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup import checks
-from crawldedup.commands.command import INDEX_OPTIONS, PROFILE_OPTIONS, Command
+from crawldedup.commands.command import INDEX_OPTIONS, PARAGRAPH_OPTIONS, PROFILE_OPTIONS, Command
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.stores.registry import is_persistent
 
@@ -73,7 +73,18 @@ _ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
 SERVE: Final = Command(
     "answer programs over HTTP: check, find, forget and explain pages",
     _ARGUMENTS,
-    (*INDEX_OPTIONS, "scope", "similarity", "recall", *PROFILE_OPTIONS, "ttl", "max_pages", "store_urls", "keep_texts"),
+    (
+        *INDEX_OPTIONS,
+        "scope",
+        "similarity",
+        "recall",
+        *PROFILE_OPTIONS,
+        "ttl",
+        "max_pages",
+        "store_urls",
+        "keep_texts",
+        *PARAGRAPH_OPTIONS,
+    ),
 )
 
 

@@ -11,12 +11,22 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from crawldedup import __version__
+from crawldedup.checks import flag, whole
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import CrawlDedupError, KeyMismatchError
+from crawldedup.errors import CrawlDedupError
 from crawldedup.service import metrics
 from crawldedup.service.checking import GROUP
 from crawldedup.service.edge import media_type, reply
-from crawldedup.service.pages import check_names, fingerprint_of, object_of, page_of, pages_of, plain_page, value_of
+from crawldedup.service.pages import (
+    check_names,
+    fingerprint_of,
+    object_of,
+    page_of,
+    pages_of,
+    plain_page,
+    two_pages,
+    value_of,
+)
 from crawldedup.service.problems import ProblemError, problem_of
 from crawldedup.service.stream import Stream
 from crawldedup.verdict import Verdict
@@ -32,6 +42,7 @@ if TYPE_CHECKING:
     from crawldedup.service.edge import Bodies, RateLimit
 
 _T = TypeVar("_T")
+_most: Final = whole(1, 1_000)
 _PLAIN: Final = {"text/html": "html", "text/plain": "text"}
 
 
@@ -103,6 +114,32 @@ async def explain(request: Request) -> Response:
     return reply((await _explained(request, needs_url=True)).as_dict())
 
 
+async def compare(request: Request) -> Response:
+    """Compare two pages."""
+    first, second = two_pages(await _body(request, "application/json"))
+    _service(request).rate.require(request.scope, 2)
+    return reply((await _service(request).checker.compare(first, second)).as_dict())
+
+
+async def paragraphs(request: Request) -> Response:
+    """Tell how much of a page stands on earlier pages, and remember its paragraphs."""
+    value = value_of(await _body(request, "application/json"))
+    remember = value.pop("remember", True) if isinstance(value, dict) else True
+    page = page_of(value)
+    _service(request).rate.require(request.scope)
+    coverage = await _service(request).checker.paragraphs(page, remember=flag("remember", remember))
+    return reply(coverage.as_dict())
+
+
+async def clusters(request: Request) -> Response:
+    """List the pages with the most duplicates."""
+    given = object_of(dict(request.query_params), {"most"}, "the query")
+    most = str(given.get("most", "20"))
+    _service(request).rate.require(request.scope)
+    found = await _service(request).checker.clusters(_most("most", int(most) if most.isdecimal() else most))
+    return reply({"clusters": list(map(asdict, found))})
+
+
 async def forget(request: Request) -> Response:
     """Remove a page by its name, or every page with the text of a fingerprint."""
     body = await _body(request, "application/json")
@@ -157,6 +194,9 @@ ROUTES: Final = [
     Route("/v1/check/stream", check_stream, methods=["POST"]),
     Route("/v1/find", find, methods=["POST"]),
     Route("/v1/explain", explain, methods=["POST"]),
+    Route("/v1/compare", compare, methods=["POST"]),
+    Route("/v1/paragraphs", paragraphs, methods=["POST"]),
+    Route("/v1/clusters", clusters),
     Route("/v1/forget", forget, methods=["POST"]),
     Route("/v1/info", info),
     Route("/health/live", live),
@@ -209,28 +249,7 @@ async def _explained(request: Request, *, needs_url: bool) -> Explanation:
     page = await _page(request, defaults=None if needs_url else {"url": ""})
     service = _service(request)
     service.rate.require(request.scope)
-
-    async def explained() -> Explanation:
-        read = await service.checker.read(page)
-        return await service.checker.ask(
-            lambda dedup: dedup.explain(
-                read.url,
-                text=read.text,
-                fingerprint=read.fingerprint,
-                identity=read.identity,
-                scope_key=read.scope_key,
-                similarity=read.similarity,
-                revisit_similarity=read.revisit_similarity,
-            )
-        )
-
-    try:
-        return await explained()
-    except KeyMismatchError:
-        if page.fingerprint is not None:
-            raise
-        # The index was begun again with another key, which is known by now.
-        return await explained()
+    return await service.checker.explain(page)
 
 
 @cache

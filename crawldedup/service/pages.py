@@ -56,6 +56,15 @@ def pages_of(body: bytes) -> list[PageInput]:
     return [page_of(value, f"page {place}") for place, value in enumerate(values)]
 
 
+def two_pages(body: bytes) -> tuple[PageInput, PageInput]:
+    """Return the pages to compare, of which the URL may be left out. Raises ConfigurationError."""
+    given = object_of(value_of(body), {"first", "second"}, "the body")
+    first, second = (
+        page_of({"url": name, **object_of(given.get(name), _FIELDS, name)}, name) for name in ("first", "second")
+    )
+    return first, second
+
+
 def plain_page(content: bytes, kind: str, charset: str | None, named: dict[str, str]) -> PageInput:
     """Return the page that is a body of HTML or plain text; the query names it. Raises ConfigurationError."""
     page = page_of({**object_of(named, {"url", "identity", "scope_key"}, "the query"), "text": ""}, "the query")

@@ -1,4 +1,4 @@
-"""The program of a reader process: pages in, fingerprints out, with bounds of time and memory.
+"""The program of a reader process: pages in; fingerprints, texts and comparisons out; time and memory bounded.
 
 Nothing of the store is known here. A page that takes the process over learns the key of the index, and no password.
 """
@@ -14,14 +14,18 @@ import socket
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from crawldedup.explanation.comparison import compare
 from crawldedup.options import Options
 from crawldedup.page import PageReader
+from crawldedup.page_input import PageInput
 from crawldedup.text.keys import Key
 from crawldedup.workers.framing import answer, plain_error
 from crawldedup.workers.inbox import Inbox
 from crawldedup.workers.memory import bound_memory
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from crawldedup.workers.inbox import Request
 
 # Beyond the limit that the parent enforces: if the parent was killed, only the alarm ends a page in C code.
@@ -46,7 +50,8 @@ def main() -> None:
 def _serve(inbox: Inbox, connected: socket.socket) -> None:
     setup = inbox.take(None)
     assert setup is not None
-    reader = PageReader(Options.from_values(setup.header["options"]))
+    options = Options.from_values(setup.header["options"])
+    reader = PageReader(options)
     with contextlib.suppress(Exception):
         reader.read(_WARM_UP)
     gc.freeze()
@@ -55,7 +60,7 @@ def _serve(inbox: Inbox, connected: socket.socket) -> None:
     while (request := inbox.take(None)) is not None:
         signal.alarm(setup.header["page_seconds"] + _GRACE_SECONDS)
         try:
-            value: dict[str, Any] = {"fingerprint": _fingerprint(reader, request)}
+            value = _compared(options, request) if request.header["do"] == "compare" else _read(reader, request)
         # Whatever a library raises, even to end the program, or in Rust to panic, is one page's trouble.
         except BaseException as error:
             value = plain_error(error)
@@ -66,8 +71,21 @@ def _serve(inbox: Inbox, connected: socket.socket) -> None:
             return
 
 
-def _fingerprint(reader: PageReader, request: Request) -> dict[str, Any]:
-    given, body = request
-    page: dict[str, Any] = {given["form"]: body if given["form"] == "html" and given["is_bytes"] else body.decode()}
-    key = Key(bytes.fromhex(given["key"]))
-    return reader.read(**page, encoding=given["encoding"], key=key, url=given["url"]).as_dict()
+def _read(reader: PageReader, request: Request) -> dict[str, Any]:
+    (page,) = _pages(request)
+    content = reader.content(page.html, page.text, page.encoding, page.url)
+    fingerprint = reader.fingerprint(content, Key(bytes.fromhex(request.header["key"])))
+    shown = {"text": content.text, "facts": content.fact_lines} if request.header["do"] == "show" else {}
+    return {"fingerprint": fingerprint.as_dict(), **shown}
+
+
+def _compared(options: Options, request: Request) -> dict[str, Any]:
+    return {"comparison": compare(*_pages(request), **options.index_values()).as_dict()}
+
+
+def _pages(request: Request) -> Iterator[PageInput]:
+    end = 0
+    for header in request.header["pages"]:
+        begin, end = end, end + header.pop("length")
+        body, is_bytes = request.body[begin:end], header.pop("is_bytes")
+        yield PageInput(**{header.pop("form"): body if is_bytes else body.decode(), **header})

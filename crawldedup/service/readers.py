@@ -8,9 +8,10 @@ import json
 import socket
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from crawldedup.errors import PageError
+from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.explanation.comparison import Comparison
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.workers.framing import ANSWER, LARGEST_ANSWER, WorkerError, error_from, request
 
@@ -29,6 +30,14 @@ main()
 """
 
 
+class ReadPage(NamedTuple):
+    """A page that was read: its fingerprint, and the text and the facts that are compared where these are asked for."""
+
+    fingerprint: Fingerprint
+    text: str | None = None
+    facts: tuple[str, ...] = ()
+
+
 class ReaderPool:
     """Up to `readers` processes, each started with its first page and replaced when it dies. For one event loop."""
 
@@ -43,24 +52,32 @@ class ReaderPool:
 
     async def read(self, page: PageInput, key: Key) -> Fingerprint:
         """Return the fingerprint of a page. Raises PageError, and WorkerError if no process can be started."""
-        content = page.text if page.html is None else page.html
-        assert content is not None
-        header = {
-            "form": "text" if page.html is None else "html",
-            "is_bytes": isinstance(content, bytes),
-            "encoding": page.encoding,
-            "url": page.url,
-            "key": key.secret.hex(),
-        }
-        message = request(header, content if isinstance(content, bytes) else content.encode("utf-8", "replace"))
+        return (await self._read("read", page, key)).fingerprint
+
+    async def show(self, page: PageInput, key: Key) -> ReadPage:
+        """Return all that is compared of a page. Raises as `read` does."""
+        return await self._read("show", page, key)
+
+    async def compare(self, first: PageInput, second: PageInput) -> Comparison:
+        """Return how two pages compare. Raises as `read` does."""
+        return Comparison.from_dict((await self._ask("compare", first, second))["comparison"])
+
+    async def _read(self, do: str, page: PageInput, key: Key) -> ReadPage:
+        answer = await self._ask(do, page, key=key.secret.hex())
+        fingerprint = Fingerprint.from_dict(answer["fingerprint"])
+        return ReadPage(fingerprint, answer.get("text"), tuple(answer.get("facts", ())))
+
+    async def _ask(self, do: str, *pages: PageInput, key: str = "") -> dict[str, Any]:
+        headers, bodies = zip(*map(_packed, pages), strict=True)
+        message = request({"do": do, "pages": headers, "key": key}, b"".join(bodies))
         reader = await self._idle.get()
         try:
             answer = await reader.ask(message)
         finally:
             self._idle.put_nowait(reader)
-        if "fingerprint" in answer:
-            return Fingerprint.from_dict(answer["fingerprint"])
-        raise error_from(answer)
+        if "error" in answer:
+            raise error_from(answer)
+        return answer
 
     def close(self) -> None:
         """End the processes at once."""
@@ -137,3 +154,20 @@ class _Reader:
             raise ValueError(f"it answered with {length:,} bytes")
         answer: dict[str, Any] = json.loads(await source.readexactly(length))
         return answer
+
+
+def _packed(page: PageInput) -> tuple[dict[str, Any], bytes]:
+    """Return a page as it is sent: a header, and a body."""
+    content = page.text if page.html is None else page.html
+    if content is None:
+        raise ConfigurationError("a fingerprint alone cannot be read: give html or text")
+    body = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
+    header = {
+        "form": "text" if page.html is None else "html",
+        "is_bytes": isinstance(content, bytes),
+        "length": len(body),
+        "url": page.url,
+        "encoding": page.encoding,
+        "similarity": page.similarity,
+    }
+    return header, body

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup import ConfigurationError, Deduplicator, PageError, PageInput, StoreError, Verdict
+from crawldedup import ConfigurationError, Deduplicator, PageError, PageInput, StoreError, Verdict, compare
 from crawldedup.client import AsyncClient, Client, ServiceError
 from crawldedup.errors import KeyMismatchError, StoreUnavailableError
 from tests.servers import RedisServer, free_port
@@ -62,6 +62,11 @@ def test_verdicts_are_those_of_a_deduplicator(empty: ServiceProcess) -> None:
         why, too = (each.explain("https://b.example/2", text=TIDES) for each in (client, dedup))
         assert told(why.verdict) == told(too.verdict)
         assert [each.match.url for each in why.candidates] == [each.match.url for each in too.candidates]
+        pair = PageInput("", text=TIDES), PageInput("", html=f"<p>{TIDES} Amen.</p>")
+        assert client.compare(*pair) == compare(*pair)
+        assert [(each.url, each.copies) for each in client.clusters()] == [
+            (each.url, each.copies) for each in dedup.clusters()
+        ]
         assert client.forget("x", identity="bread") == dedup.forget("x", identity="bread")
         assert client.info()["pages"] == dedup.info().pages
         with Deduplicator(

@@ -16,12 +16,12 @@ from crawldedup.journal.streams import JOURNAL_ACL_RULES
 from crawldedup.scrapy_plugin import errors as crawl_errors
 from crawldedup.scrapy_plugin import policy, signals, stats
 from crawldedup.scrapy_plugin.commands import dedup
-from crawldedup.scrapy_plugin.reading import messages
 from crawldedup.scrapy_plugin.runtime import journal
 from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
 from crawldedup.stores import registry
 from crawldedup.stores.redis import url
 from crawldedup.stores.redis.client import ACL_RULES, CLUSTER_ACL_RULES, SENTINEL_ACL_RULES
+from crawldedup.workers import framing
 from tests.docs.pages import PAGES, ROOT, SITE, section
 
 REFERENCE = SITE / "reference"
@@ -88,7 +88,7 @@ def test_every_reason_to_skip_is_in_the_reference() -> None:
 
 
 def test_every_kind_of_error_is_in_the_reference() -> None:
-    classes = [cls for module in (errors, crawl_errors, messages) for cls in vars(module).values()]
+    classes = [cls for module in (errors, crawl_errors, framing) for cls in vars(module).values()]
     counters = {cls.counter for cls in classes if hasattr(cls, "counter")}
     # Pages that cannot be read are skipped, and a crawl closes nothing that it still uses.
     assert first_column("Kinds of `error`") == counters - {"page", "closed"}

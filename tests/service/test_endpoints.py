@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from crawldedup import Deduplicator, Fingerprint, Kind, Verdict
+from crawldedup import Comparison, Deduplicator, Fingerprint, Kind, PageInput, Verdict, compare
 from tests.service.serving import BREAD, TIDES, ServiceProcess, story
 
 
@@ -93,6 +93,62 @@ def test_find_explain_and_forget_remember_nothing(service: ServiceProcess) -> No
     assert service.post("/v1/find", {"text": BREAD}).json() == {"matches": []}
 
 
+def test_a_page_of_html_is_explained_with_what_is_compared(service: ServiceProcess) -> None:
+    """It is read in another process than the store is asked from."""
+    page = f"<html><body><nav>Home</nav><h1>Seals</h1><p>{TIDES}</p></body></html>"
+    service.check("https://k.example/1", html=page)
+    told = service.post("/v1/explain", {"url": "https://k.example/2", "html": page}).json()
+    assert told["text"] == f"Seals\n{TIDES}"
+    assert (told["facts"], told["thin"]) == ([], False)
+    assert told["candidates"][0]["probe"] >= 1
+    product = '{"@context": "https://schema.org", "@type": "Product", "name": "Rope", "sku": "R-7"}'
+    shop = f'<script type="application/ld+json">{product}</script>'
+    facts = service.post(
+        "/v1/explain", {"url": "https://k.example/3", "html": shop + page.replace("Seals", "Rope")}
+    ).json()
+    assert facts["facts"] == ["declared r-7", "name rope"]
+
+
+def test_two_pages_are_compared(service: ServiceProcess) -> None:
+    pages = {"first": {"text": TIDES}, "second": {"html": f"<p>{TIDES.replace('Three', 'Four')}</p>"}}
+    told = service.post("/v1/compare", pages).json()
+    assert Comparison.from_dict(told) == compare(
+        PageInput("first", **pages["first"]), PageInput("second", **pages["second"])
+    )
+    assert (told["changes"][0]["removed"], told["changes"][0]["added"]) == ("Three", "Four")
+    assert told["verdict"]["kind"] == "near_duplicate"
+    for wrong, why in (
+        ({"first": {"text": TIDES}}, "second"),
+        ({"first": {"text": TIDES}, "second": {"text": TIDES, "html": "x"}}, "one of html, text"),
+        ({"first": {"text": TIDES}, "second": {"fingerprint": None}}, "one of html, text"),
+        ([], "no JSON object"),
+    ):
+        refused = service.post("/v1/compare", wrong)
+        assert (refused.status_code, why in refused.json()["detail"]) == (400, True), refused.text
+
+
+def test_known_paragraphs_are_told(service: ServiceProcess) -> None:
+    story_of_ours = f"{story(901)}\n{story(902)}"
+    assert service.check("https://l.example/1", text=story_of_ours)["coverage"]["share_new"] == 1
+    framed = {"url": "https://l.example/2", "html": f"<article><p>{story(7)}</p><p>{story_of_ours}</p></article>"}
+    told = service.post("/v1/paragraphs", {**framed, "remember": False}).json()
+    assert told["sources"][0][0] == "https://l.example/1"
+    assert told["known_words"] > 100
+    again = service.check(**framed)
+    assert (again["kind"], again["coverage"]["known_words"]) == ("new", told["known_words"])
+    refused = service.post("/v1/paragraphs", {**framed, "remember": "no"})
+    assert (refused.status_code, "remember" in refused.json()["detail"]) == (400, True)
+
+
+def test_the_largest_clusters_are_listed(service: ServiceProcess) -> None:
+    for number in range(30):
+        service.check(f"https://m.example/{number}", text=story(8))
+    (largest,) = service.http.get("/v1/clusters", params={"most": 1}).json()["clusters"]
+    assert (largest["url"], largest["copies"]) == ("https://m.example/0", 29)
+    for most in ("0", "1001", "x", "-1"):
+        assert service.http.get("/v1/clusters", params={"most": most}).status_code == 400
+
+
 def test_figures_and_health(service: ServiceProcess) -> None:
     service.check("https://h.example/1", text=story(3))
     figures = service.http.get("/v1/info").json()
@@ -111,9 +167,10 @@ def test_figures_and_health(service: ServiceProcess) -> None:
 
 @pytest.mark.parametrize("page", [{"text": story(4)}, {"text": "few words"}])
 def test_a_fingerprint_survives_json(page: dict[str, str]) -> None:
-    made = Deduplicator(key=0).fingerprint(**page)
+    made = Deduplicator(key=0, paragraphs="mark").fingerprint(**page)
     again = Fingerprint.from_dict(json.loads(json.dumps(made.as_dict())))
     assert again.as_dict() == made.as_dict()
+    assert again.paragraphs == made.paragraphs
     assert (again.verify_weights == made.verify_weights).all()
     dedup = Deduplicator(key=0)
     dedup.check("https://i.example/1", **page)  # type: ignore[arg-type]
