@@ -247,6 +247,8 @@ class Deduplicator(Index):
             if isinstance(read, PageError):
                 return page, read
             question = self._question(page.ref, read, page.similarity, page.revisit_similarity)
+            if page.delivered and not page.rank:
+                return question
             return replace(question, query=_placed(question.query, page.delivered, page.rank))
         except KeyMismatchError as error:
             return error
