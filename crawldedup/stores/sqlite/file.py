@@ -43,7 +43,7 @@ class SqliteFile:
 
     def part_from_parent(self) -> None:
         """Give up the inherited connection: SQLite would take the parent's locks for ours, and pages would get lost."""
-        if self._connection is None or self._is_absent:
+        if self._connection is None or self._is_absent or self._path == IN_MEMORY:
             return
         if self._lock.locked():
             # A thread that only the parent has was using it: closing would wait for it forever.
