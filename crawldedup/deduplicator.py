@@ -35,7 +35,8 @@ class Deduplicator(Index):
 
     Takes the options of `Options` as keyword arguments. `method` is how pages are compared; the default is the best
     known. The first use opens the store, and only what may add pages creates an index or joins a crawl. Verdicts come
-    in the order of the calls. Threads may share an instance. Raises ConfigurationError for options out of range.
+    in the order of the calls. Threads may share an instance, and a process that is forked goes on as the same crawler.
+    Raises ConfigurationError for options out of range.
     """
 
     def check(

@@ -35,6 +35,7 @@ LONG = (
     "service/test_limits.py",
     "scrapy_plugin/reading/test_process.py",
     "scrapy_plugin/reading/test_pool.py",
+    "docs/test_other_programs.py",
     "scrapy_plugin/test_crawl_workers.py",
     "test_end_to_end.py",
     "stores/redis/test_setups.py",

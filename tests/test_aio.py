@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from crawldedup import AsyncDeduplicator, Deduplicator, Kind, fingerprint
+from crawldedup import AsyncDeduplicator, Deduplicator, Kind, PageInput, fingerprint
 from crawldedup.errors import ClosedError
 
 A, B = "https://example.com/a", "https://example.com/b"
@@ -80,3 +80,31 @@ def test_a_page_that_names_its_original_is_judged_with_it(store_url: str, canoni
             assert str(verdict.kind) == kind
 
     asyncio.run(work())
+
+
+def test_cancelled_tasks_lose_no_page(store_url: str) -> None:
+    pages = [PageInput(f"{A}/{number}", text=" ".join(WORDS[number * 90 :][:90])) for number in range(30)]
+    dedup = AsyncDeduplicator(store_url)
+
+    async def check(page: PageInput) -> str:
+        return str((await dedup.check(page.url, text=page.text)).kind)
+
+    async def check_many() -> list[str]:
+        return [str(verdict.kind) async for verdict in dedup.check_many(pages, batch=5)]
+
+    async def cancelled() -> None:
+        tasks = [*(asyncio.create_task(check(page)) for page in pages), asyncio.create_task(check_many())]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        assert any(task.cancelled() for task in tasks)
+
+    async def settled() -> None:
+        assert {await check(page) for page in pages} <= {"new", "revisit"}
+        assert set(await check_many()) == {"revisit"}
+        assert (await dedup.info()).pages == len(pages)
+        await dedup.close()
+
+    asyncio.run(cancelled())
+    asyncio.run(settled())

@@ -12,6 +12,7 @@ import pytest
 
 from crawldedup.service import metrics
 from tests.docs.pages import SITE, blocks, section, shell_lines
+from tests.servers import RedisServer, wait_until
 from tests.service.serving import ServiceProcess, story
 
 if TYPE_CHECKING:
@@ -56,6 +57,19 @@ def test_the_script_for_node(served: ServiceProcess, tmp_path: Path) -> None:
     script.write_text(block.code.replace(SHOWN, served.url))
     done = subprocess.run(["node", script], capture_output=True, text=True, timeout=30)
     assert done.stdout in ("thin null\n", "exact_duplicate https://example.com/a\n"), done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="there is no Node")
+def test_the_script_for_node_waits_for_the_store(tmp_path: Path) -> None:
+    (block,) = blocks("js", pages=[GUIDE])
+    with RedisServer() as server, ServiceProcess("--store", server.url) as served:
+        script = tmp_path / "check.mjs"
+        script.write_text(block.code.replace(SHOWN, served.url))
+        server.stop()
+        with subprocess.Popen(["node", script], stdout=subprocess.PIPE, text=True) as node:
+            wait_until(lambda: "503" in served.log())
+            server.start()
+            assert node.communicate(timeout=30)[0] == "thin null\n"
 
 
 def test_the_function_in_python(served: ServiceProcess) -> None:

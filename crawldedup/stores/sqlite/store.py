@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-import threading
 import time
 from dataclasses import replace
 from itertools import chain
@@ -17,8 +16,9 @@ from crawldedup.errors import StoreError, StoreUnavailableError
 from crawldedup.stores.base import NO_SESSION, CrawlSession, Pruned, StoreInfo
 from crawldedup.stores.layout import key_changed
 from crawldedup.stores.sqlite.anchors import SqliteAnchors
-from crawldedup.stores.sqlite.database import IN_MEMORY, connect, errors_of, holds_anything, path_of, transaction
+from crawldedup.stores.sqlite.database import connect, errors_of, holds_anything, path_of, transaction
 from crawldedup.stores.sqlite.deliveries import Crew
+from crawldedup.stores.sqlite.file import SqliteFile
 from crawldedup.stores.sqlite.heads import CLEARED, begin_index, clear_index, find_index, noted
 from crawldedup.stores.sqlite.leases import has_others, join_crawl, leave_crawl, renew_lease
 from crawldedup.stores.sqlite.statements import BYTES_PER_KEY
@@ -36,22 +36,19 @@ _BATCH: Final = 1000
 """At most so many pages are read, freed or loaded while others wait."""
 
 
-class SqliteStore(SqliteAnchors):
-    """One namespace of a SQLite file. Safe to use from several threads and several processes."""
+class SqliteStore(SqliteFile, SqliteAnchors):
+    """One namespace of a SQLite file. Safe to use from several threads, several processes, and after a fork."""
 
     is_persistent: ClassVar = True
     partitions: ClassVar = 1
 
     def __init__(self, path: str, layout: Layout, *, clock: Callable[[], float] = time.time) -> None:
+        super().__init__(path)
         self.layout = layout
         self._clock = clock
-        self._path = path
         self._shown = f"sqlite:///{path}"
         self._session = NO_SESSION
-        self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
         self._index: SqliteIndex | None = None
-        self._is_absent = False
 
     @classmethod
     def check_url(cls, url: str) -> None:
@@ -101,9 +98,7 @@ class SqliteStore(SqliteAnchors):
                 with transaction(self._connect(), "DEFERRED") as db:
                     self._use(find_index(db, self.layout, self._path) or self._index)
             if self._index is None:
-                self._disconnect()
-                self._connection, self._is_absent = connect(IN_MEMORY), True
-                with transaction(self._connection) as db:
+                with transaction(self._connect_in_memory()) as db:
                     self._index = begin_index(db, self.layout, self._path)
         with self._turn(writes=False) as index:
             return index.pages
@@ -203,6 +198,8 @@ class SqliteStore(SqliteAnchors):
             self._disconnect_if_absent()
             if self._connection is None and not self._exists():
                 return
+            if self._is_forked:
+                self._reconnect()
             index, session = self._index, self._session
             with transaction(self._connect()) as db:
                 clear_index(db, self.layout.namespace)
@@ -263,6 +260,8 @@ class SqliteStore(SqliteAnchors):
     @contextlib.contextmanager
     def _transaction(self, kind: str) -> Iterator[tuple[sqlite3.Connection, SqliteIndex]]:
         with self._lock, errors_of(self._path):
+            if self._is_forked:
+                self._reconnect()
             if self._connection is None or self._index is None:
                 raise StoreUnavailableError(f"the store {self._path} is not open")
             with transaction(self._connection, kind) as db:
@@ -273,23 +272,20 @@ class SqliteStore(SqliteAnchors):
         if index is not None:
             self.layout = index.layout
 
-    def _exists(self) -> bool:
-        return holds_anything(self._path)
-
     def _disconnect_if_absent(self) -> None:
         """Give up the index in memory that took the place of an absent one."""
         if self._is_absent:
             self._disconnect()
 
     def _disconnect(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        self._connection, self._index, self._is_absent = None, None, False
+        super()._disconnect()
+        self._index = None
 
-    def _connect(self) -> sqlite3.Connection:
-        if self._connection is None:
-            self._connection = connect(self._path)
-        return self._connection
+    def _reconnect(self) -> None:
+        """Go on as the crawler of the process that forked this one."""
+        with transaction(self._connect()) as db:
+            joins = self._session.number > 0
+            self._use(self._join(db, self._session)[0] if joins else find_index(db, self.layout, self._path))
 
     def _join(self, db: sqlite3.Connection, session: CrawlSession) -> tuple[SqliteIndex, CrawlSession]:
         index = begin_index(db, self.layout, self._path)
