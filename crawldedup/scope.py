@@ -53,7 +53,8 @@ def xored(first: bytes, second: bytes) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _site_of_host(host: str) -> str:
-    return _extractor()(host).top_domain_under_public_suffix or host
+    # A name without a dot is its own, and a command that meets no other does without the import.
+    return (_extractor()(host).top_domain_under_public_suffix if "." in host else "") or host
 
 
 @cache

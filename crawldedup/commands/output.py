@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from crawldedup.errors import CrawlDedupError, PageError
@@ -83,6 +82,9 @@ class Output:
         if not self.err.is_terminal:
             yield lambda *_: None
             return
+        # Most commands run where there is no terminal, or are done before a bar would be seen.
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with Progress(*columns, console=self.err, transient=True) as progress:
             task = progress.add_task(doing, total=None)
