@@ -6,7 +6,7 @@ import asyncio
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
@@ -77,7 +77,7 @@ def test_what_names_no_host_is_refused(host: str) -> None:
 
 class Site(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    asked: list[tuple[str, dict[str, str]]] = []
+    asked: ClassVar[list[tuple[str, dict[str, str]]]] = []
 
     def do_GET(self) -> None:
         self.asked.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
