@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import pytest
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError
 from crawldedup.service.console.fetching import Fetcher, check_hosts
 from crawldedup.service.problems import ProblemError
+from tests.service.console.site import Site, serving
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from crawldedup.page_input import PageInput
 
@@ -75,58 +73,6 @@ def test_what_names_no_host_is_refused(host: str) -> None:
         check_hosts([host])
 
 
-class Site(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    asked: ClassVar[list[tuple[str, dict[str, str]]]] = []
-
-    def do_GET(self) -> None:
-        self.asked.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
-        name, _, target = self.path[1:].partition("?")
-        body, status, headers = b"<p>a page</p>", 200, {"Content-Type": "text/html; charset=latin-1"}
-        match name:
-            case "to":
-                status, headers = 302, {"Location": target}
-            case "loop":
-                status, headers = 302, {"Location": "/loop"}
-            case "text":
-                headers = {"Content-Type": "text/plain; charset=no-such"}
-            case "large":
-                body = b"x" * 30_000
-            case "gone":
-                status = 404
-            case "packed":
-                headers = {"Content-Encoding": "gzip"}
-            case "short":
-                headers["Content-Length"] = "99"
-            case "slow":
-                headers["Content-Length"] = "99"
-        self.send_response(status)
-        for header, value in ({"Content-Length": str(len(body))} | headers).items():
-            self.send_header(header, value)
-        self.end_headers()
-        self.wfile.write(body)
-        if name == "slow":
-            self.rfile.read()
-        self.close_connection = True
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@contextmanager
-def serving() -> Iterator[int]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_port
-        server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    with serving() as port:
-        yield port
-
-
 def test_an_allowed_page_is_fetched_from_the_address_that_was_checked(port: int) -> None:
     page = fetched(f"http://site.example:{port}/a b\tc?q=ü#x", f"site.example:{port}")
     assert (page.html, page.encoding) == (b"<p>a page</p>", "latin-1")
@@ -156,11 +102,13 @@ def test_redirects_are_followed_to_allowed_places_alone(port: int) -> None:
         ("packed", "compressed"),
         ("short", "too early"),
         ("slow", "within 0.5 s"),
+        ("plain", "SSL"),
     ],
 )
 def test_what_cannot_be_fetched_is_said(port: int, path: str, said: str) -> None:
+    scheme = "https" if path == "plain" else "http"
     with pytest.raises(PageError, match=said):
-        fetched(f"http://site.example:{port}/{path}", f"site.example:{port}", seconds=0.5 if path == "slow" else 20)
+        fetched(f"{scheme}://site.example:{port}/{path}", f"site.example:{port}", seconds=0.5 if path == "slow" else 20)
 
 
 def test_what_is_no_http_is_said() -> None:
