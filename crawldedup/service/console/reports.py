@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import crawls
-from crawldedup.service.problems import ProblemError, busy
+from crawldedup.service.problems import ProblemError
 
 if TYPE_CHECKING:
     from crawldedup.journal import CrawlSummary
 
 _SECONDS: Final = 120
-_LONGEST_ERROR: Final = 2_000
 # -P keeps the working directory out of sys.path until the parent's own is set.
 _BOOT: Final = """
 import sys
@@ -29,8 +28,9 @@ sys.exit(main(sys.argv[1:]))
 class Reports:
     """The report of the last crawl of a source, kept until its journals change."""
 
-    def __init__(self, source: str | None) -> None:
+    def __init__(self, source: str | None, stopping: asyncio.Future[None]) -> None:
         self.source = source
+        self._stopping = stopping
         self._made_of: CrawlSummary | None = None
         self._page = b""
         self._making = asyncio.Lock()
@@ -60,18 +60,17 @@ class Reports:
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
             )
-            try:
-                async with asyncio.timeout(_SECONDS):
-                    _, said = await process.communicate()
-            except TimeoutError:
-                raise busy(
-                    f"making the report takes more than {_SECONDS} s, `crawldedup report` has no limit"
-                ) from None
-            finally:
-                if process.returncode is None:
-                    process.kill()
-                    await process.wait()
+            talking = asyncio.ensure_future(process.communicate())
+            await asyncio.wait((talking, self._stopping), timeout=_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if is_given_up := not talking.done():
+                process.kill()
+            _, said = await talking
+            if is_given_up:
+                detail = (
+                    f"the service stops, or the report takes more than {_SECONDS} s: make it by `crawldedup report`"
+                )
+                raise ProblemError("busy", 503, detail)
             if process.returncode or not file.exists():
-                reason = said.decode("utf-8", "replace").strip().removeprefix("crawldedup: ")
-                raise ProblemError("report", 503, f"the report cannot be made: {reason[-_LONGEST_ERROR:]}")
+                *_, reason = said.decode("utf-8", "replace").strip().splitlines() or ["its process died"]
+                raise ProblemError("report", 503, f"the report cannot be made: {reason.removeprefix('crawldedup: ')}")
             return file.read_bytes()

@@ -42,7 +42,7 @@ class Console:
     def of(cls, service: Service, settings: ServiceSettings) -> Console:
         """Return what the pages need with these settings."""
         fetcher = Fetcher(settings.fetch_hosts, most=settings.max_body, seconds=settings.page_seconds)
-        return cls(service, settings, fetcher, Reports(settings.reports))
+        return cls(service, settings, fetcher, Reports(settings.reports, service.stopping))
 
 
 async def compare(request: Request) -> Response:
