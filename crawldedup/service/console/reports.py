@@ -55,7 +55,7 @@ class Reports:
             file = Path(folder, "report.html")
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-c", _BOOT.format(path=sys.path)),
-                *("report", source, "--crawl", crawl, "--output", str(file)),
+                *("report", f"--crawl={crawl}", f"--output={file}", "--", source),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
