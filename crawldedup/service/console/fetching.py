@@ -117,11 +117,6 @@ class Fetcher:
         self._seconds = seconds
         self._resolve = resolve
 
-    @property
-    def is_on(self) -> bool:
-        """True if there is a host that may be asked."""
-        return bool(self._allowed)
-
     async def page(self, url: str) -> PageInput:
         """Return the page at a URL. Raises PageError, and ProblemError for a place that is not allowed."""
         try:
@@ -141,7 +136,7 @@ class Fetcher:
 
     def _place(self, url: str) -> _Place:
         """Return where a URL leads. Raises ProblemError unless that is allowed."""
-        if not self.is_on:
+        if not self._allowed:
             raise _forbidden("fetching URLs is off: paste the page's HTML, or start the service with --fetch-host HOST")
         try:
             parts = urlsplit(url)
