@@ -138,7 +138,9 @@ class Pages:
             pages = [self.page(fingerprint=fingerprint) for _ in range(batch)]
             body = json.dumps(pages if batch > 1 else pages[0]).encode()
             path = b"/v1/check/batch" if batch > 1 else b"/v1/check"
-            head = b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+            head = (
+                b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+            )
             made.append(head % (path, len(body)) + body)
         return made
 

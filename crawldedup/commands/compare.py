@@ -8,6 +8,7 @@ from rich.text import Text
 
 from crawldedup.commands.pages import in_words
 from crawldedup.explanation.comparison import compare as compare_pages
+from crawldedup.explanation.wording import estimate, reason, search
 from crawldedup.printable import pluralize, printable
 
 if TYPE_CHECKING:
@@ -33,14 +34,12 @@ def compare(options: Options, first: Source, second: Source, *, output: Output) 
 
 def _lines(told: Comparison) -> Iterator[RenderableType]:
     yield in_words(told.verdict)
-    yield f"  why         {_reason(told)}"
+    yield f"  why         {reason(told)}"
     if told.similarity is not None:
         yield f"  similarity  {told.similarity:.3f}, exactly, of the texts' runs of three words"
     if not told.thin:
-        match, error = told.candidate.match, told.candidate.deviation
-        yield f"  estimate    {match.similarity:.3f}{f' ± {error:.3f}' if error else ''}, cost {told.candidate.cost}"
-        probe = "no probe" if told.candidate.probe is None else f"probe {told.candidate.probe}"
-        yield f"  search      {match.hamming} of 64 search bits differ, {probe} meets the first page"
+        yield f"  estimate    {estimate(told.candidate)}, cost {told.candidate.cost}"
+        yield f"  search      {search(told.candidate)}"
     yield f"  words       {told.words[0]:,} and {told.words[1]:,}"
     for sign, style, facts in zip("-+", ("red", "green"), told.facts, strict=True):
         for fact in facts:
@@ -48,22 +47,6 @@ def _lines(told: Comparison) -> Iterator[RenderableType]:
     yield from map(_change_in_words, told.changes[:_SHOWN_CHANGES])
     if (more := len(told.changes) - _SHOWN_CHANGES) > 0:
         yield f"  and {pluralize(more, 'passage')} more"
-
-
-def _reason(told: Comparison) -> str:
-    match = told.candidate.match
-    if any(told.facts):
-        return "their facts differ, so that they are kept apart however alike they are"
-    if match.exact:
-        return "they have the same text"
-    if told.thin:
-        return "at least one page is too thin to be compared, and their texts differ"
-    threshold = "" if told.threshold is None else f", an estimate of about {told.threshold:.3f}"
-    if not told.candidate.accepted:
-        return f"the cost is above {told.limit}{threshold}"
-    if told.candidate.probe is None:
-        return "alike enough, but the search does not meet the first page, as for a few in a hundred"
-    return f"the cost is at most {told.limit}{threshold}"
 
 
 def _change_in_words(change: Change) -> Text:

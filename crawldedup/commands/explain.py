@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawldedup.commands.indexes import require_existing
 from crawldedup.commands.pages import in_words, paragraphs_in_words
+from crawldedup.explanation.wording import criterion, estimate, outcome
 from crawldedup.printable import pluralize, printable
 from crawldedup.scope import site_of
 from crawldedup.stores.shown import shown_url
@@ -78,30 +79,19 @@ def _lines(value: dict[str, Any], told: Explanation) -> Iterator[str]:
     yield f"  index      {printable(value['store'])}, namespace {value['namespace']}, {pages}"
     yield f"  scope      {value['scope']}{scope_key}"
     yield f"  search     {pluralize(verdict.probes, 'probe')}, {pluralize(verdict.candidates, 'page')} compared"
-    yield f"  criterion  {_criterion(value)}"
+    yield f"  criterion  {criterion(told, value['wanted_recall'])}"
     for candidate in told.candidates[:_SHOWN_CANDIDATES]:
         yield from _candidate_in_words(candidate)
     if (more := len(told.candidates) - _SHOWN_CANDIDATES) > 0:
         yield f"             and {more} more"
 
 
-def _criterion(value: dict[str, Any]) -> str:
-    if value["thin"]:
-        return "an exact copy only, for the page is thin"
-    threshold = value["threshold"]
-    estimated = "" if threshold is None else f", an estimated similarity of about {threshold:.3f}"
-    wanted = f"from {value['wanted_similarity']:g} on with a recall of {value['wanted_recall']:g}"
-    return f"a cost of at most {value['limit']}{estimated}, to find pages {wanted}"
-
-
 def _candidate_in_words(candidate: Candidate) -> Iterator[str]:
     """Yield how a remembered page compares, safe to show."""
     match = candidate.match
-    outcome = "same text" if match.exact else "accepted" if candidate.accepted else "refused"
-    error = f" ± {candidate.deviation:.3f}" if candidate.deviation else ""
-    yield f"  {outcome:9}  {printable(match.url) or 'a page without URL'}"
+    yield f"  {outcome(candidate):9}  {printable(match.url) or 'a page without URL'}"
     probe = "known by its URL" if candidate.probe is None else f"met by probe {candidate.probe}"
-    yield f"             similarity {match.similarity:.3f}{error}, cost {candidate.cost}, {probe}"
+    yield f"             similarity {estimate(candidate)}, cost {candidate.cost}, {probe}"
     if candidate.flips:
         flips = ", ".join(f"{flip.bit} ({flip.probability:.0%})" for flip in candidate.flips[:_SHOWN_FLIPS])
         more = len(candidate.flips) - _SHOWN_FLIPS

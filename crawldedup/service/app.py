@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect
 from crawldedup.errors import CrawlDedupError
 from crawldedup.scope import site_of
 from crawldedup.service.checking import Checker
+from crawldedup.service.console.views import PAGES, Console
 from crawldedup.service.edge import Bodies, Edge, RateLimit, refusal
 from crawldedup.service.endpoints import ROUTES, Service
 from crawldedup.service.logs import log_to_stderr
@@ -41,6 +42,7 @@ def make_app() -> Starlette:
         checker = Checker(settings)
         stopping = _stopping()
         app.state.service = Service(checker, bodies, RateLimit(settings.rate), stopping)
+        app.state.console = Console.of(app.state.service, settings)
         try:
             # The first page would wait for all that is imported and read once.
             await checker.ask(lambda dedup: dedup.explain(site_of(_URL), text=_TEXT).as_dict())
@@ -51,8 +53,16 @@ def make_app() -> Starlette:
         await checker.close()
 
     app = Starlette(
-        routes=ROUTES,
-        middleware=[Middleware(Edge, settings=settings, bodies=bodies, paths={route.path for route in ROUTES})],
+        routes=[*ROUTES, *PAGES],
+        middleware=[
+            Middleware(
+                Edge,
+                settings=settings,
+                bodies=bodies,
+                paths={route.path for route in ROUTES},
+                pages={route.path for route in PAGES},
+            )
+        ],
         exception_handlers=dict.fromkeys((HTTPException, CrawlDedupError, ClientDisconnect, Exception), refusal),
         lifespan=lifespan,
     )

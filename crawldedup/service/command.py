@@ -63,6 +63,17 @@ _ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
         "metavar": "ADDRESS",
         "help": "take the addresses of clients from the X-Forwarded-For of the proxy at this address",
     },
+    "--fetch-host": {
+        "action": "append",
+        "default": [],
+        "metavar": "HOST",
+        "help": "let the page at / fetch URLs of this host, of those below it for *.HOST, or of a port for HOST:PORT; "
+        "can be given again (default: no URL is fetched)",
+    },
+    "--reports": {
+        "metavar": "SOURCE",
+        "help": "show the report of the last crawl of this journal, folder of journals, or URL of a Redis at /report",
+    },
     "--log-level": {
         "choices": ("debug", "info", "warning"),
         "default": "info",
@@ -71,7 +82,7 @@ _ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
 }
 
 SERVE: Final = Command(
-    "answer programs over HTTP: check, find, forget and explain pages",
+    "answer over HTTP: check, find, forget and explain pages, for programs and for a browser",
     _ARGUMENTS,
     (
         *INDEX_OPTIONS,
@@ -93,6 +104,7 @@ def serve(dedup: Deduplicator, given: Namespace) -> None:
     try:
         import uvicorn
 
+        from crawldedup.service.console.fetching import check_hosts
         from crawldedup.service.logs import log_to_stderr
         from crawldedup.service.protocol import PatientProtocol
         from crawldedup.service.settings import ServiceSettings
@@ -110,7 +122,10 @@ def serve(dedup: Deduplicator, given: Namespace) -> None:
         client_seconds=checks.number("from 0.1", lambda value: value >= 0.1)("--client-seconds", given.client_seconds),
         log_level=given.log_level,
         trust_proxy=given.trust_proxy,
+        fetch_hosts=tuple(given.fetch_host),
+        reports=given.reports,
     )
+    check_hosts(settings.fetch_hosts)
     _check(settings.tokens, settings.host)
     if settings.workers > 1 and not is_persistent(dedup.options.store):
         raise ConfigurationError("--workers is above 1, and memory:// cannot be shared: name a store by --store")

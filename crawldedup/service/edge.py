@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hmac
 import json
 import logging
@@ -14,10 +15,11 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import Response
 
 from crawldedup.service import metrics
+from crawldedup.service.console.guards import require_own_host, require_own_page
 from crawldedup.service.problems import ProblemError, busy, problem_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger(__name__)
 
 _OPEN: Final = ("/health/live", "/health/ready", "/openapi.json")
+_READING: Final = ("GET", "HEAD", "OPTIONS")
 _MOST_HELD: Final = 256 << 20
 """Bytes of bodies that are dealt with at the same time."""
 _MOST_CLIENTS: Final = 10_000
@@ -46,11 +49,18 @@ def refusal(_: Request, error: Exception) -> Response:
 
 
 class Edge:
-    """ASGI middleware: asks for a token, measures, and logs."""
+    """ASGI middleware: asks for a token, keeps other sites' pages out, measures, and logs.
 
-    def __init__(self, app: ASGIApp, settings: ServiceSettings, bodies: Bodies, paths: Collection[str]) -> None:
+    `paths` are those for programs, and `pages` those for browsers.
+    """
+
+    def __init__(
+        self, app: ASGIApp, settings: ServiceSettings, bodies: Bodies, paths: Collection[str], pages: Collection[str]
+    ) -> None:
         self._app = app
-        self._paths = paths
+        self._paths = {*paths, *pages}
+        self._pages = pages
+        self._host = settings.host
         self._tokens = [token.encode() for token in settings.tokens]
         self._bodies = bodies
 
@@ -68,25 +78,41 @@ class Edge:
             await send(message)
 
         try:
-            if scope["path"] in _OPEN or self._is_allowed(scope):
+            if (problem := self._refusal(scope)) is None:
                 await self._app(scope, receive, sending)
             else:
-                detail = "give the token of the service in a header: Authorization: Bearer TOKEN"
-                headers = {"www-authenticate": "Bearer", "connection": "close"}
-                problem = ProblemError("unauthorized", 401, detail, headers=headers)
-                await Response(json.dumps(problem.as_dict()), 401, problem.all_headers())(scope, receive, sending)
+                answer = Response(json.dumps(problem.as_dict()), problem.status, problem.all_headers())
+                await answer(scope, receive, sending)
         finally:
             self._bodies.release(scope)
             self._note(scope, status, time.perf_counter() - begun)
 
-    def _is_allowed(self, scope: Scope) -> bool:
-        if not self._tokens:
-            return True
-        given = dict(scope["headers"]).get(b"authorization", b"")
-        kind, _, token = given.partition(b" ")
+    def _refusal(self, scope: Scope) -> ProblemError | None:
+        """Return the problem of a request that nobody may send, or not this client."""
+        if scope["path"] in _OPEN:
+            return None
+        headers = dict(scope["headers"])
+        try:
+            if not self._tokens:
+                require_own_host(headers, self._host)
+            elif not self._is_allowed(headers):
+                detail = "give the token of the service in a header: Authorization: Bearer TOKEN"
+                kind = 'Basic realm="crawldedup"' if scope["path"] in self._pages else "Bearer"
+                asked = {"www-authenticate": kind, "connection": "close"}
+                return ProblemError("unauthorized", 401, detail, headers=asked)
+            if scope["method"] not in _READING:
+                require_own_page(headers)
+        except ProblemError as problem:
+            return problem
+        return None
+
+    def _is_allowed(self, headers: Mapping[bytes, bytes]) -> bool:
+        kind, _, token = headers.get(b"authorization", b"").partition(b" ")
+        if kind.lower() == b"basic":
+            token = _password(token)
         # Each is compared, and whole: time tells nothing.
         fits = [hmac.compare_digest(token.strip(), each) for each in self._tokens]
-        return kind.lower() == b"bearer" and any(fits)
+        return kind.lower() in (b"bearer", b"basic") and any(fits)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         # Others are as many as clients like.
@@ -104,6 +130,14 @@ class Edge:
                 "client": client[0] if client else None,
             }
             _log.log(level, "request", extra={"fields": fields})
+
+
+def _password(credentials: bytes) -> bytes:
+    """Return the password that a browser has asked for. The name beside it may be any."""
+    try:
+        return base64.b64decode(credentials.strip(), validate=True).partition(b":")[2]
+    except ValueError:
+        return b""
 
 
 class Bodies:

@@ -19,7 +19,7 @@ class ServiceSettings:
     """The settings of one service; its worker processes share the `session`, and so count as one crawler.
 
     `rate` is in pages a second for each client, 0 for any. A client has `client_seconds` to send a request, or the next
-    part of a stream, or to take an answer.
+    part of a stream, or to take an answer. The page fetches from `fetch_hosts`, and shows the last crawl of `reports`.
     """
 
     options: Options
@@ -35,6 +35,8 @@ class ServiceSettings:
     page_seconds: int = 30
     log_level: str = "info"
     trust_proxy: str | None = None
+    fetch_hosts: tuple[str, ...] = ()
+    reports: str | None = None
 
     def hand_on(self) -> None:
         """Leave the settings to the worker processes that are started next."""
@@ -49,5 +51,6 @@ class ServiceSettings:
             "options": Options.from_values(values["options"]),
             "session": CrawlSession(**values["session"]),
             "tokens": tuple(values["tokens"]),
+            "fetch_hosts": tuple(values["fetch_hosts"]),
         }
         return cls(**values | made)

@@ -139,7 +139,7 @@ def test_a_stream_ends_with_the_service_and_says_so(tmp_path: Path) -> None:
     with ServiceProcess("--store", store) as service:
         client = socket.create_connection(("127.0.0.1", service.port), timeout=30)
         client.sendall(
-            b"POST /v1/check/stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n"
+            b"POST /v1/check/stream HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
             b"Transfer-Encoding: chunked\r\n\r\n"
         )
         line = json.dumps({"url": "https://a.example/1", "text": story(1)}).encode() + b"\n"

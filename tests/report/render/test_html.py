@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from crawldedup.report.database import Database
 from crawldedup.report.journals import find_journals
 from crawldedup.report.model import Advice
 from crawldedup.report.render.html import LARGEST_PAGE, page_of
+from tests.browsers import BROWSER, needs_browser
 from tests.report.hostile import hostile_lines
 from tests.report.synthetic_journal import Crawl, Line, header, journal, write_lines
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
     from crawldedup.report.model import Report
     from tests.report.conftest import ReportOf
-
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-needs_browser = pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
 
 BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")

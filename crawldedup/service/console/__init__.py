@@ -1,0 +1,1 @@
+"""Show the service to a person: pages in HTML without scripts."""
