@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from crawldedup.stores.base import StoreInfo as StoreInfo
     from crawldedup.stores.contents import Cluster as Cluster
     from crawldedup.stores.contents import CopyResult as CopyResult
+    from crawldedup.text.difference import Change as Change
     from crawldedup.text.keys import Key as Key
     from crawldedup.verdict import Coverage as Coverage
     from crawldedup.verdict import Kind as Kind
@@ -56,6 +57,7 @@ __getattr__, __dir__, __all__ = lazy(
         "scrapy_plugin": "Addon DedupItemPipeline add_verdict",
         "stores.base": "CrawlSession StoreInfo",
         "stores.contents": "Cluster CopyResult",
+        "text.difference": "Change",
         "text.keys": "Key",
         "verdict": "Coverage Kind KnownParagraph Match ParagraphKind Verdict",
     },

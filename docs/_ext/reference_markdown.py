@@ -90,7 +90,8 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
     answered = operation["responses"]["200"]["content"]
     query = ", ".join(f"`{each['name']}`" for each in operation.get("parameters", []))
     lines = [f"## {method} {path}", "", f"{operation['summary']}. {operation['description']}", ""]
-    lines += [f"With HTML or plain text, the query names the page: {query}.", ""] if query else []
+    if query:
+        lines += [f"With HTML or plain text, the query names the page: {query}." if asked else f"Query: {query}.", ""]
     for title, content in (("Request", asked), ("Answer", answered)):
         for kind, body in content.items():
             example = body["example"]
