@@ -246,15 +246,19 @@ def _plane_tables() -> tuple[NDArray[np.uint8], Hashes]:
     classes = np.full(_PLANE, _ODD, np.uint8)
     codes = np.zeros(_PLANE, np.uint64)
     classes[ord("\n")] = SEPARATOR
-    alone = [code_point for code_point in np.flatnonzero(~joining[:_PLANE]).tolist() if code_point != ord("\n")]
+    alone = np.flatnonzero(~joining[:_PLANE])
+    alone = alone[alone != ord("\n")]
     # One call for all characters, with line feeds to keep them apart.
-    folded_lines = unicodedata.normalize("NFKC", "\n".join(map(chr, alone))).casefold()
-    for code_point, folded in zip(alone, folded_lines.split("\n"), strict=True):
-        if len(folded) == 1 and not joining[ord(folded)]:
-            classes[code_point] = all_classes[ord(folded)]
-            codes[code_point] = ord(folded)
-        elif all(all_classes[ord(part)] == SEPARATOR for part in folded):
-            classes[code_point] = SEPARATOR
+    folded = _code_points(unicodedata.normalize("NFKC", "\n".join(map(chr, alone.tolist()))).casefold())
+    ends = np.append((folded == ord("\n")).nonzero()[0], len(folded))
+    begins = np.append(0, ends[:-1] + 1)
+    is_letter = (ends - begins == 1) & ~joining.take(folded.take(begins, mode="clip"))
+    letters = folded.take(begins[is_letter])
+    classes[alone[is_letter]] = all_classes.take(letters)
+    codes[alone[is_letter]] = letters
+    separators = np.append(0, (all_classes.take(folded) == SEPARATOR).cumsum())
+    is_separator = separators.take(ends) - separators.take(begins) == ends - begins
+    classes[alone[is_separator & ~is_letter]] = SEPARATOR
     classes[_SURROGATES] = _ODD
     codes[classes == SEPARATOR] = 0
     return classes, codes
