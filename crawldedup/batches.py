@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from crawldedup import checks
-from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.errors import ConfigurationError, PageError, StoreError, StoreUnavailableError
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.page_input import PageInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from crawldedup.verdict import Verdict
 
 BATCH: Final = 100
 BATCH_SECONDS: Final = 0.5
@@ -66,3 +68,20 @@ def checked(page: object) -> PageInput:
     if not isinstance(page, PageInput):
         raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a PageInput")
     return page
+
+
+def take_results(verdicts: Iterator[Verdict], results: list[Verdict | Exception], wanted: int) -> None:
+    """Add verdicts to results until there are as many as wanted; an error of the store takes the place of its page.
+
+    If the verdicts end before, the last error is that of the rest. Raises StoreUnavailableError.
+    """
+    failure = StoreError("The store gave no answer.")
+    while len(results) < wanted:
+        try:
+            results.append(next(verdicts))
+        except StopIteration:
+            results += [failure] * (wanted - len(results))
+        except StoreUnavailableError:
+            raise
+        except StoreError as error:
+            results.append(failure := error)

@@ -13,8 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+from crawldedup.batches import take_results
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import ConfigurationError, KeyMismatchError, StoreError, StoreUnavailableError
+from crawldedup.errors import ConfigurationError, KeyMismatchError, StoreUnavailableError
 from crawldedup.index import HEARTBEAT_SECONDS
 from crawldedup.service import metrics
 from crawldedup.service.problems import busy
@@ -221,17 +222,7 @@ class Checker:
 
         def decide(dedup: Deduplicator) -> None:
             verdicts = dedup.check_many(pages, batch=len(pages), on_unreadable=lambda _, error: results.append(error))
-            failure: Exception = StoreError("The store gave no answer.")
-            while len(results) < len(pages):
-                try:
-                    results.append(next(verdicts))
-                except StopIteration:
-                    break
-                except StoreUnavailableError:
-                    raise
-                except StoreError as error:
-                    results.append(failure := error)
-            results.extend([failure] * (len(pages) - len(results)))
+            take_results(verdicts, results, len(pages))
 
         begun = time.perf_counter()
         try:

@@ -11,8 +11,9 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
+from crawldedup.batches import take_results
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import CrawlDedupError, StoreError, StoreUnavailableError
+from crawldedup.errors import CrawlDedupError, StoreUnavailableError
 from crawldedup.index import HEARTBEAT_SECONDS
 from crawldedup.options import Options
 from crawldedup.page_input import PageInput
@@ -114,27 +115,20 @@ class Worker:
                     self._tell(self._answer_to(page))
 
     def _check_many(self, pages: list[Read]) -> None:
-        answers: list[Verdict | dict[str, str]] = []
+        answers: list[Verdict | Exception] = []
         begun = time.perf_counter()
         try:
             with self._store():
                 inputs = [_input_of(page) for page in pages]
                 self._join()
-                verdicts = self._dedup.check_many(inputs, batch=len(inputs))
-                while len(answers) < len(inputs):
-                    try:
-                        answers.append(next(verdicts))
-                    except StoreUnavailableError:
-                        raise
-                    except StoreError as error:
-                        answers.append(plain_error(error))
+                take_results(self._dedup.check_many(inputs, batch=len(inputs)), answers, len(inputs))
         except Exception as error:
             # The store may have remembered some of the rest, so they are not asked about again: they pass.
-            answers += [plain_error(error)] * (len(pages) - len(answers))
+            answers += [error] * (len(pages) - len(answers))
         self._asking_seconds = time.perf_counter() - begun
         seconds = self._asking_seconds / len(pages)
         for page, each in zip(pages, answers, strict=True):
-            self._tell(self._judged(page, each, seconds) if isinstance(each, Verdict) else each)
+            self._tell(self._judged(page, each, seconds) if isinstance(each, Verdict) else plain_error(each))
 
     def _answer_to(self, page: Read) -> object:
         job, read, claim, *_ = page
