@@ -7,11 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import logging
-import os
 import signal
-import socket
-import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.explanation.comparison import compare
@@ -22,8 +18,10 @@ from crawldedup.text.keys import Key
 from crawldedup.workers.framing import answer, plain_error
 from crawldedup.workers.inbox import Inbox
 from crawldedup.workers.memory import bound_memory
+from crawldedup.workers.starting import inherited_socket
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Iterator
 
     from crawldedup.workers.inbox import Request
@@ -35,14 +33,10 @@ _WARM_UP: Final = b"<html><body><p>The first page pays for the imports of the ex
 
 def main() -> None:
     """Serve standard input, a socket, until it ends, as it does when the parent dies."""
-    connected = socket.socket(fileno=os.dup(0))
-    # Libraries that print must not have the socket.
-    os.dup2(os.open(os.devnull, os.O_RDWR), 0)
-    os.dup2(2 if sys.stderr else 0, 1)
+    connected = inherited_socket()
     # The parent decides when the service ends: signals to the whole group are not meant for readers.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    logging.getLogger().addHandler(logging.NullHandler())
     with contextlib.suppress(EOFError, ConnectionError):
         _serve(Inbox(connected), connected)
 

@@ -7,13 +7,13 @@ import contextlib
 import json
 import socket
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.explanation.comparison import Comparison
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.workers.framing import ANSWER, LARGEST_ANSWER, WorkerError, error_from, request
+from crawldedup.workers.starting import command_of
 
 if TYPE_CHECKING:
     from crawldedup.options import Options
@@ -21,13 +21,6 @@ if TYPE_CHECKING:
     from crawldedup.text.keys import Key
 
 _START_SECONDS: Final = 60.0
-# -P keeps the working directory out of sys.path until the parent's own is set.
-_BOOT: Final = """
-import sys
-sys.path[:] = {path!r}
-from crawldedup.service.reader_program import main
-main()
-"""
 
 
 class ReadPage(NamedTuple):
@@ -131,7 +124,7 @@ class _Reader:
         try:
             with its_end:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-c", _BOOT.format(path=sys.path)],
+                    command_of("crawldedup.service.reader_program"),
                     stdin=its_end.fileno(),
                     process_group=0,  # out of reach of the terminal's Ctrl-C
                 )

@@ -8,7 +8,6 @@ import json
 import mmap
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections import deque
@@ -21,22 +20,17 @@ from crawldedup.scrapy_plugin.reading.progress import PROGRESS, STORE_SECONDS
 from crawldedup.stores.base import CrawlSession
 from crawldedup.workers.breaker import Breaker
 from crawldedup.workers.framing import WorkerError, request
+from crawldedup.workers.starting import command_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crawldedup.scrapy_plugin.reading.messages import Judged
 
+_PROGRAM: Final = "crawldedup.scrapy_plugin.reading.program"
 _SEND_BYTES: Final = 4 << 20
 _START_SECONDS: Final = 60.0
 _END_SECONDS: Final = 5.0
-# -P keeps the working directory out of sys.path until the crawl's own is set.
-_BOOT: Final = """
-import sys
-sys.path[:] = {path!r}
-from crawldedup.scrapy_plugin.reading.program import main
-main({progress})
-"""
 
 
 class Pending:
@@ -164,7 +158,7 @@ class WorkerProcess:
                     progress.truncate(PROGRESS.size)
                     self._progress = mmap.mmap(progress.fileno(), PROGRESS.size)
                     self._process = subprocess.Popen(
-                        [sys.executable or "", "-P", "-c", _BOOT.format(path=sys.path, progress=progress.fileno())],
+                        command_of(_PROGRAM, f"main({progress.fileno()})"),
                         stdin=its_end.fileno(),
                         pass_fds=[progress.fileno()],
                         process_group=0,  # out of reach of the terminal's Ctrl-C

@@ -9,13 +9,10 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
-import logging
 import os
 import select
 import shutil
 import signal
-import socket
-import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -25,8 +22,10 @@ from crawldedup.scrapy_plugin.reading.worker import Worker
 from crawldedup.workers.framing import answer, plain_error
 from crawldedup.workers.inbox import Inbox
 from crawldedup.workers.memory import bound_memory
+from crawldedup.workers.starting import inherited_socket
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
 
 _DYING_SECONDS: Final = 0.5
@@ -34,14 +33,9 @@ _DYING_SECONDS: Final = 0.5
 
 def main(progress: int) -> None:
     """Serve standard input, a socket, until it ends, as it does when the parent dies. `progress` is a descriptor."""
-    connected = socket.socket(fileno=os.dup(0))
-    # Programs that an extractor starts, and libraries that print, must not have the socket.
-    os.dup2(os.open(os.devnull, os.O_RDWR), 0)
-    os.dup2(2 if sys.stderr else 0, 1)
+    connected = inherited_socket()
     # The parent decides when a crawl ends; Ctrl-C in a terminal is not meant for the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # A library that complains about a page must not fill the crawl's log.
-    logging.getLogger().addHandler(logging.NullHandler())
 
     def tell(value: object) -> None:
         connected.sendall(answer(value))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,18 +10,12 @@ from typing import TYPE_CHECKING, Final
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import crawls
 from crawldedup.service.problems import ProblemError
+from crawldedup.workers.starting import command_of
 
 if TYPE_CHECKING:
     from crawldedup.journal import CrawlSummary
 
 _SECONDS: Final = 120
-# -P keeps the working directory out of sys.path until the parent's own is set.
-_BOOT: Final = """
-import sys
-sys.path[:] = {path!r}
-from crawldedup.cli import main
-sys.exit(main(sys.argv[1:]))
-"""
 
 
 class Reports:
@@ -54,7 +47,7 @@ class Reports:
         with tempfile.TemporaryDirectory(prefix="crawldedup-report-") as folder:
             file = Path(folder, "report.html")
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-c", _BOOT.format(path=sys.path)),
+                *command_of("crawldedup.cli", "sys.exit(main(sys.argv[1:]))"),
                 *("report", f"--crawl={crawl}", f"--output={file}", "--", source),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,

@@ -14,13 +14,6 @@ from crawldedup.verdict import Kind, Verdict
 from crawldedup.workers.framing import ANSWER, answer
 from crawldedup.workers.inbox import Inbox
 
-BOOT = """
-import sys
-sys.path[:] = {path!r}
-from tests.scrapy_plugin.reading.fake_worker import main
-main({progress})
-"""
-
 
 def main(descriptor: int) -> None:
     worker = FakeWorker(descriptor)

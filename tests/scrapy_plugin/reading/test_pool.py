@@ -305,7 +305,7 @@ def test_without_asyncio_it_says_what_it_needs() -> None:
 
 
 def test_a_worker_that_cannot_start_is_an_error_of_its_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_module, "_BOOT", "import os; os._exit(3) # {path} {progress}")
+    monkeypatch.setattr(process_module, "_PROGRAM", "no.such.program")
 
     async def work(pool: WorkerPool) -> None:
         assert await outcomes(pool, [job("a"), job("b"), job("c")]) == [WorkerError] * 3

@@ -20,7 +20,7 @@ from crawldedup.scrapy_plugin.reading.progress import STORE_SECONDS
 from crawldedup.stores.base import CrawlSession
 from crawldedup.workers.framing import WorkerError, request
 from tests.scrapy_plugin.fakes import Clock
-from tests.scrapy_plugin.reading.fake_worker import BOOT
+from tests.scrapy_plugin.reading import fake_worker
 from tests.scrapy_plugin.reading.processes import is_there
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def fake_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_module, "_BOOT", BOOT)
+    monkeypatch.setattr(process_module, "_PROGRAM", fake_worker.__name__)
 
 
 class Asked:
