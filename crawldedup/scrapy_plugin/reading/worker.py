@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
@@ -159,7 +158,7 @@ class Worker:
         job, read, _, reading, _ = page
         assert not isinstance(read, BaseException)
         return {
-            "verdict": asdict(verdict),
+            "verdict": verdict.as_dict(),
             "seconds": [round(reading, 6), round(seconds, 6)],
             "digest": read.digest,
             "pages": self._dedup.pages,
