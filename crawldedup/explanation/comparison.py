@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from crawldedup.errors import ConfigurationError
@@ -48,9 +48,9 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        own = {name: value for name, value in asdict(self).items() if name not in ("verdict", "candidate", "changes")}
-        told = [change._asdict() for change in self.changes]
-        return {"verdict": self.verdict.as_dict(), **own, "candidate": self.candidate.as_dict(), "changes": told}
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        parts = {"verdict": self.verdict.as_dict(), "candidate": self.candidate.as_dict()}
+        return {**own, **parts, "changes": [change._asdict() for change in self.changes]}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
