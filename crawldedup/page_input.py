@@ -54,7 +54,8 @@ class PageInput:
 
     def __post_init__(self) -> None:
         PageRef(self.url, self.identity, self.scope_key)
-        check_rank("rank", self.rank)
+        # 1.0 is a whole number, too, but no byte of a record.
+        object.__setattr__(self, "rank", check_rank("rank", self.rank))
         for name in ("similarity", "revisit_similarity"):
             checks.optional(check_similarity)(name, getattr(self, name))
         if [self.html is None, self.text is None, self.fingerprint is None].count(True) != 2:

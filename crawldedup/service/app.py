@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _log: Final = logging.getLogger(__name__)
 
+_PARENT_SECONDS: Final = 0.5
 _URL: Final = "https://www.example.com/"
 _TEXT: Final = " ".join(f"word{place}" for place in range(200))
 
@@ -49,7 +51,10 @@ def make_app() -> Starlette:
         except CrawlDedupError as error:
             # Requests try again.
             _log.warning("the store cannot be opened yet", extra={"fields": {"error": str(error)}})
+        watching = asyncio.get_running_loop().create_task(_watch_parent()) if settings.workers > 1 else None
         yield
+        if watching is not None:
+            watching.cancel()
         await checker.close()
 
     app = Starlette(
@@ -69,6 +74,15 @@ def make_app() -> Starlette:
     # A redirection would name the host that the client names.
     app.router.redirect_slashes = False
     return app
+
+
+async def _watch_parent() -> None:
+    """End this worker as a signal does when its parent was killed: nobody else would."""
+    parent = os.getppid()
+    while os.getppid() == parent:
+        await asyncio.sleep(_PARENT_SECONDS)
+    _log.warning("the parent process has gone: this worker ends")
+    signal.raise_signal(signal.SIGTERM)
 
 
 def _stopping() -> asyncio.Future[None]:

@@ -7,6 +7,7 @@ One thread asks, so verdicts come in the order of the questions.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -15,10 +16,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from crawldedup.batches import take_results
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import ConfigurationError, KeyMismatchError, StoreUnavailableError
+from crawldedup.errors import (
+    ConfigurationError,
+    CrawlDedupError,
+    KeyMismatchError,
+    StoreError,
+    StoreUnavailableError,
+)
 from crawldedup.index import HEARTBEAT_SECONDS
 from crawldedup.service import metrics
-from crawldedup.service.problems import busy
+from crawldedup.service.problems import busy, problem_of
 from crawldedup.service.readers import ReaderPool
 from crawldedup.workers.breaker import Breaker
 
@@ -34,10 +41,13 @@ if TYPE_CHECKING:
 
     Result = Verdict | Exception
 
+_log: Final = logging.getLogger(__name__)
+
 GROUP: Final = 32
 """So many pages are asked about together; more make the others wait."""
 
 _MOST_WAITING: Final = 2_000
+_TELLING_SECONDS: Final = 10.0
 _LONG_TEXT: Final = 50_000
 """A text of so many letters takes milliseconds to fingerprint, in which nobody else's page is decided."""
 
@@ -65,6 +75,7 @@ class Checker:
         self._wake = asyncio.Event()
         self._looking = asyncio.Lock()
         self._is_open = self._is_closing = False
+        self._next_telling = 0.0
         self._grouping = asyncio.get_running_loop().create_task(self._group())
 
     async def check(self, pages: Sequence[PageInput]) -> list[Result]:
@@ -227,13 +238,25 @@ class Checker:
         begun = time.perf_counter()
         try:
             self._guarded(decide)
-        except Exception as error:
+        except CrawlDedupError as error:
             # The store may have remembered some of the rest, so they are not asked about again.
             results += [error] * (len(pages) - len(results))
+        except Exception as error:
+            _log.exception("a group of pages failed for a reason that nobody foresaw")
+            results += [problem_of(error)] * (len(pages) - len(results))
+        self._tell_failures(results)
         metrics.GROUP_PAGES.observe(len(pages))
         metrics.GROUP_SECONDS.observe(time.perf_counter() - begun)
         metrics.INDEX_PAGES.set(self._dedup.pages)
         return results
+
+    def _tell_failures(self, results: Sequence[Result]) -> None:
+        """Log what the store refuses, now and then: a full one refuses each page."""
+        refused = next((each for each in results if isinstance(each, StoreError)), None)
+        if refused is None or isinstance(refused, StoreUnavailableError) or time.monotonic() < self._next_telling:
+            return
+        self._next_telling = time.monotonic() + _TELLING_SECONDS
+        _log.warning("the store refuses pages", extra={"fields": {"error": str(refused)}})
 
     def _guarded(self, call: Callable[[Deduplicator], _T]) -> _T:
         """Leave a store alone for a while that just failed, so that requests do not each wait for its time limit."""
@@ -244,8 +267,9 @@ class Checker:
                 self._dedup.open(self._session)
                 self._is_open = True
             result = call(self._dedup)
-        except StoreUnavailableError:
+        except StoreUnavailableError as error:
             self._breaker.failed()
+            _log.warning("the store fails", extra={"fields": {"error": str(error)}})
             raise
         self._breaker.succeeded()
         return result

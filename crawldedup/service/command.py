@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import tempfile
 from contextlib import ExitStack
 from dataclasses import replace
@@ -129,6 +130,7 @@ def serve(dedup: Deduplicator, given: Namespace) -> None:
     _check(settings.tokens, settings.host)
     if settings.workers > 1 and not is_persistent(dedup.options.store):
         raise ConfigurationError("--workers is above 1, and memory:// cannot be shared: name a store by --store")
+    _check_port(settings.host, settings.port)
     dedup.open()
     if dedup.session is not None:
         settings = replace(settings, session=dedup.session)
@@ -160,6 +162,16 @@ def serve(dedup: Deduplicator, given: Namespace) -> None:
             forwarded_allow_ips=settings.trust_proxy,
             timeout_keep_alive=max(1, int(settings.client_seconds)),
         )
+
+
+def _check_port(host: str, port: int) -> None:
+    """Raise ConfigurationError for an address that cannot be listened on: uvicorn would say so after all else."""
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.create_server(address[:2], family=family):
+            pass
+    except OSError as error:
+        raise ConfigurationError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None
 
 
 def _tokens(file: Path | None) -> tuple[str, ...]:

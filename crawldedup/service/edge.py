@@ -94,13 +94,14 @@ class Edge:
         headers = dict(scope["headers"])
         try:
             if not self._tokens:
-                require_own_host(headers, self._host)
+                require_own_host([value for name, value in scope["headers"] if name == b"host"], self._host)
             elif not self._is_allowed(headers):
                 detail = "give the token of the service in a header: Authorization: Bearer TOKEN"
                 kind = 'Basic realm="crawldedup"' if scope["path"] in self._pages else "Bearer"
                 asked = {"www-authenticate": kind, "connection": "close"}
                 return ProblemError("unauthorized", 401, detail, headers=asked)
-            if scope["method"] not in _READING:
+            # A link may lead to a page, and to nothing else.
+            if scope["method"] not in _READING or scope["path"] not in self._pages:
                 require_own_page(headers)
         except ProblemError as problem:
             return problem

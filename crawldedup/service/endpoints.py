@@ -218,6 +218,8 @@ def _service(request: Request) -> Service:
 
 def _kind(request: Request, *allowed: str) -> tuple[str, str | None]:
     kind, charset = media_type(request.headers.get("content-type", "application/json"))
+    if (coding := request.headers.get("content-encoding", "identity").lower()) != "identity":
+        raise ProblemError("media-type", 415, f"the body has the encoding {coding[:80]!r}: send it as it is")
     if kind not in allowed:
         raise ProblemError("media-type", 415, f"the content type is {kind[:80]!r}; it must be {' or '.join(allowed)}")
     return kind, charset

@@ -18,6 +18,7 @@ _LONGEST_NAME: Final = 8_192
 _NAMES: Final = ("url", "identity", "scope_key", "encoding")
 # What is on its way is told to the store by the process that has it, which a client is not.
 _FIELDS: Final = {"html_base64", *(each.name for each in fields(PageInput))} - {"delivered"}
+_COMPARED: Final = {"url", "html", "html_base64", "text", "encoding", "similarity"}
 
 
 def value_of(body: bytes, where: str = "the body") -> Any:
@@ -60,7 +61,7 @@ def two_pages(body: bytes) -> tuple[PageInput, PageInput]:
     """Return the pages to compare, of which the URL may be left out. Raises ConfigurationError."""
     given = object_of(value_of(body), {"first", "second"}, "the body")
     first, second = (
-        page_of({"url": name, **object_of(given.get(name), _FIELDS, name)}, name) for name in ("first", "second")
+        page_of({"url": name, **object_of(given.get(name), _COMPARED, name)}, name) for name in ("first", "second")
     )
     return first, second
 

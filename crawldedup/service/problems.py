@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError, KeyMismatchError, PageError, StoreFullError
 from crawldedup.workers.breaker import LONGEST_PAUSE_SECONDS
@@ -14,7 +15,10 @@ from crawldedup.workers.framing import WorkerError
 
 _STORE_SECONDS: Final = 2
 _UNFORESEEN: Final = "The service failed at this request. Its log says why, at the time of this answer."
-_HINTS: Final = {404: "there is no such path: /openapi.json lists those there are"}
+_HINTS: Final = {
+    404: "there is no such path: /openapi.json lists those there are",
+    405: "the path takes another method: the header Allow names it",
+}
 
 
 @dataclass
@@ -68,6 +72,8 @@ def problem_of(error: Exception) -> ProblemError:
             return ProblemError("invalid", 400, str(error))
         case CrawlDedupError():
             return ProblemError("store", 503, str(error), retry_after=_STORE_SECONDS)
+        case ClientDisconnect():
+            return ProblemError("gone", 400, "the client left before its request was whole")
         case HTTPException(status_code=status):
             code = "not-found" if status == 404 else "method" if status == 405 else "invalid"
             return ProblemError(code, status, _HINTS.get(status, error.detail), headers=dict(error.headers or {}))

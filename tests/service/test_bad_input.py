@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import re
 from pathlib import Path
@@ -77,6 +78,9 @@ def test_a_wrong_page_is_refused_with_what_to_change(served: ServiceProcess, pag
 @pytest.mark.parametrize(
     ("path", "kind", "body", "status", "said"),
     [
+        ("/v1/compare", "application/json", b'{"first": {"text": "a"}}', 400, "second"),
+        ("/v1/compare", "application/json", b'{"first": {"text": "a", "rank": 1}, "second": {}}', 400, "rank"),
+        ("/v1/paragraphs", "application/json", b'{"url": "u", "text": "a"}', 400, "--paragraphs mark"),
         ("/v1/check", "application/json", b"{", 400, "is not JSON"),
         ("/v1/check", "application/json", b"\xff\xfe\x00", 400, "is not JSON"),
         ("/v1/check", "application/json", b"[" * 100_000, 400, "is not JSON"),
@@ -93,7 +97,7 @@ def test_a_wrong_page_is_refused_with_what_to_change(served: ServiceProcess, pag
         ("/v1/forget", "application/json", b'{"url": ["a"]}', 400, "forget takes a URL"),
         ("/v1/forget", "application/json", b'{"url": "\\ud800"}', 400, "surrogate"),
         ("/v1/nothing", "application/json", b"{}", 404, "/openapi.json"),
-        ("/v1/info", "application/json", b"{}", 405, "Not Allowed"),
+        ("/v1/info", "application/json", b"{}", 405, "another method"),
     ],
 )
 def test_a_wrong_request_is_refused(
@@ -102,6 +106,12 @@ def test_a_wrong_request_is_refused(
     answer = served.http.post(path, content=body, headers={"content-type": kind})
     assert (answer.status_code, answer.json()["status"]) == (status, status)
     assert said in answer.json()["detail"]
+
+
+def test_a_compressed_body_is_refused_as_such(served: ServiceProcess) -> None:
+    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    answer = served.http.post("/v1/check", content=gzip.compress(b"{}"), headers=headers)
+    assert (answer.status_code, "gzip" in answer.json()["detail"]) == (415, True)
 
 
 def test_nothing_of_it_shows_a_traceback_or_forges_a_line_of_the_log(served: ServiceProcess) -> None:
@@ -123,6 +133,7 @@ def test_nothing_of_it_shows_a_traceback_or_forges_a_line_of_the_log(served: Ser
         (["--token-file", "empty"], "holds no token"),
         (["--token-file", "short"], "16 or more"),
         (["--store", "redis://127.0.0.1:1/0"], "127.0.0.1:1"),
+        (["--host", "192.0.2.1", "--token-file", "long"], "cannot listen on 192.0.2.1"),
     ],
 )
 def test_a_service_that_cannot_be_says_why_and_does_not_start(
@@ -131,6 +142,7 @@ def test_a_service_that_cannot_be_says_why_and_does_not_start(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CRAWLDEDUP_TOKEN", raising=False)
     Path("empty").touch()
+    Path("long").write_text("x" * 16)
     Path("short").write_text("abc")
     assert main(["serve", *arguments]) == 2
     assert said in capsys.readouterr().err

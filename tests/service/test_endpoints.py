@@ -120,7 +120,7 @@ def test_two_pages_are_compared(service: ServiceProcess) -> None:
     for wrong, why in (
         ({"first": {"text": TIDES}}, "second"),
         ({"first": {"text": TIDES}, "second": {"text": TIDES, "html": "x"}}, "one of html, text"),
-        ({"first": {"text": TIDES}, "second": {"fingerprint": None}}, "one of html, text"),
+        ({"first": {"text": TIDES}, "second": {"fingerprint": None}}, "unknown field 'fingerprint'"),
         ([], "no JSON object"),
     ):
         refused = service.post("/v1/compare", wrong)
@@ -138,6 +138,12 @@ def test_known_paragraphs_are_told(service: ServiceProcess) -> None:
     assert (again["kind"], again["coverage"]["known_words"]) == ("new", told["known_words"])
     refused = service.post("/v1/paragraphs", {**framed, "remember": "no"})
     assert (refused.status_code, "remember" in refused.json()["detail"]) == (400, True)
+
+
+def test_a_rank_may_be_written_as_json_writes_numbers(service: ServiceProcess) -> None:
+    pages = [{"url": f"https://n.example/{rank}", "text": story(9), "rank": rank} for rank in (2.0, 1.0)]
+    answers = service.post("/v1/check/batch", pages).json()
+    assert [(each.get("kind"), each.get("replaces")) for each in answers] == [("new", False), ("exact_duplicate", True)]
 
 
 def test_the_largest_clusters_are_listed(service: ServiceProcess) -> None:

@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from crawldedup import Deduplicator
+from tests.scrapy_plugin.reading.processes import is_there
 from tests.servers import RedisServer, wait_until
 from tests.service.serving import ServiceProcess, story
 
@@ -171,6 +172,15 @@ def test_a_worker_that_dies_is_replaced_and_the_index_stays(tmp_path: Path) -> N
     # The index is left, so that the next crawler does not take this one to be at work.
     with Deduplicator(store) as dedup:
         assert dedup.check("https://a.example/1", text=story(1)).kind == "revisit"
+
+
+@pytest.mark.exhaustive
+def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    with ServiceProcess("--store", f"sqlite:///{tmp_path / 'index.sqlite'}", "--workers", "2") as service:
+        workers = _workers(service)
+        assert len(workers) == 2
+        service.stop(signal.SIGKILL)
+        wait_until(lambda: not any(is_there(worker) for worker in workers))
 
 
 def _workers(service: ServiceProcess) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
@@ -47,11 +48,21 @@ def head(length: int | None = None, path: str = "/v1/check", kind: str = "applic
     ).encode()
 
 
+def send_what_is_taken(client: socket.socket, sent: bytes) -> bool:
+    """Return whether all of it was taken."""
+    try:
+        client.sendall(sent)
+    except (ConnectionError, TimeoutError):
+        return False
+    return True
+
+
 def answer_of(client: socket.socket) -> bytes:
     """Everything that the service says until it closes the connection."""
     answer = b""
-    while part := client.recv(65536):
-        answer += part
+    with contextlib.suppress(ConnectionResetError):
+        while part := client.recv(65536):
+            answer += part
     return answer
 
 
@@ -73,6 +84,28 @@ def test_a_token_is_wanted(limited: ServiceProcess, token: str | None) -> None:
 @pytest.mark.parametrize("token", TOKENS.split())
 def test_each_of_the_tokens_is_enough(limited: ServiceProcess, token: str) -> None:
     assert limited.http.get("/v1/info", headers={"authorization": f"bearer {token}"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 500_000, b"GET / HTTP/1.1\r\nX: " + b"y" * 3_000_000],
+    ids=["many headers", "a long header"],
+)
+def test_a_large_head_is_refused_before_it_is_whole(limited: ServiceProcess, sent: bytes) -> None:
+    with connected(limited) as client:
+        threading.Thread(target=send_what_is_taken, args=(client, sent)).start()
+        assert b"431 Request Header Fields Too Large" in answer_of(client)
+
+
+def test_what_follows_a_body_is_bounded(limited: ServiceProcess) -> None:
+    with connected(limited) as client:
+        sent = head() + b"2\r\n[]\r\n0\r\n" + b"X: y\r\n" * 1_000_000
+        assert not send_what_is_taken(client, sent)
+
+
+def test_requests_whose_answers_nobody_takes_are_given_up(limited: ServiceProcess) -> None:
+    with connected(limited) as client:
+        assert not send_what_is_taken(client, b"GET /v1/info HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500_000)
 
 
 def test_a_large_body_is_refused_before_it_is_read(allowed: ServiceProcess) -> None:

@@ -131,7 +131,7 @@ class Fetcher:
             raise PageError("unreachable", f"the URL did not answer within {self._seconds:g} s") from None
         # A name that is too long for the domain name system is a UnicodeError.
         except (OSError, EOFError, UnicodeError, httptools.HttpParserError) as error:
-            raise PageError("unreachable", f"the URL cannot be fetched: {error or type(error).__name__}") from None
+            raise PageError("unreachable", f"the URL cannot be fetched: {str(error) or type(error).__name__}") from None
         raise PageError("unreachable", f"the URL redirects more than {_MOST_REDIRECTS} times")
 
     def _place(self, url: str) -> _Place:
@@ -140,7 +140,8 @@ class Fetcher:
             raise _forbidden("fetching URLs is off: paste the page's HTML, or start the service with --fetch-host HOST")
         try:
             parts = urlsplit(url)
-            host, port = _ascii(parts.hostname or ""), parts.port or _PORTS[parts.scheme]
+            usual = _PORTS[parts.scheme]
+            host, port = _ascii(parts.hostname or ""), parts.port or usual
         except (ValueError, KeyError):
             raise _forbidden("a URL to fetch begins with http:// or https:// and a host") from None
         if "@" in parts.netloc:

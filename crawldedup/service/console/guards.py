@@ -14,15 +14,14 @@ from urllib.parse import urlsplit
 from crawldedup.service.problems import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _OWN_SITES: Final = ("same-origin", "none")
 
 
-def require_own_host(headers: Mapping[bytes, bytes], own: str) -> None:
+def require_own_host(hosts: Iterable[bytes], own: str) -> None:
     """Raise ProblemError for a request to a name that anyone could have given this machine."""
-    given = headers.get(b"host", b"").decode("latin-1")
-    if given and not _is_own(given, own):
+    if not all(not each or _is_own(each.decode("latin-1"), own) for each in hosts):
         detail = (
             "the Host of the request is not this machine: ask for localhost or the address given as --host, or give "
             "the service a token (CRAWLDEDUP_TOKEN), with which it takes any name"

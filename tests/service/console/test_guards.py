@@ -45,7 +45,7 @@ def guarded() -> Iterator[ServiceProcess]:
 def test_names_that_anyone_can_have_are_refused(host: str, is_own: bool) -> None:
     expected = nullcontext() if is_own else pytest.raises(ProblemError, match="Host")
     with expected:
-        require_own_host({b"host": host.encode()}, "crawler.lan")
+        require_own_host([b"localhost", host.encode()], "crawler.lan")
 
 
 @pytest.mark.parametrize(
@@ -77,6 +77,10 @@ def test_every_endpoint_is_guarded(guarded: ServiceProcess) -> None:
         sent = {"content-type": "text/plain", "origin": "https://evil.example", **allowed}
         answer = guarded.http.post(path, content=TIDES, headers=sent)
         assert (answer.status_code, answer.json()["type"]) == (403, "urn:crawldedup:cross-site")
+    # A link may lead to a page, but nothing else is another site's to ask for.
+    foreign = {"sec-fetch-site": "cross-site", **allowed}
+    assert guarded.http.get("/", headers=foreign).status_code == 200
+    assert guarded.http.get("/v1/clusters", headers=foreign).status_code == 403
     # What is not set up is said.
     assert "--reports SOURCE" in guarded.http.get("/report", headers=allowed).text
     assert "--fetch-host HOST" in guarded.http.get("/", headers=allowed).text
