@@ -16,6 +16,8 @@ table has the share of pages of which at least 80 % is known.
 In manuals, pages of one folder are compared one after the other. A known paragraph is false if the page that it is said
 to stand on has less than half of its 3-shingles.
 
+Own paragraphs are put between known ones, and the share that is told is compared with the true one.
+
 Memory and time are those of an index full of pages of random words, without reading HTML.
 """
 
@@ -63,6 +65,8 @@ PIECE_WORDS = 24
 FOUND = 0.8
 WORDS_A_PAGE = 700
 TIMED = 500
+MIXED = ((75, 95, 6), (40, 95, 6), (20, 95, 6), (60, 300, 2), (30, 30, 12), (100, 20, 6))
+MIXED_INDEXES = 50
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _read = PageReader(Options()).content
@@ -231,6 +235,29 @@ def manuals(folders: Sequence[Path]) -> Table:
     return table
 
 
+def mixed() -> Table:
+    """Own paragraphs among known ones, in new indexes, of which each chooses other anchors by its key."""
+    table = make_table(
+        f"own paragraphs among known ones, {MIXED_INDEXES} new indexes", "words: own, known, times", "new", "told", "sd"
+    )
+    for own, known, times in MIXED:
+        shares = []
+        for seed in range(MIXED_INDEXES):
+            chooser = np.random.default_rng(seed)
+            story = [_random_words(chooser, known) for _ in range(times)]
+            page = "\n".join(f"{_random_words(chooser, own)}\n{part}" for part in story)
+            dedup = Deduplicator(paragraphs="mark")
+            dedup.check("https://story.example/", text="\n".join(story))
+            shares.append(dedup.check_paragraphs("https://mixed.example/", text=page, remember=False).share_new or 0)
+        figures = own / (own + known), statistics.mean(shares), statistics.pstdev(shares)
+        table.add_row(f"{own}, {known}, {times}", *(f"{each:.2f}" for each in figures))
+    return table
+
+
+def _random_words(chooser: np.random.Generator, number: int) -> str:
+    return " ".join(f"w{word}" for word in chooser.integers(0, 1 << 40, number))
+
+
 def shingles_of(words: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> set[int]:
     return set(mix(mix(words[:-2] * _ODD + words[1:-1]) * _ODD + words[2:]).tolist())
 
@@ -238,7 +265,7 @@ def shingles_of(words: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> set[int]:
 def random_pages(seed: int, pages: int) -> Iterator[tuple[str, str]]:
     chooser = np.random.default_rng(seed)
     for number in range(pages):
-        words = [f"w{word}" for word in chooser.integers(0, 1 << 40, WORDS_A_PAGE)]
+        words = _random_words(chooser, WORDS_A_PAGE).split()
         text = "\n".join(" ".join(words[at : at + 50]) for at in range(0, WORDS_A_PAGE, 50))
         yield f"https://example.com/{seed}/{number}/a-story-with-a-name-of-some-length", text
 
@@ -304,6 +331,7 @@ def main(given: Sequence[str]) -> None:
     console = Console(width=150, markup=False)
     for table in quality(arguments.dataset):
         console.print(table)
+    console.print(mixed())
     if arguments.manuals:
         console.print(manuals(arguments.manuals))
     console.print(costs(arguments.pages))

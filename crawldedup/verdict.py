@@ -34,13 +34,15 @@ class ParagraphKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KnownParagraph:
-    """A paragraph of a page: its beginning, its words, and for a `known` one the URL of the page it was found on.
+    """A paragraph of a page: its beginning, its words, how many of them are known, and from the page of which URL.
 
-    It has at least 80 words, unless the page has fewer: short lines of the main text are joined, long ones cut.
+    It has at least 80 words, unless the page has fewer: short lines of the main text are joined, long ones cut. It is
+    `known` if half of it is.
     """
 
     excerpt: str
     words: int
+    known_words: int
     kind: ParagraphKind
     url: str | None = None
 
@@ -49,7 +51,8 @@ class KnownParagraph:
         """Return the paragraph that has these values."""
         url = values["url"]
         kind = ParagraphKind(values["kind"])
-        return cls(str(values["excerpt"]), _words(values["words"]), kind, None if url is None else str(url))
+        words, known = _words(values["words"]), _words(values["known_words"])
+        return cls(str(values["excerpt"]), words, known, kind, None if url is None else str(url))
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,9 @@ def paragraphs_in_words(verdict: Verdict) -> Iterator[str]:
     """Yield a line for each paragraph, safe to show, if any of them is known."""
     coverage = verdict.coverage
     for each in coverage.paragraphs if coverage is not None and coverage.known_words else ():
+        some = f", {each.known_words:,} of them known" if 0 < each.known_words < each.words else ""
         source = f", on {printable(each.url)}" if each.url else ""
-        yield f"    {each.kind:11} {each.words:5,} words{source}: {printable(each.excerpt)}"
+        yield f"    {each.kind:11} {each.words:5,} words{some}{source}: {printable(each.excerpt)}"
 
 
 def check(dedup: Deduplicator, pages: Iterable[Source], output: Output) -> None:

@@ -22,28 +22,32 @@ def coverage_of(paragraphs: Sequence[Paragraph], held: Held, urls: Mapping[int, 
     """Return how much of a page stands on earlier pages.
 
     `held` maps each anchor to the pages that hold it, or to None if too many do; `urls` are those of the pages that
-    count. A paragraph is known if one page holds half of its anchors, those left out that too many pages hold. It is
-    boilerplate if most are of this kind. The page is partial if less than `least_new` of its words are new.
+    count. Of a paragraph's words, that share is known which one page holds of its anchors, those left out that too many
+    pages hold: own lines may have been joined with known ones. It is boilerplate if most anchors are of this kind. The
+    page is partial if less than `least_new` of its words are new.
     """
     alike: Counter[int] = Counter()
     for paragraph in paragraphs:
         alike.update(_holders(paragraph, held, urls))
     judged = []
-    words: Counter[ParagraphKind] = Counter()
+    new = boilerplate = 0
     sources: Counter[int] = Counter()
     for paragraph in paragraphs:
-        kind, page = _judged(paragraph, held, urls, alike)
-        words[kind] += paragraph.words
+        kind, page, known = _judged(paragraph, held, urls, alike)
+        if kind is ParagraphKind.BOILERPLATE:
+            boilerplate += paragraph.words
+        elif kind is not ParagraphKind.SHORT:
+            new += paragraph.words - known
         if page is not None:
-            sources[page] += paragraph.words
+            sources[page] += known
         url = None if page is None else urls[page] or None
-        judged.append(KnownParagraph(paragraph.excerpt, paragraph.words, kind, url))
-    told = words[ParagraphKind.NEW] + words[ParagraphKind.KNOWN]
+        judged.append(KnownParagraph(paragraph.excerpt, paragraph.words, known, kind, url))
+    told = new + sources.total()
     return Coverage(
-        new_words=words[ParagraphKind.NEW],
-        known_words=words[ParagraphKind.KNOWN],
-        boilerplate_words=words[ParagraphKind.BOILERPLATE],
-        is_partial=bool(told) and words[ParagraphKind.NEW] < least_new * told,
+        new_words=new,
+        known_words=sources.total(),
+        boilerplate_words=boilerplate,
+        is_partial=bool(told) and new < least_new * told,
         sources=tuple((urls[page], count) for page, count in sources.most_common()),
         paragraphs=tuple(judged),
     )
@@ -51,19 +55,28 @@ def coverage_of(paragraphs: Sequence[Paragraph], held: Held, urls: Mapping[int, 
 
 def _judged(
     paragraph: Paragraph, held: Held, urls: Mapping[int, str], alike: Counter[int]
-) -> tuple[ParagraphKind, int | None]:
+) -> tuple[ParagraphKind, int | None, int]:
+    """Return the kind of a paragraph, the page that it is known from, and how many of its words are."""
     crowded = sum(held[anchor] is None for anchor in paragraph.anchors)
     telling = len(paragraph.anchors) - crowded
     if crowded > telling:
-        return ParagraphKind.BOILERPLATE, None
+        return ParagraphKind.BOILERPLATE, None, 0
     if telling < LEAST_ANCHORS:
-        return ParagraphKind.SHORT, None
+        return ParagraphKind.SHORT, None, 0
     shared = Counter(_holders(paragraph, held, urls))
-    least = max(LEAST_ANCHORS, telling / 2)
-    # Of several, the page that most of the others come from, too.
+    # Of several that hold about as much, the page that most of the others come from, too.
+    least = max(LEAST_ANCHORS, max(shared.values(), default=0) / 2)
     candidates = [page for page, anchors in shared.items() if anchors >= least]
     page = max(candidates, key=lambda page: (alike[page], shared[page]), default=None)
-    return (ParagraphKind.NEW if page is None else ParagraphKind.KNOWN), page
+    found = [page in (held[anchor] or ()) for anchor in paragraph.anchors if held[anchor] is not None]
+    known = 0 if page is None else round(paragraph.words * _filled(found) / telling)
+    return (ParagraphKind.KNOWN if 2 * known >= paragraph.words else ParagraphKind.NEW), page, known
+
+
+def _filled(found: Sequence[bool]) -> int:
+    """Count the anchors that were found, and single ones that stand alone among these: those an edited word costs."""
+    around = zip([True, *found], found, [*found[1:], True], strict=False)
+    return sum(here or (before and behind) for before, here, behind in around)
 
 
 def _holders(paragraph: Paragraph, held: Held, urls: Mapping[int, str]) -> Iterator[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawldedup import Coverage, ParagraphKind
+from crawldedup import Coverage, Deduplicator, ParagraphKind
 from crawldedup.fingerprinting.anchors import Paragraph
 from crawldedup.paragraphs.coverage import coverage_of
 
@@ -20,35 +20,56 @@ def judged(*held: Pages, least_new: float = 0.2) -> Coverage:
 
 
 @pytest.mark.parametrize(
-    ("held", "kind", "url"),
+    ("held", "kind", "known", "url"),
     [
-        ([(), (), (), ()], "new", None),
-        ([(1,), (), (), ()], "new", None),
-        ([(1,), (1,), (), ()], "known", URLS[1]),
-        ([(1,), (1,), (), (), ()], "new", None),
+        ([(), (), (), ()], "new", 0, None),
+        ([(1,), (), (), ()], "new", 0, None),
+        ([(1,), (1,), (), ()], "known", 50, URLS[1]),
+        ([(1,), (1,), (), (), ()], "new", 40, URLS[1]),
+        # One that is missing alone is an edit.
+        ([(1,), (), (1,), (1,)], "known", 100, URLS[1]),
+        ([(), (1,), (1,), ()], "known", 100, URLS[1]),
         # Half of them are known, but from pages of which none has two.
-        ([(1,), (2,), (), ()], "new", None),
-        ([(1, 2), (1, 2), (2,), ()], "known", URLS[2]),
+        ([(1,), (2,), (), ()], "new", 0, None),
+        ([(1, 2), (1, 2), (2,), ()], "known", 100, URLS[2]),
         # One page that does not count, and one without URL.
-        ([(9,), (9,), (9,), ()], "new", None),
-        ([(3,), (3,), (), ()], "known", None),
+        ([(9,), (9,), (9,), ()], "new", 0, None),
+        ([(3,), (3,), (), ()], "known", 50, None),
         # One anchor may be a figure of speech.
-        ([(1,)], "short", None),
-        ([], "short", None),
-        ([None, (), ()], "new", None),
-        ([None, (1,), (1,)], "known", URLS[1]),
-        ([None, (1,)], "short", None),
-        ([None, None, (1,)], "boilerplate", None),
-        ([None, None], "boilerplate", None),
+        ([(1,)], "short", 0, None),
+        ([], "short", 0, None),
+        ([None, (), ()], "new", 0, None),
+        ([None, (1,), (1,)], "known", 100, URLS[1]),
+        ([None, (1,)], "short", 0, None),
+        ([None, None, (1,)], "boilerplate", 0, None),
+        ([None, None], "boilerplate", 0, None),
     ],
 )
-def test_a_paragraph_is_judged_by_who_holds_its_anchors(held: list[Pages], kind: str, url: str | None) -> None:
+def test_a_paragraph_is_judged_by_who_holds_its_anchors(
+    held: list[Pages], kind: str, known: int, url: str | None
+) -> None:
     coverage = judged(*held)
     (paragraph,) = coverage.paragraphs
-    assert (paragraph.kind, paragraph.url, paragraph.words) == (kind, url, 100)
-    told = {"new": 1.0, "known": 0.0}.get(kind)
-    assert coverage.share_new == told
-    assert coverage.is_partial == (kind == "known")
+    assert (paragraph.kind, paragraph.known_words, paragraph.url, paragraph.words) == (kind, known, url, 100)
+    assert coverage.share_new == (1 - known / 100 if kind in ("new", "known") else None)
+    assert coverage.is_partial == (known == 100)
+
+
+@pytest.mark.parametrize(("own", "quoted"), [(75, 95), (40, 95), (20, 95)])
+def test_own_lines_among_known_ones_are_new(own: int, quoted: int) -> None:
+    """Whichever runs of words the key of the index makes anchors of."""
+    quotes = [words(f"quote{number}", quoted) for number in range(12)]
+    page = "\n".join(f"{words(f'own{number}', own)}\n{quote}" for number, quote in enumerate(quotes))
+    shares = []
+    for key in range(1, 21):
+        dedup = Deduplicator(paragraphs="mark", key=bytes([key]) * 16)
+        dedup.check("https://one.example/", text="\n".join(quotes))
+        shares.append(dedup.check_paragraphs("https://two.example/", text=page, remember=False).share_new)
+    assert abs(sum(filter(None, shares)) / 20 - own / (own + quoted)) < 0.06
+
+
+def words(name: str, number: int) -> str:
+    return " ".join(f"{name}word{place}" for place in range(number))
 
 
 def test_of_several_sources_the_one_of_the_others_is_named() -> None:

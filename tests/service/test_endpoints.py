@@ -133,7 +133,7 @@ def test_known_paragraphs_are_told(service: ServiceProcess) -> None:
     framed = {"url": "https://l.example/2", "html": f"<article><p>{story(7)}</p><p>{story_of_ours}</p></article>"}
     told = service.post("/v1/paragraphs", {**framed, "remember": False}).json()
     assert told["sources"][0][0] == "https://l.example/1"
-    assert told["known_words"] > 100
+    assert told["known_words"] >= 80
     again = service.check(**framed)
     assert (again["kind"], again["coverage"]["known_words"]) == ("new", told["known_words"])
     refused = service.post("/v1/paragraphs", {**framed, "remember": "no"})

@@ -25,7 +25,7 @@ COVERAGE = Coverage(
     0,
     is_partial=True,
     sources=(("https://e.com/a", 100),),
-    paragraphs=(KnownParagraph("A", 5, ParagraphKind.NEW),),
+    paragraphs=(KnownParagraph("A", 5, 0, ParagraphKind.NEW),),
 ).as_dict()
 
 
