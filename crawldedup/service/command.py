@@ -137,6 +137,8 @@ def serve(dedup: Deduplicator, given: Namespace) -> None:
     log_to_stderr(settings.log_level)
     with ExitStack() as stack:
         if settings.workers > 1:
+            # It tells which workers die, and that others take their places.
+            logging.getLogger("uvicorn.error").setLevel(settings.log_level.upper())
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = stack.enter_context(
                 tempfile.TemporaryDirectory(prefix="crawldedup-", ignore_cleanup_errors=True)
             )
@@ -162,6 +164,7 @@ def serve(dedup: Deduplicator, given: Namespace) -> None:
             forwarded_allow_ips=settings.trust_proxy,
             timeout_keep_alive=max(1, int(settings.client_seconds)),
         )
+    logging.getLogger(__name__).info("has stopped")
 
 
 def _check_port(host: str, port: int) -> None:
