@@ -13,8 +13,8 @@ Four ways to compare parts of pages are tried: by equal lines of at least 8 word
 equal pieces of some 24 words, cut where two words hash to a low value, and by anchors, as crawldedup does. The first
 table has the share of pages of which at least 80 % is known.
 
-In manuals, pages of one folder are compared one after the other. A known paragraph is false if the page that it is said
-to stand on has less than half of its 3-shingles.
+In manuals, pages of one folder are compared one after the other. Known words are false if the page that they are
+said to stand on has less than half as many of the paragraph's 3-shingles.
 
 Own paragraphs are put between known ones, and the share that is told is compared with the true one.
 
@@ -42,7 +42,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.shared.common import count, make_parser, make_table, run
 from benchmarks.shared.marked_articles import hosts_of, moved, read_articles, retyped, shingles
-from crawldedup import Deduplicator, ParagraphKind
+from crawldedup import Deduplicator
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting.anchors import PARAGRAPH_WORDS, paragraphs_of
 from crawldedup.options import Options
@@ -207,7 +207,7 @@ def manuals(folders: Sequence[Path]) -> Table:
     )
     for folder in folders:
         texts = []
-        for path in sorted(folder.rglob("*.html")):
+        for path in filter(Path.is_file, sorted(folder.rglob("*.html"))):
             try:
                 texts.append(_read(path.read_bytes()).text)
             except PageError:
@@ -224,13 +224,13 @@ def manuals(folders: Sequence[Path]) -> Table:
                 span = hashes[at : at + each.words]
                 at += each.words
                 words["all"] += each.words
-                words[each.kind] += each.words
-                if each.kind is ParagraphKind.KNOWN and each.url is not None:
+                if each.url is not None:
                     own = shingles_of(span)
-                    words["false"] += each.words * (2 * len(own & of_pages[each.url]) < len(own))
-        shares = (
-            words[name] / max(1, words["all"]) for name in (ParagraphKind.KNOWN, ParagraphKind.BOILERPLATE, "false")
-        )
+                    share = len(own & of_pages[each.url]) / max(1, len(own))
+                    words["false"] += each.known_words * (2 * share * each.words < each.known_words)
+            words["known"] += coverage.known_words
+            words["boilerplate"] += coverage.boilerplate_words
+        shares = (words[name] / max(1, words["all"]) for name in ("known", "boilerplate", "false"))
         table.add_row(folder.name, str(len(texts)), *(f"{share:.2%}" for share in shares), str(words["partial pages"]))
     return table
 
