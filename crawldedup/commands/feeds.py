@@ -44,18 +44,29 @@ class Item(NamedTuple):
 
 def pages_of(path: Path, fields: Fields) -> Iterator[Item]:
     """Yield the pages of a feed. Raises ConfigurationError for an item that holds none."""
-    wanted = (fields.html, fields.text) if fields.html or fields.text else ("html", "text")
     for where, item in _items_of(path):
-        url = item.get(fields.url)
-        html, text = (item.get(name) if name else None for name in wanted)
-        if not isinstance(url, str):
-            raise ConfigurationError(f'{where}: the field "{fields.url}" holds no text; --url-field names another')
-        if isinstance(html, str) == isinstance(text, str):
-            names = " and ".join(f'"{name}"' for name in wanted if name)
-            raise ConfigurationError(
-                f"{where}: one of the fields {names} must hold a text; --html-field and --text-field name others"
-            )
-        yield Item(url, html, text)
+        yield _page_of(item, where, fields)
+
+
+def _page_of(item: dict[str, Any], where: Place, fields: Fields) -> Item:
+    url = item.get(fields.url)
+    if not isinstance(url, str):
+        raise ConfigurationError(f'{where}: the field "{fields.url}" holds no text; --url-field names another')
+    wanted = (fields.html, fields.text) if fields.html or fields.text else ("html", "text")
+    html, text = (value if name and isinstance(value := item.get(name), str) else None for name in wanted)
+    if html is not None and text is not None:
+        # A row of a table has every column, so that the one without a value is empty.
+        html, text = html or None, text or None
+    names = [f'"{name}"' for name in wanted if name]
+    if html is None and text is None:
+        raise ConfigurationError(
+            f"{where}: no text in the field {' or '.join(names)}; --html-field and --text-field name others"
+        )
+    if html is not None and text is not None:
+        raise ConfigurationError(
+            f"{where}: the fields {' and '.join(names)} both hold a text; choose one by --html-field or --text-field"
+        )
+    return Item(url, html, text)
 
 
 def _items_of(path: Path) -> Iterator[tuple[Place, dict[str, Any]]]:

@@ -57,8 +57,14 @@ def test_the_fields_of_feeds_are_chosen(tmp_path: Path, name: str, content: byte
     assert [page.html for page in pages_of(path, Fields("link", html="page"))] == ["<p>a", "<p>b"]
     with pytest.raises(ConfigurationError, match=r'the field "url" holds no text; --url-field names another'):
         list(sources([str(path)]))
-    with pytest.raises(ConfigurationError, match='one of the fields "html" and "text" must hold a text'):
+    with pytest.raises(ConfigurationError, match='no text in the field "html" or "text"; --html-field'):
         list(pages_of(path, Fields("link")))
+
+
+def test_an_empty_cell_is_no_text_beside_one(tmp_path: Path) -> None:
+    path = tmp_path / "feed.csv"
+    path.write_text("url,html,text\na,<p>a,\nb,,b\n")
+    assert list(pages_of(path, Fields())) == [("a", "<p>a", None), ("b", None, "b")]
 
 
 @pytest.mark.parametrize(
