@@ -10,14 +10,15 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from crawldedup.commands.feeds import FEED_SUFFIXES, MOST_BYTES, Fields, pages_of
+from crawldedup.commands.feeds import FEED_SUFFIXES, MOST_BYTES, Fields, pages_of, refuse
 from crawldedup.commands.web import SCHEMES, fetched, is_sitemap, urls_of_sitemap
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.page_input import PageInput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
+    from crawldedup.commands.feeds import OnError
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.fingerprinting.fingerprint import Fingerprint
 
@@ -40,19 +41,19 @@ class Source(PageInput):
         return dedup.fingerprint(html=self.html, text=self.text, encoding=self.encoding, url=self.url)
 
 
-def sources(names: Iterable[str], fields: Fields = ANY_FIELDS) -> Iterator[Source]:
+def sources(names: Iterable[str], fields: Fields = ANY_FIELDS, on_error: OnError = refuse) -> Iterator[Source]:
     """Yield the pages of files, folders (every HTML and text file below), `-`, feeds, web archives, sitemaps and URLs.
 
-    `fields` are those of feeds. Feeds and archives may be compressed (.gz). Raises ConfigurationError for a name
-    without pages and for a file that is not what its name says, and MissingDependencyError for an archive without
-    warcio.
+    `fields` are those of feeds, and `on_error` takes the errors of their items. Feeds and archives may be compressed
+    (.gz). Raises ConfigurationError for a name without pages and for a file that is not what its name says, and
+    MissingDependencyError for an archive without warcio.
     """
     for name in names:
         for each in urls_of_sitemap(name) if is_sitemap(name) else [name]:
-            yield from _pages_of(each, fields)
+            yield from _pages_of(each, fields, on_error)
 
 
-def _pages_of(name: str, fields: Fields) -> Iterator[Source]:
+def _pages_of(name: str, fields: Fields, on_error: OnError) -> Iterator[Source]:
     if name == "-":
         if sys.stdin is None:
             raise ConfigurationError("there is no standard input to read: it is closed")
@@ -63,24 +64,22 @@ def _pages_of(name: str, fields: Fields) -> Iterator[Source]:
     elif Path(name).is_dir():
         yield from _from_folder(Path(name))
     elif Path(name).is_file():
-        yield from _from_file(Path(name), fields)
+        yield from _from_file(Path(name), fields, on_error)
     else:
         raise ConfigurationError(
             f"{name!r} is no file, no folder and no http:// or https:// URL; use - for standard input"
         )
 
 
-def readable_sources(
-    names: Iterable[str], on_error: Callable[[Exception], None], fields: Fields = ANY_FIELDS
-) -> Iterator[Source]:
-    """Yield the pages of each source that can be read; hand the errors of the others to `on_error`."""
+def readable_sources(names: Iterable[str], on_error: OnError, fields: Fields = ANY_FIELDS) -> Iterator[Source]:
+    """Yield the pages of each source and item that can be read; hand the errors of the others to `on_error`."""
     for name in names:
         try:
             if is_sitemap(name):
                 # One page of a site that is not there must not hide the others.
                 yield from readable_sources(urls_of_sitemap(name), on_error)
             else:
-                yield from sources([name], fields)
+                yield from sources([name], fields, on_error)
         except (ConfigurationError, PageError, OSError, UnicodeError) as error:
             on_error(error)
 
@@ -114,11 +113,11 @@ def _from_folder(folder: Path) -> Iterator[Source]:
         yield from _from_file(path)
 
 
-def _from_file(path: Path, fields: Fields = ANY_FIELDS) -> Iterator[Source]:
+def _from_file(path: Path, fields: Fields = ANY_FIELDS, on_error: OnError = refuse) -> Iterator[Source]:
     name = path.name.lower()
     url = path.absolute().as_uri()
     if name.endswith(FEED_SUFFIXES):
-        yield from (Source(page.url, html=page.html, text=page.text) for page in pages_of(path, fields))
+        yield from (Source(page.url, html=page.html, text=page.text) for page in pages_of(path, fields, on_error))
     elif name.endswith(ARCHIVE_SUFFIXES):
         yield from _from_archive(path)
     elif name.endswith(TEXT_SUFFIXES):

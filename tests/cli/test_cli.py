@@ -323,6 +323,19 @@ def test_a_source_that_cannot_be_read_is_said_and_does_not_end_the_run(
         assert json.loads(out)["duplicates"] == 1
 
 
+@pytest.mark.parametrize("command", [["check"], ["scan"], ["bench", "quality"]])
+def test_a_bad_line_of_a_feed_is_said_and_does_not_end_the_run(
+    pages: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    lines = [json.dumps({"url": f"https://a.example/{number}", "text": f"{number} {OTHER}"}) for number in range(41)]
+    lines[5] = lines[5][:-1]
+    (pages / "feed.jl").write_text("\n".join(lines))
+    status, out, err = run(capsys, *command, str(pages / "feed.jl"), "--json")
+    assert (status, len(err.splitlines())) == (1, 1)
+    assert "feed.jl, line 6: this is not JSON" in err
+    assert (len(out.splitlines()) if command == ["check"] else json.loads(out)["pages"]) == 40
+
+
 def test_check_can_remember_without_urls(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     verdicts = run_json(capsys, "check", str(pages), "--no-store-urls")
     assert [(verdict["kind"], verdict["original"]) for verdict in verdicts][1] == ("near_duplicate", None)
