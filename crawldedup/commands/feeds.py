@@ -15,7 +15,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.printable import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import TextIO
 
     Place = str
@@ -57,7 +57,21 @@ def pages_of(path: Path, fields: Fields, on_error: OnError = refuse) -> Iterator
 
     Raises ConfigurationError for a file of whose first ten items none is a page, and where nothing more can be read.
     """
-    found = (_page_or_error(value, where, fields) for where, value in _values_of(path))
+    yield from _pages(_values_of(path), str(path), fields, on_error)
+
+
+def pages_of_lines(lines: Iterable[str], name: str, fields: Fields, on_error: OnError = refuse) -> Iterator[Item]:
+    """Yield the pages of JSON lines, as `pages_of` does those of a file."""
+    yield from _pages(_values_in(lines, name), name, fields, on_error)
+
+
+def is_item(line: str) -> bool:
+    """Return whether a line is a JSON object."""
+    return isinstance(_value_of(line), dict)
+
+
+def _pages(values: Iterable[tuple[Place, Any]], name: str, fields: Fields, on_error: OnError) -> Iterator[Item]:
+    found = (_page_or_error(value, where, fields) for where, value in values)
     first: list[ConfigurationError] = []
     for page in islice(found, _MOST_ERRORS):
         if isinstance(page, Item):
@@ -67,7 +81,7 @@ def pages_of(path: Path, fields: Fields, on_error: OnError = refuse) -> Iterator
         # One error, rather than one for each line of a file of another kind.
         if first:
             raise ConfigurationError(
-                f"{first[0]} (none of the first {_MOST_ERRORS} items is a page, so the file is left out)"
+                f"{first[0]} (none of the first {_MOST_ERRORS} items is a page, so the rest is not read)"
             )
         return
     errors = 0
@@ -81,7 +95,7 @@ def pages_of(path: Path, fields: Fields, on_error: OnError = refuse) -> Iterator
                 on_error(each)
     finally:
         if (more := errors - _MOST_ERRORS) > 0:
-            on_error(ConfigurationError(f"{path}: {pluralize(more, 'further item')} left out"))
+            on_error(ConfigurationError(f"{name}: {pluralize(more, 'further item')} left out"))
 
 
 def _page_or_error(value: Any, where: Place, fields: Fields) -> Item | ConfigurationError:
@@ -116,7 +130,7 @@ def _values_of(path: Path) -> Iterator[tuple[Place, Any]]:
     name = path.name.lower().removesuffix(".gz")
     with _opened(path) as file:
         if name.endswith(LINES_SUFFIXES):
-            yield from _values_in(file, path)
+            yield from _values_in(_lines(file), str(path))
             return
         number = 0
         try:
@@ -134,23 +148,31 @@ def lines_of(path: Path) -> Iterator[tuple[Place, dict[str, Any]]]:
     Raises ConfigurationError for a line that is no JSON object.
     """
     with _opened(path) as file:
-        for where, value in _values_in(file, path):
+        for where, value in _values_in(_lines(file), str(path)):
             yield where, _checked(value, where)
 
 
-def _values_in(lines: TextIO, name: object) -> Iterator[tuple[Place, Any]]:
+def _values_in(lines: Iterable[str], name: str) -> Iterator[tuple[Place, Any]]:
     """Yield what the lines hold, or the error of a line that is no JSON. Raises ConfigurationError."""
-    for number, line in enumerate(iter(lambda: lines.readline(MOST_BYTES), ""), 1):
+    for number, line in enumerate(lines, 1):
         where = f"{name}, line {number}"
         if len(line) == MOST_BYTES:
             raise ConfigurationError(
                 f"{where}: a line must be shorter than {MOST_BYTES:,} characters; what follows is not read"
             )
         if line.strip():
-            try:
-                yield where, json.loads(line)
-            except (ValueError, RecursionError) as error:
-                yield where, error
+            yield where, _value_of(line)
+
+
+def _value_of(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return error
+
+
+def _lines(file: TextIO) -> Iterator[str]:
+    return iter(lambda: file.readline(MOST_BYTES), "")
 
 
 def _checked(value: Any, where: Place) -> dict[str, Any]:
