@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _ONE_PAGE: Final = {"metavar": "PAGE", "help": "file, URL, or - for standard input"}
-_PAGE: Final = "file, folder, feed (.jl, .json, .csv), .warc file, sitemap (.xml), URL, or - for standard input"
+_PAGE: Final = (
+    "file, folder, feed (.jl, .json, .csv), .warc file, sitemap (.xml), URL, or - for standard input, which is one "
+    "page or JSON lines"
+)
 _PAGES: Final[dict[str, Any]] = {
     "pages": {"nargs": "+", "metavar": "PAGE", "help": _PAGE},
     "--url-field": {"metavar": "FIELD", "default": "url", "help": "field of a feed with the URL (default: url)"},

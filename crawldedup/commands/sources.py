@@ -6,18 +6,19 @@ import sys
 import zlib
 from dataclasses import dataclass, replace
 from email.message import Message
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from crawldedup.commands.feeds import FEED_SUFFIXES, MOST_BYTES, Fields, pages_of
+from crawldedup.commands.feeds import FEED_SUFFIXES, MOST_BYTES, Fields, is_item, pages_of, pages_of_lines, refuse
 from crawldedup.commands.web import SCHEMES, fetched, is_sitemap, urls_of_sitemap
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.page_input import PageInput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
+    from crawldedup.commands.feeds import Item, OnError
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.fingerprinting.fingerprint import Fingerprint
 
@@ -40,47 +41,44 @@ class Source(PageInput):
         return dedup.fingerprint(html=self.html, text=self.text, encoding=self.encoding, url=self.url)
 
 
-def sources(names: Iterable[str], fields: Fields = ANY_FIELDS) -> Iterator[Source]:
+def sources(names: Iterable[str], fields: Fields = ANY_FIELDS, on_error: OnError = refuse) -> Iterator[Source]:
     """Yield the pages of files, folders (every HTML and text file below), `-`, feeds, web archives, sitemaps and URLs.
 
-    `fields` are those of feeds. Feeds and archives may be compressed (.gz). Raises ConfigurationError for a name
-    without pages and for a file that is not what its name says, and MissingDependencyError for an archive without
-    warcio.
+    `-` is standard input: JSON lines if the first is a JSON object, else one page.
+    `fields` are those of feeds, and `on_error` takes the errors of their items. Feeds and archives may be compressed
+    (.gz). Raises ConfigurationError for a name without pages and for a file that is not what its name says, and
+    MissingDependencyError for an archive without warcio.
     """
     for name in names:
         for each in urls_of_sitemap(name) if is_sitemap(name) else [name]:
-            yield from _pages_of(each, fields)
+            yield from _pages_of(each, fields, on_error)
 
 
-def _pages_of(name: str, fields: Fields) -> Iterator[Source]:
+def _pages_of(name: str, fields: Fields, on_error: OnError) -> Iterator[Source]:
     if name == "-":
-        if sys.stdin is None:
-            raise ConfigurationError("there is no standard input to read: it is closed")
-        yield Source("stdin:", html=sys.stdin.buffer.read(MOST_BYTES))
+        yield from _from_standard_input(fields, on_error)
     elif name.startswith(SCHEMES):
         body, url, charset = fetched(name)
         yield Source(url, html=body, encoding=charset)
     elif Path(name).is_dir():
         yield from _from_folder(Path(name))
     elif Path(name).is_file():
-        yield from _from_file(Path(name), fields)
+        yield from _from_file(Path(name), fields, on_error)
     else:
         raise ConfigurationError(
             f"{name!r} is no file, no folder and no http:// or https:// URL; use - for standard input"
         )
 
 
-def readable_sources(
-    names: Iterable[str], on_error: Callable[[Exception], None], fields: Fields = ANY_FIELDS
-) -> Iterator[Source]:
-    """Yield the pages of each source that can be read; hand the errors of the others to `on_error`."""
+def readable_sources(names: Iterable[str], on_error: OnError, fields: Fields = ANY_FIELDS) -> Iterator[Source]:
+    """Yield the pages of each source and item that can be read; hand the errors of the others to `on_error`."""
     for name in names:
         try:
             if is_sitemap(name):
                 # One page of a site that is not there must not hide the others.
                 yield from readable_sources(urls_of_sitemap(name), on_error)
             else:
-                yield from sources([name], fields)
+                yield from sources([name], fields, on_error)
         except (ConfigurationError, PageError, OSError, UnicodeError) as error:
             on_error(error)
 
@@ -105,6 +103,27 @@ def under_url(pages: Iterable[Source], url: str | None) -> Iterator[Source]:
     yield from (replace(page, url=url) for page in found)
 
 
+def _from_standard_input(fields: Fields, on_error: OnError) -> Iterator[Source]:
+    """Yield the pages of JSON lines, or the one page that anything else is."""
+    if sys.stdin is None:
+        raise ConfigurationError("there is no standard input to read: it is closed")
+    body = sys.stdin.buffer
+    first = body.readline(MOST_BYTES)
+    if is_item(_decoded(first)):
+        lines = map(_decoded, chain([first], iter(lambda: body.readline(MOST_BYTES), b"")))
+        yield from map(_source_of, pages_of_lines(lines, "standard input", fields, on_error))
+    else:
+        yield Source("stdin:", html=first + body.read(MOST_BYTES - len(first)))
+
+
+def _decoded(line: bytes) -> str:
+    return line.decode("utf-8-sig", "replace")
+
+
+def _source_of(item: Item) -> Source:
+    return Source(item.url, html=item.html, text=item.text)
+
+
 def _from_folder(folder: Path) -> Iterator[Source]:
     suffixes = HTML_SUFFIXES + TEXT_SUFFIXES
     paths = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in suffixes and path.is_file()]
@@ -114,11 +133,11 @@ def _from_folder(folder: Path) -> Iterator[Source]:
         yield from _from_file(path)
 
 
-def _from_file(path: Path, fields: Fields = ANY_FIELDS) -> Iterator[Source]:
+def _from_file(path: Path, fields: Fields = ANY_FIELDS, on_error: OnError = refuse) -> Iterator[Source]:
     name = path.name.lower()
     url = path.absolute().as_uri()
     if name.endswith(FEED_SUFFIXES):
-        yield from (Source(page.url, html=page.html, text=page.text) for page in pages_of(path, fields))
+        yield from map(_source_of, pages_of(path, fields, on_error))
     elif name.endswith(ARCHIVE_SUFFIXES):
         yield from _from_archive(path)
     elif name.endswith(TEXT_SUFFIXES):

@@ -79,5 +79,6 @@ def run(options: Namespace, output: Output) -> None:
         extractor=options.extractor,
         limit=options.limit,
         pairs=options.pairs,
+        on_error=output.unreadable,
     )
     measured.show(output.out, as_json=output.as_json, detail=options.detail, plot=options.plot)

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crawldedup.commands.feeds import refuse
 from crawldedup.commands.sources import sources
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.extraction.extract import extract_page
@@ -17,6 +18,7 @@ from crawldedup.text.decode import tidy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from crawldedup.commands.feeds import OnError
     from crawldedup.commands.sources import Source
     from crawldedup.extraction.extractors import Extractor
 
@@ -49,16 +51,17 @@ def read_corpus(
     extractor: str = "blocks",
     limit: int | None = None,
     on_page: Callable[[], None] = lambda: None,
+    on_error: OnError = refuse,
 ) -> Corpus:
     """Read the pages of a folder, a file of JSON lines or a web archive. `extractor` finds the main text of HTML.
 
-    `limit` is the number of pages to read, at most. `on_page` is called for each page. Raises ConfigurationError as
-    `crawldedup.commands.sources.sources` does, and for a source without a readable page.
+    `limit` is the number of pages to read, at most. `on_page` is called for each page. `on_error`
+    and errors are as in `crawldedup.commands.sources.sources`; a source without a readable page is an error, too.
     """
     extract = get_extractor(extractor)
     documents: dict[str, Document] = {}
     unreadable = repeated = 0
-    for source in islice(sources([name]), limit):
+    for source in islice(sources([name], on_error=on_error), limit):
         on_page()
         if source.url in documents:
             repeated += 1

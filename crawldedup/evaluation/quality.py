@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from crawldedup.commands.feeds import refuse
 from crawldedup.evaluation.corpus import read_corpus
 from crawldedup.evaluation.ground_truth import compare_all
 from crawldedup.evaluation.pairs_file import read_ground_truth
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from crawldedup.commands.feeds import OnError
     from crawldedup.evaluation.corpus import Corpus
     from crawldedup.evaluation.detectors import Detector
     from crawldedup.evaluation.ground_truth import GroundTruth
@@ -73,14 +75,15 @@ def measure_quality(
     limit: int | None = None,
     pairs: Path | None = None,
     absent: Iterable[str] = (),
+    on_error: OnError = refuse,
 ) -> Quality:
     """Try detectors, still empty, on the pages of a folder, a file of JSON lines or a web archive.
 
     `pairs` is a file with the ground truth, which is computed without one. Progress is shown on `err` if it is a
-    terminal. Raises ConfigurationError as `read_corpus` and `read_ground_truth` do.
+    terminal. `on_error` is as in `read_corpus`. Raises ConfigurationError as that and `read_ground_truth` do.
     """
     with _progress_bars(err) as bar:
-        corpus = read_corpus(name, extractor=extractor, limit=limit, on_page=bar("reading", None))
+        corpus = read_corpus(name, extractor=extractor, limit=limit, on_page=bar("reading", None), on_error=on_error)
         texts = [document.text for document in corpus.documents]
         if pairs is not None:
             truth = read_ground_truth(pairs, corpus)

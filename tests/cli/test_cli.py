@@ -179,6 +179,24 @@ def test_pages_come_from_json_lines_text_files_and_standard_input(
     assert [verdict["original"] for verdict in verdicts[2:]] == ["https://b.example/", "https://a.example/"]
 
 
+@pytest.mark.parametrize(
+    ("lines", "urls"),
+    [
+        (['\ufeff{"link": "/a", "body": "Grüße"}', "{", '{"link": "/b", "body": "b"}'], ["/a", "/b"]),
+        (["", '{"link": "/a", "body": "a"}'], ["stdin:"]),
+        (["{", "}"], ["stdin:"]),
+        (["7"], ["stdin:"]),
+    ],
+)
+def test_standard_input_is_a_feed_if_it_begins_with_an_object(
+    pages: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, lines: list[str], urls: list[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
+    status, out, err = run(capsys, "check", "-", "--url-field", "link", "--text-field", "body", "--json")
+    assert [json.loads(line)["url"] for line in out.splitlines()] == urls
+    assert (status, "standard input, line 2: this is not JSON" in err) == ((1, True) if len(urls) > 1 else (0, False))
+
+
 def test_a_page_that_cannot_be_read_is_skipped_and_said(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (pages / "b.html").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(1000))
     verdicts = run_json(capsys, "check", str(pages))
@@ -321,6 +339,19 @@ def test_a_source_that_cannot_be_read_is_said_and_does_not_end_the_run(
         assert kinds == ["new", *(["new"] if bad == "broken.jsonl" else []), "near_duplicate"]
     else:
         assert json.loads(out)["duplicates"] == 1
+
+
+@pytest.mark.parametrize("command", [["check"], ["scan"], ["bench", "quality"]])
+def test_a_bad_line_of_a_feed_is_said_and_does_not_end_the_run(
+    pages: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    lines = [json.dumps({"url": f"https://a.example/{number}", "text": f"{number} {OTHER}"}) for number in range(41)]
+    lines[5] = lines[5][:-1]
+    (pages / "feed.jl").write_text("\n".join(lines))
+    status, out, err = run(capsys, *command, str(pages / "feed.jl"), "--json")
+    assert (status, len(err.splitlines())) == (1, 1)
+    assert "feed.jl, line 6: this is not JSON" in err
+    assert (len(out.splitlines()) if command == ["check"] else json.loads(out)["pages"]) == 40
 
 
 def test_check_can_remember_without_urls(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -57,20 +58,26 @@ def test_the_fields_of_feeds_are_chosen(tmp_path: Path, name: str, content: byte
     assert [page.html for page in pages_of(path, Fields("link", html="page"))] == ["<p>a", "<p>b"]
     with pytest.raises(ConfigurationError, match=r'the field "url" holds no text; --url-field names another'):
         list(sources([str(path)]))
-    with pytest.raises(ConfigurationError, match='one of the fields "html" and "text" must hold a text'):
+    with pytest.raises(ConfigurationError, match='no text in the field "html" or "text"; --html-field'):
         list(pages_of(path, Fields("link")))
+
+
+def test_an_empty_cell_is_no_text_beside_one(tmp_path: Path) -> None:
+    path = tmp_path / "feed.csv"
+    path.write_text("url,html,text\na,<p>a,\nb,,b\n")
+    assert list(pages_of(path, Fields())) == [("a", "<p>a", None), ("b", None, "b")]
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.json", "", "item 1: this cannot be read: it is no array"),
-        ("a.json", '{"link": 1}', "item 1: this cannot be read: it is no array"),
+        ("a.json", "", "item 1: this cannot be read, nor what follows: it is no array"),
+        ("a.json", '{"link": 1}', "item 1: this cannot be read, nor what follows: it is no array"),
         ("a.json", '[{"link": "x", "story": "y"}, ', "item 2: this cannot be read"),
         ("a.json", '[{"link": "x", "story": "y"}, 7]', "item 2: this is no JSON object"),
         ("a.json", "[" * 100_000, "item 1: this cannot be read"),
         ("a.csv", "other\n1\n", 'item 1: the field "link" holds no text'),
-        ("a.csv", f"link,story\nx,{'y' * 200}\n", "item 1: this cannot be read: field larger"),
+        ("a.csv", f"link,story\nx,{'y' * 200}\n", "item 1: this cannot be read, nor what follows: field larger"),
     ],
 )
 def test_a_broken_feed_is_refused_where_it_breaks(
@@ -83,13 +90,59 @@ def test_a_broken_feed_is_refused_where_it_breaks(
         list(pages_of(path, OF_STORIES))
 
 
+GOOD = {"url": "https://a.example/", "text": "a"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "where"),
+    [
+        ("feed.jl", '{\n{"url": "a", "text": "a"}\n\n["b"]\n{"url": "c", "text": "c"}', ["line 1: ", "line 4: "]),
+        (
+            "feed.json",
+            '[7, {"url": "a", "text": "a"}, {"url": "b"}, {"url": "c", "text": "c"}]',
+            ["item 1: ", "item 3: "],
+        ),
+        ("feed.csv", "text,url\nno url,\na,a\ntoo short\nc,c\n", ["item 1: ", "item 3: "]),
+    ],
+)
+def test_a_bad_item_is_told_and_the_next_one_is_read(tmp_path: Path, name: str, content: str, where: list[str]) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    errors: list[Exception] = []
+    assert [page.url for page in pages_of(path, Fields(), errors.append)] == ["a", "c"]
+    assert [str(error).removeprefix(f"{path}, ")[:8] for error in errors] == where
+
+
+@pytest.mark.parametrize(
+    ("bad", "last"),
+    [(10, "line 11: .*"), (11, "1 further item left out"), (1234, "1,224 further items left out")],
+)
+def test_of_many_bad_items_the_number_is_told(tmp_path: Path, bad: int, last: str) -> None:
+    path = tmp_path / "feed.jl"
+    path.write_text(f"{json.dumps(GOOD)}\n" + "{}\n" * bad)
+    errors: list[Exception] = []
+    assert len(list(pages_of(path, Fields(), errors.append))) == 1
+    assert len(errors) == min(bad, 11)
+    assert re.search(f"{last}$", str(errors[-1]))
+
+
+@pytest.mark.parametrize("content", ["no feed\n" * 10 + json.dumps(GOOD), '{"link": "a", "text": "a"}\n' * 3])
+def test_a_file_that_is_no_feed_is_refused_with_one_error(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "feed.jl"
+    path.write_text(content)
+    errors: list[Exception] = []
+    with pytest.raises(ConfigurationError, match=r"line 1: .* \(none of the first 10 items is a page"):
+        list(pages_of(path, Fields(), errors.append))
+    assert not errors
+
+
 def test_a_long_array_is_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds, "_BLOCK", 7)
     path = tmp_path / "feed.json"
     path.write_bytes(exported(JsonItemExporter, indent=2))
     assert [page.text for page in pages_of(path, OF_STORIES)] == [item["story"] for item in ITEMS]
     monkeypatch.setattr(feeds, "MOST_BYTES", 50)
-    with pytest.raises(ConfigurationError, match="item 1: this cannot be read"):
+    with pytest.raises(ConfigurationError, match="item 1: this cannot be read, nor what follows"):
         list(pages_of(path, OF_STORIES))
 
 

@@ -49,10 +49,12 @@ def test_json_lines(tmp_path: Path, name: str) -> None:
         ("[" * 100_000, "line 2: this is not JSON"),
         ("[1]", "line 2: this is no JSON object"),
         ('{"text": "no url"}', 'line 2: the field "url" holds no text; --url-field'),
-        ('{"url": "https://a.example/"}', 'line 2: one of the fields "html" and "text" must hold a text'),
+        ('{"url": "https://a.example/"}', 'line 2: no text in the field "html" or "text"; --html-field'),
+        ('{"url": "https://a.example/", "html": null, "text": null}', 'line 2: no text in the field "html" or "text"'),
+        ('{"url": "https://a.example/", "html": "", "text": ""}', 'line 2: no text in the field "html" or "text"'),
         (
-            '{"url": "https://a.example/", "html": "", "text": ""}',
-            'line 2: one of the fields "html" and "text" must hold a text',
+            '{"url": "https://a.example/", "html": "<p>a", "text": "a"}',
+            'line 2: the fields "html" and "text" both hold a text; choose one by --html-field',
         ),
     ],
 )

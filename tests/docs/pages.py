@@ -47,11 +47,11 @@ def section(page: Path, title: str) -> str:
 
 
 def shell_lines(program: str, pages: list[Path] = PAGES) -> list[tuple[str, str]]:
-    """Return where each command line of a program stands, and the line without prompt and comment."""
+    """Return where each command line of a program stands, and the line without prompt, comment and redirection."""
     found = []
     for block in blocks("console", "sh", pages=pages):
         for line in block.code.splitlines():
-            command = line.removeprefix("$ ").partition("  #")[0].strip()
+            command = line.removeprefix("$ ").partition("  #")[0].partition(" > ")[0].strip()
             if command.split(" ")[0] == program:
                 found.append((block.name, command))
     return found

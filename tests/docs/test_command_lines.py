@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from argparse import ArgumentParser
+from pathlib import Path
 
 import pytest
 from scrapy.settings import Settings
 
 from crawldedup.cli.main import parser
 from crawldedup.scrapy_plugin.commands.dedup import Command
-from tests.docs.pages import PAGES, README, ROOT, shell_lines
+from tests.docs.pages import PAGES, README, ROOT, SITE, blocks, shell_lines
 
 LINES = shell_lines("crawldedup")
 PROJECT_LINES = [(place, line) for place, line in shell_lines("scrapy") if line.split()[1] == "dedup"]
@@ -36,6 +39,19 @@ def test_a_line_of_scrapy_dedup_is_understood(place: str, line: str) -> None:
 def test_there_are_some() -> None:
     assert any(line.startswith("crawldedup scan") for _, line in shell_lines("crawldedup", [README]))
     assert PROJECT_LINES
+
+
+def test_the_lines_for_completion_set_it_up(tmp_path: Path) -> None:
+    (block,) = (block for block in blocks("sh", pages=[SITE / "reference" / "commands.md"]))
+    home = (
+        f'crawldedup() {{ {shlex.quote(sys.executable)} -m crawldedup.cli "$@"; }}; HOME={shlex.quote(str(tmp_path))}'
+    )
+    asked = ". ~/.local/share/bash-completion/completions/crawldedup; complete -p crawldedup; head -n 1 ~/.zfunc/*"
+    done = subprocess.run(["bash", "-ec", f"{home}\n{block.code}{asked}"], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "complete -o bashdefault -F _shtab_crawldedup crawldedup",
+        "#compdef crawldedup",
+    ]
 
 
 def test_lines_of_benchmarks_name_their_options() -> None:

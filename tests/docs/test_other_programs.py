@@ -163,11 +163,16 @@ def test_a_celery_worker(celery_worker: CeleryWorker) -> None:
 
 
 class Site(BaseHTTPRequestHandler):
-    """Answers /story/view."""
+    """Answers /story/view, and other paths with a PDF."""
 
     def do_GET(self) -> None:
-        body = f"<p>{story(int(self.path.split('/')[1]))}</p>".encode()
-        self.send_response(200)
+        number = self.path.split("/")[1]
+        body = (
+            f"<p>{story(int(number))}</p>".encode()
+            if number.isdigit()
+            else b"%PDF-1.7\n\xe2\xe3\xcf\xd3\n" + bytes(999)
+        )
+        self.send_response(404 if number == "missing" else 200)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -177,7 +182,7 @@ class Site(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def test_an_asyncio_program(shared_backend: Backend) -> None:
+def test_an_asyncio_program(shared_backend: Backend, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
     exec(f"from __future__ import annotations\n{program('import asyncio').code}", names)
     with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
@@ -187,7 +192,14 @@ def test_an_asyncio_program(shared_backend: Backend) -> None:
             for number in range(STORIES)
             for view in range(VIEWS)
         ]
-        first, again = (asyncio.run(names["crawl"](urls, shared_backend.url)) for _ in range(2))
+        bad = [
+            "http://127.0.0.1:1/dead",
+            *(f"http://127.0.0.1:{server.server_port}/{path}" for path in ("missing", "pdf")),
+        ]
+        first, again = (asyncio.run(names["crawl"]([*bad, *urls], shared_backend.url)) for _ in range(2))
         server.shutdown()
     assert stories_of(first) == ONE_OF_EACH
     assert sorted(again) == sorted(first)
+    assert sorted(line.split()[2] for line in capsys.readouterr().out.splitlines()) == sorted(
+        f"{url}:" for url in bad * 2
+    )

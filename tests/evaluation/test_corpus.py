@@ -43,7 +43,7 @@ def test_limit_and_progress(lines: Path) -> None:
 
 
 def test_a_folder_is_read_in_the_order_of_its_names(tmp_path: Path) -> None:
-    for name in ("b.txt", "a/z.txt", "c.html", "picture.png"):
+    for name in ("b.txt", "a/z.txt", "c.html", "picture.png", "feed.jl", "crawl.warc", "sitemap.xml"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"<p>{PARAGRAPH} {name}</p>" if name.endswith("html") else name)
