@@ -51,7 +51,7 @@ def make_app() -> Starlette:
         except CrawlDedupError as error:
             # Requests try again.
             _log.warning("the store cannot be opened yet", extra={"fields": {"error": str(error)}})
-        watching = asyncio.get_running_loop().create_task(_watch_parent()) if settings.workers > 1 else None
+        watching = asyncio.get_running_loop().create_task(_watch(settings.parent)) if settings.workers > 1 else None
         yield
         if watching is not None:
             watching.cancel()
@@ -76,9 +76,8 @@ def make_app() -> Starlette:
     return app
 
 
-async def _watch_parent() -> None:
-    """End this worker as a signal does when its parent was killed: nobody else would."""
-    parent = os.getppid()
+async def _watch(parent: int) -> None:
+    """End this worker as a signal does when its parent was killed, even while this one started: nobody else would."""
     while os.getppid() == parent:
         await asyncio.sleep(_PARENT_SECONDS)
     _log.warning("the parent process has gone: this worker ends")

@@ -117,6 +117,7 @@ def serve(dedup: Deduplicator, given: Namespace) -> None:
         host=given.host,
         port=checks.whole(1, 65535)("--port", given.port),
         workers=checks.whole(1)("--workers", given.workers),
+        parent=os.getpid(),
         readers=checks.whole(1)("--readers", given.readers),
         max_body=checks.whole(1024)("--max-body", given.max_body),
         rate=checks.number("from 0", lambda value: value >= 0)("--rate", given.rate),

@@ -18,8 +18,9 @@ VARIABLE: Final = "CRAWLDEDUP_SERVICE"
 class ServiceSettings:
     """The settings of one service; its worker processes share the `session`, and so count as one crawler.
 
-    `rate` is in pages a second for each client, 0 for any. A client has `client_seconds` to send a request, or the next
-    part of a stream, or to take an answer. The page fetches from `fetch_hosts`, and shows the last crawl of `reports`.
+    `parent` is the process that starts them. `rate` is in pages a second for each client, 0 for any. A client has
+    `client_seconds` to send a request, or the next part of a stream, or to take an answer. The page fetches from
+    `fetch_hosts`, and shows the last crawl of `reports`.
     """
 
     options: Options
@@ -28,6 +29,7 @@ class ServiceSettings:
     host: str = "127.0.0.1"
     port: int = 8300
     workers: int = 1
+    parent: int = 0
     readers: int = 1
     max_body: int = 8 << 20
     rate: float = 0
