@@ -30,7 +30,7 @@ from cryptography.x509.oid import NameOID
 from redis.crc import key_slot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from types import TracebackType
 
 _PATIENCE_SECONDS = 60.0
@@ -46,11 +46,13 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def free_cluster_port() -> int:
-    """A port that is free, as is the one that a node of a cluster opens above it."""
+def free_cluster_port(taken: Collection[int] = ()) -> int:
+    """A port that is free and not taken, as is the one that a node of a cluster opens above it."""
     while True:
         # Below those that the system gives to clients, so that none of them is in the way later.
         port = random.randrange(10000, 22000)
+        if {port, port + _BUS_PORT_OFFSET, port - _BUS_PORT_OFFSET} & {*taken}:
+            continue
         with socket.socket() as probe, socket.socket() as bus_probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
             bus_probe.bind(("127.0.0.1", port + _BUS_PORT_OFFSET))
@@ -296,7 +298,11 @@ class ClusterSetup:
             *("--repl-ping-replica-period", "1"),
         )
         count = (1 + has_replicas) * masters
-        self.nodes = [RedisServer(*options, port=free_cluster_port()) for _ in range(count)]
+        ports: list[int] = []
+        for _ in range(count):
+            # None of them is listened to yet.
+            ports.append(free_cluster_port(ports))
+        self.nodes = [RedisServer(*options, port=port) for port in ports]
         self.url = "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:masters])
         self._stack = contextlib.ExitStack()
 
