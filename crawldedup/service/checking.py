@@ -34,9 +34,11 @@ if TYPE_CHECKING:
 
     from crawldedup.explanation.comparison import Comparison
     from crawldedup.explanation.explained import Explanation
+    from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.page_input import PageInput
     from crawldedup.service.settings import ServiceSettings
     from crawldedup.stores.contents import Cluster
+    from crawldedup.text.keys import Key
     from crawldedup.verdict import Coverage, Verdict
 
     Result = Verdict | Exception
@@ -103,10 +105,7 @@ class Checker:
         """Return a page that is read by itself with its fingerprint in place of its content. Raises as `check` does."""
         if not _is_slow(page):
             return page
-        if not self._is_open:
-            await self.open()
-        read = await self._readers.read(page, self._dedup.key)
-        return replace(page, html=None, text=None, encoding=None, fingerprint=read)
+        return _as_read(page, await self._readers.read(page, await self._key()))
 
     async def explain(self, page: PageInput) -> Explanation:
         """Explain the verdict that a page would get now. Raises as `check` does."""
@@ -159,6 +158,11 @@ class Checker:
         self._thread.shutdown()
         self._readers.close()
 
+    async def _key(self) -> Key:
+        if not self._is_open:
+            await self.open()
+        return self._dedup.key
+
     async def _with_key(self, page: PageInput, call: Callable[[PageInput], Awaitable[_T]]) -> _T:
         try:
             return await call(page)
@@ -171,10 +175,8 @@ class Checker:
     async def _explained(self, page: PageInput) -> Explanation:
         shown: dict[str, Any] = {}
         if _is_slow(page):
-            if not self._is_open:
-                await self.open()
-            read = await self._readers.show(page, self._dedup.key)
-            page = replace(page, html=None, text=None, encoding=None, fingerprint=read.fingerprint)
+            read = await self._readers.show(page, await self._key())
+            page = _as_read(page, read.fingerprint)
             shown = {"text": read.text, "facts": read.facts}
         told = await self.ask(
             lambda dedup: dedup.explain(
@@ -260,19 +262,19 @@ class Checker:
 
     def _guarded(self, call: Callable[[Deduplicator], _T]) -> _T:
         """Leave a store alone for a while that just failed, so that requests do not each wait for its time limit."""
-        if not self._breaker.allows():
-            raise StoreUnavailableError("The store failed a moment ago and is left alone for a few seconds.")
-        try:
-            if not self._is_open:
-                self._dedup.open(self._session)
-                self._is_open = True
-            result = call(self._dedup)
-        except StoreUnavailableError as error:
-            self._breaker.failed()
-            _log.warning("the store fails", extra={"fields": {"error": str(error)}})
-            raise
-        self._breaker.succeeded()
-        return result
+        with self._breaker.guarding_store():
+            try:
+                if not self._is_open:
+                    self._dedup.open(self._session)
+                    self._is_open = True
+                return call(self._dedup)
+            except StoreUnavailableError as error:
+                _log.warning("the store fails", extra={"fields": {"error": str(error)}})
+                raise
+
+
+def _as_read(page: PageInput, fingerprint: Fingerprint) -> PageInput:
+    return replace(page, html=None, text=None, encoding=None, fingerprint=fingerprint)
 
 
 def _is_slow(page: PageInput) -> bool:

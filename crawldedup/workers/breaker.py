@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from crawldedup.errors import StoreUnavailableError
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 15.0
@@ -26,6 +29,18 @@ class Breaker:
     def allows(self) -> bool:
         """Return True if the next try may be made now."""
         return self._clock() >= self._closed_until
+
+    @contextmanager
+    def guarding_store(self) -> Iterator[None]:
+        """Report how a call of the store ends. Raises StoreUnavailableError, too, while it is to be left alone."""
+        if not self.allows():
+            raise StoreUnavailableError("The store failed a moment ago and is left alone for a few seconds.")
+        try:
+            yield
+        except StoreUnavailableError:
+            self.failed()
+            raise
+        self.succeeded()
 
     def failed(self) -> None:
         """Report a failure: the pause begins now, since a failing try may itself have taken long."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.batches import take_results
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import CrawlDedupError, StoreUnavailableError
+from crawldedup.errors import CrawlDedupError
 from crawldedup.index import HEARTBEAT_SECONDS
 from crawldedup.options import Options
 from crawldedup.page_input import PageInput
@@ -218,22 +218,16 @@ class Worker:
     @contextlib.contextmanager
     def _store(self) -> Iterator[None]:
         """Leave a store alone for a while that just failed, so that pages do not each wait for its time limit."""
-        if not self._breaker.allows():
-            raise StoreUnavailableError("The store failed a moment ago and is left alone for a few seconds.")
-        self._progress.ask_store()
-        try:
-            yield
-        except StoreUnavailableError:
-            self._breaker.failed()
-            raise
-        else:
-            self._breaker.succeeded()
-        finally:
-            if not self._stays and self._dedup.session is not None:
-                # A shell that is open all day would make one crawl of those that come and go meanwhile.
-                self._dedup.close()
-                self._dedup = Deduplicator.from_options(self._options)
-                self._knows_key = False
+        with self._breaker.guarding_store():
+            self._progress.ask_store()
+            try:
+                yield
+            finally:
+                if not self._stays and self._dedup.session is not None:
+                    # A shell that is open all day would make one crawl of those that come and go meanwhile.
+                    self._dedup.close()
+                    self._dedup = Deduplicator.from_options(self._options)
+                    self._knows_key = False
 
 
 def _input_of(page: Read) -> PageInput:
