@@ -11,6 +11,7 @@ import pytest
 from crawldedup import Deduplicator, Kind
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.evaluation.methods.spec import make_method
+from crawldedup.explanation.wording import criterion
 from tests.test_check_fingerprint import ALIKE, HALF_ALIKE, TEXT, UNLIKE, A, B, C
 
 if TYPE_CHECKING:
@@ -55,6 +56,27 @@ def test_a_page_that_names_its_original_is_explained_by_the_lower_similarity(sto
         assert dedup.explain(B, text=HALF_ALIKE, canonical=C).similarity == 0.9
         told = dedup.explain(B, text=HALF_ALIKE, canonical=A)
         assert (told.similarity, told.verdict.kind) == (pytest.approx(0.8), Kind.NEAR_DUPLICATE)
+
+
+def test_a_crowd_is_told(store_url: str) -> None:
+    """Eight pages resemble a ninth alike: it is new, though any of the nearest alone would be its original."""
+    words = [f"word{number}" for number in range(300)]
+
+    def other(number: int) -> str:
+        return " ".join(f"other{number}" if (place - number) % 38 == 4 else word for place, word in enumerate(words))
+
+    with Deduplicator(store_url, key=0) as dedup:
+        dedup.check(A, text=other(0))
+        alone = dedup.explain(B, text=" ".join(words))
+        assert (alone.crowd, alone.threshold, alone.verdict.kind) == (1, 0.8547, Kind.NEAR_DUPLICATE)
+        for number in range(1, 8):
+            dedup.check_fingerprint(f"{A}/{number}", dedup.fingerprint(text=other(number)), similarity=1.0)
+        told = dedup.explain(B, text=" ".join(words))
+        assert (told.crowd, told.threshold, told.verdict.kind) == (8, 0.9, Kind.NEW)
+        assert told.limit < told.candidates[0].cost < alone.limit
+        assert not any(candidate.accepted for candidate in told.candidates)
+        assert "in a crowd of 8 pages" in criterion(told, 0.98)
+        assert dedup.check(B, text=" ".join(words)).kind is Kind.NEW
 
 
 def test_thin_pages_and_other_methods_have_no_threshold() -> None:

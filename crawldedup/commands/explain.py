@@ -60,6 +60,7 @@ def explain(
                 "wanted_recall": options.recall,
                 "threshold": told.threshold,
                 "limit": told.limit,
+                "crowd": told.crowd,
                 "compared": [candidate.as_dict() for candidate in told.candidates],
             }
             output.show(value, *_lines(value, told))

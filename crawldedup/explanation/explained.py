@@ -67,8 +67,8 @@ class Explanation:
     and empty for a page that is given as a fingerprint. Only exact copies of a `thin` page are duplicates. `pages` is
     the size of the index. Pages were searched from `similarity` on: the wanted one, or a lower one for a page that
     names its original and resembles it. A candidate is accepted up to the cost `limit`, which stands for the estimated
-    similarity `threshold` (None for thin pages, and for methods that estimate none). `candidates` begin with the
-    nearest.
+    similarity `threshold` (None for thin pages, and for methods that estimate none). Both are stricter in a `crowd`:
+    so many candidates resemble the page about as much as the nearest does. `candidates` begin with the nearest.
     """
 
     verdict: Verdict
@@ -79,6 +79,7 @@ class Explanation:
     similarity: float
     limit: int
     threshold: float | None
+    crowd: int
     candidates: tuple[Candidate, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def accepting_all(query: Query) -> Query:
     """Return the same search with every candidate accepted. A thin page has no candidates but its copies."""
     if query.exact_only:
         return query
-    return replace(query, rule=replace(query.rule, limit=sum(query.rule.costs)))
+    return replace(query, rule=replace(query.rule, limit=sum(query.rule.costs), crowd=None))
 
 
 def explained(
@@ -116,8 +117,10 @@ def explained(
     `content` is what was read of the page, if it was. `text_of` is as in `Question.preview`.
     """
     rule = question.query.rule
-    candidates = tuple(candidate_of(question, record, similarity) for record in records)
-    accepted = [record for record, each in zip(records, candidates, strict=True) if each.accepted]
+    each = tuple(candidate_of(question, record, similarity) for record in records)
+    bar = rule.bar([candidate.cost for candidate in each if candidate.cost <= rule.reach])
+    candidates = tuple(replace(candidate, accepted=candidate.cost <= bar.limit) for candidate in each)
+    accepted = [record for record, candidate in zip(records, candidates, strict=True) if candidate.accepted]
     return Explanation(
         verdict=replace(question.preview(accepted, text_of), candidates=len(records)),
         text=None if content is None else content.text,
@@ -125,8 +128,9 @@ def explained(
         thin=question.page.thin,
         pages=pages,
         similarity=similarity,
-        limit=rule.limit,
-        threshold=None if rule.threshold is None else round(rule.threshold, 4),
+        limit=bar.limit,
+        threshold=None if bar.threshold is None else round(bar.threshold, 4),
+        crowd=bar.crowd,
         candidates=candidates,
     )
 

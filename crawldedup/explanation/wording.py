@@ -31,7 +31,8 @@ def criterion(told: Explanation, recall: float) -> str:
         return "an exact copy only, for the page is thin"
     estimated = "" if told.threshold is None else f", an estimated similarity of about {told.threshold:.3f}"
     wanted = f"from {told.similarity:g} on with a recall of {recall:g}"
-    return f"a cost of at most {told.limit}{estimated}, to find pages {wanted}"
+    crowd = f", stricter in a crowd of {told.crowd} pages that resemble it alike" if told.crowd > 1 else ""
+    return f"a cost of at most {told.limit}{estimated}{crowd}, to find pages {wanted}"
 
 
 def outcome(candidate: Candidate) -> str:

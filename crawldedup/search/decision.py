@@ -19,15 +19,19 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from crawldedup.search.crowd import Bar, Crowd
 from crawldedup.search.model import MAX_SIMILARITY, grid_rows, normal_tables, similarity_of, steepness
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float32]
 
 MAX_COST: Final = 255
-_SCALED_LIMIT: Final = 254
+SCALED_LIMIT: Final = 254
+"""The limit of every rule by likelihood: its costs are scaled to it."""
 _ESTIMATE_TOLERANCE: Final = 5e-5
 
 
@@ -37,12 +41,23 @@ class WeightedThreshold:
 
     `costs` holds one byte for each bit of the signature; or one for each byte of it, if bytes are compared as a whole.
     Costs are whole numbers, so that every store comes to the same decision, whatever language it sums them in.
-    `threshold` is the similarity that the limit stands for, if it stands for one.
+    `threshold` is the similarity that the limit stands for, if it stands for one. With `crowd`, the limit is lower
+    where several pages resemble the page alike.
     """
 
     costs: bytes
     limit: int
     threshold: float | None = None
+    crowd: Crowd | None = None
+
+    @property
+    def reach(self) -> int:
+        """Return the cost up to which pages count for the decision."""
+        return self.crowd.reach if self.crowd else self.limit
+
+    def bar(self, costs: Sequence[int]) -> Bar:
+        """Return what is accepted of pages with these costs."""
+        return self.crowd.bar(costs) if self.crowd else Bar(self.limit, self.threshold, min(len(costs), 1))
 
     def cost(self, own: bytes, other: bytes) -> int:
         """Return the sum of the costs of the bits in which two signatures differ."""
@@ -63,9 +78,9 @@ def likelihood_rule(weights: Floats, threshold: float) -> WeightedThreshold:
     limit = float(equal.sum())
     if limit <= 0:
         return identity_rule(len(weights))
-    costs = (equal + tables.different.take(rows)) * (_SCALED_LIMIT / limit)
+    costs = (equal + tables.different.take(rows)) * (SCALED_LIMIT / limit)
     scaled = np.minimum(np.rint(costs), MAX_COST).astype(np.uint8)
-    return WeightedThreshold(scaled.tobytes(), _SCALED_LIMIT, threshold)
+    return WeightedThreshold(scaled.tobytes(), SCALED_LIMIT, threshold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +109,7 @@ def likelihood_prefilter(weights: Floats, similarity: float, kept: NDArray[np.fl
     rows = grid_rows(np.abs(weights), steepness(similarity))
     costs, means, variances = (moment.take(rows) for moment in _key_moments())
     limits = kept @ means + KEY_DEVIATIONS * np.sqrt(kept @ variances)
-    return Prefilter(costs.tobytes(), min(int(limits.max()), _SCALED_LIMIT))
+    return Prefilter(costs.tobytes(), min(int(limits.max()), SCALED_LIMIT))
 
 
 @cache

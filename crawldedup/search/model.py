@@ -63,6 +63,13 @@ def normal_tables() -> NormalTables:
     )
 
 
+def mean_of_largest(count: int) -> float:
+    """Return the mean of the largest of `count` standard normal numbers."""
+    tables = normal_tables()
+    below, above = np.exp(tables.log_stay), np.exp(tables.log_stay + tables.log_odds)
+    return float(np.trapezoid(1 - below**count - above**count, dx=1 / _STEPS))
+
+
 def grid_rows(absolute_weights: NDArray[np.float32], u: float) -> NDArray[np.intp]:
     """Return the table rows of x = |w| u, same shape as the weights."""
     rows = (absolute_weights * np.float32(u * _STEPS)).astype(np.intp)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
 from crawldedup.fingerprinting.features import DEFAULT_FEATURES
 from crawldedup.fingerprinting.fingerprint import PROFILE, SEARCH_BITS, VERIFY_BITS, fingerprint
-from crawldedup.search.decision import estimate_similarity, likelihood_prefilter, likelihood_rule
+from crawldedup.search.crowd import crowd_rule
+from crawldedup.search.decision import SCALED_LIMIT, estimate_similarity, likelihood_prefilter, likelihood_rule
 from crawldedup.search.limits import MAX_CANDIDATES, MAX_KEYS
 from crawldedup.search.method import Search, SearchContext
 from crawldedup.search.model import accept_threshold, search_similarity
@@ -81,7 +82,10 @@ class TwoStage:
     def rule(self, page: Fingerprint, context: SearchContext) -> WeightedThreshold:
         """Return the decision about records, wherever they were found."""
         threshold = accept_threshold(context.similarity, VERIFY_BITS, context.recall)
-        return likelihood_rule(page.verify_weights, threshold)
+        rule = likelihood_rule(page.verify_weights, threshold)
+        if rule.threshold is None:
+            return rule
+        return replace(rule, crowd=crowd_rule(context.similarity, context.recall, VERIFY_BITS, SCALED_LIMIT))
 
     def estimate(self, page: Fingerprint, other: bytes) -> float:
         """See `Method`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,11 @@ def _key_bits(tables: tuple[Order, ...]) -> NDArray[np.intp]:
     return np.stack([table.order[:STORED_BITS] for table in tables])
 
 
+def resembling(query: Query) -> Query:
+    """Return the same query, accepting every page that counts for its decision: `accepted` chooses among these."""
+    return replace(query, rule=replace(query.rule, limit=query.rule.reach, crowd=None))
+
+
 def accepted(query: Query, signatures: Sequence[bytes], digests: Sequence[int]) -> list[tuple[int, int]]:
     """Return (cost, position) of the candidates that the query accepts, in the order of the candidates."""
     if not signatures:
@@ -61,8 +67,10 @@ def accepted(query: Query, signatures: Sequence[bytes], digests: Sequence[int]) 
     own = query.entry.signature
     packed = np.frombuffer(b"".join(signatures), np.uint8).reshape(len(signatures), len(own))
     costs = query.rule.costs_of(own, packed).tolist()
-    return [
+    resembling = [
         (cost, position)
         for position, cost in enumerate(costs)
-        if cost <= query.rule.limit and (not query.exact_only or digests[position] == query.entry.digest)
+        if cost <= query.rule.reach and (not query.exact_only or digests[position] == query.entry.digest)
     ]
+    limit = query.rule.bar([cost for cost, _ in resembling]).limit
+    return [(cost, position) for cost, position in resembling if cost <= limit]

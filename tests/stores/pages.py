@@ -10,7 +10,8 @@ import mmh3
 import numpy as np
 
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint, thin_fingerprint
-from crawldedup.search.decision import identity_rule, likelihood_prefilter, likelihood_rule
+from crawldedup.search.crowd import crowd_rule
+from crawldedup.search.decision import SCALED_LIMIT, identity_rule, likelihood_prefilter, likelihood_rule
 from crawldedup.search.limits import MAX_CANDIDATES
 from crawldedup.search.model import cosine, search_similarity
 from crawldedup.search.plan import ProbePlan, page_plan, single_plan
@@ -128,7 +129,8 @@ def query(
             similarity=search_similarity(similarity),
             recall=0.99,
         )
-        rule = likelihood_rule(page.verify_weights, similarity - 0.03)
+        crowd = crowd_rule(similarity, 0.98, VERIFY_BITS, SCALED_LIMIT)
+        rule = replace(likelihood_rule(page.verify_weights, similarity - 0.03), crowd=crowd)
         keys = likelihood_prefilter(page.search_weights, search_similarity(similarity), KEPT)
     fingerprint = page.fingerprint
     return Query(

@@ -8,16 +8,20 @@ calls that may come next. Pages of different contents never resemble each other,
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import permutations, product
 from typing import TYPE_CHECKING, Final, Self
 
 from crawldedup import Deduplicator
+from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
+from crawldedup.search.crowd import crowd_rule
+from crawldedup.search.decision import SCALED_LIMIT
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.prepared import CONTEXT
 
@@ -80,13 +84,14 @@ def chained_contents(
 
 
 class Resemblance:
-    """Which texts of a content the library finds when it is asked for another, with one of them in the index at a time.
+    """Which texts of a content the library finds when it is asked for another, whichever of them are in the index.
 
     Not symmetric, for the weights of the text that is asked for decide; and not transitive.
     """
 
     def __init__(self, contents: Sequence[Content]) -> None:
-        self._found: set[tuple[int, int, int]] = set()
+        self._costs: dict[tuple[int, int, int], int] = {}
+        self._rule = crowd_rule(0.9, 0.98, VERIFY_BITS, SCALED_LIMIT)
         # Scopes keep the texts of a content from being duplicates of each other.
         with Deduplicator(scope="spider", expected_pages=EXPECTED_PAGES, key=0) as dedup:
             for number, content in enumerate(contents):
@@ -96,15 +101,23 @@ class Resemblance:
             for number, content in enumerate(contents):
                 pages = [dedup.fingerprint(text=text) for text in content.texts]
                 for asked, at in permutations(range(len(content.texts)), 2):
-                    verdict = dedup.check_fingerprint(
-                        "https://example.com/asks", pages[asked], scope_key=str(at), remember=False
-                    )
-                    if verdict.original is not None:
-                        assert parts_of(verdict.original) == (number, at, 0), "the contents resemble each other"
-                        self._found.add((number, asked, at))
+                    told = dedup.explain("https://example.com/asks", fingerprint=pages[asked], scope_key=str(at))
+                    for candidate in told.candidates:
+                        if candidate.cost <= self._rule.reach:
+                            own = parts_of(candidate.match.url)
+                            assert own == (number, at, 0), "the contents resemble each other"
+                            self._costs[number, asked, at] = candidate.cost
 
     def finds(self, content: int, asked: int, remembered: int) -> bool:
-        return (content, asked, remembered) in self._found
+        """Whether a text is found where it is alone."""
+        return bool(self.found(content, asked, {remembered}))
+
+    def found(self, content: int, asked: int, remembered: Set[int]) -> set[int]:
+        """The texts that are found among those remembered."""
+        costs = {at: 0 if at == asked else self._costs.get((content, asked, at), math.inf) for at in remembered}
+        resembling = {at: int(cost) for at, cost in costs.items() if cost < math.inf}
+        limit = self._rule.bar(list(resembling.values())).limit
+        return {at for at, cost in resembling.items() if cost <= limit}
 
     def is_mutual(self, number: int, content: Content) -> bool:
         """True if every text of the content finds every other."""
@@ -155,10 +168,10 @@ def by_content(calls: Sequence[Call]) -> dict[int, list[Call]]:
     return grouped
 
 
-def explains(calls: Sequence[Call], finds: Callable[[int, int], bool]) -> bool:
+def explains(calls: Sequence[Call], found: Callable[[int, Set[int]], Set[int]]) -> bool:
     """Whether one process, offering the pages in some order that respects their times, would have had these answers.
 
-    The calls are those of one content, all URLs different. `finds(asked, remembered)` tells which text is found when
+    The calls are those of one content, all URLs different. `found(asked, remembered)` tells which texts are found when
     one is asked for; a text always finds itself.
     """
     texts = [parts_of(call.url)[1] for call in calls]
@@ -167,22 +180,17 @@ def explains(calls: Sequence[Call], finds: Callable[[int, int], bool]) -> bool:
     def answer_fits(place: int, done: int) -> bool:
         """Is it what one process would have said after the calls in the bit set `done`, whatever their order?"""
         call = calls[place]
+        kept = {texts[other] for other, earlier in enumerate(calls) if done >> other & 1 and earlier.kind is Kind.NEW}
+        originals = found(texts[place], kept)
         if not call.is_duplicate:
-            return call.kind is Kind.NEW and not any(
-                done >> other & 1 and earlier.kind is Kind.NEW and resembles(place, other)
-                for other, earlier in enumerate(calls)
-            )
+            return call.kind is Kind.NEW and not originals
         original = places.get(call.original or "")
         if original is None or not done >> original & 1 or calls[original].is_duplicate:
             return False
         is_exact = texts[place] == texts[original]
         before = sum(done >> other & 1 for other, earlier in enumerate(calls) if earlier.original == call.original)
-        return (
-            resembles(place, original) and is_exact == (call.kind is Kind.EXACT_DUPLICATE) and call.copies == before + 1
-        )
-
-    def resembles(place: int, other: int) -> bool:
-        return texts[place] == texts[other] or finds(texts[place], texts[other])
+        is_found = texts[original] in originals
+        return is_found and is_exact == (call.kind is Kind.EXACT_DUPLICATE) and call.copies == before + 1
 
     everything = (1 << len(calls)) - 1
     visited: set[int] = set()

@@ -235,6 +235,7 @@ class ReferenceStore:
         for place in places:
             page = self._index.pages[place][0]
             cost = query.rule.cost(query.entry.signature, page.signature)
-            if cost <= query.rule.limit and (not query.exact_only or page.digest == query.entry.digest):
+            if cost <= query.rule.reach and (not query.exact_only or page.digest == query.entry.digest):
                 costs.append((cost, place))
-        return [place for _, place in sorted(costs)]
+        limit = query.rule.bar([cost for cost, _ in costs]).limit
+        return [place for cost, place in sorted(costs) if cost <= limit]

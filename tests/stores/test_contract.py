@@ -20,6 +20,7 @@ from crawldedup.stores.base import DIGEST_MASK, LEASE_SECONDS, CrawlSession, Rec
 from crawldedup.stores.process import has_exited, own_process
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import (
+    EQUAL_ONLY,
     LAYOUT,
     OTHER_NAMESPACE,
     OTHER_PROFILE,
@@ -160,7 +161,7 @@ class TestRanks:
         far.verify_weights[np.abs(page.verify_weights).argsort()[:20]] *= -1
         for url, text, rank in ((A, page, 2), (B, far, 1)):
             strict = ranked(text, url, rank)
-            assert store.check_and_add(replace(strict, rule=replace(strict.rule, limit=0))).status is Status.NEW
+            assert store.check_and_add(replace(strict, rule=EQUAL_ONLY)).status is Status.NEW
         answer = store.check_and_add(ranked(page, C, 1))
         assert (answer.replaces, record_of(answer).url, store.info().pages) == (False, A, 2)
 
@@ -196,7 +197,7 @@ def test_the_nearest_of_several_originals_is_named(store: Store, page: Page, rng
     far.verify_weights[np.abs(page.verify_weights).argsort()[:20]] *= -1
     for url, text in ((A, far), (B, nearer)):
         # With a threshold that accepts no differing bit, near pages are admitted beside each other.
-        strict = replace(query(text, url), rule=replace(query(text, url).rule, limit=0))
+        strict = replace(query(text, url), rule=EQUAL_ONLY)
         assert store.check_and_add(strict).status is Status.NEW
     assert farther.signature == page.signature
     assert record_of(store.check_and_add(query(page, C))).url == B

@@ -25,8 +25,10 @@ from crawldedup.stores.base import Answer, Retention, Status
 from crawldedup.stores.cluster.nodes import script_call
 from crawldedup.stores.redis.protocol import (
     answer_from,
+    beside,
     body_of,
     bytes8,
+    costs_unpacked,
     crawl,
     packed_record,
     packed_rule,
@@ -83,7 +85,7 @@ class GlobalCheck:
 
     def answer(self) -> Answer:
         """Decide, and return the answer; its `pages` are those of one partition."""
-        noted, found, compared = self._look()
+        noted, found, costs, compared = self._look()
         met = [part for _, part, record in found if record.url_key == self.query.entry.url_key]
         kept_at = met[0] if met else partition_of(noted[0], len(self.prefixes)) if noted else self._home
         is_elsewhere = kept_at != self._home
@@ -102,7 +104,7 @@ class GlobalCheck:
         replaces = all(record.rank > self.query.entry.rank for *_, record in found)
         for _, partition, record in () if is_revisit else found:
             counted = counted or self._count(partition, record, compared, replaces=replaces)
-        answer = counted if counted and not replaces else self._check_at_home(compared)
+        answer = counted if counted and not replaces else self._check_at_home(compared, costs)
         is_counted = answer is counted
         if counted and answer.status is Status.NEW:
             answer = replace(counted, pages=answer.pages, candidates=answer.candidates)
@@ -115,8 +117,12 @@ class GlobalCheck:
             self.released[self._directory] += self._url_key + (noted or bytes((self.query.entry.home or 0,)))
         return answer
 
-    def _look(self) -> tuple[bytes, list[tuple[int, int, Record]], int]:
-        """Return the home noted for the URL, sorted (cost, partition, record) of pages found, and how many were met."""
+    def _look(self) -> tuple[bytes, list[tuple[int, int, Record]], list[int], int]:
+        """Look in the other partitions where near duplicates may be.
+
+        Return the home noted for the URL, sorted (cost, partition, record) of pages found, the costs of all that
+        resemble the page, and how many were met.
+        """
         route = self.query.route or (lambda _: ())
         others = [part for part in route(len(self.prefixes)) if part != self._home]
         claiming = claim(self.query.entry, self.query.retention, self.now) + self.released.pop(self._directory, b"")
@@ -127,8 +133,29 @@ class GlobalCheck:
             calls.append(self._call(self._directory, "claim", claiming))
         replies = self.run(*calls)
         told = [(part, *reply[3:]) for part, reply in zip(others, replies, strict=False)]
-        found = [(cost, part, unpacked(record, self.layout)) for part, _, cost, record in told if record is not None]
-        return b"".join(reply[2] for reply in replies), sorted(found, key=itemgetter(0)), sum(each[1] for each in told)
+        costs = [cost for _, _, packed, *_ in told for cost in costs_unpacked(packed)]
+        limit = self._limit_beside(costs)
+        found = [
+            (cost, part, unpacked(record, self.layout)) for part, *_, cost, record in told if record and cost <= limit
+        ]
+        return (
+            b"".join(reply[2] for reply in replies),
+            sorted(found, key=itemgetter(0)),
+            costs,
+            sum(each[1] for each in told),
+        )
+
+    def _limit_beside(self, costs: Sequence[int]) -> int:
+        """Return the cost up to which pages of other partitions are accepted, of which some have these costs.
+
+        Those at home belong to the crowd, too, and the nearest of all is the original.
+        """
+        rule = self.query.rule
+        if rule.crowd is None or not 0 < min(costs, default=0) <= rule.limit:
+            return rule.limit
+        *_, packed, nearest, record = self._ask(self._home, "scout", *self._asked, b"")
+        limit = rule.bar([*costs, *costs_unpacked(packed)]).limit
+        return limit if record is None else min(limit, nearest)
 
     def _count(self, partition: int, original: Record, compared: int, *, replaces: bool) -> Answer | None:
         """Count the page as a copy of one that was found, and return the answer; None if that has gone meanwhile.
@@ -146,9 +173,10 @@ class GlobalCheck:
             self.released[original.url_key % len(self.prefixes)] += noted
         return Answer(status, unpacked(reply[2], self.layout), False, 0, compared, replaces=replaces)
 
-    def _check_at_home(self, compared: int) -> Answer:
+    def _check_at_home(self, compared: int, costs: Sequence[int] = ()) -> Answer:
+        """Let the home check and add the page; `costs` are those of pages that resemble it elsewhere."""
         own = (self.query, self.layout.profile_of(self.query), self.session)
-        reply = self.run(check_call(self.prefixes[self._home], self._asked, *own))[0]
+        reply = self.run(check_call(self.prefixes[self._home], beside(self._asked, costs), *own))[0]
         answer = answer_from(reply, self.layout)
         return replace(answer, candidates=compared + answer.candidates)
 

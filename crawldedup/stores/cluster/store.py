@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from crawldedup.errors import ProfileMismatchError, StoreError
 from crawldedup.search.routing import partition_of
 from crawldedup.stores.base import LEASE_SECONDS, UNKNOWN_SHARD, Record, Retention
+from crawldedup.stores.candidates import accepted, resembling
 from crawldedup.stores.cluster.check import GlobalCheck, check_call, claim
 from crawldedup.stores.cluster.nodes import Call, Nodes, script_call
 from crawldedup.stores.cluster.partitions import PageCounts, old_head, prefixes
@@ -177,15 +178,14 @@ class ClusterStore(SharedStore):
 
     def find(self, query: Query) -> list[Record]:
         """See `Store`."""
-        asked = question(query, self._layout, self._now())
-        number = len(self._prefixes)
-        parts = range(number) if query.route is None else query.route(number)
+        asked = question(resembling(query), self._layout, self._now())
+        parts = query.route(len(self._prefixes)) if query.route else range(len(self._prefixes))
         places = [self._place(query)] if query.shard_key is not None else [self._prefixes[part] for part in parts]
         with self._errors():
             answers = self._ask_each(places, "find", self._layout.profile_of(query), *asked)
         found = [unpacked(record, self._layout) for answer in answers for record in answer[1:]]
-        signature = query.entry.signature
-        return sorted(found, key=lambda record: query.rule.cost(signature, record.signature))
+        matches = accepted(query, [record.signature for record in found], [record.digest for record in found])
+        return [found[place] for _, place in sorted(matches)]
 
     def prune(self, retention: Retention) -> Iterator[Pruned]:
         """See `Store`. One partition after the other."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from crawldedup.search.crowd import Crowd
     from crawldedup.search.decision import WeightedThreshold
     from crawldedup.search.tables import Order
     from crawldedup.stores.base import CrawlSession, Entry, Layout, Query
@@ -35,6 +36,7 @@ _HEAD: Final = struct.Struct(">IIII8s4s8s")
 _SEARCH_PLACE: Final = 16
 _SIGNATURE_PLACE: Final = _HEAD.size
 _QUESTION: Final = struct.Struct(">IIBBIIIIH")
+_CROWD: Final = struct.Struct(">IB")
 _CRAWL: Final = struct.Struct(">IIBI")
 _MOST_COPIES: Final = 0xFF_FFFF
 _LOADED: Final = struct.Struct(">II")
@@ -87,7 +89,32 @@ def question(query: Query, layout: Layout, now: int) -> tuple[bytes, ...]:
         packed_keys(entry.keys),
         body_of(entry),
         *_packed_search(query, layout),
+        _packed_crowd(rule.crowd),
     )
+
+
+def beside(asked: Sequence[bytes], costs: Sequence[int]) -> tuple[bytes, ...]:
+    """Return the same question, told the costs of pages that resemble the page in other partitions.
+
+    Those of the nearest suffice: a crowd of as many as the rule has limits is as good as a larger one.
+    """
+    *others, crowd = asked
+    return (*others, crowd + costs_packed(sorted(costs)[: _CROWD.unpack_from(crowd)[1]]) if crowd else crowd)
+
+
+def costs_packed(costs: Sequence[int]) -> bytes:
+    """Return costs, four bytes each."""
+    return struct.pack(f">{len(costs)}I", *costs)
+
+
+def costs_unpacked(packed: bytes) -> tuple[int, ...]:
+    """Return the costs that were packed."""
+    return struct.unpack(f">{len(packed) // 4}I", packed)
+
+
+def _packed_crowd(crowd: Crowd | None) -> bytes:
+    """Return what `read_crowd` reads; nothing without a rule."""
+    return b"" if crowd is None else _CROWD.pack(crowd.reach, len(crowd.limits)) + costs_packed(crowd.limits)
 
 
 def crawl(query: Query, session: CrawlSession, *, again: bool = False, place: int = 0, batch: bytes = b"") -> bytes:

@@ -58,7 +58,7 @@ def _is_valid(script: str, answer: Any) -> bool:
             return True
         case _, int():
             return script in _ANSWERED_WITH_A_NUMBER
-        case "scout", [b"scouted", int(), bytes(), int(), int(), bytes() | None]:
+        case "scout", [b"scouted", int(), bytes(), int(), bytes(), int(), bytes() | None]:
             return True
         case ("claim", [b"claimed", int(), bytes()]) | ("own", [b"own", bytes(), int(), int(), bytes()]):
             return True

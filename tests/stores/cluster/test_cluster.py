@@ -22,7 +22,7 @@ from crawldedup.stores.registry import make_store
 from crawldedup.verdict import Kind
 from tests.servers import ClusterSetup, wait_until
 from tests.stores.backends import Clock
-from tests.stores.pages import LAYOUT, OTHER_PROFILE, query, random_page, similar_page, url_key_of
+from tests.stores.pages import EQUAL_ONLY, LAYOUT, OTHER_PROFILE, query, random_page, similar_page, url_key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -277,7 +277,7 @@ class TestUrls:
 
     def test_a_revisit_is_none_of_a_page_found_elsewhere(self, store: ClusterStore) -> None:
         one, other = pages_of_two_homes()
-        strict = replace(other, rule=replace(other.rule, limit=0))
+        strict = replace(other, rule=EQUAL_ONLY)
         assert [store.check_and_add(asked).status for asked in (one, strict)] == [Status.NEW] * 2
         assert store.check_and_add(other).status is Status.REVISIT
 

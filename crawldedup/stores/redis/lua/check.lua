@@ -1,6 +1,6 @@
 -- parts: layout, leases, records, deliveries, writing, retention, costs, search
--- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, ARGV[8]: URL keys of own pages that were
--- delivered, ARGV[9]: text to keep of the page, or '', ARGV[10]: limit of pages (0: none), own number, flags, for a question in
+-- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, ARGV[9]: URL keys of own pages that were
+-- delivered, ARGV[10]: text to keep of the page, or '', ARGV[11]: limit of pages (0: none), own number, flags, for a question in
 -- a batch its place there, the rule of revisits (see `has_new_text`) if there is one, and the name of the batch.
 -- Flags: 1 if the answer to the same question was lost; 2 to ask back whether a page of the same URL key and another URL is
 -- the page's own, 4 if it is not; 8 if the page is on its way; 16 if there is a rule of revisits. Asking back changes nothing
@@ -12,9 +12,9 @@ if not meta.profile then return {'lost'} end
 if meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
 
 local question = read_question()
-local max_pages, crawler, flags, place = struct.unpack('>I4I4BI4', ARGV[10])
-local rule = flags > 15 and sub(ARGV[10], 14, 17 + #question.costs) or ''
-local batch, text = sub(ARGV[10], 14 + #rule), ARGV[9]
+local max_pages, crawler, flags, place = struct.unpack('>I4I4BI4', ARGV[11])
+local rule = flags > 15 and sub(ARGV[11], 14, 17 + #question.costs) or ''
+local batch, text = sub(ARGV[11], 14 + #rule), ARGV[10]
 local keys, now, url_key = question.keys, question.now, question.url_key
 local again, asks_back, is_other, on_its_way = flags % 2, flags % 4 > 1, flags % 8 > 3, flags % 16 > 7
 local own_page, own, other = page_with_url(url_key, (asks_back or is_other) and question)
@@ -44,7 +44,7 @@ if own and age_mark(own, question.refresh) >= question.oldest and not concurrent
     -- Texts may not have been kept when the page was added.
     if text ~= '' and digest_of(own) == question.digest then redis.pcall('SET', text_key(own_page), text, 'NX') end
   end
-  deliver(ARGV[8], crawler)
+  deliver(ARGV[9], crawler)
   if on_its_way then set_out(url_key, crawler) else arrive(url_key) end
   if again == 1 and not changed and crawler_of(own) == crawler and now - added_at(own) <= 10 and seen_at(own) == added_at(own) then
     -- The same question added the page, and only the answer was lost.
@@ -69,7 +69,7 @@ if match and not replaces then
   end
   local updated = counted(record, now, url_key, is_known)
   note_record(page, updated)
-  deliver(ARGV[8], crawler)
+  deliver(ARGV[9], crawler)
   return {digest_of(record) == question.digest and 'exact' or 'near', 0, meta.pages, compared, updated, 0}
 end
 
@@ -82,7 +82,7 @@ for i = 1, replaces and nearest or nearest - 1 do
   remove_page(matches[i][2], matches[i][3])
   arrive(url_key_of(matches[i][3]))
 end
-deliver(ARGV[8], crawler)
+deliver(ARGV[9], crawler)
 if on_its_way then set_out(url_key, crawler) else arrive(url_key) end
 if own then remove_page(own_page, own) end
 for i = 1, #expired do

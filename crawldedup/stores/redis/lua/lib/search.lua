@@ -1,6 +1,16 @@
 -- Search for near duplicates.
 
--- Unpack ARGV[2] to ARGV[7], which `crawldedup.stores.redis.protocol.question` packs.
+-- Unpack the crowd rule: the cost up to which pages are counted, how many limits, the limits by the number of pages, and the costs
+-- of pages that resemble the page in other partitions. Without a rule, pages are counted and accepted up to `limit`.
+local function read_crowd(packed, limit)
+  if packed == '' then return {reach = limit, limits = {limit}, elsewhere = {}} end
+  local reach, count = struct.unpack('>I4B', packed)
+  local numbers = {}
+  for at = 6, #packed, 4 do numbers[#numbers + 1] = struct.unpack('>I4', packed, at) end
+  return {reach = reach, limits = {unpack(numbers, 1, count)}, elsewhere = {unpack(numbers, count + 1)}}
+end
+
+-- Unpack ARGV[2] to ARGV[8], which `crawldedup.stores.redis.protocol.question` packs.
 local function read_question()
   local now, ttl, refresh, exact_only, limit, max_candidates, max_keys, key_limit, signature_bytes =
     struct.unpack('>I4I4BBI4I4I4I4I2', ARGV[2])
@@ -11,7 +21,6 @@ local function read_question()
     oldest = ttl > 0 and now - ttl or 0,
     refresh = refresh,
     exact_only = exact_only,
-    limit = limit,
     max_candidates = max_candidates,
     max_keys = max_keys,
     key_limit = key_limit,
@@ -23,6 +32,7 @@ local function read_question()
     probes = ARGV[5],
     costs = ARGV[6],
     key_costs = ARGV[7],
+    crowd = read_crowd(ARGV[8], limit),
   }
 end
 
@@ -215,17 +225,17 @@ local function pages_in_ranges(question)
   return pages, costs, finders
 end
 
--- Return the cost of a record by the question's threshold, or nil if it is not accepted.
+-- Return the cost of a record by the question's threshold, or nil if it does not resemble the page.
 local function judge(question, record)
   if question.exact_only == 1 and digest_of(record) ~= question.digest then return nil end
-  return cost_of(question.signature, record, HEAD + 1, question.costs, question.limit)
+  return cost_of(question.signature, record, HEAD + 1, question.costs, question.crowd.reach)
 end
 
--- Return the accepted pages, a list of {cost, page, record}, nearest first; how many were compared; and {page, record} of
--- some that have expired.
-local function search(question)
+-- Return the pages that resemble the question's, a list of {cost, page, record}, nearest first; how many were compared; and
+-- {page, record} of some that have expired.
+local function resembling(question)
   local pages = pages_in_ranges(question)
-  local accepted, expired, compared = {}, {}, 0
+  local found, expired, compared = {}, {}, 0
   for i = 1, #pages do
     local record = read_record(pages[i])
     if record and age_mark(record, question.refresh) < question.oldest then
@@ -233,13 +243,34 @@ local function search(question)
     elseif record then
       compared = compared + 1
       local cost = judge(question, record)
-      if cost then accepted[#accepted + 1] = {cost, pages[i], record} end
+      if cost then found[#found + 1] = {cost, pages[i], record} end
     end
   end
-  table.sort(accepted, function(a, b)
+  table.sort(found, function(a, b)
     if a[1] == b[1] then return a[2] < b[2] end
     return a[1] < b[1]
   end)
+  return found, compared, expired
+end
+
+-- Return the cost up to which pages are accepted, given those that resemble the page: see `crawldedup.search.crowd`.
+local function limit_among(question, found)
+  local crowd = question.crowd
+  local costs = {unpack(crowd.elsewhere)}
+  -- A crowd of as many as there are limits is as good as a larger one.
+  for i = 1, min(#found, #crowd.limits) do costs[#costs + 1] = found[i][1] end
+  local nearest, size = #costs > 0 and min(unpack(costs)) or 0, 0
+  for i = 1, #costs do
+    if costs[i] * crowd.limits[1] <= nearest * crowd.reach then size = size + 1 end
+  end
+  return crowd.limits[min(max(size, 1), #crowd.limits)]
+end
+
+-- Return the accepted pages, and the rest as `resembling` does.
+local function search(question)
+  local accepted, compared, expired = resembling(question)
+  local limit = limit_among(question, accepted)
+  while #accepted > 0 and accepted[#accepted][1] > limit do accepted[#accepted] = nil end
   return accepted, compared, expired
 end
 
