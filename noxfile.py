@@ -11,18 +11,23 @@ import nox
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 
-nox.options.sessions = ["checks", f"tests-{PYTHONS[0]}", "docs", "package"]
+nox.options.sessions = ["checks", f"tests-{PYTHONS[0]}", "package"]
 
 
 @nox.session
 def checks(session: nox.Session) -> None:
-    """Lint, format, spelling, types and the import contract."""
+    """Lint, format, spelling, types, the import contract, the documentation, and every benchmark in a tiny size.
+
+    They share an environment, because to make one takes longer than most of them.
+    """
     session.install("-q", "-e", ".[test,bench,docs]")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("codespell")
     session.run("mypy")
     session.run("lint-imports")
+    build_docs(session)
+    run_pytest(session, "benchmarks/tests")
 
 
 @nox.session(python=PYTHONS)
@@ -52,14 +57,7 @@ def lowest(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """Build the documentation site into docs/_build; a warning is an error."""
     session.install("-q", "-e", ".[docs]")
-    session.run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", "docs/_build")
-
-
-@nox.session
-def benchmarks(session: nox.Session) -> None:
-    """Run every benchmark in a tiny size, beside the other packages that are measured."""
-    session.install("-q", "-e", ".[test,bench]")
-    run_pytest(session, "benchmarks/tests")
+    build_docs(session)
 
 
 @nox.session
@@ -75,6 +73,11 @@ def package(session: nox.Session) -> None:
         session.install("-q", str(wheel))
         with session.chdir(empty):
             session.run("crawldedup", "demo")
+
+
+def build_docs(session: nox.Session) -> None:
+    """Build the documentation site."""
+    session.run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", "docs/_build")
 
 
 def run_pytest(session: nox.Session, *arguments: str, **environment: str) -> None:
