@@ -12,10 +12,12 @@ import pytest
 
 from crawldedup.demo.crawl import Judged, run_crawl
 from crawldedup.demo.run import DemoOptions, crawl_settings
-from crawldedup.demo.scoring import main_text
+from crawldedup.demo.scoring import document_of
 from crawldedup.demo.server import Reply, serving, target_of
 from crawldedup.demo.site import DemoSite
 from crawldedup.evaluation.exact import jaccard
+from crawldedup.options import Options
+from crawldedup.page import PageReader
 from crawldedup.verdict import Kind
 from tests.scrapy_plugin.prepared import prepared_demo_crawls
 from tests.servers import RedisServer
@@ -89,8 +91,9 @@ def test_two_crawlers_at_once_admit_each_content_once(action: str) -> None:
     assert set(admitted) == expected
     # Whoever comes first decides what the others are compared with: two edited copies of one original, each near
     # it, may be less near each other. What counts is that no two admitted pages are near.
+    reader = PageReader(Options(extractor=EXTRACTOR))
     for urls in admitted.values():
-        texts = [main_text(site.reply(target_of(url)).body, None, EXTRACTOR) for url in urls]
+        texts = [document_of(url, site.reply(target_of(url)).body, None, reader).text for url in urls]
         assert all(jaccard(one, other) < 0.9 for one, other in combinations(texts, 2)), urls
     # With `drop`, who loses a race has no link to follow there. With `drop-items` both go everywhere, so both must have
     # been first somewhere, or the race was none.

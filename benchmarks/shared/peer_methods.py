@@ -14,6 +14,8 @@ from crawldedup.evaluation import Detection, words
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from crawldedup.evaluation import Document
+
 PERMUTATIONS = 128
 SHINGLE = 3
 
@@ -29,7 +31,9 @@ def character_shingles(text: str) -> list[str]:
 
 
 class _Named:
-    """What the detectors share: a name, and kept pages counted."""
+    """What the detectors share: a name, kept pages counted, and that texts are all they compare."""
+
+    uses_facts = False
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -51,12 +55,12 @@ class Simhash1e0ng(_Named):
         logging.getLogger("simhash").setLevel(logging.ERROR)
         self._index = module.SimhashIndex([], k=3)
 
-    def check(self, url: str, text: str) -> Detection:
-        value = self._module.Simhash(character_shingles(text))
+    def check(self, document: Document) -> Detection:
+        value = self._module.Simhash(character_shingles(document.text))
         near = self._index.get_near_dups(value)
         if near:
             return Detection(True, near[0])
-        self._index.add(url, value)
+        self._index.add(document.url, value)
         self.kept += 1
         return Detection(False)
 
@@ -72,12 +76,12 @@ class KeptHashes(_Named):
         self._fingerprint, self._alike = fingerprint, alike
         self._index: dict[str, Any] = {}
 
-    def check(self, url: str, text: str) -> Detection:
-        own = self._fingerprint(text)
+    def check(self, document: Document) -> Detection:
+        own = self._fingerprint(document.text)
         for compared, (original, other) in enumerate(self._index.items(), 1):
             if self._alike(own, other):
                 return Detection(True, original, candidates=compared)
-        self._index[url] = own
+        self._index[document.url] = own
         self.kept += 1
         return Detection(False, candidates=self.kept - 1)
 
@@ -91,12 +95,12 @@ class GaoyaIndex(_Named):
         self._index = index
         self._urls: list[str] = []
 
-    def check(self, url: str, text: str) -> Detection:
-        near = self._index.query(text)
+    def check(self, document: Document) -> Detection:
+        near = self._index.query(document.text)
         if near:
             return Detection(True, self._urls[near[0]])
-        self._index.insert_document(len(self._urls), text)
-        self._urls.append(url)
+        self._index.insert_document(len(self._urls), document.text)
+        self._urls.append(document.url)
         return Detection(False)
 
 
@@ -107,9 +111,9 @@ class DatasketchLSH(_Named):
         self._lsh = module.MinHashLSH(threshold=threshold, num_perm=PERMUTATIONS)
         self._minhashes: dict[str, Any] = {}
 
-    def check(self, url: str, text: str) -> Detection:
+    def check(self, document: Document) -> Detection:
         minhash = self._module.MinHash(num_perm=PERMUTATIONS)
-        minhash.update_batch([shingle.encode("utf-8", "replace") for shingle in word_shingles(text)])
+        minhash.update_batch([shingle.encode("utf-8", "replace") for shingle in word_shingles(document.text)])
         found = self._lsh.query(minhash)
         if self._verified is None:
             best = found[0] if found else None
@@ -121,10 +125,10 @@ class DatasketchLSH(_Named):
                 best = None
         if best is not None:
             return Detection(True, best, similarity, candidates=len(found))
-        self._lsh.insert(url, minhash)
+        self._lsh.insert(document.url, minhash)
         self.kept += 1
         if self._verified is not None:
-            self._minhashes[url] = minhash
+            self._minhashes[document.url] = minhash
         return Detection(False, candidates=len(found))
 
     def bytes_per_page(self) -> float | None:
@@ -137,10 +141,10 @@ class RensaDeduplicator(_Named):
         self._module = module
         self._dedup = module.RMinHashDeduplicator(threshold=threshold, num_perm=PERMUTATIONS, use_lsh=True)
 
-    def check(self, url: str, text: str) -> Detection:
+    def check(self, document: Document) -> Detection:
         minhash = self._module.RMinHash(num_perm=PERMUTATIONS, seed=42)
-        minhash.update(word_shingles(text))
-        return Detection(not self._dedup.add(url, minhash))
+        minhash.update(word_shingles(document.text))
+        return Detection(not self._dedup.add(document.url, minhash))
 
 
 class RensaLSH(_Named):
@@ -152,14 +156,14 @@ class RensaLSH(_Named):
         self._lsh = module.RMinHashLSH(threshold=threshold, num_perm=PERMUTATIONS, num_bands=self.BANDS)
         self._urls: list[str] = []
 
-    def check(self, url: str, text: str) -> Detection:
+    def check(self, document: Document) -> Detection:
         minhash = self._module.RMinHash(num_perm=PERMUTATIONS, seed=42)
-        minhash.update(word_shingles(text))
+        minhash.update(word_shingles(document.text))
         found = self._lsh.query(minhash)
         if found:
             return Detection(True, self._urls[found[0]], candidates=len(found))
         self._lsh.insert(len(self._urls), minhash)
-        self._urls.append(url)
+        self._urls.append(document.url)
         return Detection(False, candidates=0)
 
 
@@ -191,13 +195,13 @@ class TextDedupMinHash(_Named):
         self._column = module.SIGNATURE_COLUMN
         self._tables: list[dict[bytes, str]] = [{} for _ in range(bands)]
 
-    def check(self, url: str, text: str) -> Detection:
-        bands = self._embed(text)[self._column]
+    def check(self, document: Document) -> Detection:
+        bands = self._embed(document.text)[self._column]
         for table, band in zip(self._tables, bands, strict=True):
             if band in table:
                 return Detection(True, table[band])
         for table, band in zip(self._tables, bands, strict=True):
-            table[band] = url
+            table[band] = document.url
         self.kept += 1
         return Detection(False)
 
@@ -218,8 +222,8 @@ class TextDedupSimHash(_Named):
         )
         self._tables: dict[Any, list[tuple[Any, str]]] = defaultdict(list)
 
-    def check(self, url: str, text: str) -> Detection:
-        embedded = self._embed(text)
+    def check(self, document: Document) -> Detection:
+        embedded = self._embed(document.text)
         keys, signature = embedded[self._module.KEY_COLUMN], embedded[self._module.SIGNATURE_COLUMN]
         compared = 0
         own = self._module.frozenbitarray(buffer=signature)
@@ -229,6 +233,6 @@ class TextDedupSimHash(_Named):
                 if self._module._hamming_distance(own, other) <= self._distance:
                     return Detection(True, original, candidates=compared)
         for key in keys:
-            self._tables[key].append((own, url))
+            self._tables[key].append((own, document.url))
         self.kept += 1
         return Detection(False, candidates=compared)

@@ -12,6 +12,7 @@ from scrapy.exceptions import DropItem
 
 from benchmarks import peers
 from benchmarks.shared.peer_methods import DatasketchLSH, Simhash1e0ng
+from crawldedup.evaluation import Document
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -36,7 +37,7 @@ class DetectorPipeline(ABC):
 
     def process_item(self, item: dict[str, Any]) -> dict[str, Any]:
         text = trafilatura.extract(item["html"])
-        if text and self._detector.check(item["url"], text).flagged:
+        if text and self._detector.check(Document(item["url"], text)).flagged:
             raise DropItem(item["url"])
         return item
 

@@ -14,9 +14,10 @@ from scrapy.settings import Settings
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.demo.crawl import Judged, run_crawl
 from crawldedup.demo.folder import FolderSite
-from crawldedup.demo.scoring import against_manifest, against_texts, main_text
+from crawldedup.demo.scoring import against_manifest, against_texts, document_of
 from crawldedup.demo.server import serving, target_of
 from crawldedup.demo.site import DemoSite
+from crawldedup.page import PageReader
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Kind
@@ -27,12 +28,13 @@ if TYPE_CHECKING:
 
     from crawldedup.demo.crawl import CrawlOutcome
     from crawldedup.demo.server import Site
+    from crawldedup.evaluation.corpus import Document
     from crawldedup.evaluation.trial import Trial
 
 Listener = Callable[[str, int, int, str], None]
 """Is called for every page with the stage of the run, the pages done and expected in it, and a note."""
 
-_SHOWN_OF_TRIAL: Final = ("similarity", "recall", "precision", "bands", "thin", "missed", "wrong")
+_SHOWN_OF_TRIAL: Final = ("similarity", "recall", "precision", "bands", "thin", "missed", "wrong", "apart")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +186,13 @@ def _crawl(
 
 
 def _exact_truth(site: Site, judged: Sequence[Judged], options: DemoOptions, listener: Listener) -> Trial:
-    texts: list[str] = []
+    reader = PageReader(CrawlOptions.from_settings(Settings(crawl_settings(options))))
+    documents: list[Document] = []
     for page in judged:
         body = site.reply(target_of(page.url)).body
-        texts.append(main_text(body, page.encoding, options.extractor, is_html=page.is_html))
-        listener("Reading for the exact comparison", len(texts), len(judged), "")
-    return against_texts(judged, texts, options.similarity)
+        documents.append(document_of(page.url, body, page.encoding, reader, is_html=page.is_html))
+        listener("Reading for the exact comparison", len(documents), len(judged), "")
+    return against_texts(judged, documents, options.similarity)
 
 
 def _traffic_of(outcome: CrawlOutcome) -> dict[str, float]:

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawldedup.errors import PageError
-from crawldedup.evaluation.corpus import Corpus, Document
+from crawldedup.evaluation.corpus import Corpus, Document, facts_of
 from crawldedup.evaluation.detectors import Detection
 from crawldedup.evaluation.exact import SimilarPairs
 from crawldedup.evaluation.ground_truth import compare_all, from_pairs
 from crawldedup.evaluation.trial import run_trial
-from crawldedup.extraction.extract import extract_page
-from crawldedup.extraction.extractors import get_extractor
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
-from crawldedup.text.decode import decode, tidy
+from crawldedup.text.decode import decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,19 +24,21 @@ if TYPE_CHECKING:
     from crawldedup.demo.crawl import Judged
     from crawldedup.demo.site import SitePage
     from crawldedup.evaluation.trial import Trial
+    from crawldedup.page import PageReader
 
 
 class Replay:
     """Answers as the crawl did; see `crawldedup.evaluation.Detector`."""
 
     name = "Against the exact similarity of the texts (Jaccard of word 3-shingles)"
+    uses_facts = True
 
     def __init__(self, judged: Sequence[Judged]) -> None:
         self._pages = {page.url: page for page in judged}
 
-    def check(self, url: str, text: str) -> Detection:  # noqa: ARG002
+    def check(self, document: Document) -> Detection:
         """See `Detector`."""
-        page = self._pages[url]
+        page = self._pages[document.url]
         return Detection(page.dropped, page.original, page.similarity)
 
     def bytes_per_page(self) -> None:
@@ -60,17 +60,19 @@ def against_manifest(judged: Sequence[Judged], entry_of: Callable[[str], SitePag
     return run_trial(Replay(judged), Corpus("manifest", documents), truth, similarity=1.0)
 
 
-def against_texts(judged: Sequence[Judged], texts: Sequence[str], similarity: float) -> Trial:
-    """Compare a crawl, without its revisits, with the exact similarities of its pages' texts."""
-    documents = tuple(Document(page.url, text) for page, text in zip(judged, texts, strict=True))
-    return run_trial(Replay(judged), Corpus("texts", documents), compare_all(texts), similarity=similarity)
+def against_texts(judged: Sequence[Judged], documents: Sequence[Document], similarity: float) -> Trial:
+    """Compare a crawl, without its revisits, with the exact similarities of its pages, given as `document_of` does."""
+    truth = compare_all([document.text for document in documents])
+    return run_trial(Replay(judged), Corpus("texts", tuple(documents)), truth, similarity=similarity)
 
 
-def main_text(body: bytes, encoding: str | None, extractor: str, *, is_html: bool = True) -> str:
-    """Return the text of a page that is fingerprinted; "" for a page that cannot be read."""
+def document_of(url: str, body: bytes, encoding: str | None, reader: PageReader, *, is_html: bool = True) -> Document:
+    """Return a page with the text and the facts that are fingerprinted; with the text "" if it cannot be read."""
     try:
         if is_html:
-            return extract_page(body, encoding, get_extractor(extractor), min_words=MIN_WORDS).main
-        return tidy(decode(body, encoding))
+            content = reader.content(html=body, encoding=encoding, url=url)
+        else:
+            content = reader.content(text=decode(body, encoding))
     except PageError:
-        return ""
+        return Document(url, "")
+    return Document(url, content.text, facts_of(content))

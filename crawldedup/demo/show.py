@@ -59,6 +59,8 @@ def print_result(result: DemoResult, console: Console) -> None:
         found, least = result.truth.found, f"{result.truth.similarity:g}"
         console.print(detail_table(result.truth, is_terminal=True))
         summary = f"{found.flagged} of {found.pages} pages with an earlier page of {least} were dropped."
+        if result.truth.apart:
+            summary += f" {len(result.truth.apart)} more were kept apart by facts, such as other products."
         _print_lines(console, summary, *_mistakes(result.truth))
     if result.log:
         _print_lines(console, "Warnings of the crawl:", *result.log.splitlines())

@@ -10,25 +10,26 @@ from typing import TYPE_CHECKING
 from crawldedup.commands.feeds import refuse
 from crawldedup.commands.sources import sources
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.extraction.extract import extract_page
-from crawldedup.extraction.extractors import get_extractor
-from crawldedup.fingerprinting.fingerprint import MIN_WORDS
-from crawldedup.text.decode import tidy
+from crawldedup.options import Options
+from crawldedup.page import PageReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crawldedup.commands.feeds import OnError
-    from crawldedup.commands.sources import Source
-    from crawldedup.extraction.extractors import Extractor
+    from crawldedup.page import PageContent
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A page of a corpus. `text` is its main text."""
+    """A page of a corpus. `text` is its main text, `facts` are what tells it from pages that read alike.
+
+    `facts` are "" for a page that has none, and None for a text, in which they cannot be looked for.
+    """
 
     url: str
     text: str
+    facts: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def read_corpus(
     `limit` is the number of pages to read, at most. `on_page` is called for each page. `on_error`
     and errors are as in `crawldedup.commands.sources.sources`; a source without a readable page is an error, too.
     """
-    extract = get_extractor(extractor)
+    reader = PageReader(Options(extractor=extractor))
     documents: dict[str, Document] = {}
     unreadable = repeated = 0
     for source in islice(sources([name], on_error=on_error), limit):
@@ -67,7 +68,8 @@ def read_corpus(
             repeated += 1
             continue
         try:
-            documents[source.url] = Document(source.url, _text_of(source, extract))
+            content = reader.content(source.html, source.text, source.encoding, source.url)
+            documents[source.url] = Document(source.url, content.text, facts_of(content))
         except PageError:
             unreadable += 1
     if not documents:
@@ -75,10 +77,6 @@ def read_corpus(
     return Corpus(Path(name).name, tuple(documents.values()), unreadable, repeated)
 
 
-def _text_of(source: Source, extractor: Extractor) -> str:
-    if source.text is None:
-        return extract_page(source.html or b"", source.encoding, extractor, min_words=MIN_WORDS).main
-    text = tidy(source.text)
-    if not text:
-        raise PageError("empty", "the text is empty")
-    return text
+def facts_of(content: PageContent) -> str | None:
+    """Return the facts of what was read, as a `Document` has them."""
+    return None if content.source is None else content.facts or ""

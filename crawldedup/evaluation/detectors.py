@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, make_method
 from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
+from crawldedup.page import PageReader
+
+if TYPE_CHECKING:
+    from crawldedup.evaluation.corpus import Document
 
 EXPECTED_PAGES: Final = 10_000_000
 """Searches are planned for an index of this size: in one of the size of the corpus, every method would look good."""
@@ -35,7 +39,11 @@ class Detector(Protocol):
     def name(self) -> str:
         """Name method and settings, for a table."""
 
-    def check(self, url: str, text: str) -> Detection:
+    @property
+    def uses_facts(self) -> bool:
+        """Tell whether pages of different facts are kept apart, however alike they read."""
+
+    def check(self, document: Document) -> Detection:
         """Compare a page with those remembered, and remember it if it is new."""
 
     def bytes_per_page(self) -> float | None:
@@ -48,6 +56,8 @@ class MethodDetector:
     `method` and `weighting` as in `make_method`. Raises ConfigurationError for names that do not exist.
     """
 
+    uses_facts: Final = True
+
     def __init__(
         self,
         method: str = DEFAULT_METHOD,
@@ -57,14 +67,16 @@ class MethodDetector:
         recall: float = 0.98,
         expected_pages: int = EXPECTED_PAGES,
     ) -> None:
+        made = make_method(method, weighting)
         self._dedup = Deduplicator(
             "memory://",
             key=0,
             similarity=similarity,
             recall=recall,
-            method=make_method(method, weighting),
+            method=made,
             expected_pages=expected_pages,
         )
+        self._reader = PageReader(self._dedup.options, made)
         self._name = method if weighting == DEFAULT_WEIGHTING else f"{method}, {weighting}"
 
     @property
@@ -72,10 +84,13 @@ class MethodDetector:
         """See `Detector`."""
         return self._name
 
-    def check(self, url: str, text: str) -> Detection:
+    def check(self, document: Document) -> Detection:
         """See `Detector`. Raises PageError for a text that is empty."""
+        # The corpus holds the main text of HTML, in which its facts cannot be found again.
+        content = self._reader.content(text=document.text)._replace(facts=document.facts)
+        page = self._reader.fingerprint(content)
         # Every document is a page of its own here, even if two have one canonical URL.
-        verdict = self._dedup.check(url, text=text, identity=url)
+        verdict = self._dedup.check_fingerprint(document.url, page, identity=document.url)
         return Detection(
             flagged=verdict.is_duplicate,
             original=verdict.original,

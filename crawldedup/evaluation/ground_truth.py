@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     Ids = NDArray[np.int64]
     Floats = NDArray[np.float64]
+    Facts = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class GroundTruth:
 
     Pages with the same shingle set form a group, so that n copies make one group instead of n^2 pairs. `group_of`
     has the shape (pages,) and is -1 for a page without a word. The groups similar to group g are
-    `others[starts[g]:starts[g + 1]]`, with `similarity` at the same places. `word_counts` has the shape (pages,).
+    `others[starts[g]:starts[g + 1]]`, the most similar first, with `similarity` at the same places. `word_counts` has
+    the shape (pages,).
     """
 
     group_of: Ids
@@ -50,13 +52,16 @@ class GroundTruth:
         """Return the number of different shingle sets."""
         return len(self.starts) - 1
 
-    def oracle_index(self) -> OracleIndex:
-        """Return an index that holds no page yet and makes no mistakes."""
-        return OracleIndex(self, np.full(self.groups, -1, np.int64))
+    def oracle_index(self, facts: Facts | None = None) -> OracleIndex:
+        """Return an index that holds no page yet and makes no mistakes. Without `facts`, no page has any."""
+        return OracleIndex(self, [""] * self.pages if facts is None else facts, {})
 
-    def best_earlier(self, kept: Iterable[bool]) -> Floats:
-        """Return, for each page, the highest similarity with an earlier kept page; 0 where none reaches `LOWEST`."""
-        index = self.oracle_index()
+    def best_earlier(self, kept: Iterable[bool], facts: Facts | None = None) -> Floats:
+        """Return, for each page, the highest similarity with an earlier kept page of the same facts.
+
+        It is 0 where none reaches `LOWEST`. Without `facts`, no page has any.
+        """
+        index = self.oracle_index(facts)
         best = np.zeros(self.pages)
         for page, keep in enumerate(kept):
             best[page], _ = index.best(page)
@@ -67,26 +72,35 @@ class GroundTruth:
 
 @dataclass(frozen=True, slots=True)
 class OracleIndex:
-    """The pages kept so far. `holder` is the first kept page of each group, or -1."""
+    """The pages kept so far.
+
+    `facts` are those of every page of the collection. `holders` has the first kept page of each group, by its facts.
+    """
 
     truth: GroundTruth
-    holder: Ids
+    facts: Facts
+    holders: dict[int, dict[str, int]]
 
-    def best(self, page: int) -> tuple[float, int | None]:
-        """Return the highest similarity with a kept page, and that page; 0 and None if none reaches `LOWEST`."""
-        truth = self.truth
-        group = truth.group_of[page]
+    def best(self, page: int, *, same_facts: bool = True) -> tuple[float, int | None]:
+        """Return the highest similarity with a kept page, and that page; 0 and None if none reaches `LOWEST`.
+
+        Only pages of the same facts count; with `same_facts` False, only pages of other facts.
+        """
+        truth, own = self.truth, self.facts[page]
+        group = int(truth.group_of[page])
         if group < 0:
             return 0.0, None
-        if self.holder[group] >= 0:
-            return 1.0, int(self.holder[group])
         near = slice(truth.starts[group], truth.starts[group + 1])
-        holders = self.holder[truth.others[near]]
-        similarity = np.where(holders >= 0, truth.similarity[near], 0.0)
-        if not similarity.any():
-            return 0.0, None
-        nearest = int(similarity.argmax())
-        return float(similarity[nearest]), int(holders[nearest])
+        others = zip(truth.others[near].tolist(), truth.similarity[near].tolist(), strict=True)
+        for other, similarity in ((group, 1.0), *others):
+            holders = self.holders.get(other, {})
+            if same_facts:
+                holder = holders.get(own)
+            else:
+                holder = next((kept for facts, kept in holders.items() if facts != own), None)
+            if holder is not None:
+                return similarity, holder
+        return 0.0, None
 
     def similarity(self, page: int, other: int) -> float:
         """Return the exact similarity of two pages, 0 below `LOWEST`."""
@@ -101,9 +115,9 @@ class OracleIndex:
 
     def add(self, page: int) -> None:
         """Keep a page."""
-        group = self.truth.group_of[page]
-        if group >= 0 and self.holder[group] < 0:
-            self.holder[group] = page
+        group = int(self.truth.group_of[page])
+        if group >= 0:
+            self.holders.setdefault(group, {}).setdefault(self.facts[page], page)
 
 
 def compare_all(texts: Sequence[str], on_step: Callable[[], None] = lambda: None) -> GroundTruth:
@@ -139,11 +153,12 @@ def compare_all(texts: Sequence[str], on_step: Callable[[], None] = lambda: None
 def from_pairs(group_of: Ids, word_counts: Ids, groups: int, pairs: SimilarPairs) -> GroundTruth:
     """Make the ground truth from the similarities of groups."""
     owners = np.concatenate([pairs.first, pairs.second])
-    order = np.argsort(owners, kind="stable")
+    similarity = np.concatenate([pairs.similarity, pairs.similarity])
+    order = np.lexsort((-similarity, owners))
     return GroundTruth(
         group_of=group_of,
         word_counts=word_counts,
         starts=np.searchsorted(owners[order], np.arange(groups + 1)),
         others=np.concatenate([pairs.second, pairs.first])[order],
-        similarity=np.concatenate([pairs.similarity, pairs.similarity])[order],
+        similarity=similarity[order],
     )

@@ -59,7 +59,7 @@ def plot_trials(trials: Sequence[Trial], path: Path, *, title: str) -> None:
         chart.grid(axis="y", linewidth=0.3)
     for chart in charts.flat[len(trials) :]:
         chart.set_visible(False)
-    figure.supxlabel("exact Jaccard similarity with the best page kept before", fontsize=9)
+    figure.supxlabel("exact Jaccard similarity with the best page of the same facts kept before", fontsize=9)
     figure.supylabel("pages flagged, %", fontsize=9)
     figure.savefig(path)
 

@@ -45,21 +45,24 @@ def print_trials(
     for trial in trials if detail else ():
         console.print()
         console.print(detail_table(trial, is_terminal=is_terminal))
-        for name, mistakes in (("missed", trial.missed), ("flagged wrongly", trial.wrong)):
+        lists = {"missed": trial.missed, "flagged wrongly": trial.wrong, "kept apart by facts": trial.apart or ()}
+        for name, mistakes in lists.items():
             _print_mistakes(console, name, mistakes)
 
 
 def share_table(trials: Sequence[Trial], *, is_terminal: bool) -> Table:
-    """Return a line for each method: the share of flagged pages by band, in percent, and recall."""
+    """Return a line for each method: shares of flagged pages by band and recall, in percent; pages kept apart."""
     table = _table("Percent of pages flagged, by the exact similarity with the best page kept before", is_terminal)
     table.add_column("method", overflow="fold")
     for name in [*(band_name(band.low, band.high) for band in trials[0].bands), "recall"]:
         # A terminal is narrow, so the two ends of a band stand below each other.
         heading = name.replace("-", "-\n") if is_terminal else name
         table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("kept apart\nby facts" if is_terminal else "kept apart by facts", justify="right", no_wrap=True)
     for trial in trials:
         shares = [*(band.counts.share for band in trial.bands), trial.recall]
-        table.add_row(Text(printable(trial.method)), *map(percent, shares))
+        apart = "" if trial.apart is None else f"{len(trial.apart):,}"
+        table.add_row(Text(printable(trial.method)), *map(percent, shares), apart)
     return table
 
 
@@ -117,10 +120,11 @@ def _about(corpus: Corpus, truth: GroundTruth) -> str:
 
 def _legend(trial: Trial) -> str:
     return (
-        f"recall: of the pages with a kept page from {trial.similarity:g} on. thin: pages of fewer than "
-        f"{MIN_WORDS} words, which are not in the first table. candidates: remembered pages compared, on average and "
-        "at the 99th percentile. microseconds: processor time, from the text on. bytes: of the index, with URLs. "
-        "Empty: unknown, or no such page."
+        f"recall: of the pages with a kept page from {trial.similarity:g} on. kept apart by facts: pages not flagged "
+        f"that only a kept page of other facts, such as another product, resembles from {trial.similarity:g} on; all "
+        f"other figures are of pages of the same facts. thin: pages of fewer than {MIN_WORDS} words, which are not in "
+        "the first table. candidates: remembered pages compared, on average and at the 99th percentile. microseconds: "
+        "processor time, from the text on. bytes: of the index, with URLs. Empty: unknown, or no such page."
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from crawldedup.evaluation.corpus import Corpus
     from crawldedup.evaluation.detectors import Detector
-    from crawldedup.evaluation.ground_truth import GroundTruth
+    from crawldedup.evaluation.ground_truth import GroundTruth, OracleIndex
 
 TOLERANCE: Final = 0.1
 """A flagged page is a mistake if its best similarity lies more than this below the threshold."""
@@ -27,10 +27,11 @@ TOLERANCE: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A page that was missed, or flagged wrongly.
+    """A page that was missed, or flagged wrongly; or one kept apart by its facts, which is no mistake of the method.
 
-    `exact` is its similarity with `nearest`, the most similar page kept before it. `original` is the page that the
-    method named, `original_exact` the similarity with that page, and `estimate` the method's estimate of it.
+    `exact` is its similarity with `nearest`, the most similar page of the same facts kept before it; of a page kept
+    apart, the most similar one of other facts. `original` is the page that the method named, `original_exact` the
+    similarity with that page, and `estimate` the method's estimate of it.
     """
 
     url: str
@@ -51,7 +52,10 @@ class Trial:
     """The result of a method on a corpus.
 
     `bands` are by the best similarity with an earlier page that this method kept, `all_bands` by that with any earlier
-    page: a page may be similar to a flagged one. `found` counts the pages whose best kept page reaches `similarity`.
+    page: a page may be similar to a flagged one. `found` counts the pages whose best kept page reaches `similarity`:
+    of these, the method missed those in `missed`. Only pages of the same facts are compared. So a page whose best kept
+    page lies below `similarity`, although one of other facts reaches it, is not missed: unless it was flagged, it is in
+    `apart`. That is None for a corpus of texts, and for a method without facts: there all pages are compared.
     Thin pages are in `thin` and nowhere else. `microseconds` are processor time per page, from its text on; None means
     that the method does not tell. On `failed` pages the method raised an error, first `failure`; they count as kept.
     """
@@ -64,6 +68,7 @@ class Trial:
     thin: BandCounts
     missed: tuple[Mistake, ...]
     wrong: tuple[Mistake, ...]
+    apart: tuple[Mistake, ...] | None
     microseconds: float
     probes_mean: float | None
     candidates_mean: float | None
@@ -106,6 +111,7 @@ class Trial:
             "failure": self.failure,
             "missed": [mistake.as_dict() for mistake in self.missed],
             "wrong": [mistake.as_dict() for mistake in self.wrong],
+            "apart": None if self.apart is None else [page.as_dict() for page in self.apart],
         }
 
 
@@ -118,6 +124,7 @@ class _Notes:
     detections: list[Detection] = field(default_factory=list)
     missed: list[Mistake] = field(default_factory=list)
     wrong: list[Mistake] = field(default_factory=list)
+    apart: list[Mistake] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -134,12 +141,14 @@ def run_trial(
 
     Pages without a word are left out. `on_page` is called for each page.
     """
-    notes = _show(detector, corpus, truth, similarity, on_page)
+    known = [document.facts if detector.uses_facts else None for document in corpus.documents]
+    facts = [each or "" for each in known]
+    notes = _show(detector, corpus, truth.oracle_index(facts), similarity, on_page)
     best, flagged = notes.best, notes.flagged
     has_words = truth.group_of >= 0
     is_thin = has_words & (truth.word_counts < MIN_WORDS)
     is_whole = has_words & ~is_thin
-    best_of_all = truth.best_earlier([True] * truth.pages)
+    best_of_all = truth.best_earlier([True] * truth.pages, facts)
     probes = _numbers([detection.probes for detection in notes.detections])
     candidates = _numbers([detection.candidates for detection in notes.detections])
     return Trial(
@@ -151,6 +160,7 @@ def run_trial(
         thin=count(is_thin, flagged),
         missed=tuple(notes.missed),
         wrong=tuple(notes.wrong),
+        apart=None if all(each is None for each in known) else tuple(notes.apart),
         microseconds=notes.seconds / max(len(notes.detections), 1) * 1e6,
         probes_mean=float(probes.mean()) if len(probes) else None,
         candidates_mean=float(candidates.mean()) if len(candidates) else None,
@@ -162,30 +172,37 @@ def run_trial(
 
 
 def _show(
-    detector: Detector, corpus: Corpus, truth: GroundTruth, similarity: float, on_page: Callable[[], None]
+    detector: Detector, corpus: Corpus, index: OracleIndex, similarity: float, on_page: Callable[[], None]
 ) -> _Notes:
+    truth = index.truth
     notes = _Notes(np.zeros(truth.pages), np.zeros(truth.pages, bool))
-    index = truth.oracle_index()
     number = {document.url: page for page, document in enumerate(corpus.documents)}
     for page, document in enumerate(corpus.documents):
         on_page()
         if truth.group_of[page] < 0:
             continue
-        best, nearest = index.best(page)
         # Time of this process, whatever else the machine does.
         started = time.process_time()
         try:
-            detection = detector.check(document.url, document.text)
+            detection = detector.check(document)
         except Exception as error:
             # A method that fails on a page has not found it. That is a result, and the others still count.
             detection = Detection(flagged=False)
             notes.failures.append(f"{type(error).__name__}: {error}")
         notes.seconds += time.process_time() - started
         notes.detections.append(detection)
+        best, nearest = index.best(page)
         notes.best[page], notes.flagged[page] = best, detection.flagged
-        is_wrong = detection.flagged and best < similarity - TOLERANCE
-        is_missed = not detection.flagged and best >= similarity
-        if (is_wrong or is_missed) and truth.word_counts[page] >= MIN_WORDS:
+        kind = None
+        if detection.flagged:
+            kind = notes.wrong if best < similarity - TOLERANCE else None
+        elif best >= similarity:
+            kind = notes.missed
+        else:
+            # Of a page that is kept apart, the page of other facts is told.
+            best, nearest = index.best(page, same_facts=False)
+            kind = notes.apart if best >= similarity else None
+        if kind is not None and truth.word_counts[page] >= MIN_WORDS:
             original = None if detection.original is None else number.get(detection.original)
             mistake = Mistake(
                 url=document.url,
@@ -196,7 +213,7 @@ def _show(
                 original_exact=None if original is None else index.similarity(page, original),
                 estimate=detection.similarity,
             )
-            (notes.wrong if is_wrong else notes.missed).append(mistake)
+            kind.append(mistake)
         if not detection.flagged:
             index.add(page)
     return notes

@@ -8,9 +8,13 @@ import pytest
 
 from crawldedup.demo.crawl import Judged
 from crawldedup.demo.run import clusters_of
-from crawldedup.demo.scoring import against_manifest, against_texts
+from crawldedup.demo.scoring import against_manifest, against_texts, document_of
 from crawldedup.demo.server import NOT_FOUND
 from crawldedup.demo.site import SitePage
+from crawldedup.evaluation import Document
+from crawldedup.options import Options
+from crawldedup.page import PageReader
+from tests.evaluation.fakes import numbered_words, product_page
 
 if TYPE_CHECKING:
     from crawldedup.evaluation import Trial
@@ -88,7 +92,9 @@ def test_texts_are_compared_by_band() -> None:
         (judged("6"), ""),
         (judged("7", "exact_duplicate", "1"), "few words"),
     ]
-    trial = against_texts([page for page, _ in crawl], [text for _, text in crawl], similarity=0.9)
+    trial = against_texts(
+        [page for page, _ in crawl], [Document(page.url, text) for page, text in crawl], similarity=0.9
+    )
     assert {
         (band.low, band.high): (band.counts.pages, band.counts.flagged) for band in trial.bands if band.counts.pages
     } == {
@@ -100,6 +106,28 @@ def test_texts_are_compared_by_band() -> None:
     assert (trial.recall, trial.precision) == (1 / 2, pytest.approx(1 / 3))
     assert (trial.thin.pages, trial.thin.flagged) == (1, 1)
     assert urls_of(trial) == (["3"], ["4", "5"])
+
+
+def test_products_that_the_crawl_kept_apart_are_not_missed() -> None:
+    reader, text = PageReader(Options()), numbered_words(0, 150)
+    prices = {"1": "19.90", "2": "24.90", "3": "19.90"}
+    documents = [
+        document_of(url, product_page("Lamp", price, text).encode(), "utf-8", reader) for url, price in prices.items()
+    ]
+    crawl = [judged("1"), judged("2"), judged("3", "exact_duplicate", "1")]
+    trial = against_texts(crawl, documents, similarity=0.9)
+    assert trial.apart is not None
+    assert [page.url for page in trial.apart] == ["2"]
+    assert (trial.recall, urls_of(trial)) == (1.0, ([], []))
+
+
+@pytest.mark.parametrize(("body", "is_html"), [(b"", True), (b" ", False)])
+def test_a_page_that_cannot_be_read_has_no_text(body: bytes, is_html: bool) -> None:
+    assert document_of("/", body, None, PageReader(Options()), is_html=is_html) == Document("/", "")
+
+
+def test_a_text_is_read_without_facts() -> None:
+    assert document_of("/", b" caf\xc3\xa9 ", "utf-8", PageReader(Options()), is_html=False) == Document("/", "café")
 
 
 def test_clusters_come_largest_first_with_their_members() -> None:

@@ -13,6 +13,7 @@ from crawldedup.demo.scoring import against_manifest, against_texts
 from crawldedup.demo.server import NOT_FOUND
 from crawldedup.demo.show import print_result, progress_bars
 from crawldedup.demo.site import SitePage
+from crawldedup.evaluation import Document
 from crawldedup.verdict import Kind
 
 HOSTILE = "http://h/[bold]x[/]\x1b[2J\x07\u202e?q=[link=http://evil]\ud800"
@@ -81,8 +82,9 @@ def test_warnings_of_the_crawl_are_shown() -> None:
 
 def test_the_exact_comparison_is_shown_by_band() -> None:
     text = " ".join(map(str, range(30)))
-    truth = against_texts([judged("/1"), judged("/2", dropped=True)], [text, text], similarity=0.9)
-    output = shown(replace(RESULT, truth=truth))
+    crawl = [judged("/1"), judged("/2", dropped=True), judged("/3")]
+    documents = [Document("/1", text), Document("/2", text), Document("/3", text, "price 1")]
+    output = shown(replace(RESULT, truth=against_texts(crawl, documents, similarity=0.9)))
     assert next(line.split() for line in output.splitlines() if line.startswith("= 1")) == [
         "=",
         "1",
@@ -93,7 +95,7 @@ def test_the_exact_comparison_is_shown_by_band() -> None:
         "1",
         "100",
     ]
-    assert "1 of 1 pages with an earlier page of 0.9 were dropped" in output
+    assert "1 of 1 pages with an earlier page of 0.9 were dropped. 1 more were kept apart by facts" in output
 
 
 def test_long_lists_are_cut() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crawldedup.cli import main
-from tests.evaluation.fakes import numbered_words
+from tests.evaluation.fakes import numbered_words, product_page
 
 
 @pytest.fixture
@@ -45,6 +45,43 @@ def test_methods_are_compared_side_by_side(pages: Path, capsys: pytest.CaptureFi
     assert (status, err) == (0, "")
     assert sum(line.startswith("brute-force") for line in out.splitlines()) == 2
     assert plot.stat().st_size > 1000
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """Two lamps of one text, a copy of the first of them, and a page that is no product."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    text = numbered_words(0, 150)
+    pages = {
+        "1.html": product_page("Lamp", "19.90", text),
+        "2.html": product_page("Lamp", "24.90", text),
+        "3.html": product_page("Lamp", "19.90", text),
+        "4.html": f"<article><p>{numbered_words(500, 650)}.</p></article>",
+    }
+    for name, page in pages.items():
+        (folder / name).write_text(page)
+    return folder
+
+
+@pytest.mark.parametrize("method", ["two-stage", "simhash"])
+def test_products_that_differ_in_facts_are_no_misses(
+    shop: Path, capsys: pytest.CaptureFixture[str], method: str
+) -> None:
+    (trial,) = run_json(capsys, str(shop), "--method", method)["trials"]
+    assert [(page["url"][-6:], page["nearest"][-6:]) for page in trial["apart"]] == [("2.html", "1.html")]
+    assert (trial["recall"], trial["missed"], trial["wrong"]) == (1.0, [], [])
+    assert [(band["pages"], band["flagged"]) for band in trial["bands"] if band["pages"]] == [(3, 0), (1, 1)]
+
+
+def test_the_table_agrees_with_the_json(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (trial,) = run_json(capsys, str(shop))["trials"]
+    _, out, _ = run(capsys, str(shop), "--detail")
+    heading, row = out.splitlines()[2:4]
+    assert heading.endswith("recall  kept apart by facts  ")
+    shares = [100 * band["share"] for band in trial["bands"] if band["pages"]]
+    assert [float(cell) for cell in row.split()[1:]] == [*shares, 100 * trial["recall"], len(trial["apart"])]
+    assert "kept apart by facts: 1\n" in out
 
 
 def test_limit_and_similarity(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.evaluation import Document, compare_all, read_corpus, read_ground_truth
-from tests.evaluation.fakes import corpus_of, numbered_words
+from tests.evaluation.fakes import corpus_of, numbered_words, product_page
 
 PARAGRAPH = "The ferry leaves the island at seven in the morning and comes back long after dark, which nobody minds."
 
@@ -33,6 +33,21 @@ def test_texts_are_those_that_are_fingerprinted(lines: Path) -> None:
     assert [document.url[8] for document in corpus.documents] == ["a", "b", "d"]
     assert corpus.documents[1].text.split() == ["Ferry", *PARAGRAPH.split()]
     assert (corpus.unreadable, corpus.repeated) == (1, 1)
+
+
+def test_facts_are_those_of_html_alone(tmp_path: Path) -> None:
+    text = numbered_words(0, 60)
+    pages = [
+        {"url": "/lamp", "html": product_page("Lamp", "19.90", text)},
+        {"url": "/about", "html": f"<article><p>{text}.</p></article>"},
+        {"url": "/text", "text": text},
+    ]
+    path = tmp_path / "pages.jsonl"
+    path.write_text("\n".join(map(json.dumps, pages)))
+    lamp, about, plain = read_corpus(str(path)).documents
+    assert lamp.facts is not None
+    assert "19.9" in lamp.facts
+    assert (about.facts, plain.facts) == ("", None)
 
 
 def test_limit_and_progress(lines: Path) -> None:

@@ -9,15 +9,20 @@ from hypothesis import strategies as st
 from crawldedup.evaluation.exact import LOWEST, jaccard, words
 from crawldedup.evaluation.ground_truth import compare_all
 
-pages_kept = st.lists(
-    st.tuples(st.lists(st.sampled_from("abcde"), max_size=14).map(" ".join), st.booleans()), max_size=14
-)
+texts = st.lists(st.sampled_from("abcde"), max_size=14).map(" ".join)
+pages_kept = st.lists(st.tuples(texts, st.booleans()), max_size=14)
+pages_with_facts = st.lists(st.tuples(texts, st.booleans(), st.sampled_from(["", "price 1", "price 2"])), max_size=14)
 
 
 def best_by_brute_force(pages: list[tuple[str, bool]]) -> list[float]:
+    return best_by_facts([(text, kept, "") for text, kept in pages])
+
+
+def best_by_facts(pages: list[tuple[str, bool, str]], *, same_facts: bool = True) -> list[float]:
     best = []
-    for position, (text, _) in enumerate(pages):
-        found = [jaccard(text, other) for other, kept in pages[:position] if kept]
+    for position, (text, _, own) in enumerate(pages):
+        earlier = [other for other, kept, facts in pages[:position] if kept and (facts == own) is same_facts]
+        found = [jaccard(text, other) for other in earlier]
         best.append(max([value for value in found if value >= LOWEST], default=0.0))
     return best
 
@@ -27,6 +32,21 @@ def best_by_brute_force(pages: list[tuple[str, bool]]) -> list[float]:
 def test_best_earlier_page_is_exact(pages: list[tuple[str, bool]]) -> None:
     truth = compare_all([text for text, _ in pages])
     assert truth.best_earlier([kept for _, kept in pages]).tolist() == pytest.approx(best_by_brute_force(pages))
+
+
+@given(pages_with_facts)
+@settings(max_examples=150, deadline=None)
+def test_pages_of_the_same_and_of_other_facts_are_told_apart(pages: list[tuple[str, bool, str]]) -> None:
+    truth, facts = compare_all([text for text, *_ in pages]), [own for *_, own in pages]
+    index, of_others = truth.oracle_index(facts), []
+    for page, (_, kept, own) in enumerate(pages):
+        similarity, nearest = index.best(page, same_facts=False)
+        of_others.append(similarity)
+        assert nearest is None or facts[nearest] != own
+        if kept:
+            index.add(page)
+    assert truth.best_earlier([kept for _, kept, _ in pages], facts).tolist() == pytest.approx(best_by_facts(pages))
+    assert of_others == pytest.approx(best_by_facts(pages, same_facts=False))
 
 
 @given(pages_kept)

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from matplotlib.figure import Figure
 from rich.console import Console
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError
@@ -70,6 +73,22 @@ def test_details_name_the_mistakes_and_text_from_pages_is_escaped() -> None:
     assert "2 unreadable" in shown
 
 
+def test_pages_kept_apart_by_facts_have_a_column_that_texts_leave_empty() -> None:
+    text = numbered_words(0, 102)
+    documents = (Document("/lamp", text, "price 1"), Document(EVIL, text, "price 2"))
+    corpus, truth = Corpus("shop", documents), compare_all([text, text])
+    trials = [
+        run_trial(FakeDetector({}, uses_facts=uses_facts), corpus, truth, similarity=0.9)
+        for uses_facts in (True, False)
+    ]
+    out = io.StringIO()
+    print_trials(trials, corpus, truth, Console(file=out), detail=True)
+    with_facts, without = [line.split()[2:] for line in out.getvalue().splitlines() if line.startswith("fake")][:2]
+    assert (with_facts, without) == (["0", "1"], ["0", "0", "0"])
+    assert out.getvalue().count("kept apart by facts: 1") == 1
+    assert "\\x1b]0;gotcha\\x07[red] (102 words) 1.000 like /lamp" in out.getvalue()
+
+
 def test_a_method_that_failed_is_told() -> None:
     assert "fake [detector] failed on 1 pages, which were kept: RuntimeError: cannot stand /first" in printed(
         trial(FakeDetector({}, breaks_on=("/first",)))
@@ -84,6 +103,21 @@ def test_plot(tmp_path: Path, name: str, start: bytes, methods: int) -> None:
     assert path.read_bytes().startswith(start)
     if path.suffix == ".svg":
         assert ElementTree.parse(path).getroot().tag.endswith("svg")
+
+
+def test_a_plot_shows_the_shares_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Figure] = []
+
+    def figure(**options: Any) -> Figure:
+        drawn.append(Figure(**options))
+        return drawn[-1]
+
+    monkeypatch.setattr("matplotlib.figure.Figure", figure)
+    trials = [trial(FakeDetector({EVIL: "/first"})), trial(FakeDetector({}))]
+    plot_trials(trials, tmp_path / "plot.svg", title="pages")
+    for chart, measured in zip(drawn[-1].axes, trials, strict=True):
+        shares = [percent(None if math.isnan(share) else share / 100) for share in chart.lines[-1].get_ydata()]
+        assert shares == [percent(band.counts.share) for band in measured.bands]
 
 
 def test_plots_are_pictures(tmp_path: Path) -> None:
