@@ -10,6 +10,7 @@ import pytest
 from crawldedup import Deduplicator, Kind, PageInput, compare
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.evaluation.exact import jaccard
+from crawldedup.explanation.wording import reason
 from crawldedup.fingerprinting.fingerprint import fingerprint
 from tests.test_check_fingerprint import ALIKE, HALF_ALIKE, TEXT, UNLIKE, A, B
 
@@ -35,6 +36,15 @@ def test_the_exact_similarity_is_told_and_the_verdict_is_a_crawls(second: str) -
         assert told.candidate.match.similarity == found[0].similarity
     assert told.candidate.accepted == (told.candidate.cost <= told.limit)
     assert json.loads(json.dumps(told.as_dict()))["verdict"]["kind"] == checked.kind
+
+
+def test_a_moment_that_differs_is_told_beside_the_same_text() -> None:
+    lines = "\n".join(" ".join(TEXT.split()[start : start + 12]) for start in range(0, 48, 12))
+    told = compared(f"{lines}\nLast updated 12:59", f"{lines}\nLast updated 5:54")
+    assert told.verdict.kind is Kind.EXACT_DUPLICATE
+    assert told.similarity < 1
+    assert reason(told) == "they have the same text but for the moment of rendering"
+    assert reason(compared(TEXT, TEXT)) == "they have the same text"
 
 
 def test_what_differs_is_told() -> None:

@@ -138,7 +138,7 @@ def explained(
 def candidate_of(question: Question, record: Record, similarity: float) -> Candidate:
     """Return how a record compares with the page of a question, which asks for pages from `similarity` on."""
     page, rule, match = question.page, question.query.rule, question.match(record)
-    cost = rule.cost(question.query.entry.signature, record.signature)
+    cost = 0 if match.exact else rule.cost(question.query.entry.signature, record.signature)
     candidate = Candidate(match, cost, cost <= rule.limit, probe=_probe_for(question, record))
     if page.thin or not isinstance(question.method, TwoStage):
         return candidate

@@ -13,8 +13,8 @@ def reason(told: Comparison) -> str:
     """Return why two pages got their verdict."""
     if any(told.facts):
         return "their facts differ, so that they are kept apart however alike they are"
-    if told.candidate.match.exact:
-        return "they have the same text"
+    if told.candidate.match.exact and told.candidate.probe is not None:
+        return f"they have the same text{' but for the moment of rendering' if told.changes else ''}"
     if told.thin:
         return "at least one page is too thin to be compared, and their texts differ"
     threshold = "" if told.threshold is None else f", an estimate of about {told.threshold:.3f}"

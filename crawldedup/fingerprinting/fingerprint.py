@@ -27,6 +27,7 @@ from crawldedup.fingerprinting import MIN_WORDS as MIN_WORDS
 from crawldedup.fingerprinting.anchors import paragraphs_from
 from crawldedup.fingerprinting.features import DEFAULT_FEATURES, first_of_runs, pair_hashes, shingle_hashes
 from crawldedup.text.keys import NO_KEY
+from crawldedup.text.moments import lasting_text
 from crawldedup.text.tokenize import word_hashes
 
 if TYPE_CHECKING:
@@ -65,11 +66,12 @@ class Fingerprint:
 
     `search` holds 64 bits; bit j is bit 63 - j of the integer and belongs to `search_weights[j]`, shape (64,). `verify`
     holds 32 bytes; bit j is the j-th bit from the left and belongs to `verify_weights[j]`, shape (256,). Methods other
-    than the default give `verify` another length. `digest` is a 64-bit hash of the whole text. `facts` is a 64-bit
-    hash of the product attributes, 0 for none: pages that differ in it are never near duplicates. A `thin` fingerprint
-    has too few words: its weights are zero, its bits come from the digest, and it equals only its exact copies.
-    `key_id` names the key it was made with: those of different keys cannot be compared. `packed_text` is what is to be
-    kept of the text, if anything. `paragraphs` are those of the text, if they are compared.
+    than the default give `verify` another length. `digest` is a 64-bit hash of the whole text, of a short one
+    without the moment of its rendering: pages of equal digests are exact copies. `facts` is a 64-bit hash of the
+    product attributes, 0 for none: pages that differ in it are never near duplicates. A `thin` fingerprint has too few
+    words: its weights are zero, its bits come from the digest, and it equals only its exact copies. `key_id` names the
+    key it was made with: those of different keys cannot be compared. `packed_text` is what is to be kept of the text,
+    if anything. `paragraphs` are those of the text, if they are compared.
     """
 
     search: int
@@ -154,7 +156,7 @@ def fingerprint(
         search_weights=search_weights,
         verify=np.packbits(verify_weights >= 0).tobytes(),
         verify_weights=verify_weights,
-        digest=text_digest(text, key),
+        digest=text_digest(lasting_text(text, len(hashes), max(min_words, MIN_WORDS)), key),
         words=len(hashes),
         thin=False,
         facts=facts_hash(facts, key),

@@ -5,8 +5,8 @@ each permuted table, one key for its URL, and one record. It reads the ranges th
 threshold to the records found there, and decides by three rules:
 
 1. The URL is known, and not from another crawler that is at work: `revisit`; new text replaces the old (`revisits`).
-2. The threshold accepts a record in the ranges: `exact` if its digest is the page's, else `near`. If all that it
-   accepts have a worse rank than the page, the page replaces the nearest.
+2. A record in the ranges has the page's digest: `exact`, at the cost 0. Or the threshold accepts one: `near`. If all
+   that are accepted have a worse rank than the page, the page replaces the nearest.
 3. Otherwise the page is `new` and is added.
 
 A page may be remembered before it is delivered. If its crawler dies meanwhile, the page is abandoned: it holds nobody

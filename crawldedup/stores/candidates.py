@@ -66,11 +66,14 @@ def accepted(query: Query, signatures: Sequence[bytes], digests: Sequence[int]) 
         return []
     own = query.entry.signature
     packed = np.frombuffer(b"".join(signatures), np.uint8).reshape(len(signatures), len(own))
-    costs = query.rule.costs_of(own, packed).tolist()
+    is_equal = [digest == query.entry.digest for digest in digests]
+    costs = [
+        0 if equal else cost for cost, equal in zip(query.rule.costs_of(own, packed).tolist(), is_equal, strict=True)
+    ]
     resembling = [
         (cost, position)
         for position, cost in enumerate(costs)
-        if cost <= query.rule.reach and (not query.exact_only or digests[position] == query.entry.digest)
+        if cost <= query.rule.reach and (not query.exact_only or is_equal[position])
     ]
     limit = query.rule.bar([cost for cost, _ in resembling]).limit
     return [(cost, position) for cost, position in resembling if cost <= limit]

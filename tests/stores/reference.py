@@ -234,8 +234,9 @@ class ReferenceStore:
         costs = []
         for place in places:
             page = self._index.pages[place][0]
-            cost = query.rule.cost(query.entry.signature, page.signature)
-            if cost <= query.rule.reach and (not query.exact_only or page.digest == query.entry.digest):
+            is_equal = page.digest == query.entry.digest
+            cost = 0 if is_equal else query.rule.cost(query.entry.signature, page.signature)
+            if cost <= query.rule.reach and (not query.exact_only or is_equal):
                 costs.append((cost, place))
         limit = query.rule.bar([cost for cost, _ in costs]).limit
         return [place for cost, place in sorted(costs) if cost <= limit]

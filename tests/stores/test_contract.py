@@ -120,6 +120,16 @@ def test_a_copy_names_its_original_and_is_not_added(
     )
 
 
+def test_an_equal_digest_suffices_however_the_signatures_differ(store: Store, page: Page) -> None:
+    unlike = replace(page, verify_weights=-page.verify_weights)
+    store.check_and_add(query(unlike, A))
+    assert store.check_and_add(query(replace(page, digest=page.digest ^ 1), B)).status is Status.NEW
+    store.forget(query(page, B).entry.url_key)
+    answer = store.check_and_add(query(page, C))
+    assert (answer.status, record_of(answer).url) == (Status.EXACT, A)
+    assert [record.url for record in store.find(query(page, C))] == [A]
+
+
 def ranked(page: Page, url: str, rank: int) -> Query:
     question = query(page, url)
     return replace(question, entry=replace(question.entry, rank=rank))

@@ -227,7 +227,8 @@ end
 
 -- Return the cost of a record by the question's threshold, or nil if it does not resemble the page.
 local function judge(question, record)
-  if question.exact_only == 1 and digest_of(record) ~= question.digest then return nil end
+  if digest_of(record) == question.digest then return 0 end
+  if question.exact_only == 1 then return nil end
   return cost_of(question.signature, record, HEAD + 1, question.costs, question.crowd.reach)
 end
 
