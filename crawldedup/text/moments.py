@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from importlib import resources
 from typing import Final
 
@@ -53,8 +54,6 @@ _RULES: Final = (
     rf"^\W{{0,3}}{_NUMBER}\s{_WORDS['counted']}(?:\sfound)?\W{{0,3}}$",
     rf"^\W{{0,3}}{_WORDS['counted']}\W{{1,3}}{_NUMBER}\W{{0,3}}$",
 )
-_MOMENT: Final = re.compile("|".join(f"(?:{rule})" for rule in _RULES), re.IGNORECASE)
-_COUNTING_LINE: Final = re.compile(rf"\b{_WORDS['counting_line']}\b", re.IGNORECASE)
 _NUMBERS: Final = re.compile(_NUMBER)
 _DIGIT: Final = re.compile(r"\d")
 
@@ -70,7 +69,15 @@ def lasting_text(text: str, words: int, least: int) -> str:
     return lasting if lasting == text or count_words(lasting) >= least else text
 
 
+@cache
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return what finds a moment, and what finds a line of counts. To compile them takes a program's start too long."""
+    moment = re.compile("|".join(f"(?:{rule})" for rule in _RULES), re.IGNORECASE)
+    return moment, re.compile(rf"\b{_WORDS['counting_line']}\b", re.IGNORECASE)
+
+
 def _without_moments(line: str) -> str:
     if len(line) > _LONGEST_LINE or not _DIGIT.search(line):
         return line
-    return _MOMENT.sub(" ", _NUMBERS.sub(" ", line) if _COUNTING_LINE.search(line) else line)
+    moment, counting_line = _patterns()
+    return moment.sub(" ", _NUMBERS.sub(" ", line) if counting_line.search(line) else line)
