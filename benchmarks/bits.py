@@ -3,8 +3,8 @@
     python benchmarks/bits.py CORPUS.pages.jsonl
 
 1. Features. For each kind of search features, and weighting: how many near duplicates of similarity 0.9 to
-   0.95 lie within 64 probes, planned at the exact cosine of the features so that no kind has a better forecast than
-   another; and how many dissimilar pages of the corpus (J below 0.5) lie in the probes of a page.
+   0.95 lie within as many probes as a check may make, planned at the exact cosine of the features so that no kind has a
+   better forecast than another; and how many dissimilar pages of the corpus (J below 0.5) lie in the probes of a page.
 2. Verify bits. The error of the estimated similarity, and what is accepted at similarity 0.9 and recall 0.98.
 3. Tables. One to four tables at equal bytes a page: every table takes 8 bytes, the verify bits the rest.
 

@@ -40,7 +40,7 @@ from crawldedup.fingerprinting import fingerprint as ours
 from crawldedup.fingerprinting.features import DEFAULT_FEATURES, pair_hashes, shingle_hashes
 from crawldedup.search.decision import likelihood_rule
 from crawldedup.search.model import search_similarity
-from crawldedup.search.plan import volatile_plan
+from crawldedup.search.plan import page_plan
 from crawldedup.search.two_stage import TABLES
 from crawldedup.text.tokenize import word_hashes
 
@@ -53,6 +53,9 @@ Run = Callable[[Any], object]
 DEFAULT_BYTES = 4500
 # Long enough a turn for the caches to forget the contender before.
 CALLS_A_TURN = 100
+PLANNED_PAGES = 10**7
+# What a search aims at where the wanted recall is the default of 0.98.
+PLANNED_RECALL = 0.99
 
 
 @dataclass
@@ -116,8 +119,8 @@ def crawldedup_contenders(texts: list[str]) -> list[Contender]:
 
     def plan(page: ours.Fingerprint) -> object:
         similarity = search_similarity(0.9)
-        return volatile_plan(
-            page.search, page.search_weights, TABLES, prefix=25, similarity=similarity, recall=0.999999, budget=64
+        return page_plan(
+            page.search, page.search_weights, TABLES, pages=PLANNED_PAGES, similarity=similarity, recall=PLANNED_RECALL
         )
 
     def rule(page: ours.Fingerprint) -> object:
@@ -128,7 +131,7 @@ def crawldedup_contenders(texts: list[str]) -> list[Contender]:
         Contender("- words", "", "word_hashes(text)", word_hashes),
         Contender("- search bits", "", "64 weights of words and pairs", search_bits, words),
         Contender("- verify bits", "", "256 weights of 3-shingles", verify_bits, shingles, ends_section=True),
-        Contender("then: probe plan", "", "volatile_plan, 64 probes of 25 bits in 2 tables", plan, pages),
+        Contender("then: probe plan", "", f"page_plan for {PLANNED_PAGES:,} pages", plan, pages),
         Contender("then: decision", "", "likelihood_rule(weights, 0.86)", rule, pages, ends_section=True),
     ]
 

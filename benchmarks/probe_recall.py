@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SIZES = (10**6, 10**7, 10**8)
-PROBES = (16, 32, 64, 128)
+PROBES = (32, 64, 128, PROBE_BUDGET)
 SIMILARITIES = (0.7, 0.8, 0.9, 0.95)
 WITHIN = 0.0125
 
@@ -104,7 +104,7 @@ def show_recall(rows: Sequence[RecallRow]) -> None:
     console = Console(markup=False, width=160)
     table = make_table(
         "per cent of near duplicates within the ranges: predicted, seen (difference)",
-        *("corpus", "J", "pairs", "pages", "bits", *(f"{probes} probes" for probes in PROBES), "own, 64"),
+        *("corpus", "J", "pairs", "pages", "bits", *(f"{probes} probes" for probes in PROBES), f"own, {PROBE_BUDGET}"),
     )
     for start in range(0, len(rows), len(PROBES)):
         group = rows[start : start + len(PROBES)]

@@ -44,7 +44,7 @@ from benchmarks.redis_parts.indexes import (
     store_of,
 )
 from benchmarks.redis_parts.peers import datasketch_row, peer_memories, plain_row
-from benchmarks.redis_parts.scale import COMPUTED_PAGES, RecallRow, computed_memory, recall_rows, show_recall
+from benchmarks.redis_parts.scale import COMPUTED_RECALLS, RecallRow, computed_memory, recall_rows, show_recall
 from benchmarks.redis_parts.server import WARM_UP, TimeRow, measure
 from benchmarks.redis_parts.tables import show_memory, show_ratios, show_time
 from benchmarks.shared.common import make_parser, make_table, numbers, run
@@ -157,7 +157,7 @@ def own_rows(
 
 
 def scale(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
-    """Memory, time and recall as the index grows; memory and recall of a thousand million pages are computed."""
+    """Memory, time and recall as the index grows, for 1,000 million pages, too, and recall for 100 million."""
     memories: list[Memory] = []
     times: list[TimeRow] = []
     recalls: list[RecallRow] = []
@@ -170,7 +170,9 @@ def scale(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
                 recalls += recall_rows(store, queries, pages, arguments.planted)
             times += own_rows(index, queries, arguments, (), ())
             version = index.server.version
-    recalls += recall_rows(None, queries, COMPUTED_PAGES, arguments.planted)
+    for pages in COMPUTED_RECALLS:
+        if pages not in arguments.pages:
+            recalls += recall_rows(None, queries, pages, arguments.planted)
     computed = computed_memory(memories) if len(memories) > 1 else None
     show_memory(console, version, memories, computed)
     show_time(console, f"{version}: check-and-add of random pages", times)

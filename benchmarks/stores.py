@@ -3,7 +3,8 @@
     python benchmarks/stores.py --pages 1000000
 
 Fills each store with random fingerprints and URLs of 79 bytes, through the call that a crawl uses but without probes.
-Then it times new pages with the full number of probes. That is the most expensive case: a duplicate stops earlier.
+Then it times new pages with about as many probes as a page makes on average in a million. That is the most expensive
+case: a duplicate stops earlier.
 Redis runs as a server of its own on a free port; its time and memory are what the server itself reports.
 """
 

@@ -107,7 +107,8 @@ class Options:
     recall: float = option(
         0.98,
         checks.number("from 0.5 to below 1", lambda value: 0.5 <= value < 1),
-        "The share of near duplicates to find. A higher share costs more probes.",
+        "The share to accept of the pages of exactly that similarity. The search misses half as many as this leaves "
+        "out, and more in very large indexes. A higher share costs more probes.",
         kind=float,
     )
     ttl: float | str | None = option(

@@ -212,8 +212,8 @@ class Spread:
 class Index:
     """How full the index was, how much work it was to ask it, and what it finds.
 
-    `recall` is the share of pages of exactly the similarity asked for that a search is expected to meet in an index of
-    this size.
+    `recall` is the share of pages of exactly the similarity asked for that are expected to be found in an index of this
+    size.
     """
 
     known_before: int | None

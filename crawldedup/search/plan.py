@@ -91,8 +91,11 @@ def kept_bits(tables: tuple[Table, ...]) -> NDArray[np.float64]:
 
 
 def prefix_bits(pages: int) -> int:
-    """Return the prefix length at which it takes two probes or more to meet one unrelated page of `pages` pages."""
-    return min(max(max(pages - 1, 0).bit_length() + 1, MIN_PREFIX_BITS), MAX_PREFIX_BITS)
+    """Return the prefix length at which it takes four probes or more to meet one unrelated page of `pages` pages.
+
+    Ranges of half the width take a tenth more probes for the same recall and meet nearly half as many unrelated keys.
+    """
+    return min(max(max(pages - 1, 0).bit_length() + 2, MIN_PREFIX_BITS), MAX_PREFIX_BITS)
 
 
 def volatile_plan(
@@ -119,11 +122,13 @@ def volatile_plan(
     odds = np.take_along_axis(normal.log_odds.take(rows), by_volatility, axis=1)
     unflipped = normal.log_stay.take(rows).sum(axis=1)
     scores = odds @ membership + unflipped[:, None]
-    best = (-scores).ravel().argsort(kind="stable")[:budget]
+    flat = scores.ravel()
+    best = np.argpartition(-flat, min(budget, len(flat)) - 1)[:budget]
+    best = best[(-flat.take(best)).argsort(kind="stable")]
     table_of, set_of = np.divmod(best, len(family))
 
     missed = np.ones(len(best))
-    probabilities = np.exp(scores.ravel().take(best))
+    probabilities = np.exp(flat.take(best))
     for number in range(len(tables)):
         missed *= 1 - np.where(table_of == number, probabilities, 0.0).cumsum()
     probes = min(int(np.searchsorted(-missed, recall - 1)) + 1, len(best))

@@ -36,17 +36,18 @@ _PAGES_TRIED: Final = 400
 
 
 def expected_recall(*, similarity: float, recall: float, pages: int) -> float:
-    """Return the share of pages of exactly this similarity that a search meets in an index of `pages` pages.
+    """Return the share of pages of exactly this similarity that are found in an index of `pages` pages.
 
-    It is the mean over the plans of made-up pages, so far as their probes suffice. The decision is not in it.
+    It is the share that a search meets, the mean over the plans of made-up pages so far as their probes suffice, times
+    the share that the decision accepts.
     """
     context = SearchContext(similarity, recall, pages)
     weights = np.random.default_rng(0).standard_normal((_PAGES_TRIED, SEARCH_BITS)).astype(np.float32)
-    return sum(_plan(0, of_page, context).recall for of_page in weights) / _PAGES_TRIED
+    return recall * sum(_plan(0, of_page, context).recall for of_page in weights) / _PAGES_TRIED
 
 
 def _plan(bits: int, weights: NDArray[np.float32], context: SearchContext) -> ProbePlan:
-    # Half of the allowed misses are left to the decision.
+    # The decision misses 1 - recall of the pages, and the search half as many more while the probes suffice.
     recall, similarity = (1 + context.recall) / 2, search_similarity(context.similarity)
     return page_plan(bits, weights, TABLES, pages=context.pages, similarity=similarity, recall=recall)
 

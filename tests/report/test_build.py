@@ -168,7 +168,7 @@ def test_the_health_of_the_index_is_told(report_of: ReportOf) -> None:
     end = {"t": 9, "end": "finished", "known": 10**8, "index_bytes": 13 * 10**9}
     made = report_of({"t": 1, **page, "known": 5}, end, settings={"similarity": 0.9, "recall": 0.98})
     text = "The index holds 100,000,000 pages, 130 bytes each."
-    assert index_health(made) == f"{text} Expected recall of a search: 95 %."
+    assert index_health(made) == f"{text} Expected recall: 96 %."
     assert {each.name: each.total for each in made.index.work} == {"probes": 40, "candidates compared": 3}
     assert text in page_of(made)
 

@@ -161,4 +161,4 @@ def test_prefix_grows_with_the_index() -> None:
     assert prefixes[0] == MIN_PREFIX_BITS
     assert prefixes[-1] == MAX_PREFIX_BITS
     for number, prefix in zip(sorted(pages), prefixes, strict=True):
-        assert prefix == MAX_PREFIX_BITS or number <= 1 << prefix - 1
+        assert prefix == MAX_PREFIX_BITS or number <= 1 << prefix - 2

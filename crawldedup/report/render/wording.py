@@ -115,7 +115,7 @@ def index_health(report: Report) -> str:
         each = "" if index.bytes is None else f", {index.bytes / index.known_after:,.0f} bytes each"
         told.append(f"The index holds {pluralize(index.known_after, 'page')}{each}.")
     if index.recall is not None:
-        told.append(f"Expected recall of a search: {percent(index.recall)}.")
+        told.append(f"Expected recall: {percent(index.recall)}.")
     return " ".join(told)
 
 
