@@ -159,6 +159,7 @@ def real_fingerprints(files: Sequence[Path], maker: QueryBuilder) -> tuple[list[
     new: list[Fingerprint] = []
     every: list[Fingerprint] = []
     store = MemoryStore(LAYOUT)
+    store.open()
     for file in files:
         try:
             documents = read_corpus(str(file)).documents

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import pytest
+
 from crawldedup.search.method import SearchContext
-from crawldedup.search.two_stage import TABLES, TwoStage
+from crawldedup.search.two_stage import TABLES, TwoStage, expected_recall
 from tests.fingerprinting.golden import TEXTS
+from tests.stores.pages import Page, random_page, similar_page
 
 METHOD = TwoStage()
 
@@ -32,6 +36,25 @@ def test_a_search_goes_by_the_bits_as_filed() -> None:
     assert spans == (moved.plan.highs ^ moved.plan.lows).tolist()
     ranges = zip(own.plan.tables.tolist(), own.plan.lows.tolist(), spans, strict=True)
     assert moved.plan.lows.tolist() == [low ^ TABLES[table].key(search) & ~span for table, low, span in ranges]
+
+
+def is_found(page: Page, asking: Page, context: SearchContext) -> bool:
+    search = METHOD.search(asking.fingerprint, context)
+    keys = np.array([table.key(page.search) for table in TABLES], np.uint64).take(search.plan.tables)
+    met = bool(((search.plan.lows <= keys) & (keys <= search.plan.highs)).any())
+    return met and search.rule.cost(asking.signature, page.signature) <= search.rule.limit
+
+
+@pytest.mark.parametrize(("pages", "least"), [(10**6, 0.965), (10**7, 0.965), (10**8, 0.96), (10**9, 0.95)])
+def test_what_is_expected_is_promised_and_found(pages: int, least: float) -> None:
+    """Of pages of exactly the wanted similarity, however large the index."""
+    expected = expected_recall(similarity=0.9, recall=0.98, pages=pages)
+    assert expected > least
+    rng = np.random.default_rng(8)
+    context, count = SearchContext(0.9, 0.98, pages), 1000
+    planted = [random_page(rng) for _ in range(count)]
+    found = sum(is_found(page, similar_page(page, 0.9, rng), context) for page in planted) / count
+    assert abs(found - expected) < 4 * (expected * (1 - expected) / count) ** 0.5
 
 
 def test_the_estimate_goes_by_the_bits_as_filed() -> None:
