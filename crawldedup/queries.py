@@ -11,6 +11,7 @@ from crawldedup.options import LOWEST_SIMILARITY, check_similarity
 from crawldedup.scope import page_key, salt_of, site_of, xored
 from crawldedup.search.decision import identity_rule, likelihood_rule
 from crawldedup.search.hot_prefixes import HotPrefixes
+from crawldedup.search.limits import HOT_EFFORT
 from crawldedup.search.method import Search, SearchContext
 from crawldedup.search.plan import single_plan
 from crawldedup.search.routing import home_of, partitions_to_ask
@@ -158,7 +159,10 @@ class QueryBuilder:
         page = replace(fingerprint, search=search, verify=signature)
         keys = tuple(table.key_of(search, signature) for table in self._method.tables)
         wanted = self.similarity(similarity)
-        found = self._search(page, keys, wanted, pages, partitions)
+        extra_bits = self._hot_prefixes.extra_bits(keys)
+        size = max(pages, self._options.expected_pages, partitions) // partitions << extra_bits
+        found = self._search(page, keys[0], SearchContext(wanted, self._options.recall, size))
+        effort = HOT_EFFORT if extra_bits else 1
         is_global = not scope and self._options.scope == "global"
         route = partial(partitions_to_ask, page, similarity=wanted, recall=self._options.recall - ROUTED_PAST, key=key)
         query = Query(
@@ -176,8 +180,8 @@ class QueryBuilder:
             rule=found.rule,
             retention=self.retention,
             exact_only=page.thin,
-            max_candidates=self._method.max_candidates,
-            max_keys=self._method.max_keys,
+            max_candidates=effort * self._method.max_candidates,
+            max_keys=effort * self._method.max_keys,
             prefilter=found.prefilter,
             shard_key=None if is_global else salt.number,
             route=route if is_global else None,
@@ -226,13 +230,10 @@ class QueryBuilder:
         """Return the similarity that suffices for a page that names its original."""
         return max(similarity - CANONICAL_MARGIN, min(similarity, LOWEST_SIMILARITY + 0.01))
 
-    def _search(
-        self, page: Fingerprint, keys: tuple[int, ...], similarity: float, pages: int, partitions: int
-    ) -> Search:
+    def _search(self, page: Fingerprint, key: int, context: SearchContext) -> Search:
         if page.thin:
-            return Search(single_plan(keys[0]), identity_rule(8 * self._method.signature_bytes))
-        size = max(pages, self._options.expected_pages, partitions) // partitions << self._hot_prefixes.extra_bits(keys)
-        return self._method.search(page, SearchContext(similarity, self._options.recall, size))
+            return Search(single_plan(key), identity_rule(8 * self._method.signature_bytes))
+        return self._method.search(page, context)
 
 
 def _revisit_rule(page: Fingerprint, similarity: float | None) -> WeightedThreshold | None:

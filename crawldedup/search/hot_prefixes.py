@@ -2,7 +2,8 @@
 
 Among them a prefix of the usual length is too short: a few ranges hold more keys than may be read, and a near duplicate
 may be in none of those that are. Where that happened, later plans take longer prefixes: as many probes, narrower
-ranges. A hot prefix is known by the leading bits of a key, in each of the first two tables.
+ranges; and more of what lies in them is compared. A hot prefix is known by the leading bits of a key, in each of the
+first two tables.
 """
 
 from __future__ import annotations

@@ -15,3 +15,8 @@ MAX_CANDIDATES: Final = 128
 MAX_KEYS: Final = 512
 """Keys read for one page, at most, best ranges first. Where they belong to more than MAX_CANDIDATES pages, as in a
 crowd of pages of one template, the pages with the most likely keys are compared."""
+
+HOT_EFFORT: Final = 4
+"""So many times as many keys are read, and records compared, under a hot prefix. Of a million pages of seven templates,
+this finds 75 instead of 57 % of the near duplicates from J .9 on, 88 instead of 79 % from .95 on, and 96 instead of
+89 % of the exact copies."""

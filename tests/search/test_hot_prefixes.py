@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from crawldedup.options import Options
+from crawldedup.page_input import PageRef
+from crawldedup.queries import QueryBuilder
 from crawldedup.search.hot_prefixes import MAX_EXTRA_BITS, HotPrefixes
+from crawldedup.search.limits import HOT_EFFORT, MAX_CANDIDATES, MAX_KEYS
+from crawldedup.search.two_stage import TwoStage
+from crawldedup.stores.base import Answer, Status
 
 MOST = 64
 HERE = [0x123 << 54, 0x3FF << 54]
@@ -43,6 +49,24 @@ def test_a_crowd_that_has_left_is_forgotten() -> None:
     for _ in range(crowded):
         hot_prefixes.learn(HERE, 0, MOST)
     assert hot_prefixes.extra_bits(HERE) == 0
+
+
+def test_in_a_crowd_ranges_are_narrower_and_more_is_compared() -> None:
+    method = TwoStage()
+    builder = QueryBuilder(method, Options())
+    text = " ".join(f"word{number}" for number in range(100))
+    page = method.fingerprint(text, min_words=20, identity=None, facts=None)
+
+    def limits() -> tuple[int, int, int]:
+        question = builder.question(PageRef("https://example.com/"), page, pages=1_000_000)
+        plan = question.query.plan
+        builder.learn(question, Answer(Status.NEW, None, False, 1_000_000, question.query.max_candidates))
+        return question.query.max_candidates, question.query.max_keys, int(plan.highs[-1] - plan.lows[-1])
+
+    alone, crowded = limits(), limits()
+    assert alone[:2] == (MAX_CANDIDATES, MAX_KEYS)
+    assert crowded[:2] == (HOT_EFFORT * MAX_CANDIDATES, HOT_EFFORT * MAX_KEYS)
+    assert crowded[2] < alone[2]
 
 
 def test_a_method_without_tables_is_not_crowded() -> None:
