@@ -11,6 +11,7 @@ from rich.text import Text
 from crawldedup.commands.output import safe_message
 from crawldedup.errors import ConfigurationError
 from crawldedup.printable import pluralize, printable
+from crawldedup.search.two_stage import expected_recall
 from crawldedup.stores.registry import is_persistent, require_index
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ def info(dedup: Deduplicator, output: Output) -> None:
     figures: dict[str, Any] = asdict(dedup.info())
     for name in ("bytes", "table_bytes"):
         figures[f"{name}_a_page"] = round(figures[name] / figures["pages"], 1) if figures["pages"] else None
+    options, pages = dedup.options, figures["pages"] // (figures["partitions"] or 1)
+    recall = expected_recall(similarity=options.similarity, recall=options.recall, pages=pages)
+    figures["expected_recall"] = round(recall, 3)
     table = Table(show_header=False)
     table.add_column()
     # A profile that is cut off could not be compared with another.

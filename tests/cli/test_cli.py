@@ -77,6 +77,7 @@ def test_find_remembers_nothing(pages: Path, capsys: pytest.CaptureFixture[str])
     assert 0.85 < match["similarity"] < 1
     (info,) = run_json(capsys, "info")
     assert info["pages"] == 1
+    assert 0.95 < info["expected_recall"] < 0.98
 
 
 @pytest.mark.usefixtures("random_keys")
