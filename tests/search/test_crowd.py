@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
@@ -55,6 +55,7 @@ def test_pages_beyond_reach_do_not_matter_where_one_is_accepted(costs: list[int]
 
 
 @given(SIMILARITIES, RECALLS)
+@settings(deadline=None)
 def test_no_crowd_asks_for_more_than_the_wanted_similarity(similarity: float, recall: float) -> None:
     rule = crowd_rule(similarity, recall, VERIFY_BITS, SCALED_LIMIT)
     assert rule.limits[0] == SCALED_LIMIT <= rule.reach
