@@ -16,6 +16,7 @@ local function read_question()
     struct.unpack('>I4I4BBI4I4I4I4I2', ARGV[2])
   if now == 0 then now = tonumber(call('TIME')[1]) end
   local body = ARGV[4]
+  local signature = sub(body, 21, 20 + signature_bytes)
   return {
     now = now,
     oldest = ttl > 0 and now - ttl or 0,
@@ -28,10 +29,11 @@ local function read_question()
     body = body,
     digest = sub(body, 9, 12),
     url_key = sub(body, 13, 20),
-    signature = sub(body, 21, 20 + signature_bytes),
+    signature = signature,
+    own = {byte(signature, 1, -1)},
     probes = ARGV[5],
-    costs = ARGV[6],
-    key_costs = ARGV[7],
+    costs = {byte(ARGV[6], 1, -1)},
+    key_costs = {byte(ARGV[7], 1, -1)},
     crowd = read_crowd(ARGV[8], limit),
   }
 end
@@ -164,8 +166,8 @@ local function key_cost(question, number, member)
     local differing = bit.bxor(byte(question.keys, own + i), byte(member, i))
     if differing > 0 then
       local low, from = differing % 16, place + (i - 1) * 32
-      sum = sum + byte(costs, from + (differing - low) / 16)
-      if i < 5 then sum = sum + byte(costs, from + 16 + low) end
+      sum = sum + costs[from + (differing - low) / 16]
+      if i < 5 then sum = sum + costs[from + 16 + low] end
       if sum > question.key_limit then return nil end
     end
   end
@@ -229,7 +231,7 @@ end
 local function judge(question, record)
   if digest_of(record) == question.digest then return 0 end
   if question.exact_only == 1 then return nil end
-  return cost_of(question.signature, record, HEAD + 1, question.costs, question.crowd.reach)
+  return cost_of(question.own, record, HEAD + 1, question.costs, question.crowd.reach)
 end
 
 -- Return the pages that resemble the question's, a list of {cost, page, record}, nearest first; how many were compared; and
