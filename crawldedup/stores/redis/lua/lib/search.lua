@@ -33,7 +33,7 @@ local function read_question()
     own = {byte(signature, 1, -1)},
     probes = ARGV[5],
     costs = {byte(ARGV[6], 1, -1)},
-    key_costs = {byte(ARGV[7], 1, -1)},
+    key_costs = ARGV[7],
     crowd = read_crowd(ARGV[8], limit),
   }
 end
@@ -166,8 +166,8 @@ local function key_cost(question, number, member)
     local differing = bit.bxor(byte(question.keys, own + i), byte(member, i))
     if differing > 0 then
       local low, from = differing % 16, place + (i - 1) * 32
-      sum = sum + costs[from + (differing - low) / 16]
-      if i < 5 then sum = sum + costs[from + 16 + low] end
+      sum = sum + byte(costs, from + (differing - low) / 16)
+      if i < 5 then sum = sum + byte(costs, from + 16 + low) end
       if sum > question.key_limit then return nil end
     end
   end
