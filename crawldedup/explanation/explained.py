@@ -117,9 +117,9 @@ def explained(
     `content` is what was read of the page, if it was. `text_of` is as in `Question.preview`.
     """
     rule = question.query.rule
-    each = tuple(candidate_of(question, record, similarity) for record in records)
-    bar = rule.bar([candidate.cost for candidate in each if candidate.cost <= rule.reach])
-    candidates = tuple(replace(candidate, accepted=candidate.cost <= bar.limit) for candidate in each)
+    compared = [candidate_of(question, record, similarity) for record in records]
+    bar = rule.bar([candidate.cost for candidate in compared if candidate.cost <= rule.reach])
+    candidates = tuple(replace(candidate, accepted=candidate.cost <= bar.limit) for candidate in compared)
     accepted = [record for record, candidate in zip(records, candidates, strict=True) if candidate.accepted]
     return Explanation(
         verdict=replace(question.preview(accepted, text_of), candidates=len(records)),

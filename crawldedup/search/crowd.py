@@ -14,30 +14,26 @@ duplicate that stands out of its template is accepted as if it were alone.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
-
-import numpy as np
 
 from crawldedup.search.limits import MAX_CANDIDATES
 from crawldedup.search.model import (
     accept_threshold,
     estimate_deviation,
+    flip_probabilities,
     grid_rows,
     mean_of_largest,
     normal_tables,
     steepness,
+    weight_density,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from crawldedup.search.model import Doubles
-
 _DEVIATIONS: Final = 2.0
-_STEPS: Final = 256
 _LOWEST: Final = 0.01
 _TOLERANCE: Final = 1e-4
 
@@ -85,17 +81,11 @@ def crowd_rule(similarity: float, recall: float, bits: int, limit: int) -> Crowd
 
 
 def _mean_cost(threshold: float, similarity: float) -> float:
-    """Return the mean cost of a bit, by the rule for `threshold`, between pages of `similarity`: over w ~ N(0, 1)."""
-    tables = normal_tables()
-    w = np.arange(1, 8 * _STEPS) / _STEPS
-    density = np.exp(-w * w / 2) / math.sqrt(2 * math.pi)
-
-    def at(table: Doubles, of: float) -> Doubles:
-        return table.take(grid_rows(w.astype(np.float32), steepness(of)))
-
-    costs = at(tables.equal, threshold) + at(tables.different, threshold)
-    flips = np.exp(at(tables.log_odds, similarity) + at(tables.log_stay, similarity))
-    return float(costs * flips @ density)
+    """Return the mean cost of a bit, by the rule for `threshold`, between pages of `similarity`."""
+    tables, (weights, density) = normal_tables(), weight_density()
+    rows = grid_rows(weights, steepness(threshold))
+    costs = tables.equal.take(rows) + tables.different.take(rows)
+    return float(costs * flip_probabilities(weights, similarity) @ density)
 
 
 def _bisect(is_below: Callable[[float], bool], low: float, high: float) -> float:

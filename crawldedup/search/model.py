@@ -115,6 +115,13 @@ def flip_probabilities(weights: NDArray[np.float32], similarity: float) -> Doubl
 
 
 @cache
+def weight_density() -> tuple[NDArray[np.float32], Doubles]:
+    """Return sizes |w| of weights w ~ N(0, 1), and the share of weights that each stands for, the same shape."""
+    w = np.arange(1, 8 * _STEPS) / _STEPS
+    return w.astype(np.float32), 2 * np.exp(-w * w / 2) / math.sqrt(2 * math.pi) / _STEPS
+
+
+@cache
 def estimate_deviation(similarity: float, bits: int) -> float:
     """Return the standard deviation of the estimated similarity at a true `similarity`, with `bits` verify bits.
 
@@ -122,10 +129,9 @@ def estimate_deviation(similarity: float, bits: int) -> float:
     """
     u = steepness(similarity)
     tables = normal_tables()
-    w = np.arange(1, 8 * _STEPS) / _STEPS
-    rows = grid_rows(w.astype(np.float32), u)
+    weights, density = weight_density()
+    rows = grid_rows(weights, u)
     information = (tables.equal.take(rows) / u) * (tables.different.take(rows) / u)
-    density = 2 * np.exp(-w * w / 2) / math.sqrt(2 * math.pi) / _STEPS
     deviation_of_u = 1 / math.sqrt(bits * float(information @ density))
     slope = (similarity_of(u * 1.001) - similarity_of(u * 0.999)) / (0.002 * u)
     return deviation_of_u * slope

@@ -70,10 +70,10 @@ def accepted(query: Query, signatures: Sequence[bytes], digests: Sequence[int]) 
     costs = [
         0 if equal else cost for cost, equal in zip(query.rule.costs_of(own, packed).tolist(), is_equal, strict=True)
     ]
-    resembling = [
+    counting = [
         (cost, position)
         for position, cost in enumerate(costs)
         if cost <= query.rule.reach and (not query.exact_only or is_equal[position])
     ]
-    limit = query.rule.bar([cost for cost, _ in resembling]).limit
-    return [(cost, position) for cost, position in resembling if cost <= limit]
+    limit = query.rule.bar([cost for cost, _ in counting]).limit
+    return [(cost, position) for cost, position in counting if cost <= limit]

@@ -195,12 +195,12 @@ local function cheapest(pages, costs, most)
 end
 
 -- Return the pages to compare, whose keys lie in the probed ranges and pass the prefilter: best ranges first, or, if they are
--- too many, lowest costs first; by page the lowest cost of its keys; and by page the number of the probe that found it.
+-- too many, lowest costs first.
 local function pages_in_ranges(question)
   local probes, max_keys = question.probes, question.max_keys
   local limit = format('%d', max(1, max_keys / 8))
   local by_rule = #question.key_costs > 0
-  local pages, costs, finders, keys_read = {}, {}, {}, 0
+  local pages, costs, keys_read = {}, {}, 0
   local numbers = promising(probes)
   for i = 1, #numbers do
     local first = numbers[i] * 8 - 7
@@ -214,7 +214,6 @@ local function pages_in_ranges(question)
         if not costs[page] then
           pages[#pages + 1] = page
           costs[page] = cost
-          finders[page] = numbers[i]
         elseif cost < costs[page] then
           costs[page] = cost
         end
@@ -224,7 +223,7 @@ local function pages_in_ranges(question)
     if keys_read >= max_keys then break end
   end
   if #pages > question.max_candidates then pages = cheapest(pages, costs, question.max_candidates) end
-  return pages, costs, finders
+  return pages
 end
 
 -- Return the cost of a record by the question's threshold, or nil if it does not resemble the page.
