@@ -150,14 +150,10 @@ class QueryBuilder:
         Raises KeyMismatchError for a fingerprint that was made with another key.
         """
         key = self.key_of(ref.url, fingerprint)
-        size = self._method.signature_bytes
         scope = self.scope_key_of(ref)
-        salt = salt_of(scope, size, key)
-        facts = salt_of(f"facts {fingerprint.facts}" if fingerprint.facts else "", size, key)
-        search = fingerprint.search ^ salt.number ^ facts.number
-        signature = xored(xored(fingerprint.verify, salt.signature), facts.signature)
-        page = replace(fingerprint, search=search, verify=signature)
-        keys = tuple(table.key_of(search, signature) for table in self._method.tables)
+        salt = salt_of(scope, self._method.signature_bytes, key)
+        page = salted(fingerprint, scope, key)
+        keys = tuple(table.key_of(page.search, page.verify) for table in self._method.tables)
         wanted = self.similarity(similarity)
         extra_bits = self._hot_prefixes.extra_bits(keys)
         size = max(pages, self._options.expected_pages, partitions) // partitions << extra_bits
@@ -169,9 +165,9 @@ class QueryBuilder:
             entry=Entry(
                 url=ref.url if self._options.store_urls else "",
                 url_key=self.url_key(ref),
-                search=search,
-                signature=signature,
-                digest=(page.digest ^ salt.number ^ facts.number) & DIGEST_MASK,
+                search=page.search,
+                signature=page.verify,
+                digest=page.digest & DIGEST_MASK,
                 keys=keys,
                 home=home_of(page, key) if is_global else None,
                 packed_text=page.packed_text if self._options.keep_texts else b"",
@@ -234,6 +230,19 @@ class QueryBuilder:
         if page.thin:
             return Search(single_plan(key), identity_rule(8 * self._method.signature_bytes))
         return self._method.search(page, context)
+
+
+def salted(page: Fingerprint, scope: str, key: Key) -> Fingerprint:
+    """Return a fingerprint as it is filed: in its bits, those of its scope and its product attributes are XORed."""
+    size = len(page.verify)
+    salt = salt_of(scope, size, key)
+    facts = salt_of(f"facts {page.facts}" if page.facts else "", size, key)
+    return replace(
+        page,
+        search=page.search ^ salt.number ^ facts.number,
+        verify=xored(xored(page.verify, salt.signature), facts.signature),
+        digest=page.digest ^ salt.number ^ facts.number,
+    )
 
 
 def _revisit_rule(page: Fingerprint, similarity: float | None) -> WeightedThreshold | None:

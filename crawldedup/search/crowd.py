@@ -50,10 +50,12 @@ class Bar(NamedTuple):
 class Crowd:
     """The costs and similarities from which on pages are accepted, by the size of the crowd.
 
-    The first item is for one page, the last for all larger crowds. `reach` is the cost up to which pages are counted.
+    The first item is for one page, the last for all larger crowds. `reach` is the cost up to which pages are counted:
+    the mean cost of a page of the similarity `farthest`.
     """
 
     reach: int
+    farthest: float
     limits: tuple[int, ...]
     thresholds: tuple[float, ...]
 
@@ -77,7 +79,7 @@ def crowd_rule(similarity: float, recall: float, bits: int, limit: int) -> Crowd
         thresholds.append(min(similarity, alone + error * mean_of_largest(len(thresholds) + 1)))
     unit = limit / _mean_cost(alone, alone)
     limits = (round(unit * _mean_cost(alone, threshold)) for threshold in thresholds)
-    return Crowd(round(unit * _mean_cost(alone, reach)), tuple(limits), tuple(thresholds))
+    return Crowd(round(unit * _mean_cost(alone, reach)), reach, tuple(limits), tuple(thresholds))
 
 
 def _mean_cost(threshold: float, similarity: float) -> float:

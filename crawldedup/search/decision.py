@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -72,15 +72,27 @@ class WeightedThreshold:
 
 def likelihood_rule(weights: Floats, threshold: float) -> WeightedThreshold:
     """Make the rule "the most likely similarity is at least `threshold`" from a page's verify weights."""
-    rows = grid_rows(np.abs(weights), steepness(threshold))
+    rows = threshold_rows(weights, threshold)
+    if not rows.any():
+        return identity_rule(len(weights))
+    return WeightedThreshold(likelihood_costs(rows).tobytes(), SCALED_LIMIT, threshold)
+
+
+def threshold_rows(weights: Floats, threshold: float) -> NDArray[np.intp]:
+    """Return the rows of verify weights in the tables of the normal distribution, same shape, at a threshold."""
+    return grid_rows(np.abs(weights), steepness(threshold))
+
+
+def likelihood_costs(rows: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return the costs of bits from their `threshold_rows`, same shape: of one page, or of several, one a row.
+
+    They are scaled so that SCALED_LIMIT is the limit of each page. A page needs a weight that is not 0.
+    """
     tables = normal_tables()
     equal = tables.equal.take(rows)
-    limit = float(equal.sum())
-    if limit <= 0:
-        return identity_rule(len(weights))
-    costs = (equal + tables.different.take(rows)) * (SCALED_LIMIT / limit)
-    scaled = np.minimum(np.rint(costs), MAX_COST).astype(np.uint8)
-    return WeightedThreshold(scaled.tobytes(), SCALED_LIMIT, threshold)
+    costs = (equal + tables.different.take(rows)) * (SCALED_LIMIT / equal.sum(axis=-1, keepdims=True))
+    scaled: NDArray[np.uint8] = np.minimum(np.rint(costs), MAX_COST).astype(np.uint8)
+    return scaled
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ def volatile_plan(
     in at least one table to `recall`, or after `budget` probes.
     """
     leading, place_values = _leading_bits(tables, prefix)
-    family, membership = _family(prefix, budget)
+    family, membership = flip_sets(prefix, budget)
     absolute = np.abs(weights).take(leading)
     by_volatility = absolute.argsort(axis=1, kind="stable")
     rows = grid_rows(absolute, steepness(similarity))
@@ -152,7 +152,7 @@ def _leading_bits(tables: tuple[Table, ...], prefix: int) -> tuple[NDArray[np.in
 
 
 @cache
-def _family(prefix: int, budget: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+def flip_sets(prefix: int, budget: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Return all sets of volatility ranks that can be among the `budget` most probable ones, whatever the weights.
 
     Shape (sets, largest size), padded with `prefix`; then 1 where a rank belongs to a set, shape (prefix, sets).

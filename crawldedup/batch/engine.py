@@ -1,0 +1,168 @@
+"""Find the duplicates among the pages of some columns, on one machine."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from crawldedup.batch.decision import MOST_SEARCH_BITS, costs_of, similarities_of
+from crawldedup.batch.keys import CROWD_BITS, MOST_PAGES, TABLES, key_bits, keys_of, pack
+from crawldedup.batch.order import ROUNDS, Order, Resemblances
+from crawldedup.batch.pairs import Nearness, candidate_pairs, crowded, earlier_of, later_of
+from crawldedup.batch.spill import WaitingPairs
+from crawldedup.errors import ConfigurationError
+from crawldedup.search.limits import STORED_BITS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from crawldedup.batch.columns import Columns
+    from crawldedup.batch.decision import Goal
+    from crawldedup.batch.keys import Keys
+    from crawldedup.search.tables import Table
+
+    Progress = Callable[[str, float], None]
+    Rows = NDArray[np.int64]
+
+_PAGES_AT_ONCE: Final = 1 << 16
+_PAIRS_AT_ONCE: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicates:
+    """What each page is, in arrays of one length, in the order of the columns.
+
+    `original` holds the row of the page that is kept of its cluster: its own where it is kept. `similarity` is 1 for
+    exact copies and for kept pages.
+    """
+
+    original: Rows
+    exact: NDArray[np.bool_]
+    similarity: NDArray[np.float64]
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """Return which pages are kept."""
+        kept: NDArray[np.bool_] = self.original == np.arange(len(self.original))
+        return kept
+
+
+def find_duplicates(
+    pages: Columns, goal: Goal, *, folder: Path | None = None, progress: Progress = lambda _doing, _percent: None
+) -> Duplicates:
+    """Return what each page is. Pages come in their order, after those of lower rank.
+
+    The verdicts are those of a crawl that meets the pages in this order, each under a URL of its own; but an exact copy
+    of a dropped page shares that page's verdict. Pairs of candidates wait on disk, in `folder` or a temporary one.
+    Raises ConfigurationError for more than MOST_PAGES pages, and OSError.
+    """
+    if len(pages) > MOST_PAGES:
+        raise ConfigurationError(f"there are {len(pages):,} pages, and at most {MOST_PAGES:,} can be compared at once")
+    batch = _Batch(pages, goal)
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(TemporaryDirectory(dir=folder, prefix="pairs-")))
+        waiting = stack.enter_context(WaitingPairs(place, len(pages)))
+        for number, table in enumerate(TABLES):
+            progress("comparing keys", 50 * number / len(TABLES))
+            for pairs in batch.candidates(table):
+                waiting.add(pairs)
+        for share, pairs in waiting.blocks():
+            progress("comparing pages", 50 + 40 * share)
+            batch.decide(pairs)
+    progress("measuring", 90)
+    return batch.duplicates()
+
+
+class _Batch:
+    """The pages of a batch, each known by its number: its place in the order in which they are decided."""
+
+    def __init__(self, pages: Columns, goal: Goal) -> None:
+        self._pages = pages
+        self._goal = goal
+        self._rows = np.argsort(pages.rank, kind="stable")
+        self._first_copy = _first_of_equals(pages.digest[self._rows])
+        self._is_first = self._first_copy == np.arange(len(pages))
+        self._order = Order(len(pages), goal.crowd)
+
+    def candidates(self, table: Table) -> Iterator[Keys]:
+        """Yield pairs of pages that share a key in a table.
+
+        Of pages that share theirs with too many, longer keys are compared, too.
+        """
+        rows = self._rows
+        verify = self._pages.verify[rows].view(np.uint64)
+        nearness = Nearness(self._pages.search[rows], verify, MOST_SEARCH_BITS, self._goal.most_verify_bits)
+        numbers = np.flatnonzero(self._is_first & ~self._pages.thin[rows])
+        bits = key_bits(len(numbers))
+        while len(numbers) and bits <= STORED_BITS:
+            packed = self._packed_keys(numbers, table, bits)
+            yield from candidate_pairs(packed, bits, nearness)
+            numbers = crowded(packed, bits).astype(np.int64)
+            bits += CROWD_BITS
+
+    def _packed_keys(self, numbers: Rows, table: Table, bits: int) -> Keys:
+        """Return the packed keys of pages in one table, sorted."""
+        parts = []
+        for start in range(0, len(numbers), _PAGES_AT_ONCE):
+            some = numbers[start : start + _PAGES_AT_ONCE]
+            rows = self._rows[some]
+            search, volatility = self._pages.search[rows], self._pages.volatility[rows]
+            keys = keys_of(search, volatility, table, bits=bits, similarity=self._goal.similarity)
+            parts.append(pack(keys, some.astype(np.uint64)[:, None]).ravel())
+        packed = np.concatenate(parts)
+        packed.sort()
+        return packed
+
+    def decide(self, pairs: Keys) -> None:
+        """Decide about the later pages of pairs; about all pages before them, it was decided before."""
+        found = self._resembling(pairs)
+        for _ in range(ROUNDS):
+            wanted = self._order.decide(found)
+            more = self._resembling(wanted)
+            if not len(more):
+                return
+            found = found.joined(more)
+        self._order.decide(found)
+
+    def _resembling(self, pairs: Keys) -> Resemblances:
+        """Return the pairs of pages that count for the decision."""
+        later, earlier = later_of(pairs), earlier_of(pairs)
+        costs = np.empty(len(pairs), np.int64)
+        for start in range(0, len(pairs), _PAIRS_AT_ONCE):
+            part = slice(start, start + _PAIRS_AT_ONCE)
+            costs[part] = costs_of(self._pages, self._rows[later[part]], self._rows[earlier[part]])
+        counts = costs <= self._goal.crowd.reach
+        return Resemblances(later[counts], earlier[counts], costs[counts])
+
+    def duplicates(self) -> Duplicates:
+        """Return what has been decided."""
+        # An exact copy has the verdict of the first one.
+        original = self._order.original[self._first_copy]
+        is_near = self._is_first & (original != np.arange(len(original)))
+        similarity = np.ones(len(original))
+        rows = self._rows[np.flatnonzero(is_near)]
+        others = self._rows[original[is_near]]
+        similarity[is_near] = similarities_of(self._pages, rows, others, self._goal.threshold)
+        made = Duplicates(np.empty_like(original), np.empty(len(original), np.bool_), np.empty(len(original)))
+        made.original[self._rows] = self._rows[original]
+        made.exact[self._rows] = ~self._is_first & (original == self._first_copy)
+        made.similarity[self._rows] = similarity[self._first_copy]
+        return made
+
+
+def _first_of_equals(values: Keys) -> Rows:
+    """Return the place of the first value that equals each value."""
+    order = values.argsort(kind="stable")
+    ordered = values[order]
+    is_first = np.ones(len(values), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    first = np.empty(len(values), np.int64)
+    first[order] = order[is_first][is_first.cumsum() - 1]
+    return first

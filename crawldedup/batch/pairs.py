@@ -1,0 +1,138 @@
+"""Pair the pages that share a key, without ever pairing all pages of a crowd.
+
+Keys are sorted, so the pages that share one form a run. A page is paired with the pages before it in its run, of which
+it meets a bounded number: in a long run, these are the ones whose whole keys are next to its own. It is paired, too,
+with the first page of each longer key that it shares with many: of a thousand copies, each meets the one that is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from crawldedup.batch.keys import MOST_PAGES, numbers_in
+from crawldedup.search.limits import STORED_BITS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from crawldedup.batch.keys import Keys
+
+NEIGHBOURS: Final = 64
+"""A page meets at most so many pages before it in a run."""
+_PAIRS_AT_ONCE: Final = 1 << 20
+_KEYS_AT_ONCE: Final = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """Tells which pairs of pages are worth a decision, by the number of bits in which they differ.
+
+    `search` and `verify` hold the bits of the pages by their numbers, `verify` four words a page.
+    """
+
+    search: Keys
+    verify: Keys
+    most_search: int
+    most_verify: int
+
+    def near(self, first: Keys, second: Keys) -> Keys:
+        """Return the distinct pairs that are near, as `pair` makes them."""
+        is_near = np.bitwise_count(self.search[first] ^ self.search[second]) <= self.most_search
+        is_near &= first != second
+        first, second = first[is_near], second[is_near]
+        # Sorting the pairs takes longer than this.
+        differing = np.bitwise_count(self.verify[first] ^ self.verify[second]).sum(axis=1, dtype=np.uint16)
+        is_near = differing <= self.most_verify
+        return distinct(pair(first[is_near], second[is_near]))
+
+
+def pair(first: Keys, second: Keys) -> Keys:
+    """Return pairs of page numbers in one integer each, which sorts by the later page."""
+    return np.maximum(first, second) * np.uint64(MOST_PAGES) | np.minimum(first, second)
+
+
+def later_of(pairs: Keys) -> NDArray[np.int64]:
+    """Return the numbers of the later pages of pairs."""
+    return (pairs // np.uint64(MOST_PAGES)).astype(np.int64)
+
+
+def earlier_of(pairs: Keys) -> NDArray[np.int64]:
+    """Return the numbers of the earlier pages of pairs."""
+    return numbers_in(pairs).astype(np.int64)
+
+
+def distinct(values: Keys) -> Keys:
+    """Return the distinct values, sorted. It takes a tenth of the time of numpy.unique, which builds a hash table."""
+    ordered = np.sort(values)
+    return ordered[_is_first(ordered)]
+
+
+def candidate_pairs(packed: Keys, bits: int, nearness: Nearness) -> Iterator[Keys]:
+    """Yield near pairs of pages that share the leading `bits` of a key, as `pair` makes them; some more than once.
+
+    `packed` holds the packed keys of one table, sorted.
+    """
+    first = 0
+    while first < len(packed):
+        # Between two runs.
+        last = min(first + _KEYS_AT_ONCE, len(packed)) - 1
+        end = int(np.searchsorted(packed, packed[last] | np.uint64((1 << 64 - bits) - 1), side="right"))
+        yield from _neighbours(packed[first:end], bits, nearness)
+        yield from _with_first(packed[first:end], bits, nearness)
+        first = end
+
+
+def crowded(packed: Keys, bits: int) -> Keys:
+    """Return the numbers of pages of which a run is too long for all its pairs, ascending."""
+    counts = _run_lengths(packed, bits)
+    return distinct(numbers_in(packed[np.repeat(counts > NEIGHBOURS + 1, counts)]))
+
+
+def _neighbours(packed: Keys, bits: int, nearness: Nearness) -> Iterator[Keys]:
+    before = np.minimum(np.arange(len(packed)) - _run_starts(packed, bits), NEIGHBOURS)
+    ends = before.cumsum()
+    numbers = numbers_in(packed)
+    first = done = 0
+    while first < len(packed):
+        last = max(int(np.searchsorted(ends, done + _PAIRS_AT_ONCE, side="right")), first + 1)
+        counts = before[first:last]
+        later = np.repeat(np.arange(first, last), counts)
+        back = np.arange(len(later)) - np.repeat(ends[first:last] - counts - done, counts) + 1
+        yield nearness.near(numbers[later], numbers[later - back])
+        first, done = last, int(ends[last - 1])
+
+
+def _with_first(packed: Keys, bits: int, nearness: Nearness) -> Iterator[Keys]:
+    for length in range(bits, STORED_BITS + 1, 2):
+        counts = _run_lengths(packed, length)
+        is_long = counts > NEIGHBOURS + 1
+        if not is_long.any():
+            return
+        packed, counts = packed[np.repeat(is_long, counts)], counts[is_long]
+        numbers = numbers_in(packed)
+        firsts = np.minimum.reduceat(numbers, counts.cumsum() - counts)
+        yield nearness.near(numbers, np.repeat(firsts, counts))
+
+
+def _run_lengths(packed: Keys, bits: int) -> NDArray[np.int64]:
+    """Return how many sorted keys share their leading bits, run by run."""
+    firsts = np.flatnonzero(_is_first(packed >> np.uint64(64 - bits)))
+    return np.diff(firsts, append=len(packed))
+
+
+def _run_starts(packed: Keys, bits: int) -> NDArray[np.int64]:
+    """Return the place where the run of each sorted key begins."""
+    lengths = _run_lengths(packed, bits)
+    return np.repeat(lengths.cumsum() - lengths, lengths)
+
+
+def _is_first(ordered: Keys) -> NDArray[np.bool_]:
+    """Return where a run of equal values begins."""
+    first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return first
