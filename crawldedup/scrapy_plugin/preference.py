@@ -11,11 +11,9 @@ that the crawl did not start on, or that are not trusted, have no good copies: t
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
-from urllib.parse import SplitResult, unquote, urlsplit
+from typing import TYPE_CHECKING
 
-from crawldedup.advice.address import VIEWS
+from crawldedup.advice.copies import may_name_more, names_a_view
 from crawldedup.page_input import WORST_RANK
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.policy import is_start
@@ -27,16 +25,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from crawldedup.scrapy_plugin.patterns import Pattern
-
-_VIEW_OF_PATH: Final = re.compile(rf"/(?:{VIEWS})(?:\.\w+)?(?:/|$)|[._-](?:print|amp)(?:\.\w+)?/?$|;", re.IGNORECASE)
-_VARIANT: Final = re.compile(
-    r"(?:^|[&;])(?:s|sid|phpsessid|jsessionid|session|sessionid|session_id|cfid|cftoken|utm_\w*|gclid|fbclid|msclkid|"
-    r"print\w*|amp|output|format|ref|referrer|source|sort|order|highlight)(?:[=&;]|$)",
-    re.IGNORECASE,
-)
-# Their queries name the content: index.php?id=7, /?p=7.
-_SCRIPT: Final = re.compile(r"^/?$|\.(?:php\d?|phtml|aspx?|jspx?|cgi|pl|do|cfm)$", re.IGNORECASE)
-_VIEW_OF_HOST: Final = re.compile(r"(?:m|mobile|amp|wap|print)\.", re.IGNORECASE)
 
 
 class Preference:
@@ -70,21 +58,10 @@ class Preference:
 
     def asks_itself(self, url: str) -> bool:
         """Return True for a page whose query may be a part of its name or not: the page itself knows."""
-        parts = _split(url)
-        return parts is not None and bool(parts.query) and not _SCRIPT.search(parts.path)
+        return may_name_more(url)
 
     def _is_poor(self, url: str) -> bool:
-        parts = _split(url)
-        if parts is None or _VARIANT.search(parts.query):
-            return True
-        if _VIEW_OF_HOST.match(parts.netloc) or _VIEW_OF_PATH.search(unquote(parts.path)):
+        if names_a_view(url):
             return True
         site = site_of(url)
         return site not in self._own_sites or (self._trusted_sites is not None and site not in self._trusted_sites)
-
-
-def _split(url: str) -> SplitResult | None:
-    try:
-        return urlsplit(url)
-    except ValueError:
-        return None
