@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-import zlib
 from dataclasses import dataclass, replace
-from email.message import Message
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from crawldedup.commands.feeds import FEED_SUFFIXES, MOST_BYTES, Fields, is_item, pages_of, pages_of_lines, refuse
+from crawldedup.commands.feeds import Fields, pages_of, pages_of_lines, refuse
+from crawldedup.commands.reading.archives import captures_of
+from crawldedup.commands.reading.entries import ARCHIVE, BOM, MOST_BYTES, form_of, lines_from, value_of
 from crawldedup.commands.web import SCHEMES, fetched, is_sitemap, urls_of_sitemap
-from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
+from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page_input import PageInput
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
 TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
-ARCHIVE_SUFFIXES: Final = (".warc", ".warc.gz")
-_HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
-_TEXT_TYPE: Final = "text/plain"
 ANY_FIELDS: Final = Fields()
 
 
@@ -45,9 +42,9 @@ def sources(names: Iterable[str], fields: Fields = ANY_FIELDS, on_error: OnError
     """Yield the pages of files, folders (every HTML and text file below), `-`, feeds, web archives, sitemaps and URLs.
 
     `-` is standard input: JSON lines if the first is a JSON object, else one page.
-    `fields` are those of feeds, and `on_error` takes the errors of their items. Feeds and archives may be compressed
-    (.gz). Raises ConfigurationError for a name without pages and for a file that is not what its name says, and
-    MissingDependencyError for an archive without warcio.
+    `fields` are those of feeds. `on_error` takes the errors of their items, and of the records of archives. Feeds and
+    archives may be compressed (.gz). Raises ConfigurationError for a name without pages and for a file that is not what
+    its name says, and MissingDependencyError for an archive without warcio and for Parquet without pyarrow.
     """
     for name in names:
         for each in urls_of_sitemap(name) if is_sitemap(name) else [name]:
@@ -109,19 +106,15 @@ def _from_standard_input(fields: Fields, on_error: OnError) -> Iterator[Source]:
         raise ConfigurationError("there is no standard input to read: it is closed")
     body = sys.stdin.buffer
     first = body.readline(MOST_BYTES)
-    if is_item(_decoded(first)):
-        lines = map(_decoded, chain([first], iter(lambda: body.readline(MOST_BYTES), b"")))
+    if isinstance(value_of(first.removeprefix(BOM)), dict):
+        lines = lines_from(body, "standard input", first)
         yield from map(_source_of, pages_of_lines(lines, "standard input", fields, on_error))
     else:
         yield Source("stdin:", html=first + body.read(MOST_BYTES - len(first)))
 
 
-def _decoded(line: bytes) -> str:
-    return line.decode("utf-8-sig", "replace")
-
-
 def _source_of(item: Item) -> Source:
-    return Source(item.url, html=item.html, text=item.text)
+    return Source(item.url, html=item.html, text=item.text, encoding=item.encoding)
 
 
 def _from_folder(folder: Path) -> Iterator[Source]:
@@ -134,54 +127,15 @@ def _from_folder(folder: Path) -> Iterator[Source]:
 
 
 def _from_file(path: Path, fields: Fields = ANY_FIELDS, on_error: OnError = refuse) -> Iterator[Source]:
-    name = path.name.lower()
     url = path.absolute().as_uri()
-    if name.endswith(FEED_SUFFIXES):
+    form = form_of(path.name)
+    if form == ARCHIVE:
+        yield from map(_source_of, captures_of(path, on_error))
+    elif form is not None:
         yield from map(_source_of, pages_of(path, fields, on_error))
-    elif name.endswith(ARCHIVE_SUFFIXES):
-        yield from _from_archive(path)
-    elif name.endswith(TEXT_SUFFIXES):
+    elif path.name.lower().endswith(TEXT_SUFFIXES):
         with path.open(encoding="utf-8", errors="replace") as file:
             yield Source(url, text=file.read(MOST_BYTES))
     else:
         with path.open("rb") as body:
             yield Source(url, html=body.read(MOST_BYTES))
-
-
-def _from_archive(path: Path) -> Iterator[Source]:
-    """Yield the successful responses of a web archive that are HTML or plain text."""
-    try:
-        from warcio.archiveiterator import ArchiveIterator
-        from warcio.exceptions import ArchiveLoadFailed
-        from warcio.statusandheaders import StatusAndHeadersParserException
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"{path} is a web archive, and reading those needs warcio: pip install warcio"
-        ) from error
-    with path.open("rb") as stream:
-        try:
-            for record in ArchiveIterator(stream):
-                if record.rec_type == "response" and record.http_headers is not None:
-                    yield from _from_record(record)
-        except (ArchiveLoadFailed, StatusAndHeadersParserException, EOFError, zlib.error) as error:
-            raise ConfigurationError(f"{path} cannot be read as a web archive: {error}") from error
-
-
-def _from_record(record: Any) -> Iterator[Source]:
-    headers = record.http_headers
-    declared = Message()
-    declared["content-type"] = headers.get_header("Content-Type") or ""
-    kind = declared["content-type"].partition(";")[0].strip().lower()
-    if not headers.get_statuscode().startswith("2") or kind not in (*_HTML_TYPES, _TEXT_TYPE):
-        return
-    url = record.rec_headers.get_header("WARC-Target-URI") or ""
-    charset = declared.get_content_charset()
-    body = record.content_stream().read(MOST_BYTES)
-    if kind != _TEXT_TYPE:
-        yield Source(url, html=body, encoding=charset)
-        return
-    try:
-        text = body.decode(charset or "utf-8", "replace")
-    except LookupError:  # an unknown charset
-        text = body.decode("utf-8", "replace")
-    yield Source(url, text=text)

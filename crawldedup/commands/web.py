@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from lxml import etree
 
-from crawldedup.commands.feeds import MOST_BYTES
+from crawldedup.commands.reading.entries import MOST_BYTES
 from crawldedup.errors import ConfigurationError, PageError
 
 if TYPE_CHECKING:

@@ -6,14 +6,15 @@ import csv
 import gzip
 import io
 import json
+import random
 import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter
 
-from crawldedup.commands import feeds
-from crawldedup.commands.feeds import Fields, pages_of
+from crawldedup.commands.feeds import Fields, Item, pages_of
+from crawldedup.commands.reading import entries
 from crawldedup.commands.sources import sources
 from crawldedup.errors import ConfigurationError
 
@@ -65,7 +66,7 @@ def test_the_fields_of_feeds_are_chosen(tmp_path: Path, name: str, content: byte
 def test_an_empty_cell_is_no_text_beside_one(tmp_path: Path) -> None:
     path = tmp_path / "feed.csv"
     path.write_text("url,html,text\na,<p>a,\nb,,b\n")
-    assert list(pages_of(path, Fields())) == [("a", "<p>a", None), ("b", None, "b")]
+    assert list(pages_of(path, Fields())) == [Item("a", "<p>a", None), Item("b", None, "b")]
 
 
 @pytest.mark.parametrize(
@@ -77,13 +78,14 @@ def test_an_empty_cell_is_no_text_beside_one(tmp_path: Path) -> None:
         ("a.json", '[{"link": "x", "story": "y"}, 7]', "item 2: this is no JSON object"),
         ("a.json", "[" * 100_000, "item 1: this cannot be read"),
         ("a.csv", "other\n1\n", 'item 1: the field "link" holds no text'),
-        ("a.csv", f"link,story\nx,{'y' * 200}\n", "item 1: this cannot be read, nor what follows: field larger"),
+        ("a.csv", f"link,story\nx,{'y' * 200}\n", "line 2: a line must be shorter than 150 bytes; what follows is not"),
+        ("a.csv", 'link,story\nx,"' + "y\n" * 100, "item 1: this cannot be read, nor what follows: field larger"),
     ],
 )
 def test_a_broken_feed_is_refused_where_it_breaks(
     tmp_path: Path, name: str, content: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feeds, "MOST_BYTES", 150)
+    monkeypatch.setattr(entries, "MOST_BYTES", 150)
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(ConfigurationError, match=message):
@@ -115,7 +117,7 @@ def test_a_bad_item_is_told_and_the_next_one_is_read(tmp_path: Path, name: str, 
 
 @pytest.mark.parametrize(
     ("bad", "last"),
-    [(10, "line 11: .*"), (11, "1 further item left out"), (1234, "1,224 further items left out")],
+    [(10, "line 11: .*"), (11, "1 further item without a page"), (1234, "1,224 further items without a page")],
 )
 def test_of_many_bad_items_the_number_is_told(tmp_path: Path, bad: int, last: str) -> None:
     path = tmp_path / "feed.jl"
@@ -137,11 +139,11 @@ def test_a_file_that_is_no_feed_is_refused_with_one_error(tmp_path: Path, conten
 
 
 def test_a_long_array_is_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeds, "_BLOCK", 7)
+    monkeypatch.setattr(entries, "_BLOCK", 7)
     path = tmp_path / "feed.json"
     path.write_bytes(exported(JsonItemExporter, indent=2))
     assert [page.text for page in pages_of(path, OF_STORIES)] == [item["story"] for item in ITEMS]
-    monkeypatch.setattr(feeds, "MOST_BYTES", 50)
+    monkeypatch.setattr(entries, "MOST_BYTES", 50)
     with pytest.raises(ConfigurationError, match="item 1: this cannot be read, nor what follows"):
         list(pages_of(path, OF_STORIES))
 
@@ -153,3 +155,32 @@ def test_a_page_of_a_megabyte_fits_a_cell(tmp_path: Path) -> None:
     (page,) = pages_of(path, Fields())
     assert page.html is not None
     assert len(page.html) == 1_000_003
+
+
+@pytest.mark.parametrize("name", ["feed.jl.gz", "feed.json.gz", "feed.csv.gz"])
+@pytest.mark.parametrize("end", ["cut", "damaged"])
+def test_of_a_compressed_feed_the_items_before_its_end_are_read(tmp_path: Path, name: str, end: str) -> None:
+    noise = random.Random(1)
+    items = [{"url": f"https://e.example/{number}", "text": noise.randbytes(300).hex()} for number in range(500)]
+    exporter = {"jl": JsonLinesItemExporter, "json": JsonItemExporter, "csv": CsvItemExporter}[name.split(".")[1]]
+    stream = io.BytesIO()
+    export = exporter(stream)
+    export.start_exporting()
+    for item in items:
+        export.export_item(item)
+    export.finish_exporting()
+    packed = bytearray(gzip.compress(stream.getvalue()))
+    if end == "cut":
+        del packed[len(packed) // 2 :]
+    else:
+        # The checksum of what was read.
+        packed[-5] ^= 0xFF
+    path = tmp_path / name
+    path.write_bytes(packed)
+    read: list[str] = []
+    with pytest.raises(ConfigurationError, match="cannot be decompressed any further"):
+        read.extend(page.url for page in pages_of(path, Fields()))
+    urls = [item["url"] for item in items]
+    assert read == urls[: len(read)]
+    assert len(read) > (240 if end == "cut" else 490)
+    assert len(read) < 260 or end == "damaged"

@@ -103,7 +103,7 @@ def test_a_file_that_is_no_archive(tmp_path: Path) -> None:
 
 
 def test_an_archive_without_warcio_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "warcio.archiveiterator", None)
+    monkeypatch.setitem(sys.modules, "warcio.recordloader", None)
     path = tmp_path / "crawl.warc"
     path.write_bytes(b"")
     with pytest.raises(MissingDependencyError, match="pip install warcio"):
@@ -129,5 +129,5 @@ def test_an_endless_line_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "pages.jsonl.gz"
     member = gzip.compress(b" " * (1 << 24))
     path.write_bytes(gzip.compress(json.dumps(PAGES[0]).encode() + b'\n{"url":"') + 50 * member)
-    with pytest.raises(ConfigurationError, match="line 2: a line must be shorter than 67,108,864 characters"):
+    with pytest.raises(ConfigurationError, match="line 2: a line must be shorter than 67,108,864 bytes"):
         read(path)

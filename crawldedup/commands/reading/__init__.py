@@ -1,0 +1,1 @@
+"""Read what files hold, one at a time and unchanged: items of feeds and tables, records of web archives."""
