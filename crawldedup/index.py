@@ -215,13 +215,14 @@ class Index:
             raise ProfileMismatchError(self._place, index_profile=own.profile, own_profile=others.profile)
         self._look()
         other._take_key(self.key)
+        return copied(self._store.records(), other.load, lambda read: progress and progress(read, self._pages))
 
-        def load(records: Sequence[Record]) -> int:
-            return other._store.load([other._queries.with_shard_key(record) for record in records])
-
-        result = copied(self._store.records(), load, lambda read: progress and progress(read, self._pages))
-        other._pages += result.added
-        return result
+    def load(self, records: Sequence[Record]) -> int:
+        """Add pages as they are, but for those known by their URL keys; return how many. Nothing is compared."""
+        self._join()
+        added = self._store.load([self._queries.with_shard_key(record) for record in records])
+        self._pages += added
+        return added
 
     def clusters(self, most: int = 20, *, progress: Progress | None = None) -> list[Cluster]:
         """Return the pages with the most duplicates, largest clusters first; reads the whole index.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.cli.options import make_deduplicator
 from crawldedup.commands import indexes, pages
@@ -13,6 +13,7 @@ from crawldedup.commands.explain import explain
 from crawldedup.commands.feeds import Fields
 from crawldedup.commands.sources import readable_sources, single_source, under_url
 from crawldedup.page_input import PageRef
+from crawldedup.scanning.run import scan
 from crawldedup.service.command import serve
 from crawldedup.stores.registry import EmptyStoreError
 
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
 def run(given: Namespace, output: Output) -> None:
     """Run the command that was given."""
     # Two runs are compared alike everywhere.
-    changes = {"key": 0} if given.command == "scan" else {}
+    changes: dict[str, Any] = {}
+    if given.command == "scan":
+        changes = {"store": given.into} if given.into else {"store": "memory://", "key": 0}
     with closing(make_deduplicator(given, **changes)) as dedup:
         try:
             _RUN[given.command](dedup, given, output)
         except EmptyStoreError as error:
-            if given.store is not None:
+            if getattr(given, "store", "") is not None:
                 raise
             raise EmptyStoreError(f"{error}; name another store by --store") from None
 
@@ -57,7 +60,7 @@ _RUN: Final[dict[str, Callable[[Deduplicator, Namespace, Output], None]]] = {
     "check": lambda dedup, given, output: pages.check(dedup, _pages(given, output), output),
     "find": lambda dedup, given, output: pages.find(dedup, single_source(given.page), output),
     "compare": lambda dedup, given, output: compare(dedup.options, *map(single_source, given.pages), output=output),
-    "scan": lambda dedup, given, output: pages.scan(dedup, _sources(given, output), output),
+    "scan": scan,
     "explain": lambda dedup, given, output: explain(dedup, _pages(given, output), output),
     "clusters": lambda dedup, given, output: indexes.clusters(dedup, output, most=given.most),
     "forget": lambda dedup, given, output: indexes.forget(dedup, list(map(PageRef, given.urls)), output),

@@ -19,6 +19,7 @@ from crawldedup.commands.output import run_command
 from crawldedup.demo.command import DEMO
 from crawldedup.evaluation.command import BENCH_QUALITY
 from crawldedup.report.command import REPORT
+from crawldedup.scanning.command import scan_command
 from crawldedup.service.command import SERVE
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ _COMMANDS: Final = {
         (*_ASKING, "keep_texts", "paragraphs"),
     ),
     "compare": Command("tell how alike two pages are", {"pages": {"nargs": 2, **_ONE_PAGE}}, _COMPARING),
-    "scan": Command("find the clusters of near duplicates within a collection; remember nothing", _PAGES, _COMPARING),
+    "scan": scan_command(_PAGES),
     "clusters": Command(
         "list the pages of an index with the most duplicates",
         {"--most": {"type": int, "default": 20, "metavar": "N", "help": "so many of them (default: 20)"}},

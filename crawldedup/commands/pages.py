@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crawldedup.commands.indexes import require_existing
-from crawldedup.printable import pluralize, printable
+from crawldedup.printable import printable
 from crawldedup.verdict import describe
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from crawldedup.commands.output import Output
     from crawldedup.commands.sources import Source
     from crawldedup.deduplicator import Deduplicator
-    from crawldedup.errors import PageError
-    from crawldedup.page_input import PageInput
     from crawldedup.verdict import Match, Verdict
 
 
@@ -75,39 +73,6 @@ def find(dedup: Deduplicator, page: Source, output: Output) -> None:
     matches = dedup.find(html=page.html, text=page.text, encoding=page.encoding, url=page.url)
     lines = map(_match_in_words, matches) if matches else ["no remembered page resembles it"]
     output.show([match.as_dict() for match in matches], *lines)
-
-
-def scan(dedup: Deduplicator, pages: Iterable[Source], output: Output) -> None:
-    """Show the clusters of near duplicates among pages; `dedup` is empty, and holds them afterwards."""
-    clusters: dict[str, list[dict[str, Any]]] = {}
-    checked = skipped = 0
-
-    def skip(page: PageInput, error: PageError) -> None:
-        nonlocal skipped
-        skipped += 1
-        output.err.print(f"skipped ({error.reason}): {printable(page.url)}", markup=False)
-
-    for verdict in dedup.check_many(output.counted(pages), on_unreadable=skip):
-        checked += 1
-        if verdict.is_duplicate and verdict.original:
-            member = {"url": verdict.url, "kind": str(verdict.kind), "similarity": verdict.similarity}
-            clusters.setdefault(verdict.original, []).append(member)
-    duplicates = sum(map(len, clusters.values()))
-    lines = []
-    for original, members in sorted(clusters.items(), key=lambda item: -len(item[1])):
-        lines.append(printable(original))
-        lines += [f"    {member['similarity']:.3f} {printable(member['url'])}" for member in members]
-    found = f"{pluralize(duplicates, 'duplicate')} in {pluralize(len(clusters), 'cluster')}"
-    output.show(
-        {
-            "pages": checked,
-            "skipped": skipped,
-            "duplicates": duplicates,
-            "clusters": [{"original": original, "duplicates": members} for original, members in clusters.items()],
-        },
-        *lines,
-        f"{pluralize(checked, 'page')}, {found}, {skipped:,} skipped",
-    )
 
 
 def _match_in_words(match: Match) -> str:

@@ -1,0 +1,1 @@
+"""The command `scan`: find the clusters of near duplicates within a collection."""

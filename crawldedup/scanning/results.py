@@ -1,0 +1,128 @@
+"""What a scan has found: rows, clusters and counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from crawldedup.printable import pluralize, printable
+from crawldedup.verdict import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from crawldedup.batch.engine import Duplicates
+    from crawldedup.batch.folder import ScanFolder
+
+_SHOWN_MEMBERS: Final = 10
+
+
+class Row(NamedTuple):
+    """A page and what it is. `kept_url` and `similarity` are those of the page that is kept in its place."""
+
+    url: str
+    kind: str
+    kept_url: str | None
+    similarity: float | None
+
+
+class Results:
+    """The pages of a folder, and what was found about them."""
+
+    def __init__(self, folder: ScanFolder, found: Duplicates) -> None:
+        self.pages = folder.step.pages
+        self.errors = folder.step.errors
+        self.reasons: Mapping[str, int] = folder.step.skipped
+        self._urls = folder.urls()
+        self._thin = folder.column("thin")
+        self.words = folder.column("words")
+        self.digests = folder.column("digest")
+        self.found = found
+        self.is_duplicate: NDArray[np.bool_] = ~found.kept
+        self.copies = np.bincount(found.original, minlength=self.pages) - 1
+
+    @property
+    def exact(self) -> int:
+        """How many pages are exact copies of kept ones."""
+        return int(self.found.exact.sum())
+
+    @property
+    def duplicates(self) -> int:
+        """How many pages are duplicates."""
+        return int(self.is_duplicate.sum())
+
+    def kind(self, page: int) -> Kind:
+        """Return what a page is."""
+        if self.is_duplicate[page]:
+            return Kind.EXACT_DUPLICATE if self.found.exact[page] else Kind.NEAR_DUPLICATE
+        return Kind.THIN if self._thin[page] else Kind.NEW
+
+    def url(self, page: int) -> str:
+        """Return the URL of a page."""
+        return self._urls[page]
+
+    def rows(self) -> Iterator[Row]:
+        """Yield every page that was compared, in the order of reading."""
+        for page in range(self.pages):
+            kind = str(self.kind(page))
+            if self.is_duplicate[page]:
+                original = int(self.found.original[page])
+                yield Row(self.url(page), kind, self.url(original), round(float(self.found.similarity[page]), 4))
+            else:
+                yield Row(self.url(page), kind, None, None)
+
+    def clusters(self, most: int | None = None) -> Iterator[tuple[int, list[int]]]:
+        """Yield the kept page of each cluster and its duplicates, largest clusters first, at most so many."""
+        duplicates = np.flatnonzero(self.is_duplicate)
+        by_original = duplicates[self.found.original[duplicates].argsort(kind="stable")]
+        originals, starts = np.unique(self.found.original[by_original], return_index=True)
+        sizes = self.copies[originals]
+        for place in (-sizes).argsort(kind="stable")[:most].tolist():
+            start = int(starts[place])
+            yield int(originals[place]), by_original[start : start + int(sizes[place])].tolist()
+
+    def summary(self) -> dict[str, Any]:
+        """Return the counts as plain values."""
+        return {
+            "pages": self.pages,
+            "skipped": sum(self.reasons.values()),
+            "reasons": dict(self.reasons),
+            "unreadable": self.errors,
+            "duplicates": self.duplicates,
+            "exact": self.exact,
+            "near": self.duplicates - self.exact,
+            "kept": self.pages - self.duplicates,
+            "cluster_count": int((self.copies > 0).sum()),
+        }
+
+    def summary_line(self) -> str:
+        """Return the counts in words."""
+        counts = self.summary()
+        clusters = pluralize(counts["cluster_count"], "cluster")
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(self.reasons.items()))
+        skipped = f"{counts['skipped']:,} skipped" + (f" ({reasons})" if reasons else "")
+        found = f"{pluralize(self.duplicates, 'duplicate')} in {clusters}"
+        return f"{pluralize(self.pages, 'page')}, {found}, {skipped}"
+
+    def clusters_in_words(self, most: int) -> Iterator[str]:
+        """Yield lines that show the largest clusters, safe to show."""
+        for original, members in self.clusters(most):
+            yield printable(self.url(original))
+            for member in members[:_SHOWN_MEMBERS]:
+                yield f"    {self.found.similarity[member]:.3f} {printable(self.url(member))}"
+            if (more := len(members) - _SHOWN_MEMBERS) > 0:
+                yield f"    and {more:,} more"
+
+    def clusters_as_values(self) -> list[dict[str, Any]]:
+        """Return all clusters as plain values."""
+        return [
+            {"original": self.url(original), "duplicates": list(map(self._member, members))}
+            for original, members in self.clusters()
+        ]
+
+    def _member(self, page: int) -> dict[str, Any]:
+        similarity = round(float(self.found.similarity[page]), 4)
+        return {"url": self.url(page), "kind": str(self.kind(page)), "similarity": similarity}

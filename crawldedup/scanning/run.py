@@ -1,0 +1,144 @@
+"""Run a scan: collect the pages in a folder, find the duplicates among them, and tell or write what was found."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+from crawldedup.batch.collect import Collector
+from crawldedup.batch.decision import Goal
+from crawldedup.batch.engine import find_duplicates
+from crawldedup.batch.folder import ScanFolder
+from crawldedup.commands.feeds import Fields
+from crawldedup.commands.sources import readable_sources
+from crawldedup.errors import ConfigurationError
+from crawldedup.page import PageReader
+from crawldedup.printable import pluralize, printable
+from crawldedup.scanning.outputs import check_output, write
+from crawldedup.scanning.results import Results
+from crawldedup.scanning.seeding import Seeding
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from crawldedup.batch.engine import Duplicates
+    from crawldedup.commands.output import Output
+    from crawldedup.deduplicator import Deduplicator
+    from crawldedup.page_input import PageInput
+
+_MOST_TOLD: Final = 10
+_FOLDER_SUFFIX: Final = ".scan"
+
+
+def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
+    """Scan what is given. `dedup` is the index to seed, or an empty one.
+
+    What was read outlives an error, for the next run. Raises ConfigurationError, StoreError and OSError.
+    """
+    _check(given)
+    if given.output is not None:
+        check_output(given.output, _files(given), force=given.force)
+    with ExitStack() as stack:
+        seeding = Seeding(dedup, _files_known(given)) if given.into else None
+        folder = stack.enter_context(ScanFolder(_folder(given, stack), _task(dedup, given)))
+        _collect(folder, dedup, given, output)
+        results = Results(folder, _compare(folder, dedup, output))
+        if given.output is not None:
+            with output.shares() as share:
+                write(results, given.output, share, force=given.force)
+        seeded = seeding.load(folder, results) if seeding else None
+        _tell(results, seeded, given, output)
+        if given.work is None and given.output is not None:
+            folder.remove()
+
+
+def _check(given: Namespace) -> None:
+    for name in ("workers", "most"):
+        if getattr(given, name) < 1:
+            raise ConfigurationError(f"--{name} is {getattr(given, name)}; it must be at least 1")
+
+
+def _files(given: Namespace) -> list[Path]:
+    return [Path(name) for name in given.pages if Path(name).is_file()]
+
+
+def _files_known(given: Namespace) -> list[Any]:
+    """Return what tells the files of a scan from changed ones."""
+    stats = [(path, path.stat()) for path in _files(given)]
+    return [[str(path), found.st_size, found.st_mtime_ns] for path, found in stats]
+
+
+def _task(dedup: Deduplicator, given: Namespace) -> dict[str, Any]:
+    """Return what a scan must have in common with the one that it goes on with."""
+    options = dedup.options
+    return {
+        "sources": list(given.pages),
+        "files": _files_known(given),
+        "fields": [given.url_field, given.html_field, given.text_field],
+        "similarity": options.similarity,
+        "recall": options.recall,
+        "scope": options.scope,
+        "profile": PageReader(options).profile + dedup.key.suffix,
+        "min_words": options.min_words,
+        "keep": given.keep,
+    }
+
+
+def _folder(given: Namespace, stack: ExitStack) -> Path:
+    if given.work is not None:
+        return Path(given.work)
+    if given.output is not None:
+        return Path(f"{given.output}{_FOLDER_SUFFIX}")
+    return Path(stack.enter_context(TemporaryDirectory(prefix="crawldedup-scan-")))
+
+
+def _collect(folder: ScanFolder, dedup: Deduplicator, given: Namespace, output: Output) -> None:
+    fields = Fields(given.url_field, given.html_field, given.text_field)
+    told = 0
+
+    def skipped(page: PageInput, reason: str) -> None:
+        nonlocal told
+        told += 1
+        if told <= _MOST_TOLD:
+            output.err.print(f"skipped ({reason}): {printable(page.url)}", markup=False)
+        elif told == _MOST_TOLD + 1:
+            output.err.print("further pages that are skipped are counted only", markup=False)
+
+    if folder.step.pages:
+        output.err.print(f"going on after {pluralize(folder.step.pages, 'page')}", markup=False)
+    with output.progress("reading") as progress:
+        Collector(
+            folder,
+            lambda name, on_error: readable_sources([name], on_error, fields),
+            on_error=output.unreadable,
+            on_skipped=skipped,
+            setup={"options": dedup.options, "key": dedup.key, "ranks": given.keep == "best"},
+            workers=given.workers,
+            progress=lambda pages: progress(pages, None),
+        ).collect(given.pages)
+    if folder.step.errors and not output.status:
+        # Those of an earlier run count, too.
+        output.status = 1
+
+
+def _compare(folder: ScanFolder, dedup: Deduplicator, output: Output) -> Duplicates:
+    goal = Goal(dedup.options.similarity, dedup.options.recall)
+    with output.shares() as share:
+        return find_duplicates(folder.columns(), goal, folder=folder.path, progress=share)
+
+
+def _tell(results: Results, seeded: int | None, given: Namespace, output: Output) -> None:
+    summary = results.summary()
+    lines = [results.summary_line()]
+    if given.output is None:
+        lines = [*results.clusters_in_words(given.most), *lines]
+        if (more := summary["cluster_count"] - given.most) > 0:
+            lines.append(f"not shown: {pluralize(more, 'smaller cluster')}; --output writes them all")
+        if output.as_json:
+            summary["clusters"] = results.clusters_as_values()
+    if seeded is not None:
+        summary["remembered"] = seeded
+        lines.append(f"{pluralize(seeded, 'page')} remembered in the namespace {given.namespace}")
+    output.show(summary, *lines)
