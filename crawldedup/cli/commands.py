@@ -11,6 +11,8 @@ from crawldedup.commands.advise import advise, kept, mined
 from crawldedup.commands.compare import compare
 from crawldedup.commands.explain import explain
 from crawldedup.commands.feeds import Fields
+from crawldedup.commands.filtering.files import Files
+from crawldedup.commands.filtering.run import filter_items
 from crawldedup.commands.sources import readable_sources, single_source, under_url
 from crawldedup.page_input import PageRef
 from crawldedup.scanning.run import scan
@@ -32,10 +34,13 @@ def run(given: Namespace, output: Output) -> None:
     changes: dict[str, Any] = {}
     if given.command == "scan":
         changes = {"store": given.into} if given.into else {"store": "memory://", "key": 0}
+    elif given.command == "filter":
+        changes = {"key": 0}
     with closing(make_deduplicator(given, **changes)) as dedup:
         try:
             _RUN[given.command](dedup, given, output)
         except EmptyStoreError as error:
+            # Some commands name their index by another option.
             if getattr(given, "store", "") is not None:
                 raise
             raise EmptyStoreError(f"{error}; name another store by --store") from None
@@ -46,8 +51,23 @@ def _pages(given: Namespace, output: Output) -> Iterator[Source]:
 
 
 def _sources(given: Namespace, output: Output) -> Iterator[Source]:
-    fields = Fields(given.url_field, given.html_field, given.text_field)
-    return readable_sources(given.pages, output.unreadable, fields)
+    return readable_sources(given.pages, output.unreadable, _fields(given))
+
+
+def _filter(dedup: Deduplicator, given: Namespace, output: Output) -> None:
+    files = Files(tuple(given.inputs), given.output, given.dropped, given.force)
+    if given.against is None:
+        filter_items(dedup, None, files, _fields(given), output)
+        return
+    with closing(make_deduplicator(given, store=given.against)) as index:
+        indexes.require_existing(index)
+        # Of other keys no fingerprints can be compared.
+        with closing(make_deduplicator(given, key=index.key.secret or 0)) as own:
+            filter_items(own, index, files, _fields(given), output)
+
+
+def _fields(given: Namespace) -> Fields:
+    return Fields(given.url_field, given.html_field, given.text_field)
 
 
 def _copy(source: Deduplicator, given: Namespace, output: Output) -> None:
@@ -62,6 +82,7 @@ _RUN: Final[dict[str, Callable[[Deduplicator, Namespace, Output], None]]] = {
     "compare": lambda dedup, given, output: compare(dedup.options, *map(single_source, given.pages), output=output),
     "scan": scan,
     "explain": lambda dedup, given, output: explain(dedup, _pages(given, output), output),
+    "filter": _filter,
     "clusters": lambda dedup, given, output: indexes.clusters(dedup, output, most=given.most),
     "forget": lambda dedup, given, output: indexes.forget(dedup, list(map(PageRef, given.urls)), output),
     "clear": lambda dedup, given, output: indexes.clear(dedup, output, yes=given.yes),

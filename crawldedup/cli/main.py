@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 _ONE_PAGE: Final = {"metavar": "PAGE", "help": "file, URL, or - for standard input"}
 _PAGE: Final = (
-    "file, folder, feed (.jl, .json, .csv), .warc file, sitemap (.xml), URL, or - for standard input, which is one "
-    "page or JSON lines"
+    "file, folder, feed (.jl, .json, .csv, .parquet), .warc file, sitemap (.xml), URL, or - for standard input, which "
+    "is one page or JSON lines"
 )
-_PAGES: Final[dict[str, Any]] = {
-    "pages": {"nargs": "+", "metavar": "PAGE", "help": _PAGE},
+_FIELDS: Final[dict[str, Any]] = {
     "--url-field": {"metavar": "FIELD", "default": "url", "help": "field of a feed with the URL (default: url)"},
     "--html-field": {"metavar": "FIELD", "help": "field of a feed with HTML (default: html or text)"},
     "--text-field": {"metavar": "FIELD", "help": "field of a feed with plain text"},
 }
+_PAGES: Final[dict[str, Any]] = {"pages": {"nargs": "+", "metavar": "PAGE", "help": _PAGE}, **_FIELDS}
 _PAGES_OR_ONE: Final = _PAGES | {
     "--url": {"metavar": "URL", "help": "the URL of the one page that is given (default: its own)"}
 }
@@ -60,6 +60,29 @@ _COMMANDS: Final = {
     ),
     "compare": Command("tell how alike two pages are", {"pages": {"nargs": 2, **_ONE_PAGE}}, _COMPARING),
     "scan": scan_command(_PAGES),
+    "filter": Command(
+        "write a feed or web archive again, without the copies in it",
+        {
+            "inputs": {
+                "nargs": "+",
+                "metavar": "IN",
+                "help": "feed (.jl, .json, .csv, .parquet) or .warc file, or - for JSON lines from standard input",
+            },
+            "-o --output": {
+                "required": True,
+                "metavar": "OUT",
+                "help": "write to this file, in the form that its name tells (.gz is packed), or - for JSON lines on "
+                "standard output",
+            },
+            "--dropped": {"metavar": "FILE", "help": "write JSON lines that tell what was left out, and why"},
+            "--against": {"metavar": "STORE", "help": "leave out what this index knows, too; nothing is added to it"},
+            "--force": {"action": "store_true", "help": "replace files that are there already"},
+            **_FIELDS,
+        },
+        ("namespace", "scope", *_COMPARING),
+        description="Writes every item that is no copy of an earlier one, in order and unchanged. An item whose page "
+        "cannot be compared is kept. Files get their names when they are complete.",
+    ),
     "clusters": Command(
         "list the pages of an index with the most duplicates",
         {"--most": {"type": int, "default": 20, "metavar": "N", "help": "so many of them (default: 20)"}},
@@ -146,7 +169,7 @@ def parser() -> argparse.ArgumentParser:
         description = command.description or f"{command.help[0].upper()}{command.help[1:]}."
         added = groups[group].add_parser(own_name, help=command.help, description=description)
         for argument, settings in command.arguments.items():
-            added.add_argument(argument, **settings)
+            added.add_argument(*argument.split(), **settings)
         add_options(added, command.options, command.defaults)
         added.add_argument("--json", action="store_true", help="print JSON instead of text")
         added.set_defaults(command=name)

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Console
 from rich.text import Text
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from crawldedup.commands.sources import Source
+    T = TypeVar("T")
 
 _LONGEST_MESSAGE = 2000
 
@@ -65,7 +65,7 @@ class Output:
         self.status = 1
         self.error(error)
 
-    def counted(self, pages: Iterable[Source]) -> Iterator[Source]:
+    def counted(self, pages: Iterable[T]) -> Iterator[T]:
         """Count pages on a terminal while they are worked on."""
         with self.progress("reading") as progress:
             for done, page in enumerate(pages):

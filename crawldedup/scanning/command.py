@@ -15,7 +15,7 @@ def scan_command(pages: dict[str, Any]) -> Command:
         "find the clusters of near duplicates within a collection",
         {
             **pages,
-            "--output": {
+            "-o --output": {
                 "metavar": "FILE",
                 "type": Path,
                 "help": "write a row for each page (.jsonl, .csv, both also with .gz, or .parquet), or the report as a "

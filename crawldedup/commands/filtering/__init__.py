@@ -1,0 +1,1 @@
+"""Write what files hold without the copies: `crawldedup filter`."""
