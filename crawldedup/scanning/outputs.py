@@ -24,12 +24,12 @@ from crawldedup.printable import printable
 from crawldedup.report.database import Database
 from crawldedup.report.journals import find_journals
 from crawldedup.report.render.files import check_path
-from crawldedup.scanning.results import Row
+from crawldedup.scanning.results import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from crawldedup.scanning.results import Results
+    from crawldedup.scanning.results import Results, Row
 
 REPORT_SUFFIX: Final = ".html"
 _ROWS_AT_ONCE: Final = 1 << 16
@@ -65,7 +65,7 @@ def write_rows(rows: Iterable[Row], path: Path, *, force: bool) -> None:
     with target_file(path, force=force) as file, _packed(file, path) as out:
         if form == LINES:
             for row in rows:
-                out.write(json.dumps(row._asdict()).encode("ascii") + b"\n")
+                out.write(json.dumps(dict(zip(COLUMNS, row, strict=True))).encode("ascii") + b"\n")
         elif form == CSV:
             _write_csv(rows, out)
         else:
@@ -82,7 +82,7 @@ def _packed(file: BinaryIO, path: Path) -> Iterator[BinaryIO]:
 
 
 def _write_csv(rows: Iterable[Row], out: BinaryIO) -> None:
-    for some in _batches(chain([Row(*Row._fields)], rows)):  # type: ignore[arg-type]
+    for some in _batches(chain([COLUMNS], rows)):
         text = io.StringIO()
         csv.writer(text).writerows(some)
         out.write(text.getvalue().encode("utf-8", "replace"))
@@ -91,14 +91,14 @@ def _write_csv(rows: Iterable[Row], out: BinaryIO) -> None:
 def _write_parquet(rows: Iterable[Row], out: BinaryIO, path: Path) -> None:
     arrow: Any = pyarrow_for(path)
     kinds = (arrow.string(), arrow.string(), arrow.string(), arrow.float64())
-    schema = arrow.schema(list(zip(Row._fields, kinds, strict=True)))
+    schema = arrow.schema(list(zip(COLUMNS, kinds, strict=True)))
     with arrow.parquet.ParquetWriter(out, schema) as writer:
         for some in _batches(rows):
             columns = [[_sound(value) for value in column] for column in zip(*some, strict=True)]
-            writer.write_table(arrow.table(dict(zip(Row._fields, columns, strict=True)), schema=schema))
+            writer.write_table(arrow.table(dict(zip(COLUMNS, columns, strict=True)), schema=schema))
 
 
-def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
+def _batches(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
     found = iter(rows)
     return iter(lambda: list(islice(found, _ROWS_AT_ONCE)), [])
 

@@ -29,6 +29,10 @@ class Row(NamedTuple):
     similarity: float | None
 
 
+COLUMNS: Final = Row._fields
+"""The names of what a row holds."""
+
+
 class Results:
     """The pages of a folder, and what was found about them."""
 
