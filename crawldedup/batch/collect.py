@@ -48,7 +48,7 @@ class Collector:
         chunks = self._chunks(names)
         # Processes take longer to start than a few pages to be read.
         first = list(islice(chunks, 2))
-        last_step = time.monotonic()
+        last_step = float("-inf")
         with WorkerPool(self.workers, self.setup) as pool:
             for (source, items, errors), pages, read in (
                 self._read_here(first) if len(first) < 2 else pool.read(chain(first, chunks))

@@ -122,23 +122,22 @@ class _Batch:
 
     def decide(self, pairs: Keys) -> None:
         """Decide about the later pages of pairs; about all pages before them, it was decided before."""
-        found = self._resembling(pairs)
+        found = self._compared(pairs, self._goal.crowd.reach).nearest()
         for _ in range(ROUNDS):
             wanted = self._order.decide(found)
-            more = self._resembling(wanted)
-            if not len(more):
+            if not len(wanted):
                 return
-            found = found.joined(more)
-        self._order.decide(found)
+            found = found.joined(self._compared(wanted))
+        self._order.decide(found, presumes=False)
 
-    def _resembling(self, pairs: Keys) -> Resemblances:
-        """Return the pairs of pages that count for the decision."""
+    def _compared(self, pairs: Keys, most: int | None = None) -> Resemblances:
+        """Return pairs of pages with their costs, those of at most this cost."""
         later, earlier = later_of(pairs), earlier_of(pairs)
         costs = np.empty(len(pairs), np.int64)
         for start in range(0, len(pairs), _PAIRS_AT_ONCE):
             part = slice(start, start + _PAIRS_AT_ONCE)
             costs[part] = costs_of(self._pages, self._rows[later[part]], self._rows[earlier[part]])
-        counts = costs <= self._goal.crowd.reach
+        counts = costs <= (costs.max(initial=0) if most is None else most)
         return Resemblances(later[counts], earlier[counts], costs[counts])
 
     def duplicates(self) -> Duplicates:

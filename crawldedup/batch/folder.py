@@ -61,6 +61,7 @@ class ScanFolder:
     def __init__(self, path: Path, task: Mapping[str, Any]) -> None:
         self.path = path
         self._files: dict[str, BinaryIO] = {}
+        self._whole_steps = 0
         self.step = Step()
         path.mkdir(parents=True, exist_ok=True)
         if not (path / _TASK).exists() and any(path.iterdir()):
@@ -95,7 +96,9 @@ class ScanFolder:
             # What was written behind the last step may be torn.
             file.seek(size)
             file.truncate()
-        self._files[_STEPS] = (self.path / _STEPS).open("ab")
+        self._files[_STEPS] = steps = (self.path / _STEPS).open("ab")
+        steps.seek(self._whole_steps)
+        steps.truncate()
 
     @property
     def _shown(self) -> str:
@@ -160,12 +163,15 @@ class ScanFolder:
         return Urls(text, self.column(_URL_ENDS))
 
     def _last_step(self) -> Step:
-        """Return the last step that was written whole."""
+        """Return the last step that was written whole, and note where it ends."""
         step = Step()
         with contextlib.suppress(FileNotFoundError), (self.path / _STEPS).open("rb") as lines:
             for line in lines:
-                with contextlib.suppress(ValueError, TypeError):
+                try:
                     step = Step(*json.loads(line))
+                except (ValueError, TypeError):
+                    break
+                self._whole_steps += len(line)
         return step
 
 

@@ -27,14 +27,17 @@ class Resemblances:
 
     def __init__(self, later: Numbers, earlier: Numbers, costs: Numbers) -> None:
         order = np.lexsort((earlier, costs, later))
-        later, earlier, costs = later[order], earlier[order], costs[order]
-        first = np.flatnonzero(np.diff(later, prepend=-1))
-        place = np.arange(len(later)) - np.repeat(first, np.diff(first, append=len(later)))
-        counts = place < MOST_RESEMBLING
-        self.later, self.earlier, self.costs = later[counts], earlier[counts], costs[counts]
+        self.later, self.earlier, self.costs = later[order], earlier[order], costs[order]
 
     def __len__(self) -> int:
         return len(self.later)
+
+    def nearest(self) -> Resemblances:
+        """Return the pairs of each later page with the pages that it resembles most, at most MOST_RESEMBLING."""
+        first = np.flatnonzero(np.diff(self.later, prepend=-1))
+        place = np.arange(len(self)) - np.repeat(first, np.diff(first, append=len(self)))
+        counts = place < MOST_RESEMBLING
+        return Resemblances(*(column[counts] for column in self._columns()))
 
     def joined(self, other: Resemblances) -> Resemblances:
         """Return the pairs of both."""
@@ -53,29 +56,29 @@ class Order:
         self.cost = np.zeros(pages, np.int32)
         self._crowd = crowd
 
-    def decide(self, found: Resemblances) -> Keys:
+    def decide(self, found: Resemblances, *, presumes: bool = True) -> Keys:
         """Decide about the later pages of pairs; all earlier pages, but for those among them, must be decided.
 
-        As in a crawl, a page is compared with kept pages alone. One that resembles only dropped pages may be a copy of
-        what these were dropped for: return the pairs, packed, that should be compared, too. Then decide again.
+        As in a crawl, a page is compared with kept pages alone. One that resembles dropped pages alone may be a copy of
+        what these were dropped for. It is presumed to be one, if `presumes`; return the pairs, packed, that tell
+        whether it is. Decide again with these, whatever their costs, among the others.
         """
-        original, limits = self.original, self._crowd.limits
+        original, limit, reach = self.original, self._crowd.limits[0], self._crowd.reach
         starts = np.flatnonzero(np.diff(found.later, prepend=-1))
         later, earlier, costs = found.later[starts].tolist(), found.earlier.tolist(), found.costs.tolist()
         bounds = [*starts.tolist(), len(found)]
         wanted = []
         for page, start, end in zip(later, bounds[:-1], bounds[1:], strict=True):
-            near = earlier[start:end]
-            places = [place for place, other in enumerate(near, start) if original[other] == other]
-            kept = [costs[place] for place in places]
+            places = [place for place in range(start, end) if original[earlier[place]] == earlier[place]]
+            kept = [costs[place] for place in places if costs[place] <= reach]
             original[page], self.cost[page] = page, 0
             if kept and kept[0] <= self._crowd.bar(kept).limit:
                 original[page], self.cost[page] = earlier[places[0]], kept[0]
                 continue
-            known = set(near)
-            dropped_for = {
-                int(original[other]) for other, cost in zip(near, costs[start:end], strict=True) if cost <= limits[0]
-            }
-            wanted += [(page, other) for other in dropped_for - known - {page}]
+            near = [place for place in range(start, end) if costs[place] <= limit]
+            unknown = {int(original[earlier[place]]) for place in near}.difference(earlier[start:end])
+            wanted += [(page, other) for other in unknown]
+            if presumes and unknown:
+                original[page] = min(unknown)
         pages = np.array(wanted, np.uint64).reshape(-1, 2)
         return distinct(pair(pages[:, 0], pages[:, 1]))

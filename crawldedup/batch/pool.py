@@ -38,6 +38,7 @@ class _Part:
 
     pages: Sequence[PageInput]
     result: ReadPages | None = None
+    is_tried: bool = False
 
 
 @dataclass(slots=True)
@@ -154,6 +155,9 @@ class WorkerPool:
         self._end(worker)
         if len(part.pages) > 1:
             task.halve(part)
+        elif reason == "crashed" and not part.is_tried:
+            # Something else may have ended the process.
+            part.is_tried = True
         else:
             part.result = ReadPages.none_of(1, reason)
 

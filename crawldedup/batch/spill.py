@@ -26,7 +26,7 @@ class WaitingPairs:
 
     def __init__(self, folder: Path, pages: int) -> None:
         self._block = max(_PAGES_A_FILE, -(-pages // _MOST_FILES))
-        self._paths = [folder / f"pairs-{number}" for number in range(-(-pages // self._block))]
+        self._paths = [folder / f"pairs-{number}" for number in range(max(1, -(-pages // self._block)))]
         self._files: list[BinaryIO] = []
         self._parts: list[Keys] = []
         self._count = 0

@@ -1,0 +1,48 @@
+"""Texts with copies of known similarity, and their columns."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+from crawldedup import Options, PageInput
+from crawldedup.batch.decision import Goal
+from crawldedup.batch.reading import BatchReader
+from crawldedup.text.keys import NO_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawldedup.batch.columns import Columns
+
+GOAL = Goal(0.9, 0.98)
+WORDS = [f"{first}{second}{third}" for first in "bdfgklm" for second in "aeiou" for third in ("n", "rt", "st", "lk")]
+
+
+def text(random: Random, words: int = 200) -> str:
+    return " ".join(random.choices(WORDS, k=words))
+
+
+def edited(original: str, random: Random, edits: int) -> str:
+    """Replace so many words by new ones, each of which changes three shingles."""
+    words = original.split()
+    for place in random.sample(range(1, len(words) - 1), edits):
+        words[place] = f"new{random.randrange(10**6)}"
+    return " ".join(words)
+
+
+def collection(seed: int = 1, originals: int = 300) -> list[str]:
+    """Return originals, each followed later by exact and near copies of some, and by a thin page now and then."""
+    random = Random(seed)
+    texts = [text(random, random.randrange(120, 500)) for _ in range(originals)]
+    for place in range(0, originals, 3):
+        texts.append(edited(texts[place], random, random.randrange(1, 20)))
+        texts.append(texts[place] if place % 2 else edited(texts[-1], random, 1))
+    texts += ["short", "too short", "short"]
+    return texts
+
+
+def columns(texts: Sequence[str], urls: Sequence[str] | None = None, *, ranks: bool = False) -> Columns:
+    names = urls or [f"https://a.example/{number}" for number in range(len(texts))]
+    pages = [PageInput(name, text=each) for name, each in zip(names, texts, strict=True)]
+    return BatchReader(Options(), NO_KEY, ranks=ranks).read(pages).columns

@@ -1,0 +1,110 @@
+"""The batch engine finds what a crawl finds that meets the pages in their order."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from crawldedup import Deduplicator, Fingerprint, Kind
+from crawldedup.batch.columns import Columns
+from crawldedup.batch.engine import find_duplicates
+from tests.batch.pages import GOAL, collection, columns, edited, text
+
+
+def online(texts: list[str]) -> list[tuple[int, bool, float]]:
+    """Return the original, whether it is equal, and the similarity of each page, as a Deduplicator tells them."""
+    found = []
+    with Deduplicator(key=0) as dedup:
+        for number, each in enumerate(texts):
+            verdict = dedup.check(str(number), text=each, identity=str(number))
+            original = int(verdict.original) if verdict.is_duplicate and verdict.original else number
+            found.append((original, verdict.kind is Kind.EXACT_DUPLICATE, verdict.similarity or 1.0))
+    return found
+
+
+def test_its_verdicts_are_those_of_a_crawl() -> None:
+    texts = collection()
+    found = find_duplicates(columns(texts), GOAL)
+    expected = online(texts)
+    assert found.original.tolist() == [original for original, _, _ in expected]
+    assert found.exact.tolist() == [exact for _, exact, _ in expected]
+    near = [number for number, (original, exact, _) in enumerate(expected) if original != number and not exact]
+    assert len(near) > 50
+    assert found.similarity[near] == pytest.approx([expected[number][2] for number in near], abs=1e-3)
+    others = np.setdiff1d(np.arange(len(texts)), near)
+    assert set(found.similarity[others]) == {1.0}
+
+
+def test_pages_of_different_facts_are_kept_apart() -> None:
+    original = text(Random(1), 300)
+    texts = [f"{original} Price: 10.00 EUR", f"{original} Price: 12.00 EUR", f"{original} Price: 10.00 EUR"]
+    assert find_duplicates(columns(texts), GOAL).original.tolist() == [original for original, _, _ in online(texts)]
+
+
+def test_the_page_of_the_lowest_rank_is_kept() -> None:
+    random = Random(1)
+    one, other = text(random), text(random)
+    texts = [one, edited(one, random, 1), other, one]
+    urls = [f"https://a.example/{name}" for name in ("1?sid=7", "1", "2", "1?print=1")]
+    assert find_duplicates(columns(texts, urls, ranks=True), GOAL).original.tolist() == [1, 1, 2, 1]
+    assert find_duplicates(columns(texts, urls), GOAL).original.tolist() == [0, 0, 2, 0]
+
+
+def test_an_exact_copy_of_a_dropped_page_shares_its_verdict() -> None:
+    random = Random(2)
+    one = text(random)
+    near = edited(one, random, 1)
+    found = find_duplicates(columns([one, near, near]), GOAL)
+    assert found.original.tolist() == [0, 0, 0]
+    assert found.exact.tolist() == [False, False, False]
+    assert found.similarity[1] == found.similarity[2] < 1
+
+
+def test_a_chain_of_edits_is_cut_where_a_page_no_longer_resembles_the_kept_one() -> None:
+    random = Random(3)
+    chain = [text(random, 400)]
+    for _ in range(30):
+        chain.append(edited(chain[-1], random, 4))
+    assert find_duplicates(columns(chain), GOAL).original.tolist() == [original for original, _, _ in online(chain)]
+
+
+def test_copies_without_number_of_one_page_are_found_at_once() -> None:
+    """Each meets the first of them, however many others share its keys."""
+    random = Random(4)
+    one = text(random, 400)
+    texts = [text(random), *(edited(one, random, 1) for _ in range(1500)), text(random)]
+    found = find_duplicates(columns(texts), GOAL)
+    assert found.kept.nonzero()[0].tolist() == [0, 1, 1501]
+
+
+def test_a_template_on_all_pages_hides_no_near_duplicate() -> None:
+    random = Random(5)
+    template = text(random, 200)
+    texts = [f"{template} {text(random, 160)}" for _ in range(1000)]
+    copies = [edited(texts[place], random, 2) for place in range(0, 1000, 10)]
+    found = find_duplicates(columns([*texts, *copies]), GOAL)
+    assert (found.original[1000:] == np.arange(0, 1000, 10)).mean() > 0.97
+    assert found.kept[:1000].mean() > 0.99
+
+
+def test_few_pages_or_none_are_no_matter() -> None:
+    assert find_duplicates(Columns.of([], GOAL.threshold), GOAL).original.tolist() == []
+    assert find_duplicates(columns(["short", "short", "other"]), GOAL).original.tolist() == [0, 0, 2]
+    assert find_duplicates(columns([text(Random(1))]), GOAL).original.tolist() == [0]
+
+
+def test_columns_hold_what_a_decision_takes(deterministic: Fingerprint) -> None:
+    made = Columns.of([(deterministic, 3)], GOAL.threshold)
+    assert int(made.search[0]) == deterministic.search
+    assert made.verify[0].tobytes() == deterministic.verify
+    assert made.rank.tolist() == [3]
+    assert [len(column) for column in made.by_name().values()] == [1] * 8
+
+
+@pytest.fixture
+def deterministic() -> Fingerprint:
+    from crawldedup import fingerprint
+
+    return fingerprint(text(Random(9)))

@@ -1,0 +1,256 @@
+"""`crawldedup scan`: collections of any form, in, and rows, reports and indexes, out."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from crawldedup import Deduplicator, Kind
+from crawldedup.cli import main
+from tests.batch.pages import collection
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+def feed(path: Path, texts: Sequence[str], **others: str) -> Path:
+    with path.open("w") as file:
+        for number, text in enumerate(texts):
+            file.write(json.dumps({"url": f"https://a.example/{number}", "text": text, **others}) + "\n")
+    return path
+
+
+def scan(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0) -> dict[str, Any]:
+    assert main(["scan", *map(str, arguments), "--json"]) == status
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return result
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_rows_tell_what_a_crawl_would(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = collection()
+    result = scan(capsys, feed(tmp_path / "pages.jl", texts), "-o", tmp_path / "out.jsonl", "--workers", 2)
+    found = rows(tmp_path / "out.jsonl")
+    with Deduplicator(key=0) as dedup:
+        for number, (text, row) in enumerate(zip(texts, found, strict=True)):
+            verdict = dedup.check(f"https://a.example/{number}", text=text)
+            assert (row["url"], row["kind"], row["kept_url"]) == (verdict.url, verdict.kind, verdict.original)
+    kinds = [row["kind"] for row in found]
+    assert result["pages"] == result["kept"] + result["duplicates"] == len(texts)
+    assert (result["near"], result["exact"]) == (kinds.count("near_duplicate"), kinds.count("exact_duplicate"))
+    assert result["near"] > 50
+    assert result["exact"] > 10
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".jsonl.gz", ".parquet"])
+def test_every_form_of_output_has_the_same_rows(
+    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = feed(tmp_path / "pages.jl", collection(originals=60))
+    scan(capsys, source, "-o", tmp_path / "out.jsonl")
+    expected = rows(tmp_path / "out.jsonl")
+    out = tmp_path / f"out{suffix}"
+    scan(capsys, source, "-o", out)
+    if suffix == ".parquet":
+        from pyarrow import parquet
+
+        found = parquet.read_table(out).to_pylist()
+    else:
+        text = gzip.decompress(out.read_bytes()).decode() if suffix.endswith(".gz") else out.read_text()
+        found = list(csv.DictReader(io.StringIO(text))) if "csv" in suffix else list(map(json.loads, text.splitlines()))
+        for row in found if "csv" in suffix else ():
+            row["similarity"] = float(row["similarity"]) if row["similarity"] else None
+            row["kept_url"] = row["kept_url"] or None
+    assert found == expected
+    assert not list(tmp_path.glob("*.scan"))
+
+
+def test_the_report_is_that_of_a_crawl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = scan(capsys, feed(tmp_path / "pages.jl", collection(originals=60)), "-o", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "https://a.example/0" in page
+    assert f"{result['pages']}" in page
+
+
+def test_hostile_urls_stay_what_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = collection()[0]
+    urls = ["https://a.example/<script>alert(1)</script>", "https://a.example/\udc80\n[red]", "=1+1"]
+    source = tmp_path / "pages.jl"
+    source.write_text("".join(json.dumps({"url": url, "text": text}) + "\n" for url in urls))
+    scan(capsys, source, "-o", tmp_path / "out.jsonl")
+    assert [row["url"] for row in rows(tmp_path / "out.jsonl")] == urls
+    scan(capsys, source, "-o", tmp_path / "out.html")
+    assert "<script>alert(1)" not in (tmp_path / "out.html").read_text()
+    scan(capsys, source, "-o", tmp_path / "out.parquet")
+    assert main(["scan", str(source)]) == 0
+    assert "\\n" in capsys.readouterr().out
+
+
+def test_a_killed_scan_goes_on_and_ends_as_if_undisturbed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = collection(originals=900)
+    source = feed(tmp_path / "pages.jl", [*texts[:700], "", *texts[700:]])
+    broken = tmp_path / "broken.jl"
+    broken.write_text(source.read_text().splitlines()[0] + "\nno json\n")
+    expected = tmp_path / "expected.jsonl"
+    undisturbed = scan(capsys, broken, source, "-o", expected, status=1)
+    out = tmp_path / "out.jsonl"
+    command = [sys.executable, "-m", "crawldedup.cli", "scan", str(broken), str(source), "-o", str(out), "--json"]
+    # Steps are of a second or two: on any machine some of them are written before the end.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    kills = 0
+    while kills < 3:
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        before = pages_in(tmp_path / "out.jsonl.scan")
+        while pages_in(tmp_path / "out.jsonl.scan") <= before and process.poll() is None:
+            time.sleep(0.02)
+        if process.poll() is not None:
+            process.communicate()
+            break
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        kills += 1
+    assert kills
+    assert not out.exists()
+    done = subprocess.run(command, env=environment, capture_output=True, check=False)
+    assert done.returncode == 1
+    assert b"going on after" in done.stderr
+    assert json.loads(done.stdout) == undisturbed
+    assert out.read_bytes() == expected.read_bytes()
+
+
+def pages_in(folder: Path) -> int:
+    """Return how many pages the steps of a scan tell of."""
+    steps = folder / "steps.jsonl"
+    lines = steps.read_bytes().splitlines() if steps.exists() else []
+    return int(json.loads(lines[-1])[2]) if lines else 0
+
+
+def test_what_was_read_is_not_read_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = feed(tmp_path / "pages.jl", collection(originals=60))
+    first = scan(capsys, source, "--work", tmp_path / "work")
+    with monkeypatch.context() as patch:
+        patch.setattr("crawldedup.batch.reading.BatchReader.read", None)
+        assert scan(capsys, source, "--work", tmp_path / "work", "-o", tmp_path / "out.csv") == {
+            name: value for name, value in first.items() if name != "clusters"
+        }
+    source.write_text(source.read_text() + "\n")
+    assert main(["scan", str(source), "--work", str(tmp_path / "work")]) == 2
+    assert "begun with other files" in capsys.readouterr().err
+
+
+def test_an_index_is_seeded_for_a_crawl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = collection()
+    store = f"sqlite:///{tmp_path}/index.sqlite"
+    result = scan(capsys, feed(tmp_path / "pages.jl", texts), "--into", store, "-o", tmp_path / "out.jsonl")
+    assert result["remembered"] == result["kept"]
+    with Deduplicator(store) as dedup:
+        assert dedup.info().pages == result["kept"]
+        copy = dedup.check("https://b.example/", text=texts[0])
+        assert (copy.kind, copy.original) == (Kind.EXACT_DUPLICATE, "https://a.example/0")
+        assert copy.copies == 1 + sum(row["kept_url"] == copy.original for row in rows(tmp_path / "out.jsonl"))
+        assert dedup.check("https://a.example/1", text=texts[1]).kind is Kind.REVISIT
+
+
+def test_an_index_in_use_is_not_seeded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = feed(tmp_path / "pages.jl", collection(originals=20))
+    store = f"sqlite:///{tmp_path}/index.sqlite"
+    with Deduplicator(store) as dedup:
+        dedup.check("https://b.example/", text="a page of a crawl")
+    assert main(["scan", str(source), "--into", store]) == 2
+    assert "holds 1 page" in capsys.readouterr().err
+
+
+def test_a_seeding_that_was_stopped_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = feed(tmp_path / "pages.jl", collection(originals=50))
+    store = f"sqlite:///{tmp_path}/index.sqlite"
+    monkeypatch.setattr("crawldedup.scanning.seeding._RECORDS_AT_ONCE", 10)
+    loaded = Deduplicator.load
+    calls = []
+
+    def fails_at_third(dedup: Deduplicator, records: Any) -> int:
+        calls.append(records)
+        if len(calls) == 3:
+            raise OSError(28, "No space left on device")
+        return loaded(dedup, records)
+
+    monkeypatch.setattr(Deduplicator, "load", fails_at_third)
+    assert main(["scan", str(source), "--into", store]) == 2
+    assert "No space left" in capsys.readouterr().err
+    result = scan(capsys, source, "--into", store)
+    assert result["remembered"] == result["kept"]
+
+
+def test_the_copy_with_the_plain_url_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = collection()[0]
+    source = tmp_path / "pages.jl"
+    names = ["https://a.example/1?sid=3", "https://a.example/1", "https://a.example/print/1"]
+    source.write_text("".join(json.dumps({"url": name, "text": text}) + "\n" for name in names))
+    assert scan(capsys, source)["clusters"][0]["original"] == names[1]
+    assert scan(capsys, source, "--keep", "first")["clusters"][0]["original"] == names[0]
+
+
+def test_sites_can_be_kept_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = collection()[0]
+    source = tmp_path / "pages.jl"
+    names = ["https://example.com/1", "https://example.org/1", "https://www.example.com/2"]
+    source.write_text("".join(json.dumps({"url": name, "text": text}) + "\n" for name in names))
+    assert scan(capsys, source)["duplicates"] == 2
+    assert scan(capsys, source, "--scope", "site")["duplicates"] == 1
+
+
+def test_many_clusters_are_shown_in_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = collection(originals=30)
+    source = feed(tmp_path / "pages.jl", [*texts, *[texts[1]] * 30])
+    assert main(["scan", str(source), "--most", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "    and 20 more\n" in shown
+    assert "not shown: " in shown
+
+
+def test_skipped_pages_are_counted_by_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = feed(tmp_path / "pages.jl", ["", *collection(originals=5), *[" "] * 20])
+    assert main(["scan", str(source)]) == 0
+    told = capsys.readouterr()
+    assert "21 skipped (empty 21)" in told.out
+    assert told.err.count("skipped (empty)") == 10
+    assert "counted only" in told.err
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--output", "out.xls"], "must end with"),
+    (["--workers", "0"], "--workers is 0"),
+    (["--most", "0"], "--most is 0"),
+    (["--output", "pages.jl", "--force"], "is read"),
+    (["--output", "there.csv"], "--force"),
+])  # fmt: skip
+def test_wrong_arguments_are_told_before_the_work(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    feed(tmp_path / "pages.jl", ["one page"])
+    (tmp_path / "there.csv").write_text("mine")
+    assert main(["scan", "pages.jl", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert (tmp_path / "there.csv").read_text() == "mine"
