@@ -75,8 +75,9 @@ def test_a_page_that_ends_its_process_is_skipped_alone(
 ) -> None:
     (tmp_path / "hostile_pages.py").write_text(EXTRACTOR)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(pools, "_SECONDS", 1.5)
-    texts = [f"<p>{each}" for each in collection(originals=10)]
+    monkeypatch.setattr(pools, "_SECONDS", 1.0)
+    monkeypatch.setattr(pools, "_SECONDS_A_PAGE", 0.05)
+    texts = [f"<p>{each}" for each in collection(originals=3)]
     texts[4] = f"<p>{word} {texts[4]}"
     pages = [PageInput(f"https://a.example/{number}", html=each) for number, each in enumerate(texts)]
     with WorkerPool(2, setup(extractor="hostile_pages.extract")) as pool:

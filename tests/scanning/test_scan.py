@@ -101,8 +101,8 @@ def test_hostile_urls_stay_what_they_are(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_a_killed_scan_goes_on_and_ends_as_if_undisturbed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    texts = collection(originals=900)
-    source = feed(tmp_path / "pages.jl", [*texts[:700], "", *texts[700:]])
+    texts = collection(originals=500)
+    source = feed(tmp_path / "pages.jl", [*texts[:400], "", *texts[400:]])
     broken = tmp_path / "broken.jl"
     broken.write_text(source.read_text().splitlines()[0] + "\nno json\n")
     expected = tmp_path / "expected.jsonl"
