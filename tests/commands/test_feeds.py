@@ -148,6 +148,14 @@ def test_a_long_array_is_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest
         list(pages_of(path, OF_STORIES))
 
 
+def test_a_number_in_an_array_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "feed.json"
+    path.write_text(f"[{json.dumps(GOOD)}, 1234567890, [], 12]")
+    for block in range(1, 20):
+        monkeypatch.setattr(entries, "_BLOCK", block)
+        assert [entry.value for entry in entries.entries_of(path)] == [GOOD, 1234567890, [], 12]
+
+
 def test_a_page_of_a_megabyte_fits_a_cell(tmp_path: Path) -> None:
     path = tmp_path / "feed.csv"
     with path.open("w", newline="") as file:

@@ -33,6 +33,8 @@ BOM: Final = b"\xef\xbb\xbf"
 MOST_BYTES: Final = 64 * 1024 * 1024
 """No more is read of a page, and no longer item of a feed; what is compared is far shorter."""
 _BLOCK: Final = 1 << 20
+_BETWEEN: Final = (" ", "\t", "\r", "\n", ",")
+"""What may stand between the members of an array."""
 
 
 class CsvLine(NamedTuple):
@@ -162,25 +164,32 @@ def _members(file: io.BufferedIOBase) -> Iterator[tuple[Any, bytes]]:
     waiting = text.read(_BLOCK).lstrip()
     if waiting[:1] != "[":
         raise ValueError("it is no array of items")
-    waiting = waiting[1:]
+    start = 1
     while True:
-        waiting = waiting.lstrip(" \t\r\n,")
-        if waiting[:1] == "]":
+        while waiting[start : start + 1] in _BETWEEN:
+            start += 1
+        if waiting[start : start + 1] == "]":
             # A damage may show only at the end of a compressed file.
             while text.read(_BLOCK):
                 pass
             return
+        problem: ValueError | None = None
         try:
-            value, end = decoder.raw_decode(waiting)
-        except ValueError:
-            # As much again, or a large member would be read over and over.
-            more = text.read(max(_BLOCK, len(waiting)))
-            if not more or len(waiting) > MOST_BYTES:
+            value, end = decoder.raw_decode(waiting, start)
+        except ValueError as error:
+            if len(waiting) - start > MOST_BYTES:
                 raise
-            waiting += more
+            problem = error
+        # A number may go on.
+        if problem or end == len(waiting):
+            # As much again, or a large member would be read over and over.
+            more = text.read(max(_BLOCK, len(waiting) - start))
+            if not more:
+                raise problem or ValueError("the array has no end")
+            waiting, start = waiting[start:] + more, 0
             continue
-        yield value, waiting[:end].encode("utf-8", "surrogateescape")
-        waiting = waiting[end:]
+        yield value, waiting[start:end].encode("utf-8", "surrogateescape")
+        start = end
 
 
 class _Unpacked(io.RawIOBase):
