@@ -195,14 +195,26 @@ def test_several_inputs_are_one_feed(
 ) -> None:
     sources = [tmp_path / f"feed{form}" for form in FORMS]
     for source, form in zip(sources, FORMS, strict=True):
-        source.write_bytes(FORMS[form](ITEMS[:5]))
+        item = ITEMS[2] | {"url": form, "text": text(30 + len(form))}
+        source.write_bytes(FORMS[form]([*ITEMS[:5], item]))
     (tmp_path / "other.csv").write_text(f"text,url\n{text(20)},https://e.example/20\n{text(0)},x\n")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(as_lines([ITEMS[8], ITEMS[0]]))))
     for name in ("out.jsonl", "out.csv", "out.parquet"):
         sys.stdin.seek(0)
         assert run(capsys, *sources, tmp_path / "other.csv", "-", "-o", tmp_path / name)[0] == 0
-        urls = [item["url"][-1:] for item in items_in(tmp_path / name)]
-        assert urls == ["0", "1", "0", "0", "8"]
+        urls = [item["url"].removeprefix("https://e.example/") for item in items_in(tmp_path / name)]
+        assert urls == ["0", "1", "0", ".jsonl", ".json", ".csv", ".parquet", "20", "8"]
+
+
+def test_a_column_may_have_no_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.csv").write_text(f",url,text\n0,a,{text(1)}\n")
+    (tmp_path / "b.csv").write_text(f"url,text,\nb,{text(2)},1\nc,{text(3)},1,more\n")
+    status, _, err = run(capsys, tmp_path / "a.csv", tmp_path / "b.csv", "-o", tmp_path / "out.csv")
+    assert items_in(tmp_path / "out.csv") == [
+        {"": "0", "url": "a", "text": text(1)},
+        {"": "1", "url": "b", "text": text(2)},
+    ]
+    assert (status, err.count("b.csv, item 2: this row has more cells than columns")) == (1, 1)
 
 
 def test_an_item_that_a_form_cannot_hold_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

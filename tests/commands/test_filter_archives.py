@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
 from functools import partial
 from itertools import permutations
 from pathlib import Path
@@ -108,6 +109,19 @@ def test_a_request_of_a_copy_and_of_a_page_stays(tmp_path: Path) -> None:
     (tmp_path / "crawl.warc").write_bytes(b"".join(plain))
     assert run(tmp_path / "crawl.warc", "-o", tmp_path / "out.warc") == 0
     assert (tmp_path / "out.warc").read_bytes() == b"".join([plain[0], *plain[2:]])
+
+
+def test_records_of_one_id_or_of_none_stay_with_those_that_stay(tmp_path: Path) -> None:
+    pair = [
+        written(page(1, id="a"), packed=False),
+        written(request("https://e.example/", id="q", of="a"), packed=False),
+    ]
+    nameless = [re.sub(rb"WARC-Record-ID: .*?\r\n", b"", each) for each in pair]
+    other = written(page(2, id="b"), packed=False)
+    for records, stay in (([*pair, *pair], [0, 1, 3]), ([nameless[0], *nameless, other], [0, 2, 3])):
+        (tmp_path / "crawl.warc").write_bytes(b"".join(records))
+        assert run(tmp_path / "crawl.warc", "-o", tmp_path / "out.warc", "--force") == 0
+        assert (tmp_path / "out.warc").read_bytes() == b"".join(records[number] for number in stay)
 
 
 def test_texts_are_filtered_across_archives(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ class Placed(NamedTuple):
     @classmethod
     def of(cls, record: Record, *, is_copy: bool) -> Placed:
         """Return where a record is, and what it is."""
-        concurrent = tuple(map(hash, record.concurrent))
+        concurrent = tuple(map(hash, filter(None, record.concurrent)))
         return cls(record.span, hash(record.id), concurrent, record.kind in _COMPANIONS, is_copy)
 
 
@@ -38,22 +38,29 @@ def kept(records: Sequence[Placed]) -> Iterator[Placed]:
     """Yield the records of an archive that stay, in order.
 
     A request or metadata goes with the copies that it was captured with, unless a record that stays was, too. Either
-    of two records may name the other, which may stand before or behind it.
+    of two records may name the other, which may stand before or behind it. Several may have one id.
     """
-    fates: dict[int, list[bool]] = {}
-    own = {record.id: record.is_copy for record in records if not record.is_companion}
+    own: dict[int, list[bool]] = {}
+    named: dict[int, list[bool]] = {}
     for record in records:
-        for other in record.concurrent:
-            if record.is_companion and other in own:
-                fates.setdefault(record.id, []).append(own[other])
-            elif not record.is_companion:
-                fates.setdefault(other, []).append(record.is_copy)
+        if not record.is_companion:
+            own.setdefault(record.id, []).append(record.is_copy)
+            for other in record.concurrent:
+                named.setdefault(other, []).append(record.is_copy)
     for record in records:
-        told = fates.get(record.id, ()) if record.is_companion else (record.is_copy,)
-        # Metadata of a request is that of its response.
-        told = told or [fate for other in record.concurrent for fate in fates.get(other, ())]
-        if not told or not all(told):
+        if record.is_companion and record.id:
+            # Metadata of a request is that of its response.
+            own.setdefault(record.id, []).extend(_fates(record, own, named))
+    for record in records:
+        fates = _fates(record, own, named) if record.is_companion else [record.is_copy]
+        if not fates or not all(fates):
             yield record
+
+
+def _fates(record: Placed, own: dict[int, list[bool]], named: dict[int, list[bool]]) -> list[bool]:
+    """Return of each record that a companion was captured with whether it is a copy."""
+    fates = [fate for other in record.concurrent for fate in own.get(other, ())]
+    return fates + named.get(record.id, []) if record.id else fates
 
 
 def copy_record(file: BinaryIO, span: Span, out: BinaryIO, *, packed: bool) -> None:

@@ -45,7 +45,7 @@ class ParquetWriter:
     def write(self, entry: Entry) -> None:
         """See `Writer`."""
         raw = entry.raw
-        if isinstance(raw, Row) and raw.batch.schema.equals(self._schema):
+        if isinstance(raw, Row) and self._schema is not None and raw.batch.schema.equals(self._schema):
             if raw.batch is not self._batch:
                 self._collect()
                 self._batch = raw.batch

@@ -37,7 +37,7 @@ def target_file(path: Path, *, force: bool) -> Iterator[BinaryIO]:
     """
     # A link stays, and what it leads to is replaced.
     path = path.resolve()
-    beside = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.part")
+    beside = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.part")
     file = io.BufferedWriter(_NamedFile(beside, path), _BUFFER)
     try:
         try:

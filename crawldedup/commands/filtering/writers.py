@@ -115,7 +115,8 @@ class CsvWriter:
     def begin(self, entry: Entry) -> None:
         """See `Writer`."""
         if isinstance(entry.raw, CsvLine):
-            self._columns = list(filter(None, entry.value))
+            # The cells beyond the header have the name None, and a column may have an empty one.
+            self._columns = [name for name in entry.value if name is not None]
             self._header = entry.raw.header
             self._out.write(_ended(self._header))
         else:
