@@ -1,0 +1,119 @@
+"""Compare what a scan drops with what a crawl drops, by the exact similarity with the best kept page.
+
+    python benchmarks/scan_quality.py pages.jsonl folder/ ...
+
+A corpus is what `crawldedup bench quality` takes. Both methods see the pages in their order. A crawl asks a memory
+store that begins empty; a scan has all pages at hand. Each page is counted by its exact Jaccard similarity with the
+best page that the same method has kept.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.console import Console
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.shared.common import make_parser, make_table, run
+from crawldedup import Deduplicator, Options
+from crawldedup.batch.columns import Columns
+from crawldedup.batch.decision import Goal
+from crawldedup.batch.engine import find_duplicates
+from crawldedup.evaluation.bands import band_name, bands_of
+from crawldedup.evaluation.corpus import read_corpus
+from crawldedup.evaluation.ground_truth import compare_all
+from crawldedup.fingerprinting.fingerprint import MIN_WORDS
+from crawldedup.page import PageReader
+from crawldedup.queries import salted
+from crawldedup.text.keys import NO_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from crawldedup import Fingerprint
+    from crawldedup.evaluation.bands import Band
+
+
+@dataclass
+class Row:
+    corpus: str
+    method: str
+    seconds: float
+    """From fingerprints to verdicts."""
+    bands: list[Band]
+
+
+def crawled(pages: Sequence[Fingerprint], options: Options) -> NDArray[np.bool_]:
+    with Deduplicator(key=0, similarity=options.similarity, recall=options.recall) as dedup:
+        verdicts = [dedup.check_fingerprint("", page, identity=str(number)) for number, page in enumerate(pages)]
+    return np.array([verdict.is_duplicate for verdict in verdicts])
+
+
+def scanned(pages: Sequence[Fingerprint], options: Options) -> NDArray[np.bool_]:
+    goal = Goal(options.similarity, options.recall)
+    return ~find_duplicates(Columns.of([(salted(page, "", NO_KEY), 0) for page in pages], goal.threshold), goal).kept
+
+
+METHODS: dict[str, Callable[[Sequence[Fingerprint], Options], NDArray[np.bool_]]] = {"crawl": crawled, "scan": scanned}
+
+
+def measure(name: str, options: Options) -> list[Row]:
+    corpus = read_corpus(name)
+    reader = PageReader(options)
+    truth = compare_all([document.text for document in corpus.documents])
+    facts = [document.facts or "" for document in corpus.documents]
+    has_text = [number for number, document in enumerate(corpus.documents) if document.text.strip()]
+    pages = [
+        reader.fingerprint(reader.content(text=document.text)._replace(facts=document.facts))
+        for document in (corpus.documents[number] for number in has_text)
+    ]
+    is_whole = (truth.group_of >= 0) & (truth.word_counts >= MIN_WORDS)
+    rows = []
+    for method, decide in METHODS.items():
+        started = time.perf_counter()
+        decided = decide(pages, options)
+        seconds = time.perf_counter() - started
+        flagged = np.zeros(truth.pages, np.bool_)
+        flagged[has_text] = decided
+        best = truth.best_earlier((~flagged).tolist(), facts)
+        rows.append(Row(Path(name).name, method, seconds, list(bands_of(best[is_whole], flagged[is_whole]))))
+    return rows
+
+
+def shown(band: Band) -> str:
+    share = band.counts.share
+    return "" if share is None else f"{100 * share:.1f} of {band.counts.pages:,}"
+
+
+def main(given: Sequence[str]) -> None:
+    parser = make_parser(__doc__)
+    parser.add_argument("corpus", nargs="+", help="file of JSON lines, folder, or web archive")
+    parser.add_argument("--similarity", type=float, default=0.9)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    arguments = parser.parse_args(given)
+    options = Options(similarity=arguments.similarity)
+    rows = [row for name in arguments.corpus for row in measure(name, options)]
+    if arguments.json:
+        print(json.dumps([asdict(row) for row in rows]))
+        return
+    table = make_table("percent dropped, by the best kept page", "corpus", "J", *METHODS)
+    for name in dict.fromkeys(row.corpus for row in rows):
+        found = [row for row in rows if row.corpus == name]
+        for bands in zip(*(row.bands for row in found), strict=True):
+            if any(band.counts.pages for band in bands):
+                table.add_row(name, band_name(bands[0].low, bands[0].high), *map(shown, bands))
+        table.add_row(name, "seconds", *(f"{row.seconds:.1f}" for row in found), end_section=True)
+    Console(markup=False).print(table)
+
+
+if __name__ == "__main__":
+    run(main, "TEXTS")
