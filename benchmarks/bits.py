@@ -39,7 +39,6 @@ from benchmarks.shared.corpus import (
     verify_draws,
 )
 from benchmarks.shared.probes import lies_in, plan_for
-from crawldedup.evaluation.methods.blocks import keys_of
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS, SEARCH_BITS
 from crawldedup.search.decision import estimate_similarity
 from crawldedup.search.limits import PROBE_BUDGET
@@ -47,6 +46,7 @@ from crawldedup.search.model import accept_threshold, estimate_deviation, search
 from crawldedup.search.plan import prefix_bits
 from crawldedup.search.tables import rotated_tables
 from crawldedup.search.two_stage import TABLES
+from crawldedup.simhash.blocks import keys_of
 from crawldedup.text.tokenize import word_hashes
 
 if TYPE_CHECKING:

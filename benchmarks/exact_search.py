@@ -24,8 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import peers
 from benchmarks.shared.common import make_parser, make_table, run
-from crawldedup.evaluation.methods.blocks import BlockSearch
-from crawldedup.evaluation.methods.pairs import find_all
+from crawldedup.simhash.blocks import BlockSearch
+from crawldedup.simhash.pairs import find_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

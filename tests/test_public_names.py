@@ -12,6 +12,7 @@ PACKAGES = [
     "crawldedup",
     "crawldedup.journal",
     "crawldedup.scrapy_plugin",
+    "crawldedup.simhash",
     "crawldedup.evaluation",
     "crawldedup.evaluation.methods",
 ]

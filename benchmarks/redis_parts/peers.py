@@ -21,8 +21,8 @@ import redis
 from benchmarks.peers import load
 from benchmarks.redis_parts.server import CLIENT_CORE, IndexServer, measure, pinned
 from benchmarks.shared.common import progress
-from crawldedup.evaluation.methods.blocks import fingerprints_of, keys_of
 from crawldedup.search.tables import rotated_tables
+from crawldedup.simhash.blocks import fingerprints_of, keys_of
 from crawldedup.stores.base import Status
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 A corpus is shown to detectors, whose answers are compared with the exact similarities of all pairs (`run_trial`,
 `crawldedup bench quality`). `make_method` makes a method of the literature for `Deduplicator` from its name. The parts
-of the methods are functions of their own: `features`, `shingle`, `simhash`, `compute` and `num_differing_bits` for
-plain simhash, `find_all` for the near pairs of a collection, `flip_sets` for VOSH, `minhash`, `estimate` and
-`bands_for` for MinHash with LSH, `make_word_scorer` for the scores of Yu, Hu & Zhang, `DocumentFrequencies` for tf-idf.
+of the methods are functions of their own: `flip_sets` for VOSH, `minhash`, `estimate` and `bands_for` for MinHash with
+LSH, `make_word_scorer` for the scores of Yu, Hu & Zhang, `DocumentFrequencies` for tf-idf. Those of plain simhash are
+in `crawldedup.simhash`.
 """
 
 from __future__ import annotations
@@ -28,15 +28,8 @@ if TYPE_CHECKING:
     from crawldedup.evaluation.exact import words as words
     from crawldedup.evaluation.ground_truth import GroundTruth as GroundTruth
     from crawldedup.evaluation.ground_truth import compare_all as compare_all
-    from crawldedup.evaluation.methods.classic import ENGLISH_STOP_WORDS as ENGLISH_STOP_WORDS
-    from crawldedup.evaluation.methods.classic import compute as compute
-    from crawldedup.evaluation.methods.classic import features as features
-    from crawldedup.evaluation.methods.classic import num_differing_bits as num_differing_bits
-    from crawldedup.evaluation.methods.classic import shingle as shingle
-    from crawldedup.evaluation.methods.classic import simhash as simhash
     from crawldedup.evaluation.methods.document_frequencies import DocumentFrequencies as DocumentFrequencies
     from crawldedup.evaluation.methods.features import feature_hashes as feature_hashes
-    from crawldedup.evaluation.methods.pairs import find_all as find_all
     from crawldedup.evaluation.methods.signatures import bands_for as bands_for
     from crawldedup.evaluation.methods.signatures import collision_probability as collision_probability
     from crawldedup.evaluation.methods.signatures import estimate as estimate
@@ -57,10 +50,8 @@ __getattr__, __dir__, __all__ = lazy(
         "detectors": "Detection Detector MethodDetector",
         "exact": "jaccard shingles words",
         "ground_truth": "GroundTruth compare_all",
-        "methods.classic": "ENGLISH_STOP_WORDS compute features num_differing_bits shingle simhash",
         "methods.document_frequencies": "DocumentFrequencies",
         "methods.features": "feature_hashes",
-        "methods.pairs": "find_all",
         "methods.signatures": "bands_for collision_probability estimate minhash",
         "methods.spec": "make_method",
         "methods.vosh": "flip_sets",

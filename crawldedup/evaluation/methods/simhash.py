@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.evaluation.methods.blocks import BlockSearch
 from crawldedup.fingerprinting.fingerprint import (
     MIN_WORDS,
     SEARCH_BITS,
@@ -26,6 +25,7 @@ from crawldedup.search.method import Search
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import page_plan
 from crawldedup.search.tables import rotated_tables
+from crawldedup.simhash.blocks import BlockSearch
 from crawldedup.text.tokenize import word_hashes
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.evaluation.methods.blocks import BlockSearch, fingerprints_of, keys_of
+from crawldedup.simhash.blocks import BlockSearch, fingerprints_of, keys_of
 from tests.search.test_tables import all_tables
 
 

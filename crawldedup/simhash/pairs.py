@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.evaluation.methods.blocks import BlockSearch, fingerprints_of, keys_of
+from crawldedup.simhash.blocks import BlockSearch, fingerprints_of, keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.evaluation.methods import classic
-from crawldedup.evaluation.methods.classic import (
+from crawldedup.simhash import classic
+from crawldedup.simhash.classic import (
     ENGLISH_STOP_WORDS,
     compute,
     features,

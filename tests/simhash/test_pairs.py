@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.evaluation.methods import pairs as module
-from crawldedup.evaluation.methods.blocks import BlockSearch, fingerprints_of, keys_of
-from crawldedup.evaluation.methods.pairs import find_all
+from crawldedup.simhash import pairs as module
+from crawldedup.simhash.blocks import BlockSearch, fingerprints_of, keys_of
+from crawldedup.simhash.pairs import find_all
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
