@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 import mmh3
 import numpy as np
@@ -23,8 +23,9 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.text.tokenize import split_words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
+_Token = TypeVar("_Token")
 FeatureKind = Literal["words", "word-shingles", "char-shingles"]
 
 _STOP_WORDS: Final = """
@@ -35,12 +36,14 @@ them then there these they this to up was we were what when which who will with 
 ENGLISH_STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
 
 
-def shingle(tokens: Sequence[str], size: int = 3) -> list[str]:
-    """Return overlapping runs of `size` tokens, joined by spaces; one run of all tokens if there are fewer."""
-    _check_size(size)
-    if len(tokens) <= size:
-        return [" ".join(tokens)] if tokens else []
-    return [" ".join(tokens[start : start + size]) for start in range(len(tokens) - size + 1)]
+def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]:
+    """Return every run of `window` tokens, which may be of any type; none if there are fewer tokens.
+
+    Raises ConfigurationError, a ValueError, for a window of less than one.
+    """
+    _check_size(window)
+    listed = list(tokens)
+    return (listed[start : start + window] for start in range(len(listed) - window + 1))
 
 
 def features(
@@ -55,13 +58,14 @@ def features(
     """Return the weighted features of a text.
 
     `kind` is "words", or "word-shingles" or "char-shingles" of `size` words or characters. `stop_words` are left out
-    before shingling; give them case-folded if `fold_case`. Without `term_frequency` every weight is 1.
+    before shingling; give them case-folded if `fold_case`. A text of fewer words or characters is one shingle. Without
+    `term_frequency` every weight is 1.
     """
     tokens = [token for token in split_words(text, fold_case=fold_case) if token not in stop_words]
     if kind == "words":
         found = tokens
     elif kind == "word-shingles":
-        found = shingle(tokens, size)
+        found = [" ".join(run) for run in shingle(tokens, min(size, max(len(tokens), 1)))]
     elif kind == "char-shingles":
         _check_size(size)
         joined = " ".join(tokens)
@@ -83,14 +87,17 @@ def simhash(weighted: Mapping[str, float] | Iterable[str], bits: int = 64) -> in
 
 
 def compute(hashes: Sequence[int], *, weights: Sequence[float] | None = None, bits: int = 64) -> int:
-    """Return the simhash of hashes: bit j is set if hashes with bit j outweigh those without it. No hashes give 0."""
+    """Return the simhash of hashes: bit j is set if hashes with bit j outweigh those without it.
+
+    No hashes give 0, and a tie leaves a bit unset. `simhash-py` computes the same of the same hashes.
+    """
     _check_bits(bits)
     if not len(hashes):
         return 0
     words = np.array(hashes, np.uint64).astype(">u8").view(np.uint8).reshape(-1, 8)
     signs = np.unpackbits(words, axis=1)[:, 64 - bits :].astype(np.float64) * 2 - 1
     sums = np.asarray(weights, np.float64) @ signs if weights is not None else signs.sum(axis=0)
-    return int.from_bytes(np.packbits(sums >= 0).tobytes(), "big")
+    return int.from_bytes(np.packbits(sums > 0).tobytes(), "big")
 
 
 def num_differing_bits(first: int, second: int) -> int:
@@ -112,4 +119,4 @@ def _check_bits(bits: int) -> None:
 
 def _check_size(size: int) -> None:
     if size < 1:
-        raise ConfigurationError(f"size is {size!r}; a shingle has at least one word or character")
+        raise ConfigurationError(f"a shingle of {size!r} words or characters was asked for; it has at least one")

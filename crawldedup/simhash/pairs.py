@@ -10,7 +10,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.simhash.blocks import BlockSearch, fingerprints_of, keys_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -20,7 +20,7 @@ _KEYS_AT_ONCE: Final = 1 << 14
 
 
 def find_all(
-    fingerprints: Sequence[int] | Fingerprints, blocks: int, distance: int, *, bits: int = 64
+    fingerprints: Iterable[int] | Fingerprints, blocks: int, distance: int, *, bits: int = 64
 ) -> list[tuple[int, int]]:
     """Return every pair of different fingerprints that differ in at most `distance` bits, smaller one first, sorted.
 
@@ -30,7 +30,7 @@ def find_all(
     """
     search = BlockSearch(blocks, distance, bits)
     # Not np.unique: it builds a hash table, which takes longer than all the rest.
-    ordered = np.sort(np.asarray(fingerprints, np.uint64))
+    ordered = np.sort(_as_array(fingerprints))
     distinct = ordered[_first_of_runs(ordered)]
     if len(distinct) and int(distinct[-1]) >> bits:
         raise ConfigurationError(f"{int(distinct[-1]):#x} has more than {bits} bits; give the right number as `bits`")
@@ -42,6 +42,12 @@ def find_all(
     if not found:
         return []
     return [(first, second) for first, second in np.unique(np.concatenate(found, axis=1), axis=1).T.tolist()]
+
+
+def _as_array(fingerprints: Iterable[int] | Fingerprints) -> Fingerprints:
+    if isinstance(fingerprints, np.ndarray):
+        return fingerprints.astype(np.uint64, copy=False)
+    return np.fromiter(fingerprints, np.uint64)
 
 
 def _near_neighbours(keys: Fingerprints, rest: int, distance: int) -> Iterator[Fingerprints]:

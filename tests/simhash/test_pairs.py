@@ -16,6 +16,8 @@ from crawldedup.simhash.blocks import BlockSearch, fingerprints_of, keys_of
 from crawldedup.simhash.pairs import find_all
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from numpy.typing import NDArray
 
 MILLION = 1_000_000
@@ -79,6 +81,11 @@ def test_stretches_of_keys_change_nothing(keys_at_once: int, monkeypatch: pytest
 def test_collections_without_a_pair(fingerprints: list[int]) -> None:
     assert find_all(fingerprints, 4, 3) == []
     assert find_all(np.array(fingerprints, np.uint64), 64, 63) == []
+
+
+@pytest.mark.parametrize("kind", [list, set, tuple, iter])
+def test_any_collection_of_fingerprints_will_do(kind: Callable[[list[int]], Iterable[int]]) -> None:
+    assert find_all(kind([9, 1, 8, (1 << 64) - 1]), 4, 1) == [(1, 9), (8, 9)]
 
 
 def test_arrays_are_left_alone() -> None:
