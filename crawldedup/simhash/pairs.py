@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.simhash.blocks import BlockSearch, fingerprints_of, keys_of
+from crawldedup.search.tables import split_blocks
+from crawldedup.simhash.blocks import BlockSearch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     Fingerprints = NDArray[np.uint64]
 
 _KEYS_AT_ONCE: Final = 1 << 14
+_RADIX_BITS: Final = 16
 
 
 def find_all(
@@ -35,9 +38,7 @@ def find_all(
     if len(distinct) and int(distinct[-1]) >> bits:
         raise ConfigurationError(f"{int(distinct[-1]):#x} has more than {bits} bits; give the right number as `bits`")
     found = [
-        np.sort(fingerprints_of(pairs, table), axis=0)
-        for table, prefix in zip(search.tables, search.prefixes, strict=True)
-        for pairs in _near_neighbours(np.sort(keys_of(distinct, table)), bits - prefix, distance)
+        np.sort(pairs, axis=0) for table in _grouped(distinct, search) for pairs in _near_neighbours(*table, distance)
     ]
     if not found:
         return []
@@ -50,18 +51,51 @@ def _as_array(fingerprints: Iterable[int] | Fingerprints) -> Fingerprints:
     return np.fromiter(fingerprints, np.uint64)
 
 
-def _near_neighbours(keys: Fingerprints, rest: int, distance: int) -> Iterator[Fingerprints]:
-    """Yield near pairs among sorted keys, arrays of shape (2, pairs): all that agree above the lowest `rest` bits.
+def _grouped(ordered: Fingerprints, search: BlockSearch) -> Iterator[tuple[Fingerprints, Fingerprints]]:
+    """Yield sorted fingerprints in an order for each table, and what they have in its leading blocks.
 
-    Keys differ in as many bits as their fingerprints do, so only the pairs are turned back.
+    Those that agree in the leading blocks stand side by side. An order is made of another by a stable sort of one more
+    block, so that orders with the same first blocks have these sorted once.
     """
-    # numpy cannot shift by 64.
-    prefixes = keys >> np.uint64(rest) if rest < 64 else np.zeros_like(keys)
-    firsts = _first_of_runs(prefixes).nonzero()[0]
-    lengths = np.diff(firsts, append=len(keys))
+    blocks, wanted = split_blocks(search.bits, search.blocks), search.blocks - search.distance
+    orders = [ordered]
+    masks = [0]
+    chosen: tuple[tuple[int, int], ...] = ()
+    for choice in combinations(blocks, wanted):
+        shared = next((place for place, old in enumerate(chosen) if choice[place] != old), 0)
+        del orders[shared + 1 :], masks[shared + 1 :]
+        for place in range(shared, wanted):
+            lowest, width = search.bits - sum(choice[place]), choice[place][1]
+            # What is sorted is sorted by its first blocks, one after the other.
+            is_sorted = choice[: place + 1] == blocks[: place + 1]
+            orders.append(orders[-1] if is_sorted else _sorted_by(orders[-1], lowest, width))
+            masks.append(masks[-1] | (1 << width) - 1 << lowest)
+        chosen = choice
+        yield orders[-1], orders[-1] & np.uint64(masks[-1])
+
+
+def _sorted_by(fingerprints: Fingerprints, lowest: int, width: int) -> Fingerprints:
+    """Return fingerprints stably sorted by `width` bits from the lowest one on.
+
+    numpy sorts numbers of 16 bits by radix. For those of 64 bits it uses AVX-512, which is slow at it on Zen 4.
+    """
+    for done in range(0, width, _RADIX_BITS):
+        digits = fingerprints >> np.uint64(lowest + done) & np.uint64((1 << min(_RADIX_BITS, width - done)) - 1)
+        fingerprints = fingerprints[np.argsort(digits.astype(np.uint16), kind="stable")]
+    return fingerprints
+
+
+def _near_neighbours(fingerprints: Fingerprints, prefixes: Fingerprints, distance: int) -> Iterator[Fingerprints]:
+    """Yield near pairs among fingerprints with equal prefixes, which stand side by side; arrays of shape (2, pairs)."""
+    first = _first_of_runs(prefixes)
+    # Most have a prefix of their own.
+    alone = first.copy()
+    alone[:-1] &= first[1:]
+    fingerprints, firsts = fingerprints[~alone], first[~alone].nonzero()[0]
+    lengths = np.diff(firsts, append=len(fingerprints))
     for runs in _slices(firsts):
         start = firsts[runs.start]
-        some = keys[start : start + int(lengths[runs].sum())]
+        some = fingerprints[start : start + int(lengths[runs].sum())]
         for step in range(1, int(lengths[runs].max())):
             near = (np.bitwise_count(some[step:] ^ some[:-step]) <= distance).nonzero()[0]
             if len(near):
