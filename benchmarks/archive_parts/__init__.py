@@ -1,0 +1,1 @@
+"""The texts, the methods and the accounting of `archive.py`."""
