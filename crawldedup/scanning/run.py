@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import errno
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +23,7 @@ from crawldedup.scanning.seeding import Seeding
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterator
 
     from crawldedup.batch.engine import Duplicates
     from crawldedup.commands.output import Output
@@ -43,8 +45,9 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     with ExitStack() as stack:
         seeding = Seeding(dedup, _files_known(given)) if given.into else None
         folder = stack.enter_context(ScanFolder(_folder(given, stack), _task(dedup, given)))
-        _collect(folder, dedup, given, output)
-        results = Results(folder, _compare(folder, dedup, output))
+        with _telling_of_room(folder):
+            _collect(folder, dedup, given, output)
+            results = Results(folder, _compare(folder, dedup, output))
         if given.output is not None:
             with output.shares() as share:
                 write(results, given.output, share, force=given.force)
@@ -52,6 +55,19 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         _tell(results, seeded, given, output)
         if given.work is None and given.output is not None:
             folder.remove()
+
+
+@contextmanager
+def _telling_of_room(folder: ScanFolder) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        raise ConfigurationError(
+            f"{folder.path}: {error.strerror}: make room, or name a folder with --work. With --work or --output, the "
+            "same command goes on from here"
+        ) from error
 
 
 def _check(given: Namespace) -> None:

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -254,3 +255,19 @@ def test_wrong_arguments_are_told_before_the_work(
     assert main(["scan", "pages.jl", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert (tmp_path / "there.csv").read_text() == "mine"
+
+
+def test_a_full_disk_is_told_and_what_was_read_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = feed(tmp_path / "pages.jl", collection(originals=200))
+    expected = scan(capsys, source, "-o", tmp_path / "expected.jsonl")
+    out = tmp_path / "out.jsonl"
+    command = [sys.executable, "-m", "crawldedup.cli", "scan", str(source), "-o", str(out), "--json"]
+    # Files end at 100 kB, which Python tells as it tells that a disk is full.
+    limited = f"ulimit -f 100; trap '' XFSZ; exec {shlex.join(command)}"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONDONTWRITEBYTECODE": "1"}
+    failed = subprocess.run(["bash", "-c", limited], env=environment, capture_output=True, text=True, check=False)
+    assert failed.returncode == 2
+    assert "same command goes on" in failed.stderr
+    assert not out.exists()
+    assert scan(capsys, source, "-o", out) == expected
+    assert out.read_bytes() == (tmp_path / "expected.jsonl").read_bytes()
