@@ -64,6 +64,7 @@ class Seeding:
                     seen_at=now,
                     copies=int(results.copies[page]),
                     home=int(homes[page]) if options.scope == "global" else None,
+                    rank=int(columns.rank[page]),
                 )
                 for page in kept[start : start + _RECORDS_AT_ONCE].tolist()
             ]

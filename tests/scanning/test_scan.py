@@ -271,3 +271,17 @@ def test_a_full_disk_is_told_and_what_was_read_stays(tmp_path: Path, capsys: pyt
     assert not out.exists()
     assert scan(capsys, source, "-o", out) == expected
     assert out.read_bytes() == (tmp_path / "expected.jsonl").read_bytes()
+
+
+def test_a_crawl_knows_which_of_the_seeded_copies_are_poor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = collection(originals=3)[:3]
+    source = tmp_path / "pages.jl"
+    names = ["https://a.example/1?sid=3", "https://a.example/2"]
+    source.write_text(
+        "".join(json.dumps({"url": name, "text": text}) + "\n" for name, text in zip(names, texts, strict=False))
+    )
+    store = f"sqlite:///{tmp_path}/index.sqlite"
+    scan(capsys, source, "--into", store)
+    with Deduplicator(store) as dedup:
+        assert dedup.check("https://a.example/1", text=texts[0], rank=0).replaces
+        assert not dedup.check("https://a.example/3", text=texts[1], rank=0).replaces
