@@ -45,6 +45,16 @@ def exhaustive(session: nox.Session) -> None:
 
 
 @nox.session(python=PYTHONS[0])
+def spark(session: nox.Session) -> None:
+    """Run the tests on a real Apache Spark, which they do without elsewhere: it is large. Needs Java 17."""
+    session.install("-q", "-e", ".[test,spark]")
+    # Without it, the tests are skipped.
+    session.run("python", "-c", "import pyspark, crawldedup.spark")
+    run_pytest(session, "-n", "0", "tests/spark")
+    session.run("python", "benchmarks/spark.py", "--smoke")
+
+
+@nox.session(python=PYTHONS[0])
 def lowest(session: nox.Session) -> None:
     """Run tests with the lowest versions that are supported, of packages and of Redis; arguments go to pytest."""
     floors = Path(session.create_tmp()) / "floors.txt"
@@ -91,8 +101,9 @@ def lowest_versions() -> list[str]:
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     groups = project["optional-dependencies"]
     # The peers of the benchmarks are of any version, and the tests do without the others.
+    left_out = ("bench", "docs", "openapi", "spark")
     used = [*project["dependencies"]]
-    used += [requirement for name in groups if name not in ("bench", "docs", "openapi") for requirement in groups[name]]
+    used += [requirement for name in groups if name not in left_out for requirement in groups[name]]
     constraints = []
     for requirement in used:
         # A constraint has no extras.

@@ -16,7 +16,8 @@ from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions
 from crawldedup.verdict import Kind, Verdict
 from tests.docs.pages import SITE, Block, blocks
 
-PYTHON = blocks("python")
+# What needs Apache Spark is run in tests/spark.
+PYTHON = [block for block in blocks("python") if "spark" not in block.page.name]
 OF_SETTINGS = [block for block in PYTHON if block.code.startswith(PREFIX)]
 
 
