@@ -30,6 +30,8 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 
 # Docstrings write names in single backticks.
 default_role = "code"
+# Apache Spark is too large to be installed for its signatures.
+autodoc_mock_imports = ["pyarrow", "pyspark"]
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
