@@ -67,7 +67,7 @@ def deduplicate(
     place.
     """
     body, is_html = _body(pages, url, text, html, order)
-    checked = Options.from_values({"key": 0, **options})
+    checked = _checked(options)
     # An extractor that is not installed is refused here, and not by a task.
     PageReader(checked)
     goal = Goal(checked.similarity, checked.recall)
@@ -80,6 +80,15 @@ def deduplicate(
         return _joined(marked, url, kept(verdicts_of(read, goal)))
     finally:
         read.unpersist()
+
+
+def _checked(options: ComparingOptions) -> Options:
+    """Return options, checked. Raises ConfigurationError for those that say nothing of how pages are compared."""
+    checked = Options.from_values({"key": 0, **options})
+    if unfit := options.keys() - ComparingOptions.__annotations__:
+        taken = ", ".join(ComparingOptions.__annotations__)
+        raise ConfigurationError(f"{', '.join(sorted(unfit))}: deduplicate() takes no such option; it takes {taken}")
+    return checked
 
 
 def _body(
