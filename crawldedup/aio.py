@@ -116,6 +116,7 @@ class AsyncDeduplicator:
     clear = _in_thread(Deduplicator.clear)
     prune = _in_thread(Deduplicator.prune)
     info = _in_thread(Deduplicator.info)
+    load = _in_thread(Deduplicator.load)
     note = _in_thread(Deduplicator.note)
     heartbeat = _in_thread(Deduplicator.heartbeat)
     _close = _in_thread(Deduplicator.close)
