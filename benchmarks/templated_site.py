@@ -1,7 +1,7 @@
 """Measure candidates and time of a check, and false drops, on a million pages of seven templates.
 
     python benchmarks/templated_site.py --texts pages.jsonl more.jsonl      # lines of {"text": ..}
-    python benchmarks/templated_site.py --texts pages.jsonl --pages 100000
+    python benchmarks/templated_site.py --texts pages.jsonl --pages 100000 --scan
 
 Shops, listings, articles, a calendar, a directory, a forum: every page of a template repeats its words, 30 to 80 %
 of the page, around sentences that are drawn at random from real texts. Of a hundred pages, three are near copies of
@@ -35,10 +35,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.shared.common import make_parser, make_table, run
 from benchmarks.shared.templated_pages import KINDS, Site, Words, read_words
 from crawldedup import Deduplicator
+from crawldedup.batch.columns import Columns
+from crawldedup.batch.decision import Goal
+from crawldedup.batch.engine import find_duplicates
 from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, make_method
 from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
 from crawldedup.options import Options
 from crawldedup.page import PageReader
+from crawldedup.queries import salted
+from crawldedup.text.keys import NO_KEY
 from crawldedup.text.tokenize import split_words
 from crawldedup.verdict import Kind
 
@@ -136,6 +141,20 @@ def check_stream(words: Words, options: Options, method: Method, pages: int, wor
     return outcome
 
 
+def scan(words: Words, options: Options, method: Method, pages: int, workers: int) -> Outcome:
+    """Compare all pages at once."""
+    goal = Goal(options.similarity, options.recall)
+    fingerprints = track(stream(words, PageReader(options, method), pages, workers), "reading", pages)
+    columns = Columns.of([(salted(page, "", NO_KEY), 0) for page in fingerprints], goal.threshold)
+    started = time.perf_counter()
+    found = find_duplicates(columns, goal)
+    Console(stderr=True).print(f"compared in {time.perf_counter() - started:.1f} seconds")
+    near = ~found.kept & ~found.exact
+    kinds = np.where(found.exact, Kind.EXACT_DUPLICATE, np.where(near, Kind.NEAR_DUPLICATE, Kind.NEW))
+    flagged = [(number, int(found.original[number])) for number in np.flatnonzero(near).tolist()]
+    return Outcome(kinds=list(map(Kind, kinds.tolist())), flagged=flagged)
+
+
 def shingles(text: str) -> set[tuple[str, ...]]:
     words = split_words(text)
     return set(zip(words, words[1:], words[2:], strict=False))
@@ -197,6 +216,7 @@ def main(given: Sequence[str]) -> None:
     parser.add_argument("--minutes", type=float, default=math.inf, help="stop the stream after so long, and report")
     parser.add_argument("--workers", type=int, default=1, help="processes that make and fingerprint pages (1)")
     parser.add_argument("--exact", type=int, default=50_000, help="pairs to compute exactly, at most (50000)")
+    parser.add_argument("--scan", action="store_true", help="compare all pages at once, as a scan does")
     parser.add_argument("--method", default=DEFAULT_METHOD)
     parser.add_argument("--weighting", default=DEFAULT_WEIGHTING)
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
@@ -207,7 +227,10 @@ def main(given: Sequence[str]) -> None:
         parser.error(f"there are {len(words.sentences)} sentences of 6 to 30 words in these texts; 300 are needed")
     site = Site(words)
     options, method = Options(extractor="text"), make_method(arguments.method, arguments.weighting)
-    outcome = check_stream(words, options, method, arguments.pages, arguments.workers, arguments.minutes)
+    if arguments.scan:
+        outcome = scan(words, options, method, arguments.pages, arguments.workers)
+    else:
+        outcome = check_stream(words, options, method, arguments.pages, arguments.workers, arguments.minutes)
     bands, compared, false = flagged_pairs(site, outcome, arguments.exact)
     result = {
         "texts": [path.name for path in arguments.texts],
