@@ -1,6 +1,7 @@
 """Measure `crawldedup.spark` beside the engine of `crawldedup scan`, on the same fingerprints.
 
     python benchmarks/spark.py --pages 250000,500000,1000000,2000000
+    python benchmarks/spark.py --pages 2000000 --memory 6g --codec zstd
     python benchmarks/spark.py --pages 1000000 --shape copies
     python benchmarks/spark.py --pages 250000 --shape template
 
@@ -55,7 +56,7 @@ class Blocks:
                 )
 
 
-def on_spark(pages: Pages, memory: str) -> tuple[float, float, list[Any]]:
+def on_spark(pages: Pages, memory: str, codec: str) -> tuple[float, float, list[Any]]:
     """Return seconds, shuffled bytes a page, and the verdicts."""
     from pyspark import StorageLevel
     from pyspark.sql import SparkSession
@@ -64,6 +65,7 @@ def on_spark(pages: Pages, memory: str) -> tuple[float, float, list[Any]]:
     from crawldedup.spark.reading import COLUMNS
 
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", memory)
+    builder = builder.config("spark.io.compression.codec", codec)
     spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     try:
@@ -87,6 +89,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--pages", type=numbers, default=[250_000, 500_000, 1_000_000, 2_000_000])
     parser.add_argument("--shape", choices=SHAPES, default="mixed")
     parser.add_argument("--memory", default="4g", help="of Spark's driver (default: 4g)")
+    parser.add_argument("--codec", default="lz4", help="with which Spark packs what it shuffles: lz4 or zstd (lz4)")
     args = parser.parse_args(arguments)
     if find_spec("pyspark") is None:
         print("pyspark is not installed: pip install 'crawldedup[spark]'")
@@ -99,7 +102,7 @@ def main(arguments: Sequence[str]) -> None:
         found = find_duplicates(columns, GOAL)
         local = time.perf_counter() - start
         del columns
-        seconds, shuffled, verdicts = on_spark(pages, args.memory)
+        seconds, shuffled, verdicts = on_spark(pages, args.memory, args.codec)
         kinds = np.where(found.kept, "new", np.where(found.exact, "exact_duplicate", "near_duplicate")).astype(object)
         told = np.full(count, "new", object)
         for row in verdicts:

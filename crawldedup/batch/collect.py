@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.batch.pool import WorkerPool
-from crawldedup.batch.reading import BatchReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -45,14 +44,9 @@ class Collector:
         """Read the sources of these names."""
         self._errors = self.folder.step.errors
         skipped = Counter(self.folder.step.skipped)
-        chunks = self._chunks(names)
-        # Processes take longer to start than a few pages to be read.
-        first = list(islice(chunks, 2))
         last_step = float("-inf")
         with WorkerPool(self.workers, self.setup) as pool:
-            for (source, items, errors), pages, read in (
-                self._read_here(first) if len(first) < 2 else pool.read(chain(first, chunks))
-            ):
+            for (source, items, errors), pages, read in pool.read(self._chunks(names)):
                 self.folder.add(read, [page.url for at, page in enumerate(pages) if at not in read.skipped])
                 for at, reason in read.skipped.items():
                     self.on_skipped(pages[at], reason)
@@ -62,10 +56,6 @@ class Collector:
                     last_step = time.monotonic()
                 self.progress(self.folder.step.pages)
         self.folder.finish_step(len(names), 0, self._errors, skipped)
-
-    def _read_here(self, chunks: Sequence[Any]) -> Iterator[Any]:
-        reader = BatchReader(**self.setup)
-        return ((tag, pages, reader.read(pages)) for tag, pages in chunks)
 
     def _chunks(self, names: Sequence[str]) -> Iterator[tuple[tuple[int, int, int], list[PageInput]]]:
         """Yield the pages that are not read yet, after the source, its items up to there, and the errors before it."""

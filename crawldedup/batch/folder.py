@@ -63,6 +63,8 @@ class ScanFolder:
         self._files: dict[str, BinaryIO] = {}
         self._whole_steps = 0
         self.step = Step()
+        if path.exists() and not path.is_dir():
+            raise ConfigurationError(f"{self._shown} is no folder; name one to work in")
         path.mkdir(parents=True, exist_ok=True)
         if not (path / _TASK).exists() and any(path.iterdir()):
             raise ConfigurationError(f"the folder {self._shown} holds something else than a scan; name an empty one")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from crawldedup.commands.feeds import Fields, pages_of, pages_of_lines, refuse
 from crawldedup.commands.reading.archives import captures_of
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
 TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
+PAGE_SUFFIXES: Final = HTML_SUFFIXES + TEXT_SUFFIXES
 ANY_FIELDS: Final = Fields()
 
 
@@ -58,7 +60,7 @@ def _pages_of(name: str, fields: Fields, on_error: OnError) -> Iterator[Source]:
         body, url, charset = fetched(name)
         yield Source(url, html=body, encoding=charset)
     elif Path(name).is_dir():
-        yield from _from_folder(Path(name))
+        yield from _from_folder(Path(name), on_error)
     elif Path(name).is_file():
         yield from _from_file(Path(name), fields, on_error)
     else:
@@ -100,11 +102,21 @@ def under_url(pages: Iterable[Source], url: str | None) -> Iterator[Source]:
     yield from (replace(page, url=url) for page in found)
 
 
-def _from_standard_input(fields: Fields, on_error: OnError) -> Iterator[Source]:
-    """Yield the pages of JSON lines, or the one page that anything else is."""
+def lines_of_standard_input(fields: Fields, on_error: OnError) -> Iterator[Source]:
+    """Yield the pages of JSON lines. Raises ConfigurationError for anything else."""
+    lines = lines_from(_standard_input(), "standard input")
+    yield from map(_source_of, pages_of_lines(lines, "standard input", fields, on_error))
+
+
+def _standard_input() -> BinaryIO:
     if sys.stdin is None:
         raise ConfigurationError("there is no standard input to read: it is closed")
-    body = sys.stdin.buffer
+    return sys.stdin.buffer
+
+
+def _from_standard_input(fields: Fields, on_error: OnError) -> Iterator[Source]:
+    """Yield the pages of JSON lines, or the one page that anything else is."""
+    body = _standard_input()
     first = body.readline(MOST_BYTES)
     if isinstance(value_of(first.removeprefix(BOM)), dict):
         lines = lines_from(body, "standard input", first)
@@ -117,13 +129,22 @@ def _source_of(item: Item) -> Source:
     return Source(item.url, html=item.html, text=item.text, encoding=item.encoding)
 
 
-def _from_folder(folder: Path) -> Iterator[Source]:
-    suffixes = HTML_SUFFIXES + TEXT_SUFFIXES
-    paths = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in suffixes and path.is_file()]
+def pages_below(folder: Path, on_error: OnError = refuse) -> list[Path]:
+    """Return the HTML and text files below a folder, sorted. Hand to `on_error` the folders that cannot be listed."""
+    walked = os.walk(folder, onerror=on_error)
+    paths = (Path(parent, name) for parent, _, names in walked for name in names)
+    return sorted(path for path in paths if path.suffix.lower() in PAGE_SUFFIXES and path.is_file())
+
+
+def _from_folder(folder: Path, on_error: OnError) -> Iterator[Source]:
+    paths = pages_below(folder, on_error)
     if not paths:
-        raise ConfigurationError(f"the folder {str(folder)!r} holds no pages: no {', '.join(suffixes)}")
+        raise ConfigurationError(f"the folder {str(folder)!r} holds no pages: no {', '.join(PAGE_SUFFIXES)}")
     for path in paths:
-        yield from _from_file(path)
+        try:
+            yield from _from_file(path)
+        except OSError as error:
+            on_error(error)
 
 
 def _from_file(path: Path, fields: Fields = ANY_FIELDS, on_error: OnError = refuse) -> Iterator[Source]:

@@ -109,7 +109,8 @@ class Results:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(self.reasons.items()))
         skipped = f"{counts['skipped']:,} skipped" + (f" ({reasons})" if reasons else "")
         found = f"{pluralize(self.duplicates, 'duplicate')} in {clusters}"
-        return f"{pluralize(self.pages, 'page')}, {found}, {skipped}"
+        unreadable = f", {pluralize(self.errors, 'error')} reported" if self.errors else ""
+        return f"{pluralize(self.pages, 'page')}, {found}, {skipped}{unreadable}"
 
     def clusters_in_words(self, most: int) -> Iterator[str]:
         """Yield lines that show the largest clusters, safe to show."""

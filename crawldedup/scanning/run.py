@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import errno
+import json
+import os
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
+
+import mmh3
 
 from crawldedup.batch.collect import Collector
 from crawldedup.batch.decision import Goal
 from crawldedup.batch.engine import find_duplicates
 from crawldedup.batch.folder import ScanFolder
 from crawldedup.commands.feeds import Fields
-from crawldedup.commands.sources import readable_sources
+from crawldedup.commands.sources import lines_of_standard_input, pages_below, readable_sources
 from crawldedup.errors import ConfigurationError
 from crawldedup.page import PageReader
 from crawldedup.printable import pluralize, printable
 from crawldedup.scanning.outputs import check_output, write
 from crawldedup.scanning.results import Results
 from crawldedup.scanning.seeding import Seeding
+from crawldedup.stores.registry import is_persistent
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from crawldedup.batch.engine import Duplicates
     from crawldedup.commands.output import Output
+    from crawldedup.commands.sources import Source
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.page_input import PageInput
 
@@ -71,6 +77,10 @@ def _telling_of_room(folder: ScanFolder) -> Iterator[None]:
 
 
 def _check(given: Namespace) -> None:
+    if given.into and not is_persistent(given.into):
+        raise ConfigurationError(f"--into is {given.into!r}, which ends with this program: name a store that lasts")
+    if given.output and any(given.output.absolute().is_relative_to(Path(name).absolute()) for name in given.pages):
+        raise ConfigurationError(f"--output {given.output} lies in a folder that is read: name another place")
     for name in ("workers", "most"):
         if getattr(given, name) < 1:
             raise ConfigurationError(f"--{name} is {getattr(given, name)}; it must be at least 1")
@@ -81,9 +91,17 @@ def _files(given: Namespace) -> list[Path]:
 
 
 def _files_known(given: Namespace) -> list[Any]:
-    """Return what tells the files of a scan from changed ones."""
-    stats = [(path, path.stat()) for path in _files(given)]
-    return [[str(path), found.st_size, found.st_mtime_ns] for path, found in stats]
+    """Return what tells the files of a scan, and the pages in its folders, from changed ones."""
+    known = [_known(path) for path in _files(given)]
+    for name in filter(os.path.isdir, given.pages):
+        pages = [_known(path) for path in pages_below(Path(name), on_error=lambda _: None)]
+        known.append([name, len(pages), f"{mmh3.hash128(json.dumps(pages).encode()):032x}"])
+    return known
+
+
+def _known(path: Path) -> list[Any]:
+    found = path.stat()
+    return [str(path), found.st_size, found.st_mtime_ns]
 
 
 def _task(dedup: Deduplicator, given: Namespace) -> dict[str, Any]:
@@ -96,9 +114,10 @@ def _task(dedup: Deduplicator, given: Namespace) -> dict[str, Any]:
         "similarity": options.similarity,
         "recall": options.recall,
         "scope": options.scope,
-        "profile": PageReader(options).profile + dedup.key.suffix,
+        "extractor, content or distinguish": PageReader(options).profile,
         "min_words": options.min_words,
         "keep": given.keep,
+        "index": dedup.key.suffix,
     }
 
 
@@ -127,7 +146,7 @@ def _collect(folder: ScanFolder, dedup: Deduplicator, given: Namespace, output: 
     with output.progress("reading") as progress:
         Collector(
             folder,
-            lambda name, on_error: readable_sources([name], on_error, fields),
+            lambda name, on_error: _pages_of(name, fields, on_error),
             on_error=output.unreadable,
             on_skipped=skipped,
             setup={"options": dedup.options, "key": dedup.key, "ranks": given.keep == "best"},
@@ -137,6 +156,16 @@ def _collect(folder: ScanFolder, dedup: Deduplicator, given: Namespace, output: 
     if folder.step.errors and not output.status:
         # Those of an earlier run count, too.
         output.status = 1
+
+
+def _pages_of(name: str, fields: Fields, on_error: Callable[[Exception], None]) -> Iterator[Source]:
+    if name != "-":
+        yield from readable_sources([name], on_error, fields)
+        return
+    try:
+        yield from lines_of_standard_input(fields, on_error)
+    except ConfigurationError as error:
+        on_error(error)
 
 
 def _compare(folder: ScanFolder, dedup: Deduplicator, output: Output) -> Duplicates:

@@ -146,7 +146,7 @@ def test_what_was_read_is_not_read_again(
     source = feed(tmp_path / "pages.jl", collection(originals=60))
     first = scan(capsys, source, "--work", tmp_path / "work")
     with monkeypatch.context() as patch:
-        patch.setattr("crawldedup.batch.reading.BatchReader.read", None)
+        patch.setattr("crawldedup.batch.pool.WorkerPool._start", None)
         assert scan(capsys, source, "--work", tmp_path / "work", "-o", tmp_path / "out.csv") == {
             name: value for name, value in first.items() if name != "clusters"
         }
@@ -285,3 +285,74 @@ def test_a_crawl_knows_which_of_the_seeded_copies_are_poor(tmp_path: Path, capsy
     with Deduplicator(store) as dedup:
         assert dedup.check("https://a.example/1", text=texts[0], rank=0).replaces
         assert not dedup.check("https://a.example/3", text=texts[1], rank=0).replaces
+
+
+def pages_in_folder(folder: Path, texts: Sequence[str]) -> Path:
+    folder.mkdir()
+    for number, text in enumerate(texts):
+        (folder / f"{number}.html").write_text(f"<html><body><p>{text}</p></body></html>")
+    return folder
+
+
+@pytest.mark.parametrize("change", ["a new page", "a page less", "another text"])
+def test_a_folder_that_has_changed_is_refused(change: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = pages_in_folder(tmp_path / "pages", collection(originals=3))
+    scan(capsys, folder, "--work", tmp_path / "work")
+    if change == "a page less":
+        (folder / "0.html").unlink()
+    else:
+        (folder / ("x.html" if change == "a new page" else "1.html")).write_text("<p>Something else.</p>")
+    assert main(["scan", str(folder), "--work", str(tmp_path / "work")]) == 2
+    assert "begun with other files" in capsys.readouterr().err
+
+
+def test_a_page_that_cannot_be_read_costs_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = collection(originals=3)
+    folder = pages_in_folder(tmp_path / "pages", texts)
+    opened = type(folder).open
+
+    def forbidden(path: Path, *arguments: Any, **options: Any) -> Any:
+        if path.name == "1.html":
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, *arguments, **options)
+
+    monkeypatch.setattr(type(folder), "open", forbidden)
+    assert main(["scan", str(folder)]) == 1
+    told = capsys.readouterr()
+    assert f"{len(texts) - 1} pages, " in told.out
+    assert ", 1 error reported" in told.out
+    assert "Permission denied" in told.err
+
+
+@pytest.mark.parametrize("content", ["broken{\n", "url,text\n", "[]"])
+def test_standard_input_holds_json_lines(
+    content: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = content + "".join(json.dumps({"url": "https://a.example/1", "text": "page"}) + "\n" for _ in range(3))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+    result = scan(capsys, "-", status=1)
+    assert (result["pages"], result["unreadable"]) == (3 if content != "[]" else 2, 1)
+
+
+def test_a_page_that_kills_its_process_is_skipped_in_a_small_collection_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "deadly_pages.py").write_text(
+        "import os\ndef extract(html):\n    os._exit(3) if 'DIE' in html else None\n    return html\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    folder = pages_in_folder(tmp_path / "pages", ["one", "DIE"])
+    assert scan(capsys, folder, "--extractor", "deadly_pages.extract")["reasons"] == {"crashed": 1}
+
+
+def test_what_a_scan_is_to_write_is_told_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = pages_in_folder(tmp_path / "pages", ["one"])
+    for arguments, message in (
+        (["--into", "memory://"], "ends with this program"),
+        (["-o", str(folder / "out.html")], "a folder that is read"),
+        (["--work", str(folder / "0.html")], "is no folder"),
+    ):
+        assert main(["scan", str(folder), *arguments]) == 2
+        assert message in capsys.readouterr().err

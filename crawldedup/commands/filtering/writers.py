@@ -130,7 +130,10 @@ class CsvWriter:
             return
         value = value_of(entry)
         check_columns(value, self._columns, entry, self._path)
-        self._out.write(_row([_cell(value.get(name)) for name in self._columns]))
+        try:
+            self._out.write(_row([_cell(value.get(name)) for name in self._columns]))
+        except UnicodeDecodeError as error:
+            raise _no_text(entry) from error
 
     def finish(self) -> None:
         """See `Writer`."""
@@ -164,9 +167,16 @@ def _as_json(entry: Entry) -> bytes:
         if isinstance(entry.value, Exception):
             raise UnwritableError(f"{entry.place}: this is not JSON, so that it can be written as JSON lines alone")
         return entry.raw
-    text = json.dumps(value_of(entry), ensure_ascii=False, default=_plain)
+    try:
+        text = json.dumps(value_of(entry), ensure_ascii=False, default=_plain)
+    except UnicodeDecodeError as error:
+        raise _no_text(entry) from error
     # What is no Unicode is written as JSON escapes it.
     return text.encode("utf-8", "backslashreplace")
+
+
+def _no_text(entry: Entry) -> UnwritableError:
+    return UnwritableError(f"{entry.place}: a column holds bytes that are no text, so that Parquet alone can hold them")
 
 
 def _plain(value: object) -> str:

@@ -96,7 +96,8 @@ def _page_of(record: Any, loader: Any) -> Item | None:
         status = headers.get_statuscode()
         if not status.isdecimal():
             raise ValueError("its HTTP headers have no status")
-        if not status.startswith("2"):
+        # A part of a page is none.
+        if not status.startswith("2") or status.startswith("206"):
             return None
     elif record.rec_type != _CONVERSION:
         return None

@@ -42,7 +42,7 @@ def rows_of(path: Path, wanted: Sequence[str], *, whole: bool) -> Iterator[Entry
                 for place, value in enumerate(batch.select(columns).to_pylist()):
                     number += 1
                     yield Entry(f"{path}, row {number}", value, Row(batch, place))
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         # An error of pyarrow may be one of the system without its number.
         if isinstance(error, OSError) and error.errno is not None:
             raise
