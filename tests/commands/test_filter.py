@@ -58,6 +58,7 @@ SUMMARY = {
     "known": 0,
     "thin": 1,
     "not_compared": 1,
+    "unwritable": 0,
 }
 
 
@@ -215,6 +216,7 @@ def test_a_column_may_have_no_name(tmp_path: Path, capsys: pytest.CaptureFixture
         {"": "1", "url": "b", "text": text(2)},
     ]
     assert (status, err.count("b.csv, item 2: this row has more cells than columns")) == (1, 1)
+    assert ", 1 that the output cannot hold" in err
 
 
 def test_an_item_that_a_form_cannot_hold_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -312,6 +314,7 @@ def test_what_an_index_knows_is_left_out(
         (["feed.jsonl", "-o", "link.jsonl", "--force"], "link.jsonl is read, and cannot be written as well"),
         (["feed.jsonl", "-o", "o.jsonl", "--dropped", "feed.jsonl", "--force"], "feed.jsonl is read"),
         (["feed.jsonl", "-o", "o.jsonl", "--dropped", "./o.jsonl"], "--output and --dropped both name"),
+        (["feed.jsonl", "-o", "-", "--dropped", "-"], "both name standard output"),
         (["feed.jsonl", "-o", "/dev/null", "--force"], "tells no form"),
         (["feed.jsonl", "-o", "pages.jsonl", "--force"], "pages.jsonl is there already, and is no file"),
         (["feed.jsonl", "-o", "no/o.jsonl"], "there is no folder 'no'"),

@@ -30,6 +30,8 @@ class Files:
             raise ConfigurationError("standard input can be read only once")
         if len({form == ARCHIVE for form in (self.form, *forms)}) > 1:
             raise ConfigurationError("web archives go to web archives alone, and feeds to feeds")
+        if self.target == self.dropped == STANDARD:
+            raise ConfigurationError("--output and --dropped both name standard output")
         read = [Path(name) for name in self.inputs if name != STANDARD]
         written = [Path(name) for name in (self.target, self.dropped) if name and name != STANDARD]
         if len({path.resolve() for path in written}) < len(written):

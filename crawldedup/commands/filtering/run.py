@@ -38,7 +38,16 @@ T = TypeVar("T")
 
 _LEVEL: Final = 6
 """What gzip does by itself. The highest level takes thrice as long, for one percent."""
-_FIGURES: Final = ("items", "written", "exact_duplicate", "near_duplicate", "known", "thin", "not_compared")
+_FIGURES: Final = (
+    "items",
+    "written",
+    "exact_duplicate",
+    "near_duplicate",
+    "known",
+    "thin",
+    "not_compared",
+    "unwritable",
+)
 
 
 def filter_items(dedup: Deduplicator, index: Deduplicator | None, files: Files, fields: Fields, output: Output) -> None:
@@ -101,6 +110,7 @@ class _Run:
                         writer.write(entry)
                         self._counts["written"] += 1
                     except UnwritableError as error:
+                        self._counts["unwritable"] += 1
                         complaints.tell(error)
             writer.finish()
 
@@ -176,6 +186,8 @@ class _Run:
             f"{pluralize(counts['items'], 'item')}, {counts['written']:,} written, {sum(left_out.values()):,} left out"
         )
         told += f" ({parts}), {counts['not_compared']:,} not compared"
+        if counts["unwritable"]:
+            told += f", {counts['unwritable']:,} that the output cannot hold"
         if "records" in counts:
             told += f"; {counts['records_written']:,} of {pluralize(counts['records'], 'record')} written"
         self._output.err.print(told, markup=False)

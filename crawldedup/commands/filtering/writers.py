@@ -149,7 +149,9 @@ def value_of(entry: Entry) -> dict[str, Any]:
     if not isinstance(entry.value, dict):
         raise UnwritableError(f"{entry.place}: this is no JSON object, so that it can be written as JSON lines alone")
     if None in entry.value:
-        raise UnwritableError(f"{entry.place}: this row has more cells than columns; it can be written as CSV alone")
+        raise UnwritableError(
+            f"{entry.place}: this row has more cells than columns, so that only CSV with the same header can hold it"
+        )
     return entry.value
 
 
