@@ -164,7 +164,8 @@ class WorkerPool:
     def _start(self) -> _Worker:
         ours, theirs = socketpair()
         with theirs:
-            process = subprocess.Popen(command_of("crawldedup.batch.worker"), stdin=theirs.fileno())
+            # In a group of its own: Ctrl-C is for this process, which ends that one.
+            process = subprocess.Popen(command_of("crawldedup.batch.worker"), stdin=theirs.fileno(), process_group=0)
         worker = _Worker(process, Connection(ours.detach()))
         self._workers.append(worker)
         is_ready = False

@@ -15,8 +15,8 @@ READY = b"ready"
 def main() -> None:
     """Answer until the parent ends, or until this process is too large. Each answer begins with whether it is."""
     connection = Connection(inherited_socket().detach())
-    # The parent is trusted, so that its messages may be pickles. Ctrl-C is its matter, too.
-    with suppress(EOFError, BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
+    # The parent is trusted, so that its messages may be pickles.
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         reader = BatchReader(**connection.recv())
         is_large = bound_memory()
         connection.send_bytes(READY)

@@ -33,7 +33,7 @@ def run(given: Namespace, output: Output) -> None:
     # Two runs are compared alike everywhere.
     changes: dict[str, Any] = {}
     if given.command == "scan":
-        changes = {"store": given.into} if given.into else {"store": "memory://", "key": 0}
+        changes = {"store": given.into, "store_flag": "--into"} if given.into else {"store": "memory://", "key": 0}
     elif given.command == "filter":
         changes = {"key": 0}
     with closing(make_deduplicator(given, **changes)) as dedup:
@@ -59,7 +59,7 @@ def _filter(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     if given.against is None:
         filter_items(dedup, None, files, _fields(given), output)
         return
-    with closing(make_deduplicator(given, store=given.against)) as index:
+    with closing(make_deduplicator(given, store=given.against, store_flag="--against")) as index:
         indexes.require_existing(index)
         # Of other keys no fingerprints can be compared.
         with closing(make_deduplicator(given, key=index.key.secret or 0)) as own:

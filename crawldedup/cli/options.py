@@ -41,13 +41,13 @@ def add_options(parser: ArgumentParser, names: Iterable[str], defaults: Mapping[
         parser.add_argument(OPTION_FLAGS[name], default=default, help=help_text, **how)
 
 
-def make_deduplicator(given: Namespace, **changes: Any) -> Deduplicator:
+def make_deduplicator(given: Namespace, *, store_flag: str = "--store", **changes: Any) -> Deduplicator:
     """Make the Deduplicator of a command's options. Raises ConfigurationError, which names the option."""
     # Here, so that `--help` does not wait for numpy.
     from crawldedup.deduplicator import Deduplicator
 
     values = {name: getattr(given, name) for name in _OPTIONS if hasattr(given, name)} | changes
-    names = dict(OPTION_FLAGS)
+    names = {**OPTION_FLAGS, "store": store_flag}
     if "store" in values and values["store"] is None:
         values["store"], names["store"] = os.environ.get(STORE_VARIABLE, DEFAULT_STORE), STORE_VARIABLE
     checked = {name: _OPTIONS[name].check(names[name], value) for name, value in values.items()}

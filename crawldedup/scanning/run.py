@@ -51,7 +51,7 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     with ExitStack() as stack:
         seeding = Seeding(dedup, _files_known(given)) if given.into else None
         folder = stack.enter_context(ScanFolder(_folder(given, stack), _task(dedup, given)))
-        with _telling_of_room(folder):
+        with _telling_of_the_rest(folder, given, output):
             _collect(folder, dedup, given, output)
             results = Results(folder, _compare(folder, dedup, output))
         if given.output is not None:
@@ -64,9 +64,14 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 
 
 @contextmanager
-def _telling_of_room(folder: ScanFolder) -> Iterator[None]:
+def _telling_of_the_rest(folder: ScanFolder, given: Namespace, output: Output) -> Iterator[None]:
+    """Tell what becomes of what was read where a scan ends early."""
     try:
         yield
+    except KeyboardInterrupt:
+        if given.work or given.output:
+            output.err.print(f"stopped: the same command goes on from {printable(str(folder.path))}", markup=False)
+        raise
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise

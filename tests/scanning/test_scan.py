@@ -353,6 +353,23 @@ def test_what_a_scan_is_to_write_is_told_before_the_work(tmp_path: Path, capsys:
         (["--into", "memory://"], "ends with this program"),
         (["-o", str(folder / "out.html")], "a folder that is read"),
         (["--work", str(folder / "0.html")], "is no folder"),
+        (["--into", "foo://"], "--into is 'foo://'"),
     ):
         assert main(["scan", str(folder), *arguments]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_what_was_read_until_ctrl_c_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = feed(tmp_path / "pages.jl", collection(originals=3))
+    with monkeypatch.context() as patch:
+        patch.setattr("crawldedup.scanning.run.find_duplicates", interrupted)
+        assert main(["scan", str(source), "-o", str(tmp_path / "out.csv")]) == 130
+    assert f"goes on from {tmp_path}/out.csv.scan" in capsys.readouterr().err
+    assert main(["scan", str(source), "-o", str(tmp_path / "out.csv")]) == 0
+    assert "going on after" in capsys.readouterr().err
+
+
+def interrupted(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
