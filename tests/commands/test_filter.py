@@ -403,11 +403,18 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path, name: str) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["feed.jsonl"]
 
 
+def heeds_ctrl_c() -> None:
+    """Take Ctrl-C as from a terminal: a program in the background starts without it, and so do its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_what_is_killed_leaves_no_file_of_that_name(tmp_path: Path) -> None:
     items = as_lines([{"url": "a", "text": text(0)}])
     command = [sys.executable, "-m", "crawldedup.cli", "filter", "-", "-o", "out.jsonl"]
     for stop, remains in ((signal.SIGINT, 0), (signal.SIGKILL, 1)):
-        process = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=heeds_ctrl_c
+        )
         assert process.stdin is not None
         process.stdin.write(items)
         process.stdin.flush()
