@@ -16,6 +16,7 @@ from crawldedup.batch.order import ROUNDS, Order, Resemblances
 from crawldedup.batch.pairs import Nearness, candidate_pairs, crowded, earlier_of, later_of
 from crawldedup.batch.spill import WaitingPairs
 from crawldedup.errors import ConfigurationError
+from crawldedup.fingerprinting.features import is_first_of_run
 from crawldedup.search.limits import STORED_BITS
 
 if TYPE_CHECKING:
@@ -69,10 +70,13 @@ def find_duplicates(
     with ExitStack() as stack:
         place = Path(stack.enter_context(TemporaryDirectory(dir=folder, prefix="pairs-")))
         waiting = stack.enter_context(WaitingPairs(place, len(pages)))
+        nearness = batch.nearness()
         for number, table in enumerate(TABLES):
             progress("comparing keys", 50 * number / len(TABLES))
-            for pairs in batch.candidates(table):
+            for pairs in batch.candidates(table, nearness):
                 waiting.add(pairs)
+        # It has copies of two columns.
+        del nearness
         for share, pairs in waiting.blocks():
             progress("comparing pages", 50 + 40 * share)
             batch.decide(pairs)
@@ -91,15 +95,18 @@ class _Batch:
         self._is_first = self._first_copy == np.arange(len(pages))
         self._order = Order(len(pages), goal.crowd)
 
-    def candidates(self, table: Table) -> Iterator[Keys]:
-        """Yield pairs of pages that share a key in a table.
+    def nearness(self) -> Nearness:
+        """Return what tells which pages are worth a decision."""
+        verify = self._pages.verify[self._rows].view(np.uint64)
+        search = self._pages.search[self._rows]
+        return Nearness(search, verify, MOST_SEARCH_BITS, self._goal.most_verify_bits)
+
+    def candidates(self, table: Table, nearness: Nearness) -> Iterator[Keys]:
+        """Yield near pairs of pages that share a key in a table.
 
         Of pages that share theirs with too many, longer keys are compared, too.
         """
-        rows = self._rows
-        verify = self._pages.verify[rows].view(np.uint64)
-        nearness = Nearness(self._pages.search[rows], verify, MOST_SEARCH_BITS, self._goal.most_verify_bits)
-        numbers = np.flatnonzero(self._is_first & ~self._pages.thin[rows])
+        numbers = np.flatnonzero(self._is_first & ~self._pages.thin[self._rows])
         bits = key_bits(len(numbers))
         while len(numbers) and bits <= STORED_BITS:
             packed = self._packed_keys(numbers, table, bits)
@@ -160,8 +167,7 @@ def _first_of_equals(values: Keys) -> Rows:
     """Return the place of the first value that equals each value."""
     order = values.argsort(kind="stable")
     ordered = values[order]
-    is_first = np.ones(len(values), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    is_first = is_first_of_run(ordered)
     first = np.empty(len(values), np.int64)
     first[order] = order[is_first][is_first.cumsum() - 1]
     return first

@@ -19,6 +19,7 @@ from crawldedup.search.limits import STORED_BITS
 from crawldedup.search.model import grid_rows, normal_tables, search_similarity, steepness
 from crawldedup.search.plan import flip_sets
 from crawldedup.search.two_stage import TABLES as TABLES
+from crawldedup.simhash import blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,7 +60,7 @@ def keys_of(search: Keys, volatility: NDArray[np.uint8], table: Table, *, bits: 
     likeliest = costs.argsort(axis=1, kind="stable")[:, :KEYS_A_TABLE]
     values = np.uint64(1) << (63 - most_volatile).astype(np.uint64)
     flips = np.take_along_axis(values @ sets.members.astype(np.uint64), likeliest, axis=1)
-    return _rotated(search, table)[:, None] ^ flips
+    return blocks.keys_of(search, table)[:, None] ^ flips
 
 
 def pack(keys: Keys, numbers: NDArray[np.uint64]) -> Keys:
@@ -91,12 +92,3 @@ def _flip_costs(similarity: float) -> Doubles:
     """Return minus the log odds of a flip by volatility."""
     sizes = np.arange(256, dtype=np.float32) / np.float32(VOLATILITY_UNIT)
     return -normal_tables().log_odds.take(grid_rows(sizes, steepness(search_similarity(similarity))))
-
-
-def _rotated(search: Keys, table: Table) -> Keys:
-    """Return the keys of pages in a table: their search bits with the blocks in its order."""
-    made = np.zeros_like(search)
-    for first, width in table.blocks:
-        block = search >> np.uint64(table.bits - first - width) & np.uint64((1 << width) - 1)
-        made = made << np.uint64(width) | block
-    return made

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from crawldedup.batch.keys import MOST_PAGES, numbers_in
+from crawldedup.fingerprinting.features import is_first_of_run
 from crawldedup.search.limits import STORED_BITS
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def earlier_of(pairs: Keys) -> NDArray[np.int64]:
 def distinct(values: Keys) -> Keys:
     """Return the distinct values, sorted. It takes a tenth of the time of numpy.unique, which builds a hash table."""
     ordered = np.sort(values)
-    return ordered[_is_first(ordered)]
+    return ordered[is_first_of_run(ordered)]
 
 
 def candidate_pairs(packed: Keys, bits: int, nearness: Nearness) -> Iterator[Keys]:
@@ -121,7 +122,7 @@ def _with_first(packed: Keys, bits: int, nearness: Nearness) -> Iterator[Keys]:
 
 def _run_lengths(packed: Keys, bits: int) -> NDArray[np.int64]:
     """Return how many sorted keys share their leading bits, run by run."""
-    firsts = np.flatnonzero(_is_first(packed >> np.uint64(64 - bits)))
+    firsts = np.flatnonzero(is_first_of_run(packed >> np.uint64(64 - bits)))
     return np.diff(firsts, append=len(packed))
 
 
@@ -129,10 +130,3 @@ def _run_starts(packed: Keys, bits: int) -> NDArray[np.int64]:
     """Return the place where the run of each sorted key begins."""
     lengths = _run_lengths(packed, bits)
     return np.repeat(lengths.cumsum() - lengths, lengths)
-
-
-def _is_first(ordered: Keys) -> NDArray[np.bool_]:
-    """Return where a run of equal values begins."""
-    first = np.ones(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    return first

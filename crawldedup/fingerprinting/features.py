@@ -110,7 +110,11 @@ def count_runs(features: Hashes) -> tuple[Hashes, Counts]:
 
 def first_of_runs(ordered: Hashes) -> Counts:
     """Return the positions at which runs of equal values start."""
-    first = np.empty(len(ordered), np.bool_)
-    first[0] = True
+    return is_first_of_run(ordered).nonzero()[0]
+
+
+def is_first_of_run(ordered: Hashes) -> NDArray[np.bool_]:
+    """Return True for each value at which a run of equal ones starts."""
+    first = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    return first.nonzero()[0]
+    return first

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from crawldedup.errors import ConfigurationError
+from crawldedup.fingerprinting.features import is_first_of_run
 from crawldedup.search.tables import split_blocks
 from crawldedup.simhash.blocks import BlockSearch
 
@@ -34,7 +35,7 @@ def find_all(
     search = BlockSearch(blocks, distance, bits)
     # Not np.unique: it builds a hash table, which takes longer than all the rest.
     ordered = np.sort(_as_array(fingerprints))
-    distinct = ordered[_first_of_runs(ordered)]
+    distinct = ordered[is_first_of_run(ordered)]
     if len(distinct) and int(distinct[-1]) >> bits:
         raise ConfigurationError(f"{int(distinct[-1]):#x} has more than {bits} bits; give the right number as `bits`")
     found = [
@@ -87,7 +88,7 @@ def _sorted_by(fingerprints: Fingerprints, lowest: int, width: int) -> Fingerpri
 
 def _near_neighbours(fingerprints: Fingerprints, prefixes: Fingerprints, distance: int) -> Iterator[Fingerprints]:
     """Yield near pairs among fingerprints with equal prefixes, which stand side by side; arrays of shape (2, pairs)."""
-    first = _first_of_runs(prefixes)
+    first = is_first_of_run(prefixes)
     # Most have a prefix of their own.
     alone = first.copy()
     alone[:-1] &= first[1:]
@@ -100,13 +101,6 @@ def _near_neighbours(fingerprints: Fingerprints, prefixes: Fingerprints, distanc
             near = (np.bitwise_count(some[step:] ^ some[:-step]) <= distance).nonzero()[0]
             if len(near):
                 yield np.stack((some[near], some[near + step]))
-
-
-def _first_of_runs(ordered: Fingerprints) -> NDArray[np.bool_]:
-    """Return the starts of runs of equal values, as a mask."""
-    first = np.ones(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    return first
 
 
 def _slices(firsts: NDArray[np.intp]) -> Iterator[slice]:
