@@ -98,10 +98,11 @@ def _estimates(steps: NDArray[np.uint16], differing: NDArray[np.uint8], threshol
     offsets = differing * np.int32(last + 1)
     sizes = steps.astype(np.float32) + np.float32(0.5)
     low, high = np.zeros(len(steps)), np.full(len(steps), MAX_SIMILARITY)
+    steepness_then = steepness(threshold)
     while (high - low).max(initial=0) > _TOLERANCE:
         middle = (low + high) / 2
         rho = 2 * middle / (1 + middle)
-        scale = rho / np.sqrt(1 - rho * rho) / steepness(threshold)
+        scale = rho / np.sqrt(1 - rho * rho) / steepness_then
         rows = np.minimum((sizes * scale[:, None].astype(np.float32)).astype(np.int32), last)
         rises = both.take(rows + offsets).sum(axis=1) > 0
         low, high = np.where(rises, middle, low), np.where(rises, high, middle)

@@ -46,6 +46,7 @@ class _Task(Generic[T]):
     """Pages that were given together. Where they end a process, their halves are read apart."""
 
     tag: T
+    pages: Sequence[PageInput]
     parts: list[_Part]
 
     @property
@@ -94,7 +95,6 @@ class WorkerPool:
         A page that ends its process is skipped as "crashed", and one that takes too long as "too_slow".
         """
         tasks: deque[_Task[T]] = deque()
-        given: dict[int, Sequence[PageInput]] = {}
         more = True
         while more or tasks:
             while more and len(tasks) < self._most * _TASKS_A_WORKER:
@@ -103,12 +103,11 @@ class WorkerPool:
                     more = False
                 else:
                     tag, pages = chunk
-                    tasks.append(_Task(tag, [_Part(pages)]))
-                    given[id(tasks[-1])] = pages
+                    tasks.append(_Task(tag, pages, [_Part(pages)]))
                 self._hand_out(tasks)
             while tasks and tasks[0].is_done:
                 task = tasks.popleft()
-                yield task.tag, given.pop(id(task)), task.joined()
+                yield task.tag, task.pages, task.joined()
             self._hand_out(tasks)
             if tasks and not tasks[0].is_done:
                 self._take_in()

@@ -25,6 +25,7 @@ from crawldedup.report.database import Database
 from crawldedup.report.journals import find_journals
 from crawldedup.report.render.files import check_path
 from crawldedup.scanning.results import COLUMNS
+from crawldedup.verdict import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -131,15 +132,10 @@ def _journal(results: Results, name: str) -> Iterator[dict[str, Any]]:
         "host": socket.gethostname(),
         "pid": os.getpid(),
     }
-    for page in range(results.pages):
-        kind = results.kind(page)
-        record: dict[str, Any] = {"t": 0, "url": shown(results.url(page)), "outcome": OUTCOMES[kind]}
-        record |= {"words": int(results.words[page]), "digest": f"{int(results.digests[page]):016x}"}
-        if results.is_duplicate[page]:
-            original = int(results.found.original[page])
-            similarity = round(float(results.found.similarity[page]), 4)
-            record |= {"original": shown(results.url(original)), "similarity": similarity, "action": "dropped"}
-        else:
-            record["action"] = "delivered"
+    for row, words, digest in zip(results.rows(), results.words, results.digests, strict=True):
+        record = {"t": 0, "url": shown(row.url), "outcome": OUTCOMES[Kind(row.kind)], "words": int(words)}
+        record |= {"digest": f"{int(digest):016x}", "action": "delivered" if row.kept_url is None else "dropped"}
+        if row.kept_url is not None:
+            record |= {"original": shown(row.kept_url), "similarity": row.similarity}
         yield record
     yield {"end": "finished", "stats": {}}

@@ -68,13 +68,16 @@ class Results:
         """Return the URL of a page."""
         return self._urls[page]
 
+    def similarity(self, page: int) -> float:
+        """Return the similarity of a page to the one that is kept in its place."""
+        return round(float(self.found.similarity[page]), 4)
+
     def rows(self) -> Iterator[Row]:
         """Yield every page that was compared, in the order of reading."""
         for page in range(self.pages):
             kind = str(self.kind(page))
             if self.is_duplicate[page]:
-                original = int(self.found.original[page])
-                yield Row(self.url(page), kind, self.url(original), round(float(self.found.similarity[page]), 4))
+                yield Row(self.url(page), kind, self.url(int(self.found.original[page])), self.similarity(page))
             else:
                 yield Row(self.url(page), kind, None, None)
 
@@ -129,5 +132,4 @@ class Results:
         ]
 
     def _member(self, page: int) -> dict[str, Any]:
-        similarity = round(float(self.found.similarity[page]), 4)
-        return {"url": self.url(page), "kind": str(self.kind(page)), "similarity": similarity}
+        return {"url": self.url(page), "kind": str(self.kind(page)), "similarity": self.similarity(page)}

@@ -49,8 +49,9 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     if given.output is not None:
         check_output(given.output, _files(given), force=given.force)
     with ExitStack() as stack:
-        seeding = Seeding(dedup, _files_known(given)) if given.into else None
-        folder = stack.enter_context(ScanFolder(_folder(given, stack), _task(dedup, given)))
+        files = _files_known(given)
+        seeding = Seeding(dedup, files) if given.into else None
+        folder = stack.enter_context(ScanFolder(_folder(given, stack), _task(dedup, given, files)))
         with _telling_of_the_rest(folder, given, output):
             _collect(folder, dedup, given, output)
             results = Results(folder, _compare(folder, dedup, output))
@@ -109,12 +110,12 @@ def _known(path: Path) -> list[Any]:
     return [str(path), found.st_size, found.st_mtime_ns]
 
 
-def _task(dedup: Deduplicator, given: Namespace) -> dict[str, Any]:
+def _task(dedup: Deduplicator, given: Namespace, files: list[Any]) -> dict[str, Any]:
     """Return what a scan must have in common with the one that it goes on with."""
     options = dedup.options
     return {
         "sources": list(given.pages),
-        "files": _files_known(given),
+        "files": files,
         "fields": [given.url_field, given.html_field, given.text_field],
         "similarity": options.similarity,
         "recall": options.recall,

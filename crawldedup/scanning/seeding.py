@@ -26,14 +26,14 @@ _RECORDS_AT_ONCE: Final = 1000
 class Seeding:
     """An index to write to. Raises ConfigurationError unless it is empty, or holds what this scan has begun to write.
 
-    `task` are plain values that tell this scan from others. Raises StoreError.
+    `files` are plain values that tell those of this scan from others. Raises StoreError.
     """
 
-    def __init__(self, dedup: Deduplicator, task: Any) -> None:
+    def __init__(self, dedup: Deduplicator, files: Any) -> None:
         self._dedup = dedup
         # From now on the index has its key.
         dedup.open()
-        self._name = f"{mmh3.hash128(json.dumps(task).encode()):032x}"
+        self._name = f"{mmh3.hash128(json.dumps(files).encode()):032x}"
         if dedup.info().pages and dedup.note(_NOTE) != self._name:
             raise ConfigurationError(
                 f"the namespace {dedup.options.namespace!r} holds {dedup.info().pages:,} pages, which a scan does not "

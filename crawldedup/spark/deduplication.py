@@ -66,14 +66,14 @@ def deduplicate(
     Raises ConfigurationError for options and columns that do not fit. The result raises where a row came in another
     place.
     """
-    body, is_html = _body(pages, url, text, html, order)
+    by = [order] if isinstance(order, str) else list(order)
+    body, is_html = _body(pages, url, text, html, by)
     checked = _checked(options)
     # An extractor that is not installed is refused here, and not by a task.
     PageReader(checked)
     goal = Goal(checked.similarity, checked.recall)
     reading = Reading(checked, is_html, goal, Key(cast("bytes", checked.key)))
     marked = pages.withColumn(ID, F.monotonically_increasing_id())
-    by = [order] if isinstance(order, str) else list(order)
     # The plan of what was read is short, and of these columns only some are needed at a time.
     read = _read(marked, url, body, by, reading).persist(StorageLevel.MEMORY_AND_DISK)
     try:
@@ -91,14 +91,11 @@ def _checked(options: ComparingOptions) -> Options:
     return checked
 
 
-def _body(
-    pages: DataFrame, url: str, text: str | None, html: str | None, order: str | Sequence[str]
-) -> tuple[str, bool]:
+def _body(pages: DataFrame, url: str, text: str | None, html: str | None, by: Sequence[str]) -> tuple[str, bool]:
     """Return the column to compare, and whether it holds HTML. Raises ConfigurationError."""
     if (text is None) == (html is None):
         raise ConfigurationError("name the column to compare: give either text or html")
     body = cast("str", text if html is None else html)
-    by = [order] if isinstance(order, str) else list(order)
     types = {field.name: field.dataType for field in pages.schema.fields}
     for name in (url, body, *by):
         if name not in types:
