@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from crawldedup.text.keys import Key
+from crawldedup.text.keys import KEY_BYTES, Key
 from tests.servers import (
     Certificates,
     ClusterSetup,
@@ -58,9 +59,6 @@ LONG = (
 )
 
 
-RANDOM_KEY = Key.random
-
-
 def pytest_configure(config: pytest.Config) -> None:
     # Or pytest-xdist begins with the files that hold the most tests.
     config.option.loadscopereorder = False
@@ -69,9 +67,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def random_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every index has a key of its own, as for users."""
-    monkeypatch.setattr(Key, "random", RANDOM_KEY)
+def own_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give every index a key of its own, as for users, and the same ones in each run."""
+    numbers = random.Random(0)
+    monkeypatch.setattr(Key, "random", lambda: Key(numbers.randbytes(KEY_BYTES)))
 
 
 @pytest.hookimpl(trylast=True)

@@ -18,7 +18,7 @@ from crawldedup.text.keys import Key
 from crawldedup.text.tokenize import word_hashes
 from tests.attacks.forging import WORD_LIKE, bytes_like, page_near, texts_of_every_seed
 
-pytestmark = pytest.mark.usefixtures("random_keys")
+pytestmark = pytest.mark.usefixtures("own_keys")
 
 POOL = ["".join(random.Random(number).choices("abcdefghijklmnopqrstuvwxyz", k=7)) for number in range(4000)]
 VICTIM = " ".join(random.Random(5).choices([f"fact{number}" for number in range(3000)], k=300))

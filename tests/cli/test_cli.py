@@ -68,7 +68,7 @@ def test_check_remembers_across_calls(pages: Path, capsys: pytest.CaptureFixture
     assert (copy["kind"], copy["original"]) == ("exact_duplicate", (pages / "a.html").as_uri())
 
 
-@pytest.mark.usefixtures("random_keys")
+@pytest.mark.usefixtures("own_keys")
 def test_find_remembers_nothing(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "check", str(pages / "a.html"))
     assert run_json(capsys, "find", str(pages / "c.html")) == [[]]
@@ -80,7 +80,7 @@ def test_find_remembers_nothing(pages: Path, capsys: pytest.CaptureFixture[str])
     assert 0.95 < info["expected_recall"] < 0.98
 
 
-@pytest.mark.usefixtures("random_keys")
+@pytest.mark.usefixtures("own_keys")
 def test_explain_says_why_and_remembers_nothing(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "check", str(pages / "a.html"), "--scope", "site", "--url", "https://www.example.com/a")
     names = [str(pages / "b.html"), "--scope", "site", "--url", "https://example.com/b"]
@@ -142,7 +142,7 @@ def test_a_thin_page_is_compared_by_its_text_alone(pages: Path, capsys: pytest.C
     assert "too thin" in run(capsys, "compare", str(thin), str(pages / "a.html"))[1]
 
 
-@pytest.mark.usefixtures("random_keys")
+@pytest.mark.usefixtures("own_keys")
 def test_two_pages_are_compared_alike_everywhere(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     reports = [run_json(capsys, "compare", str(pages / "a.html"), str(pages / "b.html")) for _ in range(2)]
     assert reports[0] == reports[1]
@@ -405,7 +405,7 @@ def test_an_index_of_sites_is_copied_as_one(pages: Path, capsys: pytest.CaptureF
     assert run_json(capsys, "info", "--namespace", "other")[0]["pages"] == 2
 
 
-@pytest.mark.usefixtures("random_keys")
+@pytest.mark.usefixtures("own_keys")
 @pytest.mark.parametrize("target", [["--to-store", "sqlite:///b.sqlite"], ["--to-namespace", "b"]])
 def test_copy(pages: Path, capsys: pytest.CaptureFixture[str], target: list[str]) -> None:
     run(capsys, "check", str(pages))
@@ -508,7 +508,7 @@ def test_a_forgotten_store_is_pointed_out(capsys: pytest.CaptureFixture[str]) ->
         assert err.endswith("it holds none at all\n")
 
 
-@pytest.mark.usefixtures("random_keys")
+@pytest.mark.usefixtures("own_keys")
 def test_the_largest_clusters_are_listed(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "check", str(pages))
     run(capsys, "check", str(pages / "c.html"), "--url", "https://e.com/c1")

@@ -285,7 +285,7 @@ def test_standard_output_takes_the_items_alone(tmp_path: Path, capsys: pytest.Ca
     assert "--json" in err
 
 
-@pytest.mark.usefixtures("random_keys")
+@pytest.mark.usefixtures("own_keys")
 @pytest.mark.parametrize("options", [[], ["--scope", "site"], ["--namespace", "other"]])
 def test_what_an_index_knows_is_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]

@@ -124,7 +124,7 @@ def test_while_redis_restarts_there_are_refusals_and_no_wrong_verdicts() -> None
     assert answered["new", "exact_duplicate"] >= 40
 
 
-@pytest.mark.usefixtures("random_keys")
+@pytest.mark.usefixtures("own_keys")
 def test_an_index_that_another_begins_again_has_another_key_and_nobody_notices() -> None:
     with RedisServer() as server, ServiceProcess("--store", server.url) as service:
         for page in ({"text": story(1)}, {"html": f"<p>{story(1)}"}, {"text": story(1)}):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.servers import RedisServer
     from tests.stores.backends import Backend, Clock
 
-pytestmark = pytest.mark.usefixtures("random_keys")
+pytestmark = pytest.mark.usefixtures("own_keys")
 
 A, B, C = (f"https://example.com/{name}" for name in "abc")
 TEXT = " ".join(f"word{number}" for number in range(100))

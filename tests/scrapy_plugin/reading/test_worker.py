@@ -301,7 +301,7 @@ def test_a_page_with_the_public_hash_of_anothers_bytes_is_read_for_itself(served
     assert served.kinds([request_of(job) for job in asked]) == ["new", "new"]
 
 
-@pytest.mark.usefixtures("random_keys")
+@pytest.mark.usefixtures("own_keys")
 def test_pages_on_their_way_pass_when_the_index_is_begun_again_with_another_key(tmp_path: Path) -> None:
     served = Served(tmp_path)
     url = served.worker._options.store
