@@ -100,7 +100,7 @@ def show(console: Console, title: str, rows: Sequence[Figures | NoFigures]) -> N
     table = make_table(
         title,
         *("what", "fetched", "delivered contents", "lost", "missed copies", "replacing", "own site's copy"),
-        *("the article", "most of one", "crawl, s", "processor, s"),
+        *("the article", "most of one", "pages a second", "processor, s"),
     )
     for row in rows:
         if isinstance(row, NoFigures):
@@ -116,7 +116,7 @@ def show(console: Console, title: str, rows: Sequence[Figures | NoFigures]) -> N
             f"{row.own_site} of {row.stories}",
             f"{row.article}",
             f"{row.most_deliveries}",
-            f"{row.seconds:.0f}",
+            f"{row.fetched / row.seconds:.0f}",
             f"{row.cpu_seconds:.0f}",
         )
     console.print(table)
