@@ -1,0 +1,101 @@
+"""The documentation is plain English: short sentences, no words that the project avoids, and a way out of each limit."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import PAGES, ROOT, SITE
+
+LONGEST_SENTENCE = 30
+CHECKED = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]
+# What reads as translated, stands for two words at once, or says nothing. docs/words.txt has single words.
+AVOIDED = (
+    r"as ever",
+    r"be it",
+    r"for (?:it|they) (?:is|are|has|have)",
+    r"in order to",
+    r"is none of",
+    r"that is none",
+    r"(?:is|are) told (?:by|from|in)",
+    r"so who",
+    r"the same holds",
+    r"what is no",
+)
+
+
+def is_marked_up(line: str) -> bool:
+    """Return True for a line that is no prose: a heading, an anchor, a picture, a rule of a table."""
+    return bool(re.match(r"#|\(\S+\)=|!\[|:\w[\w-]*:|\|[-| :]+\|$|:::|---$", line))
+
+
+def without_code(text: str) -> str:
+    """Return a page without its blocks of code and its directives."""
+    return re.sub(r"^(`{3,}|:{3,})(?!\{(?:note|tip|warning)).*?^\1$", "\n", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def passages(text: str) -> list[str]:
+    """Return the paragraphs, the items of lists, and the cells of tables."""
+    found: list[list[str]] = [[]]
+    for line in without_code(text).splitlines():
+        stripped = line.strip()
+        if not stripped or is_marked_up(stripped):
+            found.append([])
+        elif stripped.startswith("|"):
+            found += [[cell] for cell in re.split(r"(?<!\\)\|", stripped)]
+            found.append([])
+        else:
+            if re.match(r"(?:[-*+]|\d+\.|:) ", stripped):
+                found.append([])
+            found[-1].append(re.sub(r"^(?:[-*+]|\d+\.|:) ", "", stripped))
+    return [" ".join(lines).strip() for lines in found if "".join(lines).strip()]
+
+
+def plain(passage: str) -> str:
+    """Return a passage with each link as its words, and each name of code as one word."""
+    passage = re.sub(r"\{\w+\}`(?:([^`<]*?)\s*<[^`]*>|[^`]*)`", lambda role: role[1] or "NAME", passage)
+    passage = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", passage)
+    return re.sub(r"`[^`]+`", "NAME", passage).replace("**", "")
+
+
+def sentences(passage: str) -> list[str]:
+    """Return the sentences of a passage. A colon or a semicolon ends none."""
+    return re.split(r"(?<=[.!?])\)?\s+(?=[\"(*]?[A-Z0-9])", plain(passage))
+
+
+def words(sentence: str) -> list[str]:
+    """Return the words of a sentence."""
+    return re.findall(r"\w[\w'’.,-]*", sentence)
+
+
+@pytest.mark.parametrize("page", CHECKED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_sentence_is_long(page: Path) -> None:
+    found = [each for passage in passages(page.read_text("utf-8")) for each in sentences(passage)]
+    assert [each for each in found if len(words(each)) > LONGEST_SENTENCE] == []
+
+
+@pytest.mark.parametrize("page", CHECKED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_has_a_phrase_that_is_hard_to_read(page: Path) -> None:
+    prose = "\n".join(map(plain, passages(page.read_text("utf-8"))))
+    assert re.findall(rf"[^.\n]*\b(?:{'|'.join(AVOIDED)})\b[^.\n]*", prose, re.IGNORECASE) == []
+
+
+def test_every_limit_says_what_to_do_about_it() -> None:
+    text = (SITE / "explanation" / "limits.md").read_text("utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("|") and not is_marked_up(line)]
+    heads = [row for row in rows if row == "| limit | what to do |"]
+    limits = [row.strip("|").split(" | ") for row in rows if row not in heads]
+    assert len(heads) >= 4
+    assert len(limits) >= 30
+    assert [cells for cells in limits if len(cells) != 2 or not cells[1].strip(" |")] == []
+    # Nothing stands outside of the tables but what leads to them.
+    assert not re.search(r"^- ", text, re.MULTILINE)
+
+
+def test_the_checks_find_what_they_look_for() -> None:
+    text = "One. Two `a b c`:\n\n- three {doc}`x`\n- four\n\n```sh\ncode that is not read\n```\n\n| a | b c |\n|---|---|\n"
+    assert passages(text) == ["One. Two `a b c`:", "three {doc}`x`", "four", "a", "b c"]
+    assert sentences("One. Two `a b c`: three. [Four](x.md) of 2.5!") == ["One.", "Two NAME: three.", "Four of 2.5!"]
+    assert words("Two NAME: it's 2.5 or so-called.") == ["Two", "NAME", "it's", "2.5", "or", "so-called."]
