@@ -72,17 +72,24 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def package(session: nox.Session) -> None:
-    """Build the wheel, install it without the source tree, and run the demo from it in an empty folder."""
+    """Build sdist and wheel, check what they hold and say, install the wheel elsewhere, and run its demo."""
     with tempfile.TemporaryDirectory() as folder:
         built, empty = Path(folder, "built"), Path(folder, "empty")
         empty.mkdir()
-        session.install("-q", "build")
+        session.install("-q", "build", "twine")
         # By way of an sdist: a build folder in the source tree may hold modules that were removed.
         session.run("python", "-m", "build", "-q", "--outdir", str(built))
-        (wheel,) = built.glob("*.whl")
-        session.install("-q", str(wheel))
+        (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")
+        session.run("twine", "check", "--strict", str(sdist), str(wheel))
+        tracked = session.run("git", "ls-files", "-z", external=True, silent=True) or ""
+        files = filter(None, tracked.split("\0"))
+        session.run("python", ".ci/check_package.py", str(wheel), str(sdist), *files, log=False)
+        # What twine brings along could stand in for a dependency that the package does not name.
+        programs = Path(folder, "environment", "bin")
+        session.run("python", "-m", "venv", str(programs.parent))
+        session.run(str(programs / "pip"), "install", "-q", str(wheel), external=True)
         with session.chdir(empty):
-            session.run("crawldedup", "demo")
+            session.run(str(programs / "crawldedup"), "demo", external=True)
 
 
 def build_docs(session: nox.Session) -> None:

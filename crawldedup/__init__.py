@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from crawldedup.verdict import ParagraphKind as ParagraphKind
     from crawldedup.verdict import Verdict as Verdict
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Every command of Scrapy imports this package to find `scrapy dedup`, and must not wait for numpy.
 __getattr__, __dir__, __all__ = lazy(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
@@ -55,3 +57,13 @@ def shell_lines(program: str, pages: list[Path] = PAGES) -> list[tuple[str, str]
             if command.split(" ")[0] == program:
                 found.append((block.name, command))
     return found
+
+
+def module_at(path: Path) -> ModuleType:
+    """Return the module in a file that belongs to no package."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from types import ModuleType
 
@@ -11,17 +10,12 @@ import pytest
 from crawldedup.cli.main import parser
 from crawldedup.options import Options, options_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions, crawl_settings
-from tests.docs.pages import SITE
+from tests.docs.pages import SITE, module_at
 
 
 @pytest.fixture(scope="module")
 def generated() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("reference_markdown", SITE / "_ext" / "reference_markdown.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at(SITE / "_ext" / "reference_markdown.py")
 
 
 def test_every_setting_has_a_section(generated: ModuleType) -> None:

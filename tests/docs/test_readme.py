@@ -20,7 +20,7 @@ def test_it_is_short() -> None:
 
 def test_its_first_line_installs_and_runs_the_demo() -> None:
     assert COMMANDS[0] == "python3 -m venv .venv && .venv/bin/pip install -q . && .venv/bin/crawldedup demo"
-    assert 'session.run("crawldedup", "demo")' in (ROOT / "noxfile.py").read_text("utf-8")
+    assert 'session.run(str(programs / "crawldedup"), "demo",' in (ROOT / "noxfile.py").read_text("utf-8")
 
 
 def test_its_second_line_runs_the_tests_as_ci_does() -> None:

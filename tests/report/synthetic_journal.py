@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
+from crawldedup import __version__
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
@@ -69,7 +71,7 @@ def header(name: str = "news", *, pid: int = 100, started: float = STARTED, **ch
         "started": started,
         "host": "crawler-1",
         "pid": pid,
-        "version": "0.1.0",
+        "version": __version__,
         "known": 0,
         "settings": {
             "store": "redis://redis.example:6379/0",

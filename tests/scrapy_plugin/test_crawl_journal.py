@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from crawldedup import __version__
 from crawldedup.journal import crawls, journals
 from crawldedup.journal.records import record_in
 from tests.scrapy_plugin.conftest import in_one_mode, with_every_store
@@ -53,7 +54,7 @@ def test_every_response_is_in_the_journal(site: Site, crawl: Crawler, store: str
     place = str(tmp_path / "journal")
     result = crawl(site, PAGES, follow={"/a": "/b"}, CRAWLDEDUP_STORE=store, CRAWLDEDUP_JOURNAL=place)
     (header, *lines, end) = read(place)[0]
-    assert (header["spider"], header["known"], header["version"]) == ("pages", 0, "0.1.0")
+    assert (header["spider"], header["known"], header["version"]) == ("pages", 0, __version__)
     assert header["settings"]["store"] == store
     assert 0.8 < header["settings"]["threshold"] < header["settings"]["similarity"]
     assert [line["outcome"] for line in lines if line["url"] != f"{site.url}/b"] == OUTCOMES
