@@ -93,8 +93,9 @@ def package(session: nox.Session) -> None:
 
 
 def build_docs(session: nox.Session) -> None:
-    """Build the documentation site."""
+    """Build the documentation site, and check the links inside it."""
     session.run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", "docs/_build")
+    session.run("python", "docs/_ext/internal_links.py", "docs/_build")
 
 
 def run_pytest(session: nox.Session, *arguments: str, **environment: str) -> None:

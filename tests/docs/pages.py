@@ -17,6 +17,8 @@ PAGES = [
     ROOT / "example_project" / "README.md",
     *sorted(path for path in SITE.rglob("*.md") if "_build" not in path.parts),
 ]
+# Pages that the site shows by including them, or not at all.
+PROJECT_PAGES = [ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]
 
 
 class Block(NamedTuple):
@@ -46,6 +48,14 @@ def _blocks_of(page: Path) -> list[Block]:
 def section(page: Path, title: str) -> str:
     """Return what stands below a heading, up to the next one."""
     return re.split(rf"^#+ {re.escape(title)}\n", page.read_text("utf-8"), flags=re.MULTILINE)[1].partition("\n#")[0]
+
+
+def anchors_of(page: Path) -> set[str]:
+    """Return the names by which links lead to places of a page: its headings, and its labels."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = [re.sub(r"\]\(.*?\)", "", title) for title in re.findall(r"^#+ (.*?)\s*$", text, re.MULTILINE)]
+    slugs = [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings]
+    return {*slugs, *re.findall(r"^\((\S+)\)=$", text, re.MULTILINE)}
 
 
 def shell_lines(program: str, pages: list[Path] = PAGES) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import PAGES, README, ROOT, blocks
+from tests.docs.pages import PAGES, PROJECT_PAGES, README, ROOT, anchors_of, blocks
 
 LINES = README.read_text("utf-8").splitlines()
 COMMANDS = [block.code.strip() for block in blocks("sh", pages=[README])]
@@ -30,14 +30,21 @@ def test_its_second_line_runs_the_tests_as_ci_does() -> None:
     assert 'session "tests-$python"' in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_to_files(page: Path) -> None:
+@pytest.mark.parametrize("page", [*PAGES, *PROJECT_PAGES], ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_and_their_headings(page: Path) -> None:
     text = page.read_text("utf-8")
-    targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", text)
-    for target in targets:
-        assert (page.parent / target).exists(), target
+    for target, anchor in re.findall(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)", text):
+        found = page.parent / target if target else page
+        assert found.exists(), target
+        assert not anchor or anchor in anchors_of(found), f"{target}#{anchor}"
     for target in re.findall(r"\{doc\}`(?:[^`<]*<)?([^`>]+)>?`", text):
         assert (page.parent / f"{target}.md").exists(), target
+
+
+def test_headings_and_labels_are_places_to_link_to(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# The `check` of [a page](b.md), now\n\n(a-label)=\n## 2. What's new?\n```sh\n# no heading\n```\n")
+    assert anchors_of(page) == {"the-check-of-a-page-now", "2-whats-new", "a-label"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
