@@ -13,6 +13,7 @@ from urllib.parse import urljoin
 
 import scrapy
 
+from tests.docs.stats_page import undocumented
 from tests.scrapy_plugin.prepared import PATIENCE_SECONDS, PreparedServant, run_prepared
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ class Crawl:
     exit_status: int
     log: str
     report: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        """Every crawl of the tests holds the reference to the stats that it has set."""
+        assert undocumented(self.report.get("stats", ())) == set()
 
     @property
     def counts(self) -> dict[str, int]:
