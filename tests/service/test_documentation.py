@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup.service import metrics
-from tests.docs.pages import SITE, blocks, section, shell_lines
+from tests.docs.pages import SITE, blocks, shell_lines
 from tests.servers import RedisServer, wait_until
 from tests.service.serving import ServiceProcess, story
 
@@ -80,10 +79,3 @@ def test_the_function_in_python(served: ServiceProcess) -> None:
     exec(f"from __future__ import annotations\n{block.code}", names)
     pages = {f"https://g.example/{number}": f"<p>{story(500 + number // 2)}</p>".encode() for number in range(6)}
     assert names["copies"](pages, served.url) == [f"https://g.example/{number}" for number in (1, 3, 5)]
-
-
-def test_every_metric_is_in_the_guide() -> None:
-    shown = section(GUIDE, "Watch it")
-    families = {family.name for family in metrics._own.collect()}
-    assert len(families) == 7
-    assert {name for name in families if f"`{name}`" not in shown and f"`{name}_total`" not in shown} == set()
