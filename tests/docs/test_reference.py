@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from argparse import ArgumentParser
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from scrapy.settings import Settings
 
 import crawldedup
 from crawldedup import errors, scrapy_plugin
+from crawldedup.journal import files, records
 from crawldedup.journal.streams import JOURNAL_ACL_RULES
 from crawldedup.scrapy_plugin import errors as crawl_errors
 from crawldedup.scrapy_plugin import policy, signals, stats
@@ -21,6 +23,7 @@ from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
 from crawldedup.stores import registry
 from crawldedup.stores.redis import url
 from crawldedup.stores.redis.client import ACL_RULES, CLUSTER_ACL_RULES, SENTINEL_ACL_RULES
+from crawldedup.verdict import Coverage, Kind, Verdict
 from crawldedup.workers import framing
 from tests.docs.pages import PAGES, ROOT, SITE, section
 
@@ -28,7 +31,7 @@ REFERENCE = SITE / "reference"
 STATS = REFERENCE / "stats.md"
 
 # Not settings: variables of the environment of the documentation's build, and of the service.
-NOT_SETTINGS = {"DOCS_ONLINE", "TOKEN"}
+NOT_SETTINGS = {"DOCS_ONLINE", "SERVICE", "TOKEN"}
 
 
 def settings() -> set[str]:
@@ -145,3 +148,32 @@ def test_the_access_rules_can_be_pasted() -> None:
 
 def first_column(title: str) -> set[str]:
     return set(re.findall(r"^\| `(\w+)` \|", section(STATS, title), flags=re.MULTILINE))
+
+
+def test_every_flag_of_a_response_is_in_the_reference() -> None:
+    named = set(re.findall(r"`crawldedup:([\w=<>]+)`", section(REFERENCE / "meta.md", "response.flags")))
+    sites = frozenset({"b.example"})
+    partial = Coverage(new_words=1, known_words=1, boilerplate_words=0, is_partial=True)
+    flags: set[str] = set()
+    for action, kind, replaces, unchanged, trusted, coverage in product(
+        ("drop", "drop-items", "mark"), Kind, (False, True), (False, True), (None, sites), (None, partial)
+    ):
+        is_duplicate = kind in (Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE)
+        if (replaces and not is_duplicate) or (unchanged and kind is not Kind.REVISIT):
+            continue
+        original = "https://a.example/" if is_duplicate else None
+        verdict = Verdict(kind, "https://c.example/", original, replaces=replaces, coverage=coverage)
+        rules = policy.PagePolicy(action, "global", 1, trusted_sites=trusted)
+        flags.update(policy.flags_of(verdict, rules, unchanged=unchanged, refused=False))
+    assert named == {re.sub(r"=[\d.]+", "=<share>", flag.removeprefix("crawldedup:")) for flag in flags}
+
+
+def test_the_reference_of_journals_names_no_field_that_does_not_exist() -> None:
+    page = REFERENCE / "journal.md"
+    lines = page.read_text("utf-8").partition("\n## Lines\n")[2].partition("\n## In Redis\n")[0]
+    named = {
+        name for row in re.findall(r"^\| (`[^|]+`) \|", lines, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
+    }
+    assert len(named) > 40
+    written = "".join(map(inspect.getsource, (journal, records, files)))
+    assert {name for name in named if f'"{name}"' not in written} == set()
