@@ -1,0 +1,136 @@
+"""The versions on the page of files are those in the code, and the page tells truly what becomes of others."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from crawldedup import Deduplicator
+from crawldedup.advice import kept as kept_rules
+from crawldedup.batch import folder
+from crawldedup.errors import ConfigurationError, CrawlDedupError, ForeignStoreError
+from crawldedup.evaluation.methods import document_frequencies
+from crawldedup.evaluation.methods.document_frequencies import DocumentFrequencies
+from crawldedup.extraction.extract import TEXT_PROFILE
+from crawldedup.fingerprinting.fingerprint import PROFILE
+from crawldedup.journal import names, records
+from crawldedup.journal.files import header_of, refusal_of
+from crawldedup.options import Options
+from crawldedup.page import PageReader
+from crawldedup.report import model
+from crawldedup.scanning import run, seeding
+from crawldedup.scrapy_plugin.runtime import seen
+from crawldedup.search.routing import MAX_PARTITIONS
+from crawldedup.stores.cluster.partitions import old_head, prefixes
+from crawldedup.stores.redis.store import RedisStore
+from crawldedup.stores.sqlite import database
+from crawldedup.text.kept import LONGEST_TEXT
+from crawldedup.text.keys import Key
+from tests.docs.pages import SITE, section
+
+PAGE: Final = SITE / "reference" / "files.md"
+TEXT: Final = PAGE.read_text("utf-8")
+
+
+def versions() -> dict[str, str]:
+    """What the first table names as the version of each file."""
+    rows = re.findall(r"^\| \[([^\]]+)\]\(#[\w-]+\)[^|]*\| [^`|]*`([^`]+)` \|", TEXT, re.MULTILINE)
+    return dict(rows)
+
+
+def test_the_versions_are_those_in_the_code() -> None:
+    report = re.search(r'"crawldedup_report": (\d+)', Path(model.__file__).read_text("utf-8"))
+    assert report is not None
+    assert versions() == {
+        "SQLite index": str(database._VERSION),
+        "Journal": str(records.VERSION),
+        "Report": report[1],
+        "Work folder of a scan": str(folder._FORMAT),
+        "Document frequencies": document_frequencies._FORMAT,
+    }
+    assert f'`"{records.FORMAT}": {records.VERSION}`' in section(PAGE, "Journal")
+    assert f'`"crawldedup_report": {report[1]}`' in section(PAGE, "Report")
+    assert f'`"format": {folder._FORMAT}`' in section(PAGE, "Work folder of a scan")
+    assert f"`{document_frequencies._FORMAT}`" in section(PAGE, "Document frequencies")
+
+
+def test_the_layout_of_sqlite_files_is_that_in_the_code() -> None:
+    text = section(PAGE, "SQLite index")
+    assert f'`{database._APPLICATION_ID:#x}`, "{database._APPLICATION_ID.to_bytes(4).decode()}"' in text
+    assert f"the layout, `{database._VERSION}`" in text
+    oldest, newest = min(database._UPGRADES), max(database._UPGRADES)
+    assert sorted(database._UPGRADES) == list(range(oldest, database._VERSION))
+    assert f"`{oldest}` to `{newest}`, are upgraded" in text
+
+
+def test_the_profile_is_that_in_the_code() -> None:
+    (shown,) = re.findall(r"```text\n(\S+)\n```", section(PAGE, "Profile"))
+    profile, _, name = shown.partition("/key.")
+    assert profile == PageReader(Options()).profile
+    assert len(Key(b"0123456789abcdef").suffix) == len(f"/key.{name}")
+    parts = re.findall(r"^\| `([^`]+)`", section(PAGE, "Profile"), re.MULTILINE)
+    # In this order they make the whole of it.
+    assert re.fullmatch("/?".join(re.escape(part) for part in parts) + r"[0-9a-f]{16}", shown)
+    assert {TEXT_PROFILE, *PROFILE.split("/")} <= set(parts)
+
+
+def test_the_names_are_those_in_the_code() -> None:
+    redis, cluster, job = (section(PAGE, title) for title in ("Redis index", "Redis Cluster index", "Files of a job"))
+    layout = replace(Deduplicator("memory://")._store.layout, namespace="<namespace>")
+    assert f"`{RedisStore('redis://localhost', layout)._prefix}`" in redis
+    assert f"`{re.sub(r'/[0-9]+}', '/<number>}', prefixes('<namespace>', 1)[0])}`" in cluster
+    assert f"`{old_head('<namespace>')[: len('crawldedup:{<namespace>.0')]}`" in cluster
+    assert f"up to {MAX_PARTITIONS}" in cluster
+    assert {seen.FILE_NAME, names.NAME_FILE} <= set(re.findall(r"^\| `(\S+)` \|", job, re.MULTILINE))
+    assert f"`{run._FOLDER_SUFFIX}`" in section(PAGE, "Work folder of a scan")
+    notes = section(PAGE, "Notes")
+    assert f"the note `{kept_rules.NOTE}`" in notes
+    assert f"the note `{seeding._NOTE}`" in notes
+    assert f"{kept_rules.MOST_RULES:,} of each" in notes
+    assert f"the first {LONGEST_TEXT:,} characters" in section(PAGE, "Kept texts")
+
+
+def test_a_sqlite_file_of_a_newer_layout_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "index.sqlite"
+    with Deduplicator(f"sqlite:///{path}") as dedup:
+        dedup.check("https://e.example/", text="a few words")
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA user_version = {database._VERSION + 1}")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(ForeignStoreError, match="newer version"), Deduplicator(f"sqlite:///{path}"):
+        pass
+    assert path.read_bytes() == before
+
+
+def test_what_is_of_another_version_is_refused(tmp_path: Path) -> None:
+    journal = tmp_path / "journal.jsonl"
+    journal.write_text(json.dumps({records.FORMAT: records.VERSION + 1, "crawl": "a", "spider": "a", "started": 0}))
+    assert header_of(journal) is None
+    assert "newer crawldedup" in str(refusal_of(journal))
+    work = tmp_path / "work"
+    folder.ScanFolder(work, {"sources": []}).close()
+    task = json.loads((work / "scan.json").read_text())
+    (work / "scan.json").write_text(json.dumps(task | {"format": folder._FORMAT + 1}))
+    with pytest.raises(ConfigurationError, match="other format"):
+        folder.ScanFolder(work, {"sources": []})
+    frequencies = tmp_path / "frequencies.npz"
+    DocumentFrequencies(1 << 8).save(frequencies)
+    frequencies.write_bytes(frequencies.read_bytes()[:100])
+    with pytest.raises(CrawlDedupError, match="cannot be read"):
+        DocumentFrequencies.load(frequencies)
+
+
+def test_the_work_folder_holds_the_files_that_are_named(tmp_path: Path) -> None:
+    folder.ScanFolder(tmp_path / "work", {}).close()
+    held = {path.name for path in (tmp_path / "work").iterdir()}
+    named = set(
+        re.findall(r"`([\w.]+)`", "".join(re.findall(r"^\| (`.*?) \|", section(PAGE, "Work folder of a scan"), re.M)))
+    )
+    assert {name for name in held if not name.endswith(".bin")} | {"urls.bin", ".bin"} == named
