@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.shared.common import make_parser, run
 from benchmarks.shared.corpus import Corpus, pairs_file, read_corpus, search_draws, search_features, verify_draws
+from crawldedup.evaluation.plot import new_figure, save_figure
 from crawldedup.search.model import flip_probabilities, search_similarity
 
 if TYPE_CHECKING:
@@ -120,31 +121,27 @@ def measure(corpus: Corpus, limit: int, draws: int) -> list[Rates]:
 
 def plot(rates: list[Rates], corpus: Corpus, path: Path) -> None:
     # Only who wants a plot needs the package.
-    import matplotlib as mpl
+    from matplotlib import colormaps
 
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, len(rates), figsize=(15, 5), sharey=True, layout="constrained")
-    colours = pyplot.get_cmap("viridis")(np.linspace(0, 0.95, len(BANDS)))
-    for axis, rate in zip(axes, rates, strict=True):
-        for band, ((low, high), colour) in enumerate(zip(BANDS, colours, strict=True)):
+    figure = new_figure(8.6, 4)
+    charts = figure.subplots(1, len(rates), sharey=True)
+    # From violet to yellow, the more similar the lighter.
+    colours = colormaps["viridis"](np.linspace(0, 0.95, len(BANDS)))
+    for chart, rate in zip(charts, rates, strict=True):
+        for band, (low, high) in enumerate(BANDS):
             shown = rate.bits[band] >= FEWEST_BITS
-            axis.plot(rate.weight[band][shown], rate.predicted[band][shown], color=colour, linewidth=1)
-            axis.plot(
-                rate.weight[band][shown],
-                rate.observed[band][shown],
-                "o",
-                color=colour,
-                markersize=4,
-                label=f"J {low:g}-{high:g}",
-            )
-        axis.set(title=rate.kind, xlabel="|w|", xscale="log")
-        axis.grid(alpha=0.3)
-    axes[0].set_ylabel("share of bits that flip (dots: seen, lines: predicted)")
-    axes[0].legend()
-    figure.suptitle(f"{corpus.name}: flips of bits in near duplicates")
-    figure.savefig(path)
+            weight = rate.weight[band][shown]
+            look = {"color": colours[band], "linewidth": 1, "markersize": 3.5}
+            chart.plot(weight, 100 * rate.predicted[band][shown], **look)
+            chart.plot(weight, 100 * rate.observed[band][shown], "o", label=f"{low:g}-{high:g}", **look)
+        chart.set_title(rate.kind.replace(", ", ",\n"), fontsize=8.5)
+        chart.set_xlabel("weight of the bit", fontsize=9)
+        chart.tick_params(labelsize=8.5)
+        chart.grid(alpha=0.3)
+    charts[0].set_ylabel("bits that flip, %", fontsize=9)
+    charts[-1].legend(title="similarity J", fontsize=8, title_fontsize=8)
+    figure.suptitle(f"{corpus.name}: flips seen in near duplicates (dots) and predicted (lines)", fontsize=10)
+    save_figure(figure, path)
 
 
 def show(rates: list[Rates], corpus: Corpus, draws: int) -> None:
@@ -222,4 +219,4 @@ def main(given: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    run(main, "TEXTS --limit 3 --draws 2")
+    run(main, "TEXTS --limit 3 --draws 2 --plot PLOT")

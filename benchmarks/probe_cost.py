@@ -1,6 +1,7 @@
 """Cost of probe plans: probes, candidates and time that a wanted recall takes as an index grows.
 
     python benchmarks/probe_cost.py --plot cost.svg
+    python docs/images/draw.py cost                     # the same, without the stores that are timed
 
 Needs no corpus: weights are drawn from the normal distribution, and the index is the memory store filled with random
 fingerprints. Plans as many probes as each page needs for a recall, with the prefixes in use and with shorter ones:
@@ -25,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.shared.common import make_parser, make_table, numbers, run
 from benchmarks.shared.corpus import number
 from benchmarks.shared.probes import LAYOUT, PLANNED_SIMILARITY, plan
+from crawldedup.evaluation.plot import new_figure, save_figure
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS
 from crawldedup.search.decision import likelihood_prefilter, likelihood_rule
 from crawldedup.search.limits import PROBE_BUDGET
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
 PROBES = (16, 32, 64, 128, 256)
 COST_SIZES = (10**6, 3 * 10**6, 10**7, 3 * 10**7, 10**8, 10**9)
-WANTED = (0.9, 0.95, 0.98)
+WANTED = (0.9, 0.95, 0.98, 0.99)
 SHORTER = (0, 1, 2)
 MOST_PROBES = 1024
 LOADED_AT_ONCE = 1000
@@ -174,6 +176,8 @@ def show_cost(costs: Sequence[CostRow], times: Sequence[TimeRow], most: int) -> 
         )
     console.print(table)
     console.print("* the prefix in use")
+    if not times:
+        return
     table = make_table(
         "check-and-add of a new page, memory store of random pages",
         *("pages", "prefix bits", "probes", "candidates, mean", "p99", "us, median"),
@@ -192,29 +196,27 @@ def show_cost(costs: Sequence[CostRow], times: Sequence[TimeRow], most: int) -> 
 
 
 def plot_cost(costs: Sequence[CostRow], path: Path) -> None:
-    # Only who wants a plot needs the package.
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(12, 5), layout="constrained")
-    for shorter, style in zip(SHORTER, ("-", "--", ":"), strict=True):
-        rows = [row for row in costs if row.prefix == prefix_bits(row.pages) - shorter]
-        pages = [row.pages for row in rows]
-        label = "prefix in use" if shorter == 0 else f"{shorter} bit{'s' * (shorter > 1)} shorter"
-        for wanted, colour in zip(WANTED, ("tab:blue", "tab:orange", "tab:red"), strict=True):
-            probes = [row.probes[f"{wanted}"] for row in rows]
-            left.plot(pages, probes, style, color=colour, marker=".", label=f"recall {wanted:g}, {label}")
-        right.plot(pages, [row.budget_recall for row in rows], style, color="black", marker=".", label=label)
-    left.axhline(PROBE_BUDGET, color="grey", linewidth=0.8)
-    left.set(yscale="log", ylabel=f"probes a page, J = {PLANNED_SIMILARITY:g}")
-    right.set(ylabel=f"recall of {PROBE_BUDGET} probes, J = {PLANNED_SIMILARITY:g}")
-    for axis in (left, right):
-        axis.set(xscale="log", xlabel="pages in the index")
-        axis.grid(alpha=0.3)
-        axis.legend(fontsize=8)
-    figure.savefig(path)
+    figure = new_figure(8.6, 4)
+    left, right = figure.subplots(1, 2)
+    used = [row for row in costs if row.in_use]
+    pages = [row.pages for row in used]
+    for wanted in reversed(WANTED):
+        left.plot(
+            pages, [row.probes[f"{wanted}"] for row in used], "o-", markersize=4, label=f"to meet {100 * wanted:g} %"
+        )
+    left.axhline(PROBE_BUDGET, color="0.4", linewidth=1)
+    left.text(pages[0], PROBE_BUDGET * 1.05, f"at most {PROBE_BUDGET} are made", fontsize=8.5)
+    left.set(title="probes for a page", ylim=(0, None))
+    left.legend(fontsize=8.5, loc="upper left", bbox_to_anchor=(0, 0.75))
+    right.plot(pages, [100 * row.budget_recall for row in used], "o-", color="black", markersize=4)
+    right.set(title=f"copies met by {PROBE_BUDGET} probes, %", ylim=(90, 100.3))
+    for chart in (left, right):
+        chart.set(xscale="log", xlabel="pages in the index, millions")
+        chart.set_xticks(pages, [f"{size / 10**6:,g}" for size in pages])
+        chart.minorticks_off()
+        chart.grid(alpha=0.3)
+    figure.suptitle(f"Copies of similarity {PLANNED_SIMILARITY:g}, predicted", fontsize=11)
+    save_figure(figure, path)
 
 
 def main(given: Sequence[str]) -> None:
@@ -243,4 +245,4 @@ def main(given: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    run(main, "--sample 1 --sizes 1000000 --most 128 --stores 1000 --checks 2")
+    run(main, "--sample 1 --sizes 1000000 --most 128 --stores 1000 --checks 2 --plot PLOT")

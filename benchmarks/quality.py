@@ -75,7 +75,10 @@ def main(given: Sequence[str]) -> int:
     parser = make_parser(__doc__)
     parser.add_argument("corpus", nargs="+", help="file of JSON lines, folder, or web archive")
     parser.add_argument(
-        "--only", action="append", metavar="NAME", help="only methods with this in their name; repeatable"
+        "--only",
+        action="append",
+        metavar="NAME",
+        help="only the method of this name, or those with this in their names; repeatable",
     )
     parser.add_argument("--similarity", type=float, default=0.9, help="of our methods, and for recall (0.9)")
     parser.add_argument("--recall", type=float, default=0.98, help="of our methods (0.98)")
@@ -99,10 +102,12 @@ def main(given: Sequence[str]) -> int:
 
 def measure(options: argparse.Namespace, out: Console, err: Console) -> None:
     candidates = [*our_candidates(options.similarity, options.recall), *peer_candidates()]
+    names = {candidate.name for candidate in candidates}
     chosen = [
         candidate
         for candidate in candidates
-        if options.only is None or any(name in candidate.name for name in options.only)
+        if options.only is None
+        or any(name == candidate.name if name in names else name in candidate.name for name in options.only)
     ]
     for number, corpus in enumerate(options.corpus, 1):
         # Made one after the other: the index of one is gone when the next begins.
@@ -118,4 +123,4 @@ def measure(options: argparse.Namespace, out: Console, err: Console) -> None:
 
 
 if __name__ == "__main__":
-    run(main, "TEXTS --limit 40")
+    run(main, "TEXTS --limit 40 --plot PLOT")

@@ -27,7 +27,7 @@ _SMOKE_ARTICLES: Final = 4
 def run(main: Callable[[Sequence[str]], int | None], *smoke: str) -> None:
     """Run a script; with --smoke, run it once for each of these small command lines.
 
-    A word of a smoke command line that is the name of a tiny corpus gives way to its path: see `_CORPORA`.
+    A word of a smoke command line that names a tiny corpus or a picture gives way to its path: see `_FILES`.
     """
     if "--smoke" not in sys.argv:
         sys.exit(main(sys.argv[1:]))
@@ -36,7 +36,7 @@ def run(main: Callable[[Sequence[str]], int | None], *smoke: str) -> None:
             # A script may run another program, which writes at once.
             print(f"$ {Path(sys.argv[0]).name} {line}", flush=True)
             words = line.split()
-            failed = main([str(_CORPORA[word](Path(folder))) if word in _CORPORA else word for word in words])
+            failed = main([str(_FILES[word](Path(folder))) if word in _FILES else word for word in words])
             if failed:
                 sys.exit(failed)
 
@@ -131,9 +131,10 @@ def _debian_guides(folder: Path) -> Path:
     return folder
 
 
-_CORPORA: Final[dict[str, Callable[[Path], Path]]] = {
+_FILES: Final[dict[str, Callable[[Path], Path]]] = {
     "TEXTS": _texts,
     "HTML": _html,
     "ARTICLES": _marked_articles,
     "GUIDES": _debian_guides,
+    "PLOT": lambda folder: folder / "plot.svg",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".svg", ".png")
 _COLUMNS = 4
+# In inches. So four charts fill a page's width, and a name of this length stands above one.
+_WIDTH, _HEIGHT = 2.15, 1.9
+_NAME_LETTERS = 27
 
 
 def check_plot_path(path: Path) -> None:
@@ -38,12 +42,14 @@ def plot_trials(trials: Sequence[Trial], path: Path, *, title: str) -> None:
     check_plot_path(path)
     columns = min(_COLUMNS, len(trials))
     rows = math.ceil(len(trials) / columns)
-    figure = _figure_class()(figsize=(3.2 * columns, 0.6 + 2.4 * rows), layout="constrained")
-    figure.suptitle(_literal(title))
+    figure = new_figure(_WIDTH * columns, 1 + _HEIGHT * rows)
+    figure.suptitle(
+        f"{_literal(title)}\nblue: the method, grey: {_literal(trials[0].method)}, green: to be flagged", fontsize=9
+    )
     charts = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     names = [band_name(band.low, band.high) for band in trials[0].bands]
     for position, (chart, trial) in enumerate(zip(charts.flat, trials, strict=False)):
-        chart.set_title(_literal(trial.method), fontsize=8)
+        chart.set_title(_literal(textwrap.fill(trial.method, _NAME_LETTERS)), fontsize=8)
         # Ideally, all pages from the wanted similarity on are flagged.
         wanted = [number for number, band in enumerate(trial.bands) if band.low >= trial.similarity]
         if wanted:
@@ -61,7 +67,24 @@ def plot_trials(trials: Sequence[Trial], path: Path, *, title: str) -> None:
         chart.set_visible(False)
     figure.supxlabel("exact Jaccard similarity with the best page of the same facts kept before", fontsize=9)
     figure.supylabel("pages flagged, %", fontsize=9)
-    figure.savefig(path)
+    save_figure(figure, path)
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty figure of matplotlib, in inches. Raises MissingDependencyError without the package."""
+    return _figure_class()(figsize=(width, height), layout="constrained")
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a figure. An SVG of the same data is the same file, and its words are text. Raises OSError."""
+    from matplotlib import rc_context
+
+    # A date, a version and random names of shapes would change with each run.
+    metadata = {"Date": None, "Creator": None} if path.suffix.lower() == ".svg" else None
+    # One font, the one that comes with matplotlib, instead of a long list of them with each word.
+    styles: Any = {"svg.hashsalt": path.stem, "svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans"]}
+    with rc_context(styles):
+        figure.savefig(path, metadata=metadata)
 
 
 def _line(chart: Any, trial: Trial, **style: Any) -> None:

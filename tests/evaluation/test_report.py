@@ -120,6 +120,17 @@ def test_a_plot_shows_the_shares_of_the_table(tmp_path: Path, monkeypatch: pytes
         assert shares == [percent(band.counts.share) for band in measured.bands]
 
 
+def test_a_picture_of_the_same_trials_is_the_same_file(tmp_path: Path) -> None:
+    pictures = []
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+        plot_trials([trial(FakeDetector({}))], tmp_path / folder / "plot.svg", title="pages")
+        pictures.append((tmp_path / folder / "plot.svg").read_text("utf-8"))
+    assert pictures[0] == pictures[1]
+    assert "dc:date" not in pictures[0]
+    assert "blue: the method" in pictures[0]
+
+
 def test_plots_are_pictures(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"\.svg or \.png"):
         check_plot_path(tmp_path / "plot.doc")
