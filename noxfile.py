@@ -25,6 +25,7 @@ def checks(session: nox.Session) -> None:
     session.run("ruff", "format", "--check", ".")
     session.run("codespell")
     session.run("mypy")
+    session.run("mypy", "docs/images")
     session.run("lint-imports")
     build_docs(session)
     run_pytest(session, "benchmarks/tests")

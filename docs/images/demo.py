@@ -1,20 +1,23 @@
-"""Draw docs/images/demo.svg: the first part of what `crawldedup demo` prints."""
+"""Draw demo.svg: the first part of what `crawldedup demo` prints."""
 
 from __future__ import annotations
 
 import io
 import os
 import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 COLUMNS = 74
 CLUSTERS = 3
 
 
-def main() -> None:
+def draw(path: Path) -> None:
     """Run the demo and draw it."""
     environment = {**os.environ, "COLUMNS": str(COLUMNS), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
     done = subprocess.run(["crawldedup", "demo"], env=environment, stdout=subprocess.PIPE, check=True, text=True)
@@ -27,8 +30,4 @@ def main() -> None:
         if clusters > CLUSTERS:
             break
         console.print(line)
-    console.save_svg(str(Path(__file__).with_suffix(".svg")), title="crawldedup demo", clear=False)
-
-
-if __name__ == "__main__":
-    main()
+    console.save_svg(str(path), title="crawldedup demo", clear=False)
