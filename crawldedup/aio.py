@@ -44,11 +44,32 @@ def _in_thread(
 
 
 class AsyncDeduplicator:
-    """`Deduplicator` for asyncio: the same methods, awaited. Their work is done in threads beside the event loop.
+    """Does for asyncio what `Deduplicator` does: the same methods, awaited.
 
-    Up to `readers` threads read pages. One thread asks the store, so verdicts come in the order of the calls, and a
-    long `prune` or `copy_to` delays the others. `progress` is called in that thread. Takes the arguments of
-    `Deduplicator`.
+    The work is done in threads beside the event loop. One thread asks the store, so verdicts come in the order of the
+    calls. A long `prune` or `copy_to` delays the others. `progress` is called in that thread.
+
+    Args:
+        store: As in `Deduplicator`.
+        method: As in `Deduplicator`.
+        readers: The number of threads that read pages, from 1.
+        **options: The options of `Options` by keyword.
+
+    Raises:
+        ConfigurationError: An option is unknown, or its value is not allowed.
+        MissingDependencyError: The option `extractor` names a package that is not installed.
+
+    Example:
+        >>> import asyncio
+        >>> from crawldedup import AsyncDeduplicator
+        >>> async def main():
+        ...     async with AsyncDeduplicator() as dedup:
+        ...         for url in ("https://a.example/", "https://b.example/"):
+        ...             verdict = await dedup.check(url, text="The shop is closed today.")
+        ...             print(verdict.kind)
+        >>> asyncio.run(main())
+        thin
+        exact_duplicate
     """
 
     def __init__(
@@ -70,27 +91,27 @@ class AsyncDeduplicator:
 
     @classmethod
     def from_options(cls, options: Options, method: Method | None = None) -> Self:
-        """See `Deduplicator.from_options`."""
+        """Make an AsyncDeduplicator of checked options. See `Deduplicator.from_options`."""
         return cls(options.store, method=method, **options.index_values())
 
     @property
     def key(self) -> Key:
-        """See `Deduplicator.key`. Waits for the store unless this is open."""
+        """Return the secret of the index. This waits for the store unless the AsyncDeduplicator is open."""
         return self._dedup.key
 
     @property
     def options(self) -> Options:
-        """See `Deduplicator.options`."""
+        """Return the options, checked."""
         return self._dedup.options
 
     @property
     def pages(self) -> int:
-        """See `Deduplicator.pages`."""
+        """Return about how many pages the index held when it was last asked; 0 before."""
         return self._dedup.pages
 
     @property
     def session(self) -> CrawlSession | None:
-        """See `Deduplicator.session`."""
+        """Return the crawler that this instance works as; None before it joined a crawl."""
         return self._dedup.session
 
     def __repr__(self) -> str:
@@ -136,7 +157,7 @@ class AsyncDeduplicator:
         rank: int = 0,
         revisit_similarity: float | None = None,
     ) -> Verdict:
-        """See `Deduplicator.check`."""
+        """Decide about a page and remember it. See `Deduplicator.check`."""
         PageRef(url, identity, scope_key)
         ask = partial(
             self.check_fingerprint,
@@ -158,9 +179,25 @@ class AsyncDeduplicator:
         batch: int = BATCH,
         on_unreadable: OnUnreadable | None = None,
     ) -> AsyncIterator[Verdict]:
-        """See `Deduplicator.check_many`. Pages are read while further ones come; `on_unreadable` is called in the loop.
+        """Decide about many pages in their order. See `Deduplicator.check_many`.
 
-        An iterable that waits should be an asynchronous one. Up to `batch` pages may have been taken beyond an error.
+        Pages of a batch are read while further ones come.
+
+        Args:
+            pages: The pages. An iterable that waits should be an asynchronous one. Up to `batch` pages may have been
+                taken beyond an error.
+            batch: The most pages to ask about at once, from 1.
+            on_unreadable: Is called in the event loop with each page that cannot be read and its error.
+
+        Example:
+            >>> import asyncio
+            >>> from crawldedup import AsyncDeduplicator, PageInput
+            >>> async def main():
+            ...     pages = [PageInput(f"https://{site}.example/", text="The shop is closed today.") for site in "ab"]
+            ...     async with AsyncDeduplicator() as dedup:
+            ...         return [str(verdict.kind) async for verdict in dedup.check_many(pages)]
+            >>> asyncio.run(main())
+            ['thin', 'exact_duplicate']
         """
         source = aiter(pages) if isinstance(pages, AsyncIterable) else _asynchronous(pages)
         return self._check_many(source, check_batch("batch", batch), on_unreadable)
@@ -219,11 +256,17 @@ class AsyncDeduplicator:
         return results, await asyncio.get_running_loop().run_in_executor(self._asker, decide)
 
     async def copy_to(self, other: AsyncDeduplicator, *, progress: Progress | None = None) -> CopyResult:
-        """See `Deduplicator.copy_to`."""
+        """Add the pages of this index to another. See `Deduplicator.copy_to`."""
         return await self._copy_to(other._dedup, progress=progress)
 
     async def close(self, *, leave: bool = True) -> None:
-        """See `Deduplicator.close`. Calls made before are answered first."""
+        """Leave the crawl and disconnect. See `Deduplicator.close`.
+
+        Calls made before are answered first.
+
+        Args:
+            leave: As in `Deduplicator.close`.
+        """
         await self._close(leave=leave)
         self._readers.shutdown(wait=False)
         self._asker.shutdown(wait=False)

@@ -33,10 +33,31 @@ if TYPE_CHECKING:
 class Deduplicator(Index):
     """Recognises pages that were seen before, in the store that its URL names.
 
-    Takes the options of `Options` as keyword arguments. `method` is how pages are compared; the default is the best
-    known. The first use opens the store, and only what may add pages creates an index or joins a crawl. Verdicts come
-    in the order of the calls. Threads may share an instance, and a process that is forked goes on as the same crawler.
-    Raises ConfigurationError for options out of range.
+    The first use opens the store. Only what may add pages creates an index or joins a crawl. Verdicts come in the order
+    of the calls. Threads may share an instance. A process that is forked goes on as the same crawler.
+
+    After `close`, methods that ask the store raise ClosedError. The first one that asks it raises what `open` raises.
+
+    Args:
+        store: The URL of the store; see the option `store`.
+        method: How pages are compared; by default the best method known. `crawldedup.evaluation.methods` makes others.
+        **options: The options of `Options` by keyword.
+
+    Raises:
+        ConfigurationError: An option is unknown, or its value is not allowed.
+        MissingDependencyError: The option `extractor` names a package that is not installed.
+
+    Example:
+        >>> from crawldedup import Deduplicator
+        >>> story = (
+        ...     "The river ferry runs every hour from the old harbour to the island. Tickets are sold on board. "
+        ...     "Bicycles travel free of charge, and dogs need a lead. The last boat back leaves at ten."
+        ... )
+        >>> with Deduplicator("sqlite:///seen.sqlite", namespace="news", ttl="30d") as dedup:
+        ...     first = dedup.check("https://news.example/ferry", html=f"<article><p>{story}</p></article>")
+        ...     second = dedup.check("https://copy.example/boat", html=f"<main><p>{story}</p></main>")
+        >>> print(first.kind, second.kind, second.original)
+        new exact_duplicate https://news.example/ferry
     """
 
     def check(
@@ -52,14 +73,42 @@ class Deduplicator(Index):
         rank: int = 0,
         revisit_similarity: float | None = None,
     ) -> Verdict:
-        """Decide about a page and remember it. Give `html` (with its declared `encoding`) or `text`.
+        """Decide about a page and remember it.
 
-        `identity` names the page; the default is its canonical URL. A page of the same name is a revisit, and a
-        duplicate only while another process at work has it. `scope_key` replaces what the scope says of the URL. With
-        `delivered` False, the page is yours for good only once `deliver` is called: if the process dies before, the
-        page holds back no other. A duplicate of better `rank` than its original replaces that in the index: 0 is the
-        best, 255 the worst. A revisit from `revisit_similarity` on is unchanged, and the text of the earlier visit
-        stays remembered; None asks for equal texts. Raises PageError for a page that cannot be read, and StoreError.
+        The decision is one atomic step of the store: of two processes that check exact copies at once, one gets `new`.
+        Give either `html` or `text`.
+
+        Args:
+            url: The URL of the page.
+            html: The HTML as it was received. The main text is taken from it.
+            text: The main text, if you have extracted it yourself.
+            encoding: The encoding that the server declared for `html`.
+            identity: The name of the page; by default its canonical URL. A page of the same name is a revisit, and a
+                duplicate only while another process at work has it.
+            scope_key: The site, the spider or another name, in place of what the option `scope` says of the URL.
+            delivered: With False, the page is yours for good only once `deliver` is called. If the process dies before,
+                the page holds back no other.
+            rank: The rank among copies, from 0 (best) to 255 (worst). A duplicate of better rank than its original
+                replaces it in the index.
+            revisit_similarity: From this similarity on, above 0.5 and at most 1, a revisit is unchanged. The text of
+                the earlier visit then stays remembered. None asks for equal texts.
+
+        Returns:
+            The verdict. With the option `paragraphs`, it tells of a page that is no duplicate how much of it is known.
+
+        Raises:
+            ConfigurationError: An argument is not allowed.
+            PageError: The page cannot be read. Nothing is remembered.
+            StoreError: The store cannot answer. The call can be repeated.
+
+        Example:
+            >>> from crawldedup import Deduplicator
+            >>> dedup = Deduplicator()
+            >>> for url in ("https://a.example/", "https://a.example/#top", "https://b.example/"):
+            ...     print(dedup.check(url, text="The shop is closed today.").kind)
+            thin
+            revisit
+            exact_duplicate
         """
         PageRef(url, identity, scope_key)
         ask = partial(
@@ -90,12 +139,40 @@ class Deduplicator(Index):
         rank: int = 0,
         revisit_similarity: float | None = None,
     ) -> Verdict:
-        """Decide about a page whose fingerprint was made elsewhere: one atomic question to the store.
+        """Decide about a page whose fingerprint was made elsewhere, in one atomic question to the store.
 
-        `similarity` overrides the option. `canonical` is the URL that the page names as its original: if that page is
-        remembered and resembles this one from 0.1 below the similarity on, this lower similarity is used. With
-        `remember` False nothing is changed, and a page is known as a revisit only while its text resembles the
-        remembered one. `delivered`, `rank` and `revisit_similarity` are as in `check`. Raises StoreError.
+        Args:
+            url: The URL of the page.
+            page: The fingerprint, made with the key and the options of this index.
+            identity: As in `check`.
+            scope_key: As in `check`.
+            similarity: Overrides the option: above 0.5 and at most 1.
+            canonical: The URL that the page names as its original. If that page is remembered and resembles this one
+                from 0.1 below the similarity on, this lower similarity is used.
+            remember: With False nothing is changed. A page is then known as a revisit only while its text resembles the
+                remembered one.
+            delivered: As in `check`.
+            rank: As in `check`.
+            revisit_similarity: As in `check`.
+
+        Returns:
+            The verdict.
+
+        Raises:
+            ConfigurationError: An argument is not allowed.
+            KeyMismatchError: The fingerprint was made with another key. Make it again.
+            StoreError: The store cannot answer. The call can be repeated.
+
+        Example:
+            >>> from crawldedup import Deduplicator
+            >>> dedup = Deduplicator()
+            >>> page = dedup.fingerprint(text="The shop is closed today.")
+            >>> print(dedup.check_fingerprint("https://a.example/", page, remember=False).kind)
+            thin
+            >>> print(dedup.check_fingerprint("https://a.example/", page).kind)
+            thin
+            >>> print(dedup.check_fingerprint("https://b.example/", page).kind)
+            exact_duplicate
         """
         ref = PageRef(url, identity, scope_key)
         if not isinstance(page, Fingerprint):
@@ -116,13 +193,40 @@ class Deduplicator(Index):
     def check_many(
         self, pages: Iterable[PageInput], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
     ) -> Iterator[Verdict]:
-        """Decide about many pages in their order, and ask the store about up to `batch` of them in one round trip.
+        """Decide about many pages in their order, a batch of them in one round trip to the store.
 
-        The verdicts equal those of `check` for one page after the other. A batch that took half a second to read is not
-        filled further. If you stop early, up to a batch of pages is remembered beyond the last verdict. An error is
-        raised in place of the verdict it prevented. Earlier verdicts hold, and after StoreError the iteration can go
-        on, unless the store is unavailable. `on_unreadable` takes pages that cannot be read. Raises ConfigurationError,
-        PageError, StoreError, and whatever `pages` raises.
+        The verdicts equal those of `check` for one page after the other. Each page is one atomic step, the batch is
+        not. A batch that took half a second to read is not filled further. If you stop early, up to a batch of pages is
+        remembered beyond the last verdict.
+
+        Args:
+            pages: The pages. They are taken a batch at a time.
+            batch: The most pages to ask about at once, from 1.
+            on_unreadable: Is called with each page that cannot be read and its error. Without it, the error is raised.
+
+        Yields:
+            The verdicts, in the order of the pages that can be read.
+
+        Raises:
+            ConfigurationError: An argument is not allowed.
+            PageError: A page cannot be read, and there is no `on_unreadable`. It stands in place of the verdict.
+            StoreError: The store cannot decide about one page. Earlier verdicts hold, and the iteration can go on.
+            StoreUnavailableError: The store cannot be reached. Earlier verdicts hold, and the iteration ends.
+
+        Example:
+            >>> from crawldedup import Deduplicator, PageInput
+            >>> pages = [
+            ...     PageInput("https://a.example/", text="The shop is closed today."),
+            ...     PageInput("https://b.example/", html=b""),
+            ...     PageInput("https://c.example/", text="The shop is closed today."),
+            ... ]
+            >>> def report(page, error):
+            ...     print(page.url, error.reason)
+            >>> for verdict in Deduplicator().check_many(pages, on_unreadable=report):
+            ...     print(verdict.url, verdict.kind)
+            https://a.example/ thin
+            https://b.example/ empty
+            https://c.example/ exact_duplicate
         """
         return map(_verdict_or_raise, self._check_many(iter(pages), check_batch("batch", batch), on_unreadable))
 
@@ -136,7 +240,35 @@ class Deduplicator(Index):
         scope_key: str | None = None,
         similarity: float | None = None,
     ) -> list[Match]:
-        """Return remembered pages that resemble this one, best first. `url` tells a site scope the site."""
+        """Return remembered pages that resemble this one.
+
+        Nothing is changed. The search misses a few near duplicates, as the option `recall` says.
+
+        Args:
+            html: As in `check`.
+            text: As in `check`.
+            encoding: As in `check`.
+            url: Tells the scope "site" the site, and the option `content` the rules.
+            scope_key: As in `check`.
+            similarity: Overrides the option: above 0.5 and at most 1.
+
+        Returns:
+            The matches, most similar first; an empty list if there are none.
+
+        Raises:
+            ConfigurationError: An argument is not allowed.
+            PageError: The page cannot be read.
+            StoreError: The store cannot answer.
+
+        Example:
+            >>> from crawldedup import Deduplicator
+            >>> dedup = Deduplicator()
+            >>> verdict = dedup.check("https://a.example/", text="The shop is closed today.")
+            >>> [(match.url, match.exact) for match in dedup.find(text="The shop is closed today.")]
+            [('https://a.example/', True)]
+            >>> dedup.find(text="The shop is open.")
+            []
+        """
         ref = PageRef(url, None, scope_key)
         page = self.fingerprint(html=html, text=text, encoding=encoding, url=url)
         self._look()
@@ -157,9 +289,43 @@ class Deduplicator(Index):
         canonical: str | None = None,
         revisit_similarity: float | None = None,
     ) -> Explanation:
-        """Explain the verdict that a page would get now. Nothing is remembered.
+        """Explain the verdict that a page would get now.
 
-        Give `html`, `text` or `fingerprint`; the rest is as in `check_fingerprint`. Raises PageError and StoreError.
+        Nothing is remembered. Give one of `html`, `text` and `fingerprint`.
+
+        Args:
+            url: The URL of the page.
+            html: As in `check`.
+            text: As in `check`.
+            encoding: As in `check`.
+            fingerprint: As `page` in `check_fingerprint`.
+            identity: As in `check`.
+            scope_key: As in `check`.
+            similarity: As in `check_fingerprint`.
+            canonical: As in `check_fingerprint`.
+            revisit_similarity: As in `check`.
+
+        Returns:
+            The verdict, and the remembered pages that were compared, those that were refused included.
+
+        Raises:
+            ConfigurationError: An argument is not allowed.
+            PageError: The page cannot be read.
+            StoreError: The store cannot answer.
+
+        Example:
+            >>> from crawldedup import Deduplicator
+            >>> story = (
+            ...     "The river ferry runs every hour from the old harbour to the island. Tickets are sold on board. "
+            ...     "Bicycles travel free of charge, and dogs need a lead. The last boat back leaves at ten."
+            ... )
+            >>> dedup = Deduplicator(key=0)
+            >>> verdict = dedup.check("https://news.example/ferry", text=story)
+            >>> told = dedup.explain("https://copy.example/boat", text=f"{story} Enjoy!")
+            >>> print(told.verdict.kind, told.threshold)
+            near_duplicate 0.8547
+            >>> [(each.match.url, each.match.similarity, each.accepted) for each in told.candidates]
+            [('https://news.example/ferry', 0.9804, True)]
         """
         given = PageInput(url, html, text, fingerprint, encoding, identity, scope_key, similarity)
         content = None
@@ -174,10 +340,28 @@ class Deduplicator(Index):
         return replace(told, verdict=self._paragraphs.told(question, told.verdict, add=False))
 
     def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
-        """Remove a page by its URL, or every page with the text of a fingerprint. Return how many were removed.
+        """Remove a page by its URL, or every page with the text of a fingerprint.
 
-        A page that was checked with an `identity` is known by that instead of its URL. A fingerprint does not tell its
-        site or spider: in these scopes it needs the `scope_key`.
+        Args:
+            page: The URL, or the fingerprint. A fingerprint does not tell its site or spider: in these scopes it needs
+                the `scope_key`.
+            identity: The identity that the page was checked with. Such a page is known by it instead of its URL.
+            scope_key: As in `check`.
+
+        Returns:
+            How many pages were removed.
+
+        Raises:
+            ConfigurationError: An argument is not allowed.
+            KeyMismatchError: The fingerprint was made with another key.
+            StoreError: The store cannot answer. The call can be repeated.
+
+        Example:
+            >>> from crawldedup import Deduplicator
+            >>> dedup = Deduplicator()
+            >>> verdict = dedup.check("https://a.example/", text="The shop is closed today.")
+            >>> dedup.forget("https://a.example/"), dedup.forget("https://a.example/")
+            (1, 0)
         """
         if not isinstance(page, str | Fingerprint):
             raise ConfigurationError(f"page is a {type(page).__name__}; forget takes a URL as a str, or a Fingerprint")
@@ -190,7 +374,25 @@ class Deduplicator(Index):
         return sum(self._forget(record.url_key) for record in copies)
 
     def text_of(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> str | None:
-        """Return the text that is kept of a remembered page; None if there is none. See the option `keep_texts`."""
+        """Return the text that is kept of a remembered page; None if there is none.
+
+        Texts are kept with the option `keep_texts`.
+
+        Args:
+            url: The URL of the page.
+            identity: As in `check`.
+            scope_key: As in `check`.
+
+        Raises:
+            StoreError: The store cannot answer.
+
+        Example:
+            >>> from crawldedup import Deduplicator
+            >>> dedup = Deduplicator(keep_texts=True)
+            >>> verdict = dedup.check("https://a.example/", html="<p>The shop is <b>closed</b> today.</p>")
+            >>> dedup.text_of("https://a.example/")
+            'The shop is closed today.'
+        """
         self._look()
         return unpacked_text(self._packed_text(self._queries.url_key(PageRef(url, identity, scope_key))))
 

@@ -8,8 +8,9 @@ from typing import ClassVar
 class CrawlDedupError(Exception):
     """Base of every error that this package raises on purpose.
 
-    `counter` is a short stable word for statistics. `is_fatal` is True for errors that no waiting mends: a crawl that
-    meets one ends at its start.
+    Attributes:
+        counter: A short stable word for statistics.
+        is_fatal: True for errors that waiting does not mend. A crawl that meets one ends at its start.
     """
 
     counter: ClassVar[str] = "internal"
@@ -17,18 +18,31 @@ class CrawlDedupError(Exception):
 
 
 class ConfigurationError(CrawlDedupError, ValueError):
-    """Raised for an option or an argument whose value is not allowed, before any page is compared. Change the value."""
+    """Raised for an option or an argument whose value is not allowed, before any page is compared.
+
+    The message names the value and what is allowed. Change the value.
+    """
 
     counter = "configuration"
     is_fatal = True
 
 
 class MissingDependencyError(ConfigurationError):
-    """Raised where an optional package is needed. Install what the message names."""
+    """Raised where an optional package is needed.
+
+    Install what the message names.
+    """
 
 
 class ProfileMismatchError(CrawlDedupError):
-    """Raised for an index made with other options, which stays unchanged. Use its options, or another namespace."""
+    """Raised for an index made with other options, which stays unchanged.
+
+    Use the options of the index, or another namespace.
+
+    Attributes:
+        index_profile: The profile of the index: a text that names all that decides its fingerprints.
+        own_profile: The profile of the options that were given.
+    """
 
     counter = "profile"
     is_fatal = True
@@ -46,16 +60,30 @@ class ProfileMismatchError(CrawlDedupError):
 
 
 class ClosedError(CrawlDedupError):
-    """Raised when a closed Deduplicator is used. Open it again with `open()` or in a `with` statement."""
+    """Raised when a closed `Deduplicator` is used.
+
+    Open it again with `open()` or in a `with` statement.
+    """
 
     counter = "closed"
 
 
 class PageError(CrawlDedupError):
-    """Raised for one page that cannot be read. Other pages are not affected; skip this one.
+    """Raised for one page that cannot be read.
 
-    `reason` is a short stable word for counters: ``too_large``, ``too_deep``, ``too_slow``, ``out_of_memory``,
-    ``binary``, ``empty`` or ``broken``.
+    Other pages are not affected. Skip this one.
+
+    Attributes:
+        reason: A short stable word for counters: ``too_large``, ``too_deep``, ``too_slow``, ``out_of_memory``,
+            ``binary``, ``empty`` or ``broken``.
+
+    Example:
+        >>> from crawldedup import Deduplicator, PageError
+        >>> try:
+        ...     Deduplicator().check("https://a.example/", html=b"")
+        ... except PageError as error:
+        ...     print(error.reason)
+        empty
     """
 
     counter = "page"
@@ -66,7 +94,12 @@ class PageError(CrawlDedupError):
 
     @classmethod
     def after(cls, error: Exception, what: str) -> PageError:
-        """Return the error for a page at which something failed with another error."""
+        """Return the error for a page at which something failed with another error.
+
+        Args:
+            error: The other error. For MemoryError the reason is ``out_of_memory``, for all others ``broken``.
+            what: The step that failed, as the message names it.
+        """
         reason = "out_of_memory" if isinstance(error, MemoryError) else "broken"
         return cls(reason, f"{what} failed: {type(error).__name__}: {error}")
 
@@ -76,7 +109,13 @@ class PageError(CrawlDedupError):
 
 
 class StoreError(CrawlDedupError):
-    """Raised when the store cannot answer. The call can be repeated. `reason` is a short stable word for counters."""
+    """Raised when the store cannot answer.
+
+    The call can be repeated.
+
+    Attributes:
+        reason: A short stable word for counters.
+    """
 
     reason = counter = "store"
 
@@ -84,26 +123,35 @@ class StoreError(CrawlDedupError):
 class KeyMismatchError(StoreError):
     """Raised for a fingerprint that was made with another key than the index has, as after it was begun again.
 
-    Make it again, with this Deduplicator: it knows the key by then.
+    Make the fingerprint again with this Deduplicator, which knows the key by then.
     """
 
     reason = counter = "key"
 
 
 class ForeignStoreError(StoreError):
-    """Raised where the store holds data of another program or version. Choose another place or namespace."""
+    """Raised where the store holds data of another program or version.
+
+    Choose another place or namespace.
+    """
 
     reason = counter = "foreign"
     is_fatal = True
 
 
 class StoreUnavailableError(StoreError):
-    """Raised when the store is absent, refuses the connection, or does not answer in time. Try again later."""
+    """Raised when the store is absent, refuses the connection, or does not answer in time.
+
+    Try again later.
+    """
 
     reason = counter = "unavailable"
 
 
 class StoreFullError(StoreError):
-    """Raised when the store has no room for another page. Give it more memory or disk, or limit `max_pages`."""
+    """Raised when the store has no room for another page.
+
+    Give it more memory or disk, or limit `max_pages`.
+    """
 
     reason = counter = "full"

@@ -63,17 +63,31 @@ class Index:
 
     @classmethod
     def from_options(cls, options: Options, method: Method | None = None) -> Self:
-        """Make a Deduplicator of checked options; those of a subclass of `Options` are left out."""
+        """Make a Deduplicator of checked options.
+
+        Args:
+            options: The options. Those that a subclass of `Options` adds are left out.
+            method: As in `Deduplicator`.
+
+        Example:
+            >>> from crawldedup import Deduplicator, Options
+            >>> Deduplicator.from_options(Options(similarity=0.95)).options.similarity
+            0.95
+        """
         return cls(options.store, method=method, **options.index_values())
 
     @property
     def options(self) -> Options:
-        """The options, checked."""
+        """Return the options, checked."""
         return self._options
 
     @property
     def key(self) -> Key:
-        """The secret of the index, made when it began; looked up once. Raises StoreError if that is not possible."""
+        """Return the secret of the index, made when it began; looked up once.
+
+        Raises:
+            StoreError: The key cannot be looked up.
+        """
         if not (self._is_open or self._is_closed or self._next_look):
             self._look()
         return self._store.layout.key
@@ -91,11 +105,18 @@ class Index:
         self.close()
 
     def open(self, session: CrawlSession | None = None) -> None:
-        """Connect to the store, check that the index fits, and join the crawl. Harmless when repeated.
+        """Connect to the store, check that the index fits, and join the crawl.
 
-        Opens a closed Deduplicator again. Processes that work on one crawl share the `session` that the first of them
-        got, and count as one crawler. Raises StoreUnavailableError, and ProfileMismatchError for an index made with
-        other options.
+        A closed Deduplicator is opened again. An open one stays as it is.
+
+        Args:
+            session: The session that another process of the same crawl has got. The processes then count as one
+                crawler.
+
+        Raises:
+            ProfileMismatchError: The index was made with other options.
+            ForeignStoreError: The store holds data of another program or version.
+            StoreUnavailableError: The store cannot be reached.
         """
         if not self._is_open:
             self._is_closed = False
@@ -104,16 +125,22 @@ class Index:
 
     @property
     def pages(self) -> int:
-        """About how many pages the index held when it was last asked; 0 before."""
+        """Return about how many pages the index held when it was last asked; 0 before."""
         return self._pages
 
     @property
     def session(self) -> CrawlSession | None:
-        """The crawler that this instance works as; None before it joined a crawl."""
+        """Return the crawler that this instance works as; None before it joined a crawl."""
         return self._store.session
 
     def close(self, *, leave: bool = True) -> None:
-        """Leave the crawl (it goes on for other processes if `leave` is False) and disconnect. Can be repeated."""
+        """Leave the crawl and disconnect.
+
+        The call can be repeated. What `deliver` noted is told to the store first, if it can be reached.
+
+        Args:
+            leave: With False, the crawl goes on for other processes that share its session.
+        """
         if self._is_open:
             with suppress(StoreError):
                 self._tell_delivered()
@@ -124,9 +151,26 @@ class Index:
     def fingerprint(
         self, *, html: bytes | str | None = None, text: str | None = None, encoding: str | None = None, url: str = ""
     ) -> Fingerprint:
-        """Return the fingerprint of a page, for `check_fingerprint`. `url` tells the option `content` the site.
+        """Return the fingerprint of a page, for `check_fingerprint`.
 
-        Raises PageError, or StoreError if the key of the index, which it is made with, cannot be looked up.
+        Nothing is remembered. Give either `html` or `text`.
+
+        Args:
+            html: As in `check`.
+            text: As in `check`.
+            encoding: As in `check`.
+            url: Tells the option `content` the site.
+
+        Raises:
+            ConfigurationError: An argument is not allowed.
+            PageError: The page cannot be read.
+            StoreError: The key of the index cannot be looked up.
+
+        Example:
+            >>> from crawldedup import Deduplicator
+            >>> page = Deduplicator().fingerprint(html="<p>The shop is closed today.</p>")
+            >>> page.words, page.thin
+            (5, True)
         """
         return self._reader.read(html, text, encoding, self.key, url)
 
@@ -142,12 +186,41 @@ class Index:
         scope_key: str | None = None,
         remember: bool = True,
     ) -> Coverage:
-        """Tell how much of a page stands on earlier pages, paragraph by paragraph, and remember its paragraphs.
+        """Tell how much of a page stands on earlier pages, and remember its paragraphs.
 
-        The page itself is neither judged nor remembered: with the option `paragraphs`, `check` does both. What came
-        after the page does not count. A page that is partial adds nothing, and with `remember` False none does. A
-        `fingerprint` tells it if it was made with the option `paragraphs`. Raises PageError and StoreError;
-        KeyMismatchError if the index was begun again, with another key: repeat the call.
+        The page itself is neither judged nor remembered: with the option `paragraphs`, `check` does both. Pages that
+        came after the page do not count. A page that is partial adds no paragraphs.
+
+        Args:
+            url: The URL of the page.
+            html: As in `check`.
+            text: As in `check`.
+            encoding: As in `check`.
+            fingerprint: A fingerprint made with the option `paragraphs`. Without that option it has none, and tells
+                nothing.
+            identity: As in `check`.
+            scope_key: As in `check`.
+            remember: With False, no paragraphs are added.
+
+        Returns:
+            The words that are new, known and boilerplate, and each paragraph.
+
+        Raises:
+            ConfigurationError: An argument is not allowed.
+            PageError: The page cannot be read.
+            KeyMismatchError: The index was begun again, with another key. Repeat the call, with a new `fingerprint` if
+                any.
+            StoreError: The store cannot answer. The call can be repeated.
+
+        Example:
+            >>> from crawldedup import Deduplicator
+            >>> report = " ".join(f"Gate {n} opened at {n} and let {37 * n} visitors into the park." for n in range(30))
+            >>> dedup = Deduplicator(key=0)
+            >>> dedup.check_paragraphs("https://news.example/park", text=report).share_new
+            1.0
+            >>> coverage = dedup.check_paragraphs("https://blog.example/park", text=f"{report} We agree with it.")
+            >>> coverage.share_new, coverage.is_partial, coverage.sources[0][0]
+            (0.0, True, 'https://news.example/park')
         """
         ref = PageInput(url, html, text, fingerprint, encoding, identity, scope_key).ref
         (self._join if remember else self._look)()
@@ -160,7 +233,31 @@ class Index:
         return self._paragraphs.coverage(*page, add=remember)
 
     def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
-        """Note that a page checked with `delivered=False` was delivered. The next check, or `close`, tells it."""
+        """Note that a page checked with `delivered=False` was delivered.
+
+        The next check, `heartbeat` or `close` tells it to the store. A process that dies before that leaves the page
+        abandoned.
+
+        Args:
+            url: The URL of the page, as in the check.
+            identity: The identity of the page, as in the check.
+            scope_key: The scope key of the page, as in the check.
+
+        Raises:
+            ConfigurationError: An argument is not a text.
+            ClosedError: The Deduplicator is closed.
+
+        Example:
+            >>> from crawldedup import Deduplicator
+            >>> saved = []
+            >>> with Deduplicator() as dedup:
+            ...     verdict = dedup.check("https://a.example/", text="The shop is closed today.", delivered=False)
+            ...     if not verdict.is_duplicate:
+            ...         saved.append(verdict.url)
+            ...         dedup.deliver(verdict.url)
+            >>> saved
+            ['https://a.example/']
+        """
         self._require_not_closed()
         self._delivered[PageRef(url, identity, scope_key)] = None
 
@@ -177,16 +274,32 @@ class Index:
             self._delivered.pop(page, None)
 
     def clear(self) -> None:
-        """Remove every page of this namespace, whatever options it was made with."""
+        """Remove every page of this namespace, whatever options it was made with.
+
+        Crawlers at work go on in the empty index. Notes of the index are removed, too.
+
+        Raises:
+            StoreError: The store cannot answer. The call can be repeated.
+        """
         self._require_not_closed()
         self._store.clear()
         self._pages = 0
 
     def prune(self, *, progress: Progress | None = None) -> int:
-        """Free now every page that `ttl` and `max_pages` let go, and return how many. A check frees only a few.
+        """Free now every page that `ttl` and `max_pages` let go.
 
-        With the option `paragraphs`, what exceeds their limits goes, too. Crawls may go on meanwhile. `progress` is
-        called with the pages looked at and, about, the pages there are. Raises ConfigurationError without any of them.
+        A check frees only a few. With the option `paragraphs`, paragraphs beyond their limits go, too. Crawls may go on
+        meanwhile.
+
+        Args:
+            progress: Is called with the number of pages looked at and, about, the number of pages there are.
+
+        Returns:
+            How many pages were freed.
+
+        Raises:
+            ConfigurationError: None of the options `ttl`, `max_pages` and `paragraphs` is set.
+            StoreError: The store cannot answer. The call can be repeated.
         """
         retention = self._queries.retention
         has_paragraphs = self._options.paragraphs is not None
@@ -204,11 +317,30 @@ class Index:
         return freed
 
     def copy_to(self, other: Index, *, progress: Progress | None = None) -> CopyResult:
-        """Add the pages of this index to another, with their times and copies. Pages known there are left out.
+        """Add the pages of this index to another, with their times and copies.
 
-        Nothing is compared, so every page that was kept stays kept. An empty index takes over the key. `progress` is
-        called with the pages copied and, about, the pages there are. Raises ProfileMismatchError unless both have the
-        same options and the same key.
+        Nothing is compared, so every page that was kept stays kept. Pages known there are left out. An empty index
+        takes over the key of this one. The copy is not atomic: after an error, repeat it.
+
+        Args:
+            other: The Deduplicator to copy to, with the same options.
+            progress: Is called with the number of pages copied and, about, the number of pages there are.
+
+        Returns:
+            How many pages were read, and how many were added.
+
+        Raises:
+            ProfileMismatchError: The other index has other options, or pages and another key.
+            StoreError: One of the stores cannot answer. The call can be repeated.
+
+        Example:
+            >>> from crawldedup import Deduplicator
+            >>> crawled, kept = Deduplicator(), Deduplicator("sqlite:///kept.sqlite")
+            >>> verdict = crawled.check("https://a.example/", text="The shop is closed today.")
+            >>> crawled.copy_to(kept)
+            CopyResult(pages=1, added=1)
+            >>> crawled.copy_to(kept)
+            CopyResult(pages=1, added=0)
         """
         own, others = self._store.layout, other._store.layout
         if own.keyless_profile != others.keyless_profile:
@@ -218,34 +350,86 @@ class Index:
         return copied(self._store.records(), other.load, lambda read: progress and progress(read, self._pages))
 
     def load(self, records: Sequence[Record]) -> int:
-        """Add pages as they are, but for those known by their URL keys; return how many. Nothing is compared."""
+        """Add pages as they are, but for those that are known by their URL keys.
+
+        Nothing is compared.
+
+        Args:
+            records: Pages as another index holds them.
+
+        Returns:
+            How many pages were added.
+
+        Raises:
+            StoreError: The store cannot answer, or a record belongs to an unknown place.
+        """
         self._join()
         added = self._store.load([self._queries.with_shard_key(record) for record in records])
         self._pages += added
         return added
 
     def clusters(self, most: int = 20, *, progress: Progress | None = None) -> list[Cluster]:
-        """Return the pages with the most duplicates, largest clusters first; reads the whole index.
+        """Return the pages with the most duplicates, largest clusters first.
 
-        Which pages the duplicates are is not kept: `crawldedup report` knows it of a crawl. `progress` is called with
-        the pages looked at and, about, the pages there are. Pages that have expired and are not freed yet count.
+        The call reads the whole index. Which pages the duplicates are is not kept: `crawldedup report` knows it of a
+        crawl. Pages that have expired and are not freed yet count.
+
+        Args:
+            most: The most clusters to return, from 1.
+            progress: Is called with the number of pages looked at and, about, the number of pages there are.
+
+        Raises:
+            ConfigurationError: `most` is not allowed.
+            StoreError: The store cannot answer.
+
+        Example:
+            >>> from crawldedup import Deduplicator
+            >>> dedup = Deduplicator()
+            >>> for url in ("https://a.example/", "https://b.example/", "https://c.example/"):
+            ...     verdict = dedup.check(url, text="The shop is closed today.")
+            >>> [(cluster.url, cluster.copies) for cluster in dedup.clusters()]
+            [('https://a.example/', 2)]
         """
         checks.whole(1)("most", most)
         self._look()
         return largest_clusters(self._store.records(), most, lambda read: progress and progress(read, self._pages))
 
     def info(self) -> StoreInfo:
-        """Return the index's pages, bytes, tables, profile and namespace."""
+        """Return the figures of the index: pages, bytes, tables, profile and namespace.
+
+        Raises:
+            StoreError: The store cannot answer.
+        """
         self._look()
         return self._store.info()
 
     def note(self, name: str, text: str | None = None) -> str:
-        """Return a note that is kept with the index, "" if there is none; write it before if a text is given."""
+        """Return a short text that is kept with the index; write it before if a text is given.
+
+        Of crawlers that write at once, one has its way. `clear` removes notes.
+
+        Args:
+            name: The name of the note.
+            text: The text to write; None only reads.
+
+        Returns:
+            The note; "" if there is none.
+
+        Raises:
+            StoreError: The store cannot answer.
+        """
         (self._look if text is None else self._join)()
         return self._store.note(name, text)
 
     def heartbeat(self) -> None:
-        """Renew the lease of this crawler, if it joined a crawl. Checks do so by themselves; call it while idle."""
+        """Renew the lease of this crawler, if it joined a crawl.
+
+        A crawler without a heartbeat for 120 seconds counts as dead. Checks send one every 20 seconds. Call this while
+        idle.
+
+        Raises:
+            StoreError: The store cannot answer. The call can be repeated.
+        """
         self._require_not_closed()
         if self._is_open:
             self._store.heartbeat()

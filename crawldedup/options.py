@@ -83,7 +83,18 @@ def option(default: Any, check: Check, help: str, *, owner: str = "index", kind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options of an index, checked. Raises ConfigurationError, which names the option and what it allows."""
+    """Holds the options of an index, checked.
+
+    To make them opens and builds nothing. `Deduplicator.from_options` takes them.
+
+    Raises:
+        ConfigurationError: A value is not allowed. The message names the option and what it allows.
+
+    Example:
+        >>> from crawldedup import Options
+        >>> Options(ttl="30d").ttl_seconds
+        2592000
+    """
 
     store: str = option(
         "memory://",
@@ -203,17 +214,17 @@ class Options:
 
     @property
     def ttl_seconds(self) -> int | None:
-        """The time to live in seconds; None keeps pages for ever."""
+        """Return the time to live in seconds; None keeps pages for ever."""
         return checks.ttl_seconds("ttl", self.ttl)
 
     @property
     def paragraph_ttl_seconds(self) -> int | None:
-        """The time to live of paragraphs in seconds; None keeps them until there are too many."""
+        """Return the time to live of paragraphs in seconds; None keeps them until there are too many."""
         return checks.ttl_seconds("paragraph_ttl", self.paragraph_ttl)
 
     @property
     def least_new(self) -> float:
-        """The share of new words below which a page is a partial duplicate, and adds no paragraphs."""
+        """Return the share of new words below which a page is partial: above 0 and below 1."""
         return self.paragraphs if isinstance(self.paragraphs, float) else LEAST_NEW
 
     def index_values(self) -> OptionValues:
@@ -222,7 +233,23 @@ class Options:
 
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Self:
-        """Make options of named values. Raises ConfigurationError for a name that is no option, with the closest."""
+        """Make options of named values.
+
+        Args:
+            values: The names of options and their values. Absent ones get their defaults.
+
+        Raises:
+            ConfigurationError: A name is no option, or a value is not allowed. The message names the closest option.
+
+        Example:
+            >>> from crawldedup import Options
+            >>> Options.from_values({"similarity": 0.95, "scope": "site"}).scope
+            'site'
+            >>> Options.from_values({"similarty": 0.95})
+            Traceback (most recent call last):
+                ...
+            crawldedup.errors.ConfigurationError: there is no option 'similarty'; did you mean 'similarity'?
+        """
         names = [declared.name for declared in options_of(cls)]
         for name in values:
             if name not in names:

@@ -34,10 +34,36 @@ class PageRef:
 
 @dataclass(frozen=True, slots=True)
 class PageInput:
-    """A page as `html` (with its declared `encoding`), as `text`, or as a `fingerprint` made elsewhere.
+    """Holds one page for `check_many` or `compare`.
 
-    The rest is as in `Deduplicator.check_fingerprint`. Raises ConfigurationError unless exactly one of the three is
-    given, and everything is of its type.
+    A page is given as `html`, as `text`, or as a `fingerprint` made elsewhere. The rest is as in
+    `Deduplicator.check_fingerprint`.
+
+    Attributes:
+        url: The URL of the page. It may be empty where nothing depends on it.
+        html: The HTML as it was received.
+        text: The main text, if you have extracted it yourself.
+        fingerprint: A fingerprint made with the key and the options of the index.
+        encoding: The encoding that the server declared for `html`, as in its `Content-Type`.
+        identity: The name of the page; by default its canonical URL.
+        scope_key: The site, the spider or another name, in place of what the option `scope` says of the URL.
+        similarity: Overrides the option for this page: above 0.5 and at most 1.
+        delivered: False if the page is delivered only when `Deduplicator.deliver` is called.
+        rank: The rank among copies, from 0 (best) to 255 (worst).
+        revisit_similarity: From which similarity on a revisit is unchanged, above 0.5 and at most 1. None asks for
+            equal texts.
+
+    Raises:
+        ConfigurationError: Not exactly one of `html`, `text` and `fingerprint` is given, or a value is not allowed.
+
+    Example:
+        >>> from crawldedup import Deduplicator, PageInput
+        >>> pages = [
+        ...     PageInput("https://a.example/", text="Closed on Monday."),
+        ...     PageInput("https://b.example/", html="<p>Closed on Monday.</p>"),
+        ... ]
+        >>> [str(verdict.kind) for verdict in Deduplicator().check_many(pages)]
+        ['thin', 'exact_duplicate']
     """
 
     url: str
@@ -70,5 +96,5 @@ class PageInput:
 
     @property
     def ref(self) -> PageRef:
-        """The name of the page."""
+        """Return the name of the page."""
         return PageRef(self.url, self.identity, self.scope_key)

@@ -11,33 +11,46 @@ from crawldedup.scope import site_of
 
 
 class Kind(StrEnum):
-    """The kind of a page, compared with the pages seen before it."""
+    """Tells what a page is, compared with the pages seen before it."""
 
     NEW = "new"
+    """The page resembles none that is remembered, and was added."""
     NEAR_DUPLICATE = "near_duplicate"
+    """The page resembles a remembered page, from the wanted similarity on."""
     EXACT_DUPLICATE = "exact_duplicate"
+    """The page has the same text as a remembered page."""
     REVISIT = "revisit"
+    """The page itself is remembered, under the same URL or identity."""
     THIN = "thin"
+    """The page has too few words to be compared, and no remembered page has the same text."""
 
 
 class ParagraphKind(StrEnum):
-    """What a paragraph is, compared with those of earlier pages.
-
-    `boilerplate` stands on so many pages that it tells nothing; a `short` one has too few words to be judged.
-    """
+    """Tells what a paragraph is, compared with those of earlier pages."""
 
     NEW = "new"
+    """Less than half of the words are known."""
     KNOWN = "known"
+    """One earlier page holds half of the words or more."""
     BOILERPLATE = "boilerplate"
+    """The paragraph stands on so many pages that it tells nothing."""
     SHORT = "short"
+    """The paragraph has too few words to be judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownParagraph:
-    """A paragraph of a page: its beginning, its words, how many of them are known, and from the page of which URL.
+    """Describes one paragraph of a page, and how much of it is known.
 
-    It has at least 80 words, unless the page has fewer: short lines of the main text are joined, long ones cut. It is
-    `known` if half of it is.
+    A paragraph has at least 80 words, unless the page has fewer. Short lines of the main text are joined, long ones
+    cut.
+
+    Attributes:
+        excerpt: The beginning of the paragraph.
+        words: The number of its words, from 0.
+        known_words: How many of them stand on the page `url`, from 0 to `words`.
+        kind: The decision.
+        url: The URL of the earlier page; None if there is none, or if the index holds no URLs.
     """
 
     excerpt: str
@@ -48,7 +61,14 @@ class KnownParagraph:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the paragraph that has these values."""
+        """Return the paragraph that has these values.
+
+        Args:
+            values: One entry of `paragraphs` in the result of `Coverage.as_dict`.
+
+        Raises:
+            ValueError: A value is out of range. A missing or mistyped one raises LookupError or TypeError.
+        """
         url = values["url"]
         kind = ParagraphKind(values["kind"])
         words, known = _words(values["words"]), _words(values["known_words"])
@@ -57,10 +77,27 @@ class KnownParagraph:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of a page stands on earlier pages, in words of its paragraphs.
+    """Tells how much of a page stands on earlier pages, in words of its paragraphs.
 
-    `sources` are the URLs of these pages and the words of each, most first; a URL is empty if the index holds none.
-    The page `is_partial` if the share of its words that is new is below the wanted one.
+    Attributes:
+        new_words: Words that no earlier page holds, from 0.
+        known_words: Words that an earlier page holds, from 0.
+        boilerplate_words: Words of paragraphs that stand on many pages, from 0.
+        is_partial: True if the share of new words is below the wanted one, by default 0.2.
+        sources: The URLs of the earlier pages and the words of each, most words first. A URL is empty if the index
+            holds none.
+        paragraphs: The paragraphs, in the order of the page.
+
+    Example:
+        >>> from crawldedup import Deduplicator
+        >>> report = " ".join(f"Gate {n} opened at {n} and let {37 * n} visitors into the park." for n in range(30))
+        >>> letters = " ".join(f"Reader {n} writes to us about day {n * 7} of the summer holidays." for n in range(20))
+        >>> dedup = Deduplicator(paragraphs="mark", key=0)
+        >>> dedup.check("https://news.example/park", text=report).coverage.share_new
+        1.0
+        >>> coverage = dedup.check("https://blog.example/park", text=f"{report} {letters}").coverage
+        >>> coverage.share_new, coverage.is_partial, coverage.sources
+        (0.43, False, (('https://news.example/park', 342),))
     """
 
     new_words: int
@@ -72,19 +109,26 @@ class Coverage:
 
     @property
     def share_new(self) -> float | None:
-        """The share of the new words among the new and the known ones; None if there are neither."""
+        """Return the share of new words among the new and the known ones, from 0 to 1; None without any."""
         told = self.new_words + self.known_words
         return self.new_words / told if told else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return plain values, ready for JSON: the attributes, and `share_new`."""
         own = {each.name: getattr(self, each.name) for each in fields(self)}
         lists = {"sources": list(map(list, self.sources)), "paragraphs": list(map(asdict, self.paragraphs))}
         return {**own, **lists, "share_new": self.share_new}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the coverage of which `as_dict` gave these values. Raises ValueError, LookupError or TypeError."""
+        """Return the coverage of which `as_dict` gave these values.
+
+        Args:
+            values: The result of `as_dict`, perhaps after a way through JSON.
+
+        Raises:
+            ValueError: A value is out of range. A missing or mistyped one raises LookupError or TypeError.
+        """
         return cls(
             new_words=_words(values["new_words"]),
             known_words=_words(values["known_words"]),
@@ -103,19 +147,45 @@ def _words(value: object) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer for one page.
+    """Holds the answer for one page.
 
-    `original` is the URL of the earlier page, `similarity` the estimated Jaccard similarity (0 to 1) of the two pages'
-    word 3-shingles, `hamming` the number of differing search bits. All three are None for a page that is `new` or
-    `thin`; `original` is None, too, if the index holds no URLs. `copies` counts the duplicates of the earlier page so
-    far, with this page. `changed` is True for a `revisit` with other text than was delivered last, `abandoned` for one
-    that was never delivered, because its crawler died. The earlier page of a `revisit` is the page itself with that
-    text: `similarity` and `hamming` tell how much of it is left, but for texts that are too short. It is near 0 if
-    product attributes differ. `replaces` is True for a duplicate of better rank than its original, which it replaces
-    in the index. `difference` says in a line how a near duplicate, or a changed page, differs from the earlier one,
-    `[-earlier-] {+this+}`, where that one's text was kept. With the option `paragraphs`, `coverage` tells of a page
-    that is no duplicate how much of it stands on earlier pages. `probes` and `candidates` count the work: ranges
-    planned, and remembered pages compared.
+    `original`, `similarity` and `hamming` are None for a page that is `new` or `thin`. The earlier page of a `revisit`
+    is the page itself, with the text that was delivered last.
+
+    Attributes:
+        kind: What the page is.
+        url: The URL of the page, as it was given.
+        original: The URL of the earlier page; None, too, if the index holds no URLs.
+        similarity: The estimated Jaccard similarity of the word 3-shingles of the two pages, from 0 to 1. For a
+            `revisit` it says how much of the text is left, and is None for texts that are too short. It is near 0 if
+            product attributes differ.
+        hamming: The number of search bits that differ, from 0 to 64; None where `similarity` is.
+        words: The number of words that were compared, from 0.
+        copies: How many duplicates of the earlier page were seen so far, this page included.
+        changed: True for a `revisit` with other text than was delivered last.
+        abandoned: True for a `revisit` of a page that was never delivered, because its crawler died.
+        replaces: True for a duplicate of better rank than its original. It has replaced the original in the index.
+        probes: How many ranges of keys the search planned to read: a measure of its work.
+        candidates: How many remembered pages were compared: a measure of its work.
+        difference: One line that says how a near duplicate, or a changed page, differs from the earlier one. It has the
+            form `[-earlier-] {+this+}`. It needs the text of both pages: see the option `keep_texts`.
+        coverage: How much of a page that is no duplicate stands on earlier pages, with the option `paragraphs`.
+
+    Example:
+        >>> from crawldedup import Deduplicator
+        >>> story = (
+        ...     "The river ferry runs every hour from the old harbour to the island. Tickets are sold on board. "
+        ...     "Bicycles travel free of charge, and dogs need a lead. The last boat back leaves at ten."
+        ... )
+        >>> dedup = Deduplicator(key=0, keep_texts=True)
+        >>> first = dedup.check("https://news.example/ferry", text=story)
+        >>> print(first.kind, first.original, first.similarity)
+        new None None
+        >>> second = dedup.check("https://copy.example/boat", text=f"{story} Enjoy!")
+        >>> print(second.kind, second.original, second.similarity)
+        near_duplicate https://news.example/ferry 0.9804
+        >>> print(second.difference)
+        back leaves at ten. {+Enjoy!+}
     """
 
     kind: Kind
@@ -135,21 +205,21 @@ class Verdict:
 
     @property
     def is_duplicate(self) -> bool:
-        """True for `near_duplicate` and `exact_duplicate`."""
+        """Return True for `near_duplicate` and `exact_duplicate`."""
         return self.kind in (Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE)
 
     @property
     def is_partial(self) -> bool:
-        """True for a page of whose words too few are new; see `Coverage`."""
+        """Return True for a page of whose words too few are new; see `Coverage`."""
         return self.coverage is not None and self.coverage.is_partial
 
     @property
     def is_across_sites(self) -> bool:
-        """True for a duplicate of a page on another site; False, too, if the index holds no URLs."""
+        """Return True for a duplicate of a page on another site; False, too, if the index holds no URLs."""
         return self.is_duplicate and self.original is not None and site_of(self.original) != site_of(self.url)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return plain values, ready for JSON: the attributes, `is_duplicate`, `is_partial` and `is_across_sites`."""
         # `asdict` would copy each value deeply, which takes longer than all else that an answer of the service takes.
         own = {each.name: getattr(self, each.name) for each in fields(self)}
         derived = {name: getattr(self, name) for name in ("is_duplicate", "is_partial", "is_across_sites")}
@@ -158,7 +228,21 @@ class Verdict:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the verdict of which `as_dict` gave these values, perhaps that of an earlier version."""
+        """Return the verdict of which `as_dict` gave these values, perhaps that of an earlier version.
+
+        Args:
+            values: The result of `as_dict`, perhaps after a way through JSON. Absent values get their defaults, other
+                keys are ignored.
+
+        Raises:
+            ValueError: A value is out of range. A missing or mistyped one raises LookupError or TypeError.
+
+        Example:
+            >>> from crawldedup import Kind, Verdict
+            >>> verdict = Verdict(Kind.THIN, "https://a.example/", words=3)
+            >>> Verdict.from_dict(verdict.as_dict()) == verdict
+            True
+        """
         given = {each.name: values[each.name] for each in fields(cls) if each.name in values}
         coverage = given.get("coverage")
         given["coverage"] = None if coverage is None else Coverage.from_dict(coverage)
@@ -167,7 +251,16 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A remembered page that resembles the page asked about. `url` is empty if the index holds no URLs."""
+    """Describes a remembered page that resembles the page asked about.
+
+    Attributes:
+        url: The URL of the remembered page; empty if the index holds none.
+        similarity: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1. It is 1 for an exact copy.
+        hamming: The number of search bits that differ, from 0 to 64.
+        exact: True if the two pages have the same text.
+        seen_at: When the page was seen last, in whole seconds since 1970 (UTC).
+        copies: How many duplicates of the remembered page were seen, from 0.
+    """
 
     url: str
     similarity: float
@@ -177,12 +270,19 @@ class Match:
     copies: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON. `seen_at` is in seconds since 1970 (UTC)."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the match of which `as_dict` gave these values, perhaps among others."""
+        """Return the match of which `as_dict` gave these values.
+
+        Args:
+            values: The result of `as_dict`. Other keys are ignored.
+
+        Raises:
+            KeyError: A value is missing.
+        """
         return cls(**{each.name: values[each.name] for each in fields(cls)})
 
 

@@ -25,14 +25,21 @@ _LONGEST_CHANGE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How alike two pages are.
+    """Tells how alike two pages are, and what a crawl would make of the second one.
 
-    `verdict` is that of a crawl which has seen the first page alone, on the second. `similarity` is the exact Jaccard
-    similarity of their word 3-shingles, None for texts of fewer words. `candidate` has what a crawl goes by: the
-    estimate, the cost, and the probe that meets the first page, None if the search misses it; `limit` and `threshold`
-    are as in `Explanation`. `facts` are those of the first page alone, and those of the second alone: with any, the
-    pages are kept apart however alike they are. `texts` are what is compared of each page, `words` the words of each,
-    `changes` the passages that differ.
+    Attributes:
+        verdict: The verdict on the second page, of a crawl that has seen the first page alone.
+        similarity: The exact Jaccard similarity of the word 3-shingles, from 0 to 1; None for texts of fewer than three
+            words.
+        candidate: What a crawl goes by: the estimate, the cost, and the probe that meets the first page.
+        limit: The highest cost that is accepted.
+        threshold: The estimated similarity that `limit` stands for, from 0 to 1; None for thin pages.
+        facts: The facts of the first page alone, and those of the second alone. With any, the pages are kept apart
+            however alike they are.
+        texts: The text that is compared of each page.
+        words: The number of words of each page.
+        changes: The passages that differ.
+        thin: True if at least one page has too few words. Such pages are duplicates only if they are exact copies.
     """
 
     verdict: Verdict
@@ -54,7 +61,14 @@ class Comparison:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the comparison of which `as_dict` gave these values."""
+        """Return the comparison of which `as_dict` gave these values.
+
+        Args:
+            values: The result of `as_dict`, perhaps after a way through JSON.
+
+        Raises:
+            LookupError: A value is missing. One that is not allowed raises ValueError or TypeError.
+        """
         first, second = values["facts"]
         made = {
             "verdict": Verdict.from_dict(values["verdict"]),
@@ -68,9 +82,31 @@ class Comparison:
 
 
 def compare(first: PageInput, second: PageInput, **options: Unpack[OptionValues]) -> Comparison:
-    """Compare two pages, given as html or text, by the options of a Deduplicator.
+    """Compare two pages, given as html or text.
 
-    Their URLs do not count: equal ones are not taken for a revisit. Raises PageError, and ConfigurationError.
+    No index is asked. Pages of equal URLs are not taken for a revisit: a URL only tells the option `content` the site.
+
+    Args:
+        first: The page that a crawl has seen.
+        second: The page that it meets now.
+        **options: The options of `Options` by keyword. `store`, `scope` and `key` have no effect.
+
+    Raises:
+        ConfigurationError: An option is not allowed, or a page is given as a fingerprint.
+        PageError: A page cannot be read.
+
+    Example:
+        >>> from crawldedup import PageInput, compare
+        >>> story = (
+        ...     "The river ferry runs every hour from the old harbour to the island. Tickets are sold on board. "
+        ...     "Bicycles travel free of charge, and dogs need a lead. The last boat back leaves at ten."
+        ... )
+        >>> other = story.replace("every hour", "twice a day")
+        >>> told = compare(PageInput("https://a.example/", text=story), PageInput("https://b.example/", text=other))
+        >>> print(told.verdict.kind, round(told.similarity, 3))
+        new 0.763
+        >>> print(*told.changes)
+        The river ferry runs [-every hour-] {+twice a day+} from the old harbour
     """
     if first.fingerprint or second.fingerprint:
         raise ConfigurationError("a fingerprint alone does not tell what differs: give html or text")

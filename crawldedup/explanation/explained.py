@@ -24,7 +24,12 @@ _LEAST_SIMILARITY: Final = 0.01
 
 
 class Flip(NamedTuple):
-    """A search bit that differs, and how probable that was: a small number is a surprise."""
+    """Holds a search bit that differs, and how probable that was.
+
+    Attributes:
+        bit: The place of the bit, from 0 to 63.
+        probability: From 0 to 1; a small number is a surprise.
+    """
 
     bit: int
     probability: float
@@ -32,11 +37,17 @@ class Flip(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A remembered page that was compared.
+    """Describes a remembered page that was compared.
 
-    `deviation` is the standard error of the estimated similarity. `cost` is the sum of the costs of the verify bits
-    that differ. `probe` numbers the probe that meets the page, from 1; None for one that is known by its URL alone.
-    `flips` are the search bits that differ. Methods without weights give no `deviation`, and no `flips`.
+    Methods without weights give no `deviation`, and no `flips`.
+
+    Attributes:
+        match: The remembered page, and how similar it is.
+        cost: The sum of the costs of the verify bits that differ, from 0.
+        accepted: True if the cost is within the limit.
+        deviation: The standard error of the estimated similarity, from 0.
+        probe: The number of the probe that meets the page, from 1; None for a page that is known by its URL alone.
+        flips: The search bits that differ.
     """
 
     match: Match
@@ -47,13 +58,20 @@ class Candidate:
     flips: tuple[Flip, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return plain values, ready for JSON; those of `match` stand beside the others."""
         own = asdict(self)
         return {**own.pop("match"), **own}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the candidate of which `as_dict` gave these values."""
+        """Return the candidate of which `as_dict` gave these values.
+
+        Args:
+            values: The result of `as_dict`, perhaps after a way through JSON.
+
+        Raises:
+            KeyError: A value is missing.
+        """
         own = {each.name: values[each.name] for each in fields(cls) if each.name != "match"}
         flips = tuple(Flip(*flip) for flip in values["flips"])
         return cls(Match.from_dict(values), **{**own, "flips": flips})
@@ -61,14 +79,23 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The verdict that a crawl would give a page now, and why.
+    """Tells the verdict that a crawl would give a page now, and why.
 
-    `text` and `facts` are what is compared of the page; pages of other facts are never compared with it. They are None
-    and empty for a page that is given as a fingerprint. Only exact copies of a `thin` page are duplicates. `pages` is
-    the size of the index. Pages were searched from `similarity` on: the wanted one, or a lower one for a page that
-    names its original and resembles it. A candidate is accepted up to the cost `limit`, which stands for the estimated
-    similarity `threshold` (None for thin pages, and for methods that estimate none). Both are stricter in a `crowd`:
-    so many candidates resemble the page about as much as the nearest does. `candidates` begin with the nearest.
+    Attributes:
+        verdict: The verdict.
+        text: The text that is compared; None for a page that is given as a fingerprint.
+        facts: The facts that are compared. Pages of other facts are never near duplicates. It is empty for a
+            fingerprint.
+        thin: True for a page with too few words. Only its exact copies are duplicates.
+        pages: The number of pages in the index.
+        similarity: From which similarity on pages were searched: the wanted one, or a lower one for a page that names
+            its original and resembles it.
+        limit: The highest cost that is accepted.
+        threshold: The estimated similarity that `limit` stands for, from 0 to 1. It is None for thin pages, and for
+            methods that estimate none.
+        crowd: How many candidates resemble the page about as much as the nearest does. In a crowd, `limit` and
+            `threshold` are stricter.
+        candidates: The pages that were compared, nearest first.
     """
 
     verdict: Verdict
@@ -90,7 +117,14 @@ class Explanation:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the explanation of which `as_dict` gave these values."""
+        """Return the explanation of which `as_dict` gave these values.
+
+        Args:
+            values: The result of `as_dict`, perhaps after a way through JSON.
+
+        Raises:
+            LookupError: A value is missing. One that is not allowed raises ValueError or TypeError.
+        """
         candidates = tuple(map(Candidate.from_dict, values["candidates"]))
         verdict = Verdict.from_dict(values["verdict"])
         return cls(**{**values, "verdict": verdict, "facts": tuple(values["facts"]), "candidates": candidates})

@@ -62,16 +62,35 @@ _ROWS_A_BLOCK: Final = 1024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprint:
-    """The bits of a page that are compared, and the weights that guide the comparison.
+    """Holds the bits of a page that are compared, and the weights that guide the comparison.
 
-    `search` holds 64 bits; bit j is bit 63 - j of the integer and belongs to `search_weights[j]`, shape (64,). `verify`
-    holds 32 bytes; bit j is the j-th bit from the left and belongs to `verify_weights[j]`, shape (256,). Methods other
-    than the default give `verify` another length. `digest` is a 64-bit hash of the whole text, of a short one
-    without the moment of its rendering: pages of equal digests are exact copies. `facts` is a 64-bit hash of the
-    product attributes, 0 for none: pages that differ in it are never near duplicates. A `thin` fingerprint has too few
-    words: its weights are zero, its bits come from the digest, and it equals only its exact copies. `key_id` names the
-    key it was made with: those of different keys cannot be compared. `packed_text` is what is to be kept of the text,
-    if anything. `paragraphs` are those of the text, if they are compared.
+    Fingerprints of different keys cannot be compared. Two instances are equal only if they are the same object: compare
+    `digest`.
+
+    Attributes:
+        search: 64 bits that the search goes by. Bit j is bit 63 - j of the integer.
+        search_weights: The weights of the search bits, float32 of shape (64,). A bit with a small weight is likely to
+            flip.
+        verify: 256 bits that the decision goes by, as 32 bytes. Bit j is the j-th bit from the left. Methods other than
+            the default have other lengths.
+        verify_weights: The weights of the verify bits, float32 of shape (256,).
+        digest: A 64-bit hash of the whole text, of a short one without the moment of its rendering. Pages of equal
+            digests are exact copies.
+        words: The number of words, from 0.
+        thin: True for a page with too few words. Its weights are zero, its bits come from the digest, and it equals
+            only its exact copies.
+        facts: A 64-bit hash of the product attributes, 0 for none. Pages that differ in it are never near duplicates.
+        key_id: The `Key.id` of the key that the fingerprint was made with; 0 for none.
+        packed_text: The text to keep, compressed; empty without the option `keep_texts`.
+        paragraphs: The paragraphs of the text, with the option `paragraphs`.
+
+    Example:
+        >>> from crawldedup import Fingerprint, fingerprint
+        >>> page = fingerprint("The shop is closed today.")
+        >>> page.words, page.thin
+        (5, True)
+        >>> Fingerprint.from_dict(page.as_dict()).digest == page.digest
+        True
     """
 
     search: int
@@ -96,7 +115,14 @@ class Fingerprint:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the fingerprint of which `as_dict` gave these values. Raises ConfigurationError for other values."""
+        """Return the fingerprint of which `as_dict` gave these values.
+
+        Args:
+            values: The result of `as_dict`, perhaps after a way through JSON.
+
+        Raises:
+            ConfigurationError: The values are not a fingerprint.
+        """
         try:
             numbers: Any = {name: int(values[name], 16) for name in _NUMBERS}
             kept: Any = {name: base64.b64decode(values[name], validate=True) for name in ("verify", "packed_text")}
@@ -139,12 +165,30 @@ def fingerprint(
     features: SearchFeatures = DEFAULT_FEATURES,
     key: Key = NO_KEY,
 ) -> Fingerprint:
-    """Fingerprint a text.
+    """Fingerprint a text, without an index.
 
-    `identity` is the text that an exact copy of a thin page must share, white space aside; by default the text itself.
-    Give the whole page here if `text` is only a part of it: two short pages may share a few words of main text.
-    `facts` are the product attributes of the page. `features` makes the search features. `key` is that of the
-    index, `Deduplicator.key`.
+    `Deduplicator.fingerprint` reads HTML, too, and applies the options and the key of the index.
+
+    Args:
+        text: The main text of the page.
+        min_words: A text of fewer words is thin, from 1.
+        identity: The text that an exact copy of a thin page must share, white space aside; by default `text`. Give the
+            whole page if `text` is a part of it: two short pages may share a few words.
+        facts: The product attributes of the page. Pages of different ones are never near duplicates.
+        features: Makes the search features.
+        key: The key of the index, `Deduplicator.key`; by default none.
+
+    Example:
+        >>> from crawldedup import fingerprint
+        >>> story = (
+        ...     "The river ferry runs every hour from the old harbour to the island. Tickets are sold on board. "
+        ...     "Bicycles travel free of charge, and dogs need a lead. The last boat back leaves at ten."
+        ... )
+        >>> page, copy = fingerprint(story), fingerprint(f"{story} Enjoy!")
+        >>> f"{page.search:016x}"
+        '449c2564fc2c599f'
+        >>> (page.search ^ copy.search).bit_count()
+        2
     """
     hashes = word_hashes(text, key)
     if len(hashes) < max(min_words, SHINGLE_WORDS):

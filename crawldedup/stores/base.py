@@ -152,10 +152,26 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class CrawlSession:
-    """One crawler at work on an index, numbered from 1, and the process that holds its lease.
+    """Identifies one crawler at work on an index, and the process that holds its lease.
 
-    Worker processes of one crawler share its session. The lease outlives a worker that dies, and ends early when
-    `process`, the crawler's own, has exited, or the clock goes back: none ends later than LEASE_SECONDS from now.
+    Worker processes of one crawler share its session: a page that one of them has checked is a revisit for the others.
+    A lease lasts 120 seconds and is renewed by checks. It outlives a worker that dies. It ends early when the process
+    that holds it has exited, or when the clock goes back.
+
+    Attributes:
+        number: The number of the crawler within the index, from 1. A session with the number 0 asks for a new number.
+        process: The process that holds the lease, as "host:pid:start". The start may be empty.
+
+    Example:
+        >>> from crawldedup import Deduplicator
+        >>> crawler = Deduplicator("sqlite:///seen.sqlite")
+        >>> crawler.open()
+        >>> worker = Deduplicator("sqlite:///seen.sqlite")
+        >>> worker.open(crawler.session)
+        >>> worker.session == crawler.session
+        True
+        >>> worker.close(leave=False)
+        >>> crawler.close()
     """
 
     number: int
@@ -168,9 +184,18 @@ NO_SESSION: Final = CrawlSession(0, "")
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """Figures of one index, of which `bytes` and `table_bytes`, the tables' share, may be estimated.
+    """Holds the figures of one index.
 
-    `partitions` is None for an index in one piece. `warnings` are sentences on the server's configuration.
+    Attributes:
+        pages: How many pages the index holds. Pages that have expired count until they are freed.
+        bytes: The size of the index in bytes, perhaps estimated.
+        table_bytes: The part of `bytes` that the search tables take, perhaps estimated.
+        tables: The number of search tables.
+        profile: A text that names all that decides the fingerprints of the index.
+        namespace: The name of the index within its store.
+        store: The URL of the store, without its password.
+        partitions: The number of partitions on a Redis Cluster; None for an index in one piece.
+        warnings: Sentences on the configuration of the server, if it puts the index at risk.
     """
 
     pages: int
@@ -185,7 +210,15 @@ class StoreInfo:
 
     @classmethod
     def of(cls, layout: Layout, pages: int, size: int, table_bytes: int, **others: Any) -> Self:
-        """Return the figures of an index with this layout."""
+        """Return the figures of an index with this layout.
+
+        Args:
+            layout: Gives `tables`, `profile` and `namespace`.
+            pages: As the attribute.
+            size: The attribute `bytes`.
+            table_bytes: As the attribute.
+            **others: Further attributes.
+        """
         named: dict[str, Any] = {"tables": len(layout.tables), "profile": layout.profile, "namespace": layout.namespace}
         return cls(pages=pages, bytes=size, table_bytes=table_bytes, **named, **others)
 

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CopyResult:
-    """What a copy did: `pages` were read, and `added` of them were not known to the other index."""
+    """Tells what `Deduplicator.copy_to` did.
+
+    Attributes:
+        pages: How many pages were read.
+        added: How many of them were not known to the other index.
+    """
 
     pages: int
     added: int
@@ -24,9 +29,13 @@ class CopyResult:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A remembered page, how many duplicates of it were seen, and when: in seconds since 1970 (UTC).
+    """Describes a remembered page and its duplicates.
 
-    `url` is empty if the index holds no URLs.
+    Attributes:
+        url: The URL of the page; empty if the index holds none.
+        copies: How many duplicates of the page were seen, from 1.
+        added_at: When the page was added, in whole seconds since 1970 (UTC).
+        seen_at: When the page was seen last, in whole seconds since 1970 (UTC).
     """
 
     url: str

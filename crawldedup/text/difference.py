@@ -40,7 +40,21 @@ class _Gap(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A passage that differs, with some words before and behind it that do not. Each part may be empty."""
+    """Holds a passage that differs between two texts, with a few equal words on both sides.
+
+    Each part may be empty. `str` joins the parts of `marked`.
+
+    Attributes:
+        before: Up to four equal words before the passage.
+        removed: What only the earlier text has.
+        added: What only the later text has.
+        behind: Up to four equal words behind the passage.
+
+    Example:
+        >>> from crawldedup import Change
+        >>> print(Change("runs every", "hour", "day", "from the harbour"))
+        runs every [-hour-] {+day+} from the harbour
+    """
 
     before: str
     removed: str
@@ -52,7 +66,7 @@ class Change(NamedTuple):
 
     @property
     def marked(self) -> tuple[str, str, str, str]:
-        """The parts with marks around what was removed and what was added."""
+        """Return the four parts, with marks around what was removed and what was added."""
         removed, added = self.removed and f"[-{self.removed}-]", self.added and f"{{+{self.added}+}}"
         return self.before, removed, added, self.behind
 

@@ -18,9 +18,23 @@ from crawldedup.checks import KEY_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A secret of 16 to 64 bytes, or none: without one, everyone makes the same fingerprints.
+    """Holds the secret of an index: 16 to 64 bytes, or none.
 
-    `id` names the key and does not give it away; 0 is that of no key.
+    Without a secret, everyone makes the same fingerprints. Two keys are equal if their secrets are. `repr` does not
+    show the secret.
+
+    Attributes:
+        secret: The bytes; empty for no key. The length is not checked here, but by the option `key`.
+        id: A 64-bit number that names the key and does not give it away. It is 0 for no key.
+
+    Example:
+        >>> from crawldedup import Key
+        >>> Key(b"0123456789abcdef") == Key(b"0123456789abcdef")
+        True
+        >>> Key().id
+        0
+        >>> Key.random() == Key.random()
+        False
     """
 
     secret: bytes = field(default=b"", repr=False)
@@ -32,16 +46,21 @@ class Key:
 
     @classmethod
     def random(cls) -> Self:
-        """Return a new key."""
+        """Return a new key of 16 random bytes."""
         return cls(secrets.token_bytes(KEY_BYTES))
 
     @property
     def suffix(self) -> str:
-        """What the key adds to the profile of an index."""
+        """Return what the key adds to the profile of an index."""
         return f"/key.{self.id:016x}" if self.secret else ""
 
     def number(self, value: bytes, purpose: str) -> int:
-        """Return a 64-bit hash of a value, another one for each purpose of a keyed hash."""
+        """Return a 64-bit hash of a value.
+
+        Args:
+            value: The bytes to hash.
+            purpose: A name of at most 16 bytes. A keyed hash is another one for each purpose.
+        """
         if not self.secret:
             return int(mmh3.hash64(value, signed=False)[0])
         digest = hashlib.blake2b(value, digest_size=8, key=self.secret, person=purpose.encode())
