@@ -65,7 +65,7 @@ class AsyncDeduplicator:
         >>> async def main():
         ...     async with AsyncDeduplicator() as dedup:
         ...         for url in ("https://a.example/", "https://b.example/"):
-        ...             verdict = await dedup.check(url, text="The shop is closed today.")
+        ...             verdict = await dedup.check(url, text="Closed today.")
         ...             print(verdict.kind)
         >>> asyncio.run(main())
         thin
@@ -193,11 +193,16 @@ class AsyncDeduplicator:
             >>> import asyncio
             >>> from crawldedup import AsyncDeduplicator, PageInput
             >>> async def main():
-            ...     pages = [PageInput(f"https://{site}.example/", text="The shop is closed today.") for site in "ab"]
+            ...     pages = [
+            ...         PageInput("https://a.example/", text="Closed today."),
+            ...         PageInput("https://b.example/", text="Closed today."),
+            ...     ]
             ...     async with AsyncDeduplicator() as dedup:
-            ...         return [str(verdict.kind) async for verdict in dedup.check_many(pages)]
+            ...         async for verdict in dedup.check_many(pages):
+            ...             print(verdict.kind)
             >>> asyncio.run(main())
-            ['thin', 'exact_duplicate']
+            thin
+            exact_duplicate
         """
         source = aiter(pages) if isinstance(pages, AsyncIterable) else _asynchronous(pages)
         return self._check_many(source, check_batch("batch", batch), on_unreadable)

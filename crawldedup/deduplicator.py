@@ -50,14 +50,15 @@ class Deduplicator(Index):
     Example:
         >>> from crawldedup import Deduplicator
         >>> story = (
-        ...     "The river ferry runs every hour from the old harbour to the island. Tickets are sold on board. "
-        ...     "Bicycles travel free of charge, and dogs need a lead. The last boat back leaves at ten."
+        ...     "The river ferry runs every hour from the old harbour to the "
+        ...     "island. Tickets are sold on board. Bicycles travel free of charge, "
+        ...     "and dogs need a lead. The last boat back leaves at ten."
         ... )
-        >>> with Deduplicator("sqlite:///seen.sqlite", namespace="news", ttl="30d") as dedup:
-        ...     first = dedup.check("https://news.example/ferry", html=f"<article><p>{story}</p></article>")
-        ...     second = dedup.check("https://copy.example/boat", html=f"<main><p>{story}</p></main>")
+        >>> with Deduplicator("sqlite:///seen.sqlite", ttl="30d") as dedup:
+        ...     first = dedup.check("https://news.example/", html=f"<p>{story}</p>")
+        ...     second = dedup.check("https://copy.example/", html=f"<b>{story}</b>")
         >>> print(first.kind, second.kind, second.original)
-        new exact_duplicate https://news.example/ferry
+        new exact_duplicate https://news.example/
     """
 
     def check(
@@ -104,8 +105,9 @@ class Deduplicator(Index):
         Example:
             >>> from crawldedup import Deduplicator
             >>> dedup = Deduplicator()
-            >>> for url in ("https://a.example/", "https://a.example/#top", "https://b.example/"):
-            ...     print(dedup.check(url, text="The shop is closed today.").kind)
+            >>> a, b = "https://a.example/", "https://b.example/"
+            >>> for url in (a, f"{a}#top", b):
+            ...     print(dedup.check(url, text="Closed today.").kind)
             thin
             revisit
             exact_duplicate
@@ -166,12 +168,13 @@ class Deduplicator(Index):
         Example:
             >>> from crawldedup import Deduplicator
             >>> dedup = Deduplicator()
-            >>> page = dedup.fingerprint(text="The shop is closed today.")
-            >>> print(dedup.check_fingerprint("https://a.example/", page, remember=False).kind)
+            >>> page = dedup.fingerprint(text="Closed today.")
+            >>> url, other = "https://a.example/", "https://b.example/"
+            >>> print(dedup.check_fingerprint(url, page, remember=False).kind)
             thin
-            >>> print(dedup.check_fingerprint("https://a.example/", page).kind)
+            >>> print(dedup.check_fingerprint(url, page).kind)
             thin
-            >>> print(dedup.check_fingerprint("https://b.example/", page).kind)
+            >>> print(dedup.check_fingerprint(other, page).kind)
             exact_duplicate
         """
         ref = PageRef(url, identity, scope_key)
@@ -216,9 +219,9 @@ class Deduplicator(Index):
         Example:
             >>> from crawldedup import Deduplicator, PageInput
             >>> pages = [
-            ...     PageInput("https://a.example/", text="The shop is closed today."),
+            ...     PageInput("https://a.example/", text="Closed today."),
             ...     PageInput("https://b.example/", html=b""),
-            ...     PageInput("https://c.example/", text="The shop is closed today."),
+            ...     PageInput("https://c.example/", text="Closed today."),
             ... ]
             >>> def report(page, error):
             ...     print(page.url, error.reason)
@@ -263,10 +266,10 @@ class Deduplicator(Index):
         Example:
             >>> from crawldedup import Deduplicator
             >>> dedup = Deduplicator()
-            >>> verdict = dedup.check("https://a.example/", text="The shop is closed today.")
-            >>> [(match.url, match.exact) for match in dedup.find(text="The shop is closed today.")]
+            >>> verdict = dedup.check("https://a.example/", text="Closed today.")
+            >>> [(match.url, match.exact) for match in dedup.find(text="Closed today.")]
             [('https://a.example/', True)]
-            >>> dedup.find(text="The shop is open.")
+            >>> dedup.find(text="Open today.")
             []
         """
         ref = PageRef(url, None, scope_key)
@@ -316,16 +319,18 @@ class Deduplicator(Index):
         Example:
             >>> from crawldedup import Deduplicator
             >>> story = (
-            ...     "The river ferry runs every hour from the old harbour to the island. Tickets are sold on board. "
-            ...     "Bicycles travel free of charge, and dogs need a lead. The last boat back leaves at ten."
+            ...     "The river ferry runs every hour from the old harbour to the "
+            ...     "island. Tickets are sold on board. Bicycles travel free of charge, "
+            ...     "and dogs need a lead. The last boat back leaves at ten."
             ... )
             >>> dedup = Deduplicator(key=0)
             >>> verdict = dedup.check("https://news.example/ferry", text=story)
             >>> told = dedup.explain("https://copy.example/boat", text=f"{story} Enjoy!")
             >>> print(told.verdict.kind, told.threshold)
             near_duplicate 0.8547
-            >>> [(each.match.url, each.match.similarity, each.accepted) for each in told.candidates]
-            [('https://news.example/ferry', 0.9804, True)]
+            >>> for candidate in told.candidates:
+            ...     print(candidate.match.url, candidate.match.similarity, candidate.cost)
+            https://news.example/ferry 0.9804 26
         """
         given = PageInput(url, html, text, fingerprint, encoding, identity, scope_key, similarity)
         content = None
@@ -359,7 +364,7 @@ class Deduplicator(Index):
         Example:
             >>> from crawldedup import Deduplicator
             >>> dedup = Deduplicator()
-            >>> verdict = dedup.check("https://a.example/", text="The shop is closed today.")
+            >>> verdict = dedup.check("https://a.example/", text="Closed today.")
             >>> dedup.forget("https://a.example/"), dedup.forget("https://a.example/")
             (1, 0)
         """
@@ -389,7 +394,8 @@ class Deduplicator(Index):
         Example:
             >>> from crawldedup import Deduplicator
             >>> dedup = Deduplicator(keep_texts=True)
-            >>> verdict = dedup.check("https://a.example/", html="<p>The shop is <b>closed</b> today.</p>")
+            >>> html = "<p>The shop is <b>closed</b> today.</p>"
+            >>> verdict = dedup.check("https://a.example/", html=html)
             >>> dedup.text_of("https://a.example/")
             'The shop is closed today.'
         """

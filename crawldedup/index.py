@@ -168,9 +168,9 @@ class Index:
 
         Example:
             >>> from crawldedup import Deduplicator
-            >>> page = Deduplicator().fingerprint(html="<p>The shop is closed today.</p>")
+            >>> page = Deduplicator().fingerprint(html="<p>Closed today.</p>")
             >>> page.words, page.thin
-            (5, True)
+            (2, True)
         """
         return self._reader.read(html, text, encoding, self.key, url)
 
@@ -214,11 +214,15 @@ class Index:
 
         Example:
             >>> from crawldedup import Deduplicator
-            >>> report = " ".join(f"Gate {n} opened at {n} and let {37 * n} visitors into the park." for n in range(30))
+            >>> report = " ".join(
+            ...     f"Gate {n} opened at {n} and let {37 * n} visitors into the park."
+            ...     for n in range(30)
+            ... )
             >>> dedup = Deduplicator(key=0)
             >>> dedup.check_paragraphs("https://news.example/park", text=report).share_new
             1.0
-            >>> coverage = dedup.check_paragraphs("https://blog.example/park", text=f"{report} We agree with it.")
+            >>> quote = f"{report} We agree with it."
+            >>> coverage = dedup.check_paragraphs("https://blog.example/", text=quote)
             >>> coverage.share_new, coverage.is_partial, coverage.sources[0][0]
             (0.0, True, 'https://news.example/park')
         """
@@ -251,7 +255,8 @@ class Index:
             >>> from crawldedup import Deduplicator
             >>> saved = []
             >>> with Deduplicator() as dedup:
-            ...     verdict = dedup.check("https://a.example/", text="The shop is closed today.", delivered=False)
+            ...     url, text = "https://a.example/", "Closed today."
+            ...     verdict = dedup.check(url, text=text, delivered=False)
             ...     if not verdict.is_duplicate:
             ...         saved.append(verdict.url)
             ...         dedup.deliver(verdict.url)
@@ -336,7 +341,7 @@ class Index:
         Example:
             >>> from crawldedup import Deduplicator
             >>> crawled, kept = Deduplicator(), Deduplicator("sqlite:///kept.sqlite")
-            >>> verdict = crawled.check("https://a.example/", text="The shop is closed today.")
+            >>> verdict = crawled.check("https://a.example/", text="Closed today.")
             >>> crawled.copy_to(kept)
             CopyResult(pages=1, added=1)
             >>> crawled.copy_to(kept)
@@ -385,8 +390,8 @@ class Index:
         Example:
             >>> from crawldedup import Deduplicator
             >>> dedup = Deduplicator()
-            >>> for url in ("https://a.example/", "https://b.example/", "https://c.example/"):
-            ...     verdict = dedup.check(url, text="The shop is closed today.")
+            >>> for name in "abc":
+            ...     verdict = dedup.check(f"https://{name}.example/", text="Closed today.")
             >>> [(cluster.url, cluster.copies) for cluster in dedup.clusters()]
             [('https://a.example/', 2)]
         """

@@ -90,12 +90,19 @@ class Coverage:
 
     Example:
         >>> from crawldedup import Deduplicator
-        >>> report = " ".join(f"Gate {n} opened at {n} and let {37 * n} visitors into the park." for n in range(30))
-        >>> letters = " ".join(f"Reader {n} writes to us about day {n * 7} of the summer holidays." for n in range(20))
+        >>> report = " ".join(
+        ...     f"Gate {n} opened at {n} and let {37 * n} visitors into the park."
+        ...     for n in range(30)
+        ... )
+        >>> letters = " ".join(
+        ...     f"Reader {n} writes to us about day {n * 7} of the summer holidays."
+        ...     for n in range(20)
+        ... )
         >>> dedup = Deduplicator(paragraphs="mark", key=0)
         >>> dedup.check("https://news.example/park", text=report).coverage.share_new
         1.0
-        >>> coverage = dedup.check("https://blog.example/park", text=f"{report} {letters}").coverage
+        >>> page = dedup.check("https://blog.example/", text=f"{report} {letters}")
+        >>> coverage = page.coverage
         >>> coverage.share_new, coverage.is_partial, coverage.sources
         (0.43, False, (('https://news.example/park', 342),))
     """
@@ -174,8 +181,9 @@ class Verdict:
     Example:
         >>> from crawldedup import Deduplicator
         >>> story = (
-        ...     "The river ferry runs every hour from the old harbour to the island. Tickets are sold on board. "
-        ...     "Bicycles travel free of charge, and dogs need a lead. The last boat back leaves at ten."
+        ...     "The river ferry runs every hour from the old harbour to the "
+        ...     "island. Tickets are sold on board. Bicycles travel free of charge, "
+        ...     "and dogs need a lead. The last boat back leaves at ten."
         ... )
         >>> dedup = Deduplicator(key=0, keep_texts=True)
         >>> first = dedup.check("https://news.example/ferry", text=story)

@@ -16,7 +16,7 @@ copyright = author
 release = crawldedup.__version__
 
 # sphinx_scrapy brings autodoc, intersphinx and the roles setting, reqmeta, signal, stat and command.
-extensions = ["sphinx_scrapy", "myst_parser", "generated_reference"]
+extensions = ["sphinx_scrapy", "sphinx.ext.napoleon", "myst_parser", "generated_reference"]
 exclude_patterns = ["_build"]
 html_theme = "sphinx_rtd_theme"
 html_title = f"crawldedup {release}"
@@ -30,6 +30,9 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 
 # Docstrings write names in single backticks.
 default_role = "code"
+napoleon_numpy_docstring = False
+# A list, as that of the arguments: the types stand in the signature.
+napoleon_custom_sections = [("Attributes", "params_style")]
 # Apache Spark is too large to be installed for its signatures.
 autodoc_mock_imports = ["pyarrow", "pyspark"]
 autodoc_member_order = "bysource"

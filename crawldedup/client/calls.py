@@ -32,7 +32,11 @@ BATCH: Final = 100
 
 
 class ServiceError(CrawlDedupError):
-    """Raised when the service refuses a request for another reason than its page or its store. `status` is HTTP's."""
+    """Raised when the service refuses a request for another reason than its page or its store.
+
+    Attributes:
+        status: The status of the HTTP answer, as 401 without the right token.
+    """
 
     counter = "service"
 
@@ -54,7 +58,21 @@ class TryAgainError(StoreUnavailableError):
 
 
 class PageFields(TypedDict, total=False):
-    """The fields of `PageInput` that calls take by keyword."""
+    """Names the fields of `PageInput` that calls take by keyword.
+
+    Exactly one of `html`, `text` and `fingerprint` is given. The ranges are those of `PageInput`.
+
+    Attributes:
+        html: The HTML as it was received.
+        text: The main text, if you have extracted it yourself.
+        fingerprint: A fingerprint made with the key and the options of the index.
+        encoding: The encoding that the server declared for `html`.
+        identity: The name of the page; by default its canonical URL.
+        scope_key: The site, the spider or another name, in place of what the option `scope` says of the URL.
+        similarity: Overrides the option for this page.
+        rank: The rank among copies, from 0 (best) to 255 (worst).
+        revisit_similarity: From which similarity on a revisit is unchanged.
+    """
 
     html: bytes | str | None
     text: str | None

@@ -98,11 +98,14 @@ def compare(first: PageInput, second: PageInput, **options: Unpack[OptionValues]
     Example:
         >>> from crawldedup import PageInput, compare
         >>> story = (
-        ...     "The river ferry runs every hour from the old harbour to the island. Tickets are sold on board. "
-        ...     "Bicycles travel free of charge, and dogs need a lead. The last boat back leaves at ten."
+        ...     "The river ferry runs every hour from the old harbour to the "
+        ...     "island. Tickets are sold on board. Bicycles travel free of charge, "
+        ...     "and dogs need a lead. The last boat back leaves at ten."
         ... )
         >>> other = story.replace("every hour", "twice a day")
-        >>> told = compare(PageInput("https://a.example/", text=story), PageInput("https://b.example/", text=other))
+        >>> first = PageInput("https://a.example/", text=story)
+        >>> second = PageInput("https://b.example/", text=other)
+        >>> told = compare(first, second)
         >>> print(told.verdict.kind, round(told.similarity, 3))
         new 0.763
         >>> print(*told.changes)

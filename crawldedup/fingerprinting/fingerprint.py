@@ -86,9 +86,9 @@ class Fingerprint:
 
     Example:
         >>> from crawldedup import Fingerprint, fingerprint
-        >>> page = fingerprint("The shop is closed today.")
+        >>> page = fingerprint("Closed today.")
         >>> page.words, page.thin
-        (5, True)
+        (2, True)
         >>> Fingerprint.from_dict(page.as_dict()).digest == page.digest
         True
     """
@@ -181,8 +181,9 @@ def fingerprint(
     Example:
         >>> from crawldedup import fingerprint
         >>> story = (
-        ...     "The river ferry runs every hour from the old harbour to the island. Tickets are sold on board. "
-        ...     "Bicycles travel free of charge, and dogs need a lead. The last boat back leaves at ten."
+        ...     "The river ferry runs every hour from the old harbour to the "
+        ...     "island. Tickets are sold on board. Bicycles travel free of charge, "
+        ...     "and dogs need a lead. The last boat back leaves at ten."
         ... )
         >>> page, copy = fingerprint(story), fingerprint(f"{story} Enjoy!")
         >>> f"{page.search:016x}"

@@ -25,9 +25,15 @@ _LONGEST_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class CrawlSummary:
-    """One crawl of a source. `started` is in seconds since 1970 (UTC), `pages` counts the responses that came.
+    """Describes one crawl of a source.
 
-    `state` is "running", "unfinished" for a crawl that was killed, or the reason why it ended, as "finished".
+    Attributes:
+        name: The name of the crawl, unique within its source.
+        spider: The name of its spider.
+        started: When its first process started, in seconds since 1970 (UTC).
+        processes: The number of processes that wrote a journal, from 1.
+        pages: The number of responses that came, from 0.
+        state: "running", "unfinished" for a crawl that was killed, or the reason why it ended, as "finished".
     """
 
     name: str
@@ -48,9 +54,24 @@ class _Part(NamedTuple):
 
 
 def crawls(source: str | Path) -> list[CrawlSummary]:
-    """Return the crawls of a directory, of a file, or of the Redis of a URL, the latest first.
+    """Return the crawls of a source, the latest first.
 
-    Raises ConfigurationError if there is no journal, OSError if files cannot be read, and StoreError.
+    Args:
+        source: A directory, a file, or the URL of a Redis.
+
+    Returns:
+        A summary of each crawl; an empty list for a directory without journals.
+
+    Raises:
+        ConfigurationError: There is nothing at `source`, the file is no journal, or a newer version wrote it.
+        OSError: Files cannot be read.
+        StoreError: The Redis cannot answer.
+
+    Example:
+        >>> from crawldedup.journal import crawls
+        >>> for crawl in crawls("journals"):
+        ...     print(crawl.spider, crawl.pages, crawl.state)
+        news 2 finished
     """
     if not _is_url(source):
         return _summaries(map(_part_of, _files_of(Path(source))))
@@ -61,10 +82,30 @@ def crawls(source: str | Path) -> list[CrawlSummary]:
 
 @contextmanager
 def journals(source: str | Path, crawl: str | None = None) -> Iterator[list[Path]]:
-    """Give the files of one crawl, by default the last one: from a directory, one file, or the Redis of a URL.
+    """Give the files of one crawl, in a `with` statement.
 
-    What comes from a Redis is in temporary files. Raises ConfigurationError if there is no such crawl, or if the one
-    file is no journal, OSError if files cannot be read, and StoreError.
+    What comes from a Redis is in temporary files, which are removed at the end of the statement.
+
+    Args:
+        source: A directory, a file, or the URL of a Redis.
+        crawl: The name of the crawl; by default the latest one.
+
+    Yields:
+        The paths of the files, one for each process.
+
+    Raises:
+        ConfigurationError: There is no such crawl, or the file is no journal.
+        OSError: Files cannot be read.
+        StoreError: The Redis cannot answer.
+
+    Example:
+        >>> import json
+        >>> from crawldedup.journal import journals
+        >>> with journals("journals") as paths:
+        ...     for path in paths:
+        ...         header, *lines = map(json.loads, path.read_text().splitlines())
+        >>> header["spider"], [line["outcome"] for line in lines if "outcome" in line]
+        ('news', ['new', 'new'])
     """
     if not _is_url(source):
         files = _files_of(Path(source))

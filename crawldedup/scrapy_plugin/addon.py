@@ -28,10 +28,22 @@ PIPELINE_ORDER = 400
 
 
 class Addon:
-    """Adds the middlewares to a crawl, unless the project has already placed or disabled (None) them."""
+    """Adds the middlewares to a crawl, unless the project has already placed or disabled (None) them.
+
+    The item pipeline is added if ``CRAWLDEDUP_ITEM_FIELDS`` is set.
+
+    Example:
+        .. code-block:: python
+
+            ADDONS = {"crawldedup.Addon": 500}
+    """
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Place the middlewares; called by Scrapy before the crawl starts."""
+        """Place the middlewares; called by Scrapy before the crawl starts.
+
+        Args:
+            settings: The settings of the crawl. Components that are placed already stay where they are.
+        """
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", DedupMiddleware, DOWNLOADER_ORDER)
         if settings.get(f"{PREFIX}LEARN") is not None:
             settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LearnMiddleware, LEARN_ORDER)

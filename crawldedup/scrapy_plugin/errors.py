@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 
 
 class DuplicatePageError(IgnoreRequest):
-    """Raised for a page that is dropped, as a duplicate or as an unchanged revisit. `verdict` names the original."""
+    """Raised for a page that is dropped, as a duplicate or as an unchanged revisit.
+
+    The errback of the request receives it.
+
+    Attributes:
+        verdict: The verdict on the page, which names the original.
+    """
 
     def __init__(self, reason: str, verdict: Verdict) -> None:
         self.verdict = verdict
@@ -22,7 +28,14 @@ class DuplicatePageError(IgnoreRequest):
 
 
 class PredictedDuplicateError(IgnoreRequest):
-    """Raised for a request that is not made, because a learned rule takes it for a copy of `target`."""
+    """Raised for a request that is not made, because a learned rule takes it for a copy.
+
+    The errback of the request receives it.
+
+    Attributes:
+        target: The URL that the request is taken for a copy of.
+        rules: The rules that lead from one URL to the other.
+    """
 
     def __init__(self, target: str, rules: tuple[Rule, ...]) -> None:
         self.target = target
@@ -31,7 +44,11 @@ class PredictedDuplicateError(IgnoreRequest):
 
 
 class DuplicateItemError(DropItem):
-    """Raised for an item that is dropped as a duplicate. `verdict` names the original."""
+    """Raised for an item that is dropped as a duplicate.
+
+    Attributes:
+        verdict: The verdict on the item, which names the original.
+    """
 
     def __init__(self, reason: str, verdict: Verdict) -> None:
         self.verdict = verdict

@@ -61,8 +61,8 @@ _DONE: Final = {"drop": "dropped", "drop-items": "drops the items of", "mark": "
 class DedupMiddleware:
     """Checks every page that answers one of the spider's own requests, and drops or marks the duplicates.
 
-    The verdict is left in ``request.meta["crawldedup_verdict"]``, which is `response.meta` in a callback. A
-    page that cannot be checked passes, and is counted.
+    The verdict is left in ``request.meta["crawldedup_verdict"]``, which is `response.meta` in a callback. A page that
+    cannot be checked passes, and is counted.
 
     In an interactive command such as `scrapy shell` the log says what each page is, and none is dropped.
     """
@@ -98,7 +98,14 @@ class DedupMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> DedupMiddleware:
-        """Build it from Scrapy's settings. Raises NotConfigured; wrong settings end the crawl at its start, too."""
+        """Build the middleware from Scrapy's settings.
+
+        Args:
+            crawler: The crawler. Wrong settings end its crawl at the start.
+
+        Raises:
+            NotConfigured: The settings are wrong, or crawldedup is disabled.
+        """
         try:
             if not is_enabled(crawler.settings):
                 raise NotConfigured
@@ -163,7 +170,18 @@ class DedupMiddleware:
         log_end(self._crawler, self._stats, complains=not self._is_interactive)
 
     async def process_response(self, request: Request, response: Response) -> Response | Request:
-        """Check the page, if it is one to check. Raises DuplicatePageError for a page that is dropped."""
+        """Check the page, if it is one to check.
+
+        Args:
+            request: The request that the page answers. Its meta receives the verdict.
+            response: The page.
+
+        Returns:
+            The response, with flags; or a new request for a page behind a suspected wall that is to be retried.
+
+        Raises:
+            DuplicatePageError: The page is dropped.
+        """
         # Spiders hand the meta of a page on to the next request.
         request.meta.pop(VERDICT_KEY, None)
         request.meta.pop(DROP_ITEMS_KEY, None)

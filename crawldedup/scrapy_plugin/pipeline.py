@@ -41,6 +41,12 @@ class DedupItemPipeline:
     """Checks every item that has the fields named in ``CRAWLDEDUP_ITEM_FIELDS``, and drops or marks the duplicates.
 
     An item that cannot be checked passes, and is counted.
+
+    Example:
+        .. code-block:: python
+
+            ITEM_PIPELINES = {"crawldedup.DedupItemPipeline": 400}
+            CRAWLDEDUP_ITEM_FIELDS = ["title", "body"]
     """
 
     def __init__(self, crawler: Crawler, options: CrawlOptions, pool: WorkerPool) -> None:
@@ -54,7 +60,14 @@ class DedupItemPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> DedupItemPipeline:
-        """Build it from Scrapy's settings. Raises NotConfigured; wrong settings end the crawl at its start, too."""
+        """Build the pipeline from Scrapy's settings.
+
+        Args:
+            crawler: The crawler. Wrong settings end its crawl at the start.
+
+        Raises:
+            NotConfigured: The settings are wrong, crawldedup is disabled, or a person looks at a page.
+        """
         # Where a person looks at a page, `scrapy parse --pipelines` shows its items, and they are not a crawl's.
         if is_interactive(crawler):
             raise NotConfigured
@@ -91,7 +104,17 @@ class DedupItemPipeline:
         log_end(self._crawler, self._stats)
 
     async def process_item(self, item: Any) -> Any:
-        """Check the item, if it is one to check. Raises DuplicateItemError for an item that is dropped."""
+        """Check the item, if it is one to check.
+
+        Args:
+            item: An item of any kind that Scrapy knows.
+
+        Returns:
+            The same item, with its verdict if the action is "mark".
+
+        Raises:
+            DuplicateItemError: The item is dropped.
+        """
         verdict = await self._verdict_on(item)
         if verdict is not None:
             refused = is_surplus(verdict, self._options)

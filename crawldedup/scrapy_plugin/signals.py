@@ -1,11 +1,23 @@
 """Signals that spiders and extensions can connect to, as they do to Scrapy's own; and how they are sent.
 
-`page_judged` is sent once for every judged page, and right after it, for duplicates only, `page_deduplicated`. Both
-come with `request`, `response`, `verdict` (a `crawldedup.Verdict`), `dropped` (True if the spider will not see the
-page) and `spider`. `wall_suspected` is sent once for every original that attracts a great share of the last pages, with
-`original` (its URL), `share`, `window` (the number of those pages) and `spider`.
-
 Handlers may be coroutines; the page waits for them.
+
+Example:
+    .. code-block:: python
+
+        from crawldedup.scrapy_plugin import signals
+
+
+        class DuplicateCounter:
+            @classmethod
+            def from_crawler(cls, crawler):
+                extension = cls()
+                duplicates = signals.page_deduplicated
+                crawler.signals.connect(extension.count, signal=duplicates)
+                return extension
+
+            def count(self, verdict, dropped):
+                print(verdict.url, verdict.original, dropped)
 """
 
 from __future__ import annotations
@@ -23,8 +35,17 @@ if TYPE_CHECKING:
     from scrapy.signalmanager import SignalManager
 
 page_judged = object()
+"""Sent once for every judged page, with `request`, `response`, `verdict`, `dropped` and `spider`.
+
+`verdict` is a `crawldedup.Verdict`. `dropped` is True if the spider will not see the page.
+"""
 page_deduplicated = object()
+"""Sent right after `page_judged`, for near and exact duplicates only, with the same arguments."""
 wall_suspected = object()
+"""Sent once for each original that attracts a great share of the last pages.
+
+It comes with `original` (its URL), `share` (from 0 to 1), `window` (the number of those pages) and `spider`.
+"""
 
 
 def has_receivers(signal: object, manager: SignalManager) -> bool:

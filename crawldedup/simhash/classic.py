@@ -34,12 +34,26 @@ how i if in into is it its just like me more my no not now of on one or our out 
 them then there these they this to up was we were what when which who will with would you your
 """
 ENGLISH_STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
+"""English words that stand in most texts, in lower case: for the argument `stop_words` of `features`."""
 
 
 def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]:
-    """Return every run of `window` tokens, which may be of any type; none if there are fewer tokens.
+    """Return every run of `window` tokens.
 
-    Raises ConfigurationError, a ValueError, for a window of less than one.
+    Args:
+        tokens: Tokens of any type.
+        window: The length of a run, from 1.
+
+    Returns:
+        An iterator of lists. It is empty if there are fewer tokens than `window`.
+
+    Raises:
+        ConfigurationError: `window` is less than 1.
+
+    Example:
+        >>> from crawldedup.simhash import shingle
+        >>> list(shingle(["the", "river", "ferry", "runs"], window=3))
+        [['the', 'river', 'ferry'], ['river', 'ferry', 'runs']]
     """
     _check_size(window)
     listed = list(tokens)
@@ -57,9 +71,23 @@ def features(
 ) -> Counter[str]:
     """Return the weighted features of a text.
 
-    `kind` is "words", or "word-shingles" or "char-shingles" of `size` words or characters. `stop_words` are left out
-    before shingling; give them case-folded if `fold_case`. A text of fewer words or characters is one shingle. Without
-    `term_frequency` every weight is 1.
+    Args:
+        text: The text.
+        kind: "words", "word-shingles" or "char-shingles".
+        size: The number of words or characters of a shingle, from 1. A shorter text is one shingle.
+        fold_case: With True, "Ferry" and "ferry" are one word.
+        stop_words: Words that are left out before shingling; give them case-folded if `fold_case` is True.
+        term_frequency: With False, every weight is 1; else it is how often a feature occurs.
+
+    Raises:
+        ConfigurationError: `kind` or `size` is not allowed.
+
+    Example:
+        >>> from crawldedup.simhash import ENGLISH_STOP_WORDS, features
+        >>> dict(features("The ferry and the Ferry", stop_words=ENGLISH_STOP_WORDS))
+        {'ferry': 2}
+        >>> sorted(features("the river ferry runs", kind="word-shingles", size=3))
+        ['river ferry runs', 'the river ferry']
     """
     tokens = [token for token in split_words(text, fold_case=fold_case) if token not in stop_words]
     if kind == "words":
@@ -76,7 +104,25 @@ def features(
 
 
 def simhash(weighted: Mapping[str, float] | Iterable[str], bits: int = 64) -> int:
-    """Return the simhash of weighted features, or of features of weight 1; `bits` is 32 or 64. No features give 0."""
+    """Return the simhash of features.
+
+    Args:
+        weighted: The features and their weights, or features of weight 1.
+        bits: 32 or 64.
+
+    Returns:
+        A number of `bits` bits; 0 if there are no features.
+
+    Raises:
+        ConfigurationError: `bits` is not allowed.
+
+    Example:
+        >>> from crawldedup.simhash import features, num_differing_bits, simhash
+        >>> old = simhash(features("The quick brown fox jumps over the lazy dog"))
+        >>> new = simhash(features("The quick brown fox leaps over the lazy dog"))
+        >>> num_differing_bits(old, new)
+        5
+    """
     _check_bits(bits)
     weights = weighted if isinstance(weighted, Mapping) else Counter(set(weighted))
     return compute(
@@ -89,7 +135,25 @@ def simhash(weighted: Mapping[str, float] | Iterable[str], bits: int = 64) -> in
 def compute(hashes: Sequence[int], *, weights: Sequence[float] | None = None, bits: int = 64) -> int:
     """Return the simhash of hashes: bit j is set if hashes with bit j outweigh those without it.
 
-    No hashes give 0, and a tie leaves a bit unset. `simhash-py` computes the same of the same hashes.
+    A tie leaves a bit unset. `simhash-py` computes the same of the same hashes.
+
+    Args:
+        hashes: Numbers of up to `bits` bits; higher bits are ignored.
+        weights: A weight for each hash; by default 1.
+        bits: 32 or 64.
+
+    Returns:
+        A number of `bits` bits; 0 if there are no hashes.
+
+    Raises:
+        ConfigurationError: `bits` is not allowed.
+
+    Example:
+        >>> from crawldedup.simhash import compute
+        >>> bin(compute([0b1100, 0b1010, 0b1001]))
+        '0b1000'
+        >>> bin(compute([0b1100, 0b1010, 0b1001], weights=[1, 3, 1]))
+        '0b1010'
     """
     _check_bits(bits)
     if not len(hashes):
@@ -101,7 +165,13 @@ def compute(hashes: Sequence[int], *, weights: Sequence[float] | None = None, bi
 
 
 def num_differing_bits(first: int, second: int) -> int:
-    """Return the Hamming distance of two simhashes."""
+    """Return the Hamming distance of two simhashes: the number of bits that differ.
+
+    Example:
+        >>> from crawldedup.simhash import num_differing_bits
+        >>> num_differing_bits(0b1100, 0b1010)
+        2
+    """
     return (first ^ second).bit_count()
 
 

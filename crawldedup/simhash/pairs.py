@@ -26,11 +26,28 @@ _RADIX_BITS: Final = 16
 def find_all(
     fingerprints: Iterable[int] | Fingerprints, blocks: int, distance: int, *, bits: int = 64
 ) -> list[tuple[int, int]]:
-    """Return every pair of different fingerprints that differ in at most `distance` bits, smaller one first, sorted.
+    """Return every pair of different fingerprints that differ in at most `distance` bits.
 
-    No pair is missed. More blocks mean more tables, C(blocks, distance), each of which is quicker to go through.
-    Memory is proportional to fingerprints and pairs. Raises ConfigurationError unless 0 <= distance < blocks <= bits,
-    and for fingerprints of more than `bits` bits.
+    No pair is missed. Memory is proportional to fingerprints and pairs.
+
+    Args:
+        fingerprints: The fingerprints; those that occur twice count once.
+        blocks: The number of blocks that fingerprints are cut into, above `distance` and at most `bits`. More blocks
+            mean more tables, C(blocks, distance), each of which is quicker to go through.
+        distance: The most bits that may differ, from 0.
+        bits: The number of bits of a fingerprint, up to 64.
+
+    Returns:
+        The pairs, sorted. The smaller fingerprint of a pair comes first.
+
+    Raises:
+        ConfigurationError: Not 0 <= distance < blocks <= bits, or a fingerprint has more than `bits` bits.
+
+    Example:
+        >>> from crawldedup.simhash import find_all
+        >>> for pair in find_all([0xCAFE, 0xCAFF, 0xBEEF], blocks=5, distance=3):
+        ...     print(*map(hex, pair))
+        0xcafe 0xcaff
     """
     search = BlockSearch(blocks, distance, bits)
     # Not np.unique: it builds a hash table, which takes longer than all the rest.

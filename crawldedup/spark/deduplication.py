@@ -53,18 +53,42 @@ def deduplicate(
 ) -> DataFrame:
     """Return the pages with the columns `kind`, `kept_url`, `similarity` and `reason`, as of `crawldedup scan`.
 
-    `text` or `html` names the column that is compared: strings, or for HTML binary values, too. Pages are decided in
-    the order of the columns `order`, lowest first, and then in that of the DataFrame: of copies, the first one is kept.
+    - `kind` is `new`, `near_duplicate`, `exact_duplicate`, `thin` or `skipped`. A thin page has too few words for a
+      near duplicate. A skipped one could not be read, and is compared with none.
+    - `kept_url` is the URL of the page that is kept of a duplicate's cluster; null for other pages.
+    - `similarity` is the similarity of the two, from 0 to 1; null for other pages.
+    - `reason` is the `PageError.reason` of a skipped page; null for other pages.
 
-    `kind` is `new`, `near_duplicate`, `exact_duplicate` or `thin` (too few words for a near duplicate); or `skipped`
-    for a page that could not be read, for the `reason` that `PageError` gives: it is compared with none. `kept_url` is
-    the URL of the page that is kept of a duplicate's cluster, and `similarity` how similar the two are. Rows need no
-    URL, and URLs may repeat.
-
-    All but the last join is done at once, so the call takes long; the verdicts stay on disk while the result is used.
+    All but the last join is done at once, so the call takes long. The verdicts stay on disk while the result is used.
     The rows must come in the same order each time that they are read, as those of files do: persist or write others.
-    Raises ConfigurationError for options and columns that do not fit. The result raises where a row came in another
-    place.
+    The result raises an error where a row came in another place.
+
+    Args:
+        pages: The pages. Rows need no URL, and URLs may repeat.
+        url: The name of the column with the URL.
+        text: The name of a column of strings to compare, the main text of each page.
+        html: The name of a column of strings or binary values to compare, the HTML of each page. Give either `text` or
+            `html`.
+        order: The names of columns that order the pages, lowest values first; then comes the order of the DataFrame. Of
+            copies, the first page is kept.
+        **options: The options that say what is compared: `similarity`, `recall`, `extractor`, `content`, `min_words`,
+            `distinguish` and `key`. `key` is 0 by default.
+
+    Returns:
+        A DataFrame with a row for each row of `pages`.
+
+    Raises:
+        ConfigurationError: An option or a column does not fit.
+
+    Example:
+        .. code-block:: python
+
+            from crawldedup.spark import deduplicate
+
+            pages = spark.read.parquet("pages.parquet")
+            judged = deduplicate(pages, text="text", order=["file", "number"])
+            kept = judged.where("kind in ('new', 'thin')").select(*pages.columns)
+            kept.write.parquet("kept.parquet")
     """
     by = [order] if isinstance(order, str) else list(order)
     body, is_html = _body(pages, url, text, html, by)

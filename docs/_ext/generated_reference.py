@@ -1,6 +1,7 @@
 """Sphinx directives that write reference pages from the code: settings and options, commands, HTTP.
 
-A page cannot name a default or an option that the code does not have, or miss one.
+A page cannot name a default or an option that the code does not have, or miss one. What autodoc writes of docstrings is
+set with dashes.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ import json
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from docutils import nodes
 from docutils.parsers.rst import directives
 from reference_markdown import commands_markdown, http_markdown, options_markdown, settings_markdown
+from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
 from crawldedup.options import options_of
 
 if TYPE_CHECKING:
-    from docutils import nodes
     from sphinx.application import Sphinx
 
 
@@ -60,8 +62,17 @@ class HttpDirective(SphinxDirective):
         return self.parse_text_to_nodes(http_markdown(document), allow_section_headings=True)
 
 
+def set_dashes(_app: Sphinx, document: nodes.document) -> None:
+    """Set a dash between the name of an argument and what is said of it. Smart quotes would change options, too."""
+    for content in document.findall(addnodes.desc_content):
+        for text in list(content.findall(nodes.Text)):
+            if text.startswith(" -- "):
+                text.parent.replace(text, nodes.Text(text.replace(" -- ", " \N{EN DASH} ", 1)))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives."""
+    app.connect("doctree-read", set_dashes)
     app.add_directive("dedup-options", OptionsDirective)
     app.add_directive("dedup-commands", CommandsDirective)
     app.add_directive("dedup-http", HttpDirective)

@@ -42,11 +42,28 @@ class DropItemsMiddleware(BaseSpiderMiddleware):
 def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[str, str] = VERDICT_FIELDS) -> Item:
     """Write parts of a verdict into fields of an item, and return the item.
 
-    `source` is the response whose page was judged, or the verdict itself. `fields` maps parts of the verdict (the keys
-    of `Verdict.as_dict`) to names of fields. For a page that was not judged all of them are None, so that every
-    item of an export has the same columns.
-    Raises ConfigurationError for a part that no verdict has, for a field that the item's class does not declare, and
-    for one that does not take the value (frozen classes, validators); the item is unchanged then.
+    For a page that was not judged all fields are None, so that every item of an export has the same columns.
+
+    Args:
+        item: An item of any kind that Scrapy knows.
+        source: The response whose page was judged, or the verdict itself.
+        fields: The parts of the verdict, which are the keys of `Verdict.as_dict`, and the field that each goes into.
+
+    Returns:
+        The same item.
+
+    Raises:
+        ConfigurationError: No verdict has such a part, or the item does not take a value. The item is unchanged then.
+
+    Example:
+        >>> from crawldedup import Kind, Verdict, add_verdict
+        >>> url, original = "https://b.example/", "https://a.example/"
+        >>> verdict = Verdict(Kind.EXACT_DUPLICATE, url, original, similarity=1.0)
+        >>> add_verdict({"title": "Closed"}, verdict)  # doctest: +NORMALIZE_WHITESPACE
+        {'title': 'Closed', 'dedup_kind': 'exact_duplicate',
+         'dedup_original': 'https://a.example/', 'dedup_similarity': 1.0}
+        >>> add_verdict({"title": "Closed"}, verdict, {"original": "first_seen_at"})
+        {'title': 'Closed', 'first_seen_at': 'https://a.example/'}
     """
     if unknown := [part for part in fields if part not in _PARTS]:
         raise ConfigurationError(f"a verdict has no part {unknown[0]!r}; it has {', '.join(_PARTS)}")
