@@ -242,13 +242,14 @@ class Options:
             ConfigurationError: A name is no option, or a value is not allowed. The message names the closest option.
 
         Example:
-            >>> from crawldedup import Options
+            >>> from crawldedup import ConfigurationError, Options
             >>> Options.from_values({"similarity": 0.95, "scope": "site"}).scope
             'site'
-            >>> Options.from_values({"similarty": 0.95})
-            Traceback (most recent call last):
-                ...
-            crawldedup.errors.ConfigurationError: there is no option 'similarty'; did you mean 'similarity'?
+            >>> try:
+            ...     Options.from_values({"similarty": 0.95})
+            ... except ConfigurationError as error:
+            ...     print(error)
+            there is no option 'similarty'; did you mean 'similarity'?
         """
         names = [declared.name for declared in options_of(cls)]
         for name in values:

@@ -33,8 +33,8 @@ class Key:
         True
         >>> Key().id
         0
-        >>> Key.random() == Key.random()
-        False
+        >>> len(Key.random().secret)
+        16
     """
 
     secret: bytes = field(default=b"", repr=False)
