@@ -62,13 +62,18 @@ class AsyncDeduplicator:
     Example:
         >>> import asyncio
         >>> from crawldedup import AsyncDeduplicator
+        >>> story = (
+        ...     "The river ferry runs every hour from the old harbour to the "
+        ...     "island. Tickets are sold on board. Bicycles travel free of charge, "
+        ...     "and dogs need a lead. The last boat back leaves at ten."
+        ... )
         >>> async def main():
         ...     async with AsyncDeduplicator() as dedup:
         ...         for url in ("https://a.example/", "https://b.example/"):
-        ...             verdict = await dedup.check(url, text="Closed today.")
+        ...             verdict = await dedup.check(url, text=story)
         ...             print(verdict.kind)
         >>> asyncio.run(main())
-        thin
+        new
         exact_duplicate
     """
 

@@ -104,13 +104,21 @@ class Deduplicator(Index):
 
         Example:
             >>> from crawldedup import Deduplicator
-            >>> dedup = Deduplicator()
-            >>> a, b = "https://a.example/", "https://b.example/"
-            >>> for url in (a, f"{a}#top", b):
-            ...     print(dedup.check(url, text="Closed today.").kind)
-            thin
+            >>> story = (
+            ...     "The river ferry runs every hour from the old harbour to the "
+            ...     "island. Tickets are sold on board. Bicycles travel free of charge, "
+            ...     "and dogs need a lead. The last boat back leaves at ten."
+            ... )
+            >>> dedup = Deduplicator(key=0)
+            >>> print(dedup.check("https://a.example/", text=story).kind)
+            new
+            >>> print(dedup.check("https://a.example/#top", text=story).kind)
             revisit
-            exact_duplicate
+            >>> verdict = dedup.check("https://b.example/", text=f"{story} Enjoy!")
+            >>> print(verdict.kind, verdict.original)
+            near_duplicate https://a.example/
+            >>> print(dedup.check("https://c.example/", text="Closed today.").kind)
+            thin
         """
         PageRef(url, identity, scope_key)
         ask = partial(
@@ -212,22 +220,28 @@ class Deduplicator(Index):
 
         Raises:
             ConfigurationError: An argument is not allowed.
-            PageError: A page cannot be read, and there is no `on_unreadable`. It stands in place of the verdict.
+            PageError: A page cannot be read, and there is no `on_unreadable`. Earlier verdicts hold, and the iteration
+                ends.
             StoreError: The store cannot decide about one page. Earlier verdicts hold, and the iteration can go on.
             StoreUnavailableError: The store cannot be reached. Earlier verdicts hold, and the iteration ends.
 
         Example:
             >>> from crawldedup import Deduplicator, PageInput
+            >>> story = (
+            ...     "The river ferry runs every hour from the old harbour to the "
+            ...     "island. Tickets are sold on board. Bicycles travel free of charge, "
+            ...     "and dogs need a lead. The last boat back leaves at ten."
+            ... )
             >>> pages = [
-            ...     PageInput("https://a.example/", text="Closed today."),
+            ...     PageInput("https://a.example/", text=story),
             ...     PageInput("https://b.example/", html=b""),
-            ...     PageInput("https://c.example/", text="Closed today."),
+            ...     PageInput("https://c.example/", text=story),
             ... ]
             >>> def report(page, error):
             ...     print(page.url, error.reason)
             >>> for verdict in Deduplicator().check_many(pages, on_unreadable=report):
             ...     print(verdict.url, verdict.kind)
-            https://a.example/ thin
+            https://a.example/ new
             https://b.example/ empty
             https://c.example/ exact_duplicate
         """

@@ -85,7 +85,7 @@ def option(default: Any, check: Check, help: str, *, owner: str = "index", kind:
 class Options:
     """Holds the options of an index, checked.
 
-    To make them opens and builds nothing. `Deduplicator.from_options` takes them.
+    Making them opens and builds nothing. `Deduplicator.from_options` takes them.
 
     Raises:
         ConfigurationError: A value is not allowed. The message names the option and what it allows.

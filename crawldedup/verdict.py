@@ -14,7 +14,7 @@ class Kind(StrEnum):
     """Tells what a page is, compared with the pages seen before it."""
 
     NEW = "new"
-    """The page resembles none that is remembered, and was added."""
+    """The page resembles none that is remembered."""
     NEAR_DUPLICATE = "near_duplicate"
     """The page resembles a remembered page, from the wanted similarity on."""
     EXACT_DUPLICATE = "exact_duplicate"
@@ -67,7 +67,7 @@ class KnownParagraph:
             values: One entry of `paragraphs` in the result of `Coverage.as_dict`.
 
         Raises:
-            ValueError: A value is out of range. A missing or mistyped one raises LookupError or TypeError.
+            ValueError: A value is not allowed. A missing or mistyped one raises LookupError or TypeError.
         """
         url = values["url"]
         kind = ParagraphKind(values["kind"])
@@ -134,7 +134,7 @@ class Coverage:
             values: The result of `as_dict`, perhaps after a way through JSON.
 
         Raises:
-            ValueError: A value is out of range. A missing or mistyped one raises LookupError or TypeError.
+            ValueError: A value is not allowed. A missing or mistyped one raises LookupError or TypeError.
         """
         return cls(
             new_words=_words(values["new_words"]),
@@ -243,7 +243,7 @@ class Verdict:
                 keys are ignored.
 
         Raises:
-            ValueError: A value is out of range. A missing or mistyped one raises LookupError or TypeError.
+            ValueError: A value is not allowed. A missing or mistyped one raises LookupError or TypeError.
 
         Example:
             >>> from crawldedup import Kind, Verdict

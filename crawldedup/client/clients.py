@@ -72,9 +72,9 @@ class Client(_Common):
     Args:
         url: The address of the service.
         token: The token of the service, if it wants one.
-        timeout_seconds: How long to wait for an answer.
-        patience_seconds: How long to ask again while the service is busy, stopping or without its store. Then
-            StoreUnavailableError is raised.
+        timeout_seconds: The most seconds to wait for an answer.
+        patience_seconds: For how many seconds to ask again while the service is busy, stopping or without its store.
+            Then StoreUnavailableError is raised; with 0 at once.
 
     Example:
         .. code-block:: python
@@ -232,7 +232,7 @@ class AsyncClient(_Common):
     Args:
         url: The address of the service.
         token: The token of the service, if it wants one.
-        timeout_seconds: How long to wait for an answer.
+        timeout_seconds: The most seconds to wait for an answer.
         patience_seconds: As in `Client`.
 
     Example:

@@ -24,7 +24,7 @@ class Key:
     show the secret.
 
     Attributes:
-        secret: The bytes; empty for no key. The length is not checked here, but by the option `key`.
+        secret: The bytes; empty for no key. The option `key` checks their number.
         id: A 64-bit number that names the key and does not give it away. It is 0 for no key.
 
     Example:
