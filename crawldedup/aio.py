@@ -49,9 +49,9 @@ class AsyncDeduplicator:
     The work is done in threads beside the event loop. One thread asks the store, so verdicts come in the order of the
     calls. A long `prune` or `copy_to` delays the others. `progress` is called in that thread.
 
+    Arguments that are not listed here are as in `Deduplicator`.
+
     Args:
-        store: As in `Deduplicator`.
-        method: As in `Deduplicator`.
         readers: The number of threads that read pages, from 1.
         **options: The options of `Options` by keyword.
 

@@ -151,19 +151,16 @@ class Deduplicator(Index):
     ) -> Verdict:
         """Decide about a page whose fingerprint was made elsewhere, in one atomic question to the store.
 
+        Arguments that are not listed here are as in `check`.
+
         Args:
             url: The URL of the page.
             page: The fingerprint, made with the key and the options of this index.
-            identity: As in `check`.
-            scope_key: As in `check`.
             similarity: Overrides the option: above 0.5 and at most 1.
             canonical: The URL that the page names as its original. If that page is remembered and resembles this one
                 from 0.1 below the similarity on, this lower similarity is used.
             remember: With False nothing is changed. A page is then known as a revisit only while its text resembles the
                 remembered one.
-            delivered: As in `check`.
-            rank: As in `check`.
-            revisit_similarity: As in `check`.
 
         Returns:
             The verdict.
@@ -261,12 +258,10 @@ class Deduplicator(Index):
 
         Nothing is changed. The search misses a few near duplicates, as the option `recall` says.
 
+        Arguments that are not listed here are as in `check`.
+
         Args:
-            html: As in `check`.
-            text: As in `check`.
-            encoding: As in `check`.
             url: Tells the scope "site" the site, and the option `content` the rules.
-            scope_key: As in `check`.
             similarity: Overrides the option: above 0.5 and at most 1.
 
         Returns:
@@ -310,17 +305,13 @@ class Deduplicator(Index):
 
         Nothing is remembered. Give one of `html`, `text` and `fingerprint`.
 
+        Arguments that are not listed here are as in `check`.
+
         Args:
             url: The URL of the page.
-            html: As in `check`.
-            text: As in `check`.
-            encoding: As in `check`.
-            fingerprint: As `page` in `check_fingerprint`.
-            identity: As in `check`.
-            scope_key: As in `check`.
-            similarity: As in `check_fingerprint`.
-            canonical: As in `check_fingerprint`.
-            revisit_similarity: As in `check`.
+            fingerprint: A fingerprint made with the key and the options of this index.
+            similarity: Overrides the option: above 0.5 and at most 1.
+            canonical: The URL that the page names as its original: see `check_fingerprint`.
 
         Returns:
             The verdict, and the remembered pages that were compared, those that were refused included.
@@ -365,7 +356,7 @@ class Deduplicator(Index):
             page: The URL, or the fingerprint. A fingerprint does not tell its site or spider: in these scopes it needs
                 the `scope_key`.
             identity: The identity that the page was checked with. Such a page is known by it instead of its URL.
-            scope_key: As in `check`.
+            scope_key: The scope key that the page was checked with.
 
         Returns:
             How many pages were removed.
@@ -399,8 +390,8 @@ class Deduplicator(Index):
 
         Args:
             url: The URL of the page.
-            identity: As in `check`.
-            scope_key: As in `check`.
+            identity: The identity that the page was checked with.
+            scope_key: The scope key that the page was checked with.
 
         Raises:
             StoreError: The store cannot answer.

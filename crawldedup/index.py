@@ -155,10 +155,9 @@ class Index:
 
         Nothing is remembered. Give either `html` or `text`.
 
+        Arguments that are not listed here are as in `check`.
+
         Args:
-            html: As in `check`.
-            text: As in `check`.
-            encoding: As in `check`.
             url: Tells the option `content` the site.
 
         Raises:
@@ -191,15 +190,12 @@ class Index:
         The page itself is neither judged nor remembered: with the option `paragraphs`, `check` does both. Pages that
         came after the page do not count. A page that is partial adds no paragraphs.
 
+        Arguments that are not listed here are as in `check`.
+
         Args:
             url: The URL of the page.
-            html: As in `check`.
-            text: As in `check`.
-            encoding: As in `check`.
             fingerprint: A fingerprint made with the option `paragraphs`. Without that option it has none, and tells
                 nothing.
-            identity: As in `check`.
-            scope_key: As in `check`.
             remember: With False, no paragraphs are added.
 
         Returns:

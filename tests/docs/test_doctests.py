@@ -56,6 +56,7 @@ WITH_EXAMPLE = [
 ]
 
 SECTIONS = ("Args", "Attributes", "Returns", "Yields", "Raises", "Example")
+ELSEWHERE = "Arguments that are not listed here are as in `"
 LONGEST_SENTENCE = 25
 """Words."""
 LONGEST_LINE = 80
@@ -139,7 +140,8 @@ def complaints(told: Documented) -> Iterator[str]:
     named = {title: set(re.findall(r"^    ([*\w]+): ", text, re.MULTILINE)) for title, text in parts.items()}
     for title, wanted in (("Args", told.parameters), ("Attributes", told.fields)):
         if title in parts and (title == "Args" or told.fields):
-            yield from (f"{title} and the code differ in {name}" for name in sorted(named[title] ^ {*wanted}))
+            others = named[title] ^ {*wanted} if ELSEWHERE not in told.doc else named[title] - {*wanted}
+            yield from (f"{title} and the code differ in {name}" for name in sorted(others))
     if told.fields and "Attributes" not in parts:
         yield "its fields are not told"
     yield from (f"there is no error {name}" for name in sorted(named.get("Raises", set()) - RAISED))
@@ -179,6 +181,7 @@ def test_a_public_name_has_a_docstring_in_form(told: Documented) -> None:
         ("Return a page.\n\nArguments:\n    url: The URL.", "there is no section 'Arguments'"),
         ("Return a page.\n\nArgs:\n    uri: The URL.", "Args and the code differ in uri"),
         ("Return a page.\n\nArgs:\n    uri: The URL.", "Args and the code differ in url"),
+        (f"Return a page.\n\n{ELSEWHERE}find`.\n\nArgs:\n    uri: The URL.", "Args and the code differ in uri"),
         ("Return a page.\n\nRaises:\n    PagError: It is broken.", "there is no error PagError"),
         (f"Return a page.\n\nThe{' very' * LONGEST_SENTENCE} long sentence.", "a long sentence"),
         (f"Return a page.\n\nExample:\n    >>> {'1 + ' * LONGEST_LINE}1", "a long line"),
