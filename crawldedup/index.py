@@ -136,7 +136,7 @@ class Index:
     def close(self, *, leave: bool = True) -> None:
         """Leave the crawl and disconnect.
 
-        The call can be repeated. What `deliver` noted is told to the store first, if it can be reached.
+        The call can be repeated. What `deliver` noted goes to the store first, if that can be reached.
 
         Args:
             leave: With False, the crawl goes on for other processes that share its session.
