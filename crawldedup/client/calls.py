@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, TypeVar, Unpack
 
+from crawldedup import checks
 from crawldedup.errors import (
     ConfigurationError,
     CrawlDedupError,
@@ -212,7 +213,8 @@ class Results:
 
 
 def batches(pages: Iterable[PageInput], size: int) -> Iterator[Results]:
-    """Yield pages in batches."""
+    """Yield pages in batches. Raises ConfigurationError for a batch of no pages."""
+    checks.whole(1)("batch", size)
     source = iter(pages)
     while batch := list(islice(source, size)):
         yield Results(batch)

@@ -56,7 +56,7 @@ class CrawlOptions(Options):
     action: str = _crawl_option(
         "drop-items",
         checks.one_of("drop", "drop-items", "mark"),
-        "What becomes of a duplicate: drop its items and follow its links (drop-items), drop the page (drop), or mark "
+        "What happens to a duplicate: drop its items and follow its links (drop-items), drop the page (drop), or mark "
         "it (mark).",
     )
     keep_per_cluster: int = _crawl_option(
@@ -65,7 +65,7 @@ class CrawlOptions(Options):
     trusted_sites: frozenset[str] | None = _crawl_option(
         None,
         checks.optional(check_sites),
-        "Sites whose pages others may be dropped for: a duplicate of any other site's page passes. None trusts all.",
+        "Sites that may own a text: duplicates of other sites' pages pass. None trusts all.",
     )
     deny: tuple[Pattern, ...] = _crawl_option(
         (), check_patterns, "Regular expressions of URLs whose pages are not checked."
@@ -74,19 +74,19 @@ class CrawlOptions(Options):
         None,
         checks.optional(check_patterns),
         "Regular expressions of the URLs to keep of several copies, best first. A better copy is delivered although a "
-        "worse one was, and replaces that. An empty list keeps the first copy.",
+        "worse one was, and takes its place. An empty list keeps the first copy.",
     )
     canonical: str = _crawl_option(
         "compare",
         checks.one_of("ignore", "compare"),
-        "With compare, a page that names a remembered page as its canonical one is its duplicate from a similarity on "
-        "that is 0.1 lower.",
+        "With compare, a page's word on its canonical page counts: it is a duplicate of that page from a similarity on "
+        "that is 0.1 lower. With ignore it does not count.",
     )
     wall: str = _crawl_option(
         "warn",
         checks.one_of("warn", "retry", "close", "ignore"),
-        "What becomes of a crawl that gets copies of one page in place of many, as from a login form or a ban: warn, "
-        "ask for such pages again later (retry), end the crawl (close), or nothing (ignore).",
+        "What to do about a wall, such as a login form or a ban in place of many pages. Log it (warn), ask for such "
+        "pages again later (retry), end the crawl (close), or do nothing (ignore).",
     )
     revisit: str = _crawl_option(
         "keep",
@@ -96,7 +96,8 @@ class CrawlOptions(Options):
     revisit_similarity: float | None = _crawl_option(
         None,
         checks.optional(check_similarity),
-        "With revisit drop, text of this similarity to what was delivered last is the same. None asks for equal texts.",
+        "With revisit drop, a page counts as unchanged if it is at least so similar to the text that was delivered "
+        "last. None asks for equal texts.",
         kind=float,
     )
     remember: bool = _crawl_option(
@@ -106,13 +107,13 @@ class CrawlOptions(Options):
         False,
         checks.flag,
         "Learn which parts of URLs never change the text, and skip requests that would bring copies of pages that were "
-        "delivered. Some are fetched all the same, to find out when a rule is wrong.",
+        "delivered. Samples of them are fetched, to find out when a rule is wrong.",
         kind=bool,
     )
     on_error: str = _crawl_option(
         "pass",
         checks.one_of("pass", "fail"),
-        "Whether pages pass unchecked while the store or a worker fails, or the crawl ends.",
+        "What to do while the store or a worker fails: let pages pass unchecked (pass), or end the crawl (fail).",
     )
     workers: int = _crawl_option(
         None,
@@ -127,19 +128,21 @@ class CrawlOptions(Options):
     gc_freeze: bool = _crawl_option(
         True,
         checks.flag,
-        "Leave what exists when the crawl starts out of Python's full garbage collections, which stop the event loop.",
+        "Exempt objects that exist at the start of the crawl from Python's full garbage collections, which stop the "
+        "event loop.",
         kind=bool,
     )
     journal: str | bool = _crawl_option(
         "crawldedup",
         check_journal,
-        "Where the crawl's journal is written, which reports are made of: a directory, relative to the project's data "
-        "directory as that of Scrapy's HTTP cache is, or a Redis. False writes none.",
+        "Where the crawl writes its journal, of which reports are made: a directory below the project's data "
+        "directory, the URL of a Redis, or the Redis of the index (store). False writes none.",
     )
     journal_keep: int = _crawl_option(
         20,
         checks.whole(1),
-        "So many crawls, the present one included, keep their journals in the directory; and 2 GB of earlier ones.",
+        "How many crawls keep their journals in the directory, the present one included. Those of earlier crawls take "
+        "2 GB at most.",
         kind=int,
     )
     crawl: str | None = _crawl_option(
@@ -163,7 +166,7 @@ class CrawlOptions(Options):
     item_action: str = option(
         "drop",
         checks.one_of("drop", "mark"),
-        "What becomes of a duplicate item: drop it, or write the verdict into its fields.",
+        "What happens to a duplicate item: drop it, or write the verdict into its fields.",
         owner="items",
     )
 

@@ -68,8 +68,8 @@ _ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
         "action": "append",
         "default": [],
         "metavar": "HOST",
-        "help": "let the page at / fetch URLs of this host, of those below it for *.HOST, or of a port for HOST:PORT; "
-        "can be given again (default: no URL is fetched)",
+        "help": "let the page at / fetch URLs of this host; *.HOST stands for those below it, HOST:PORT for a port. "
+        "Can be given again (default: no URL is fetched)",
     },
     "--reports": {
         "metavar": "SOURCE",

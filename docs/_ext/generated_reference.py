@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 
+# They name nearly all settings.
+_OVERVIEWS = ("how-to/index", "explanation/limits", "explanation/costs")
+
+
 def _load(path: str) -> Any:
     module, _, name = path.partition(":")
     return getattr(importlib.import_module(module), name)
@@ -36,8 +40,14 @@ class OptionsDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the nodes of the generated Markdown."""
-        render = settings_markdown if "settings" in self.options else options_markdown
-        return self.parse_text_to_nodes(render(options_of(_load(self.arguments[0]))), allow_section_headings=True)
+        options = options_of(_load(self.arguments[0]))
+        text = settings_markdown(options, self._guides()) if "settings" in self.options else options_markdown(options)
+        return self.parse_text_to_nodes(text, allow_section_headings=True)
+
+    def _guides(self) -> dict[str, str]:
+        """Return the texts of the pages that tell when to use a setting, by their names."""
+        names = [name for name in sorted(self.env.found_docs) if name.startswith(("how-to/", "explanation/"))]
+        return {name: self.env.doc2path(name).read_text("utf-8") for name in names if name not in _OVERVIEWS}
 
 
 class CommandsDirective(SphinxDirective):

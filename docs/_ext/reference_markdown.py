@@ -5,22 +5,24 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from crawldedup.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from crawldedup.options import Option
 
 SETTING_PREFIX = "CRAWLDEDUP_"
 _HELP_WIDTH = "88"
+_MOST_PAGES = 3
 
 
-def settings_markdown(options: tuple[Option, ...]) -> str:
-    """Return a section for each option that is a Scrapy setting."""
-    return "\n".join(_section(each) for each in options if each.owner != "library")
+def settings_markdown(options: tuple[Option, ...], pages: Mapping[str, str]) -> str:
+    """Return a section for each option that is a Scrapy setting, with the pages by their names that tell of it."""
+    return "\n".join(_section(each, pages) for each in options if each.owner != "library")
 
 
 def options_markdown(options: tuple[Option, ...]) -> str:
@@ -47,10 +49,14 @@ def leaf_parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentP
             yield from leaf_parsers(child)
 
 
-def _section(option: Option) -> str:
+def _section(option: Option, pages: Mapping[str, str]) -> str:
     name = SETTING_PREFIX + option.name.upper()
     facts = f"Default: `{_shown(option.default)}`. Allowed: {allowed_values(option)}."
-    return f"## {name}\n\n```{{setting}} {name}\n```\n\n{option.help}\n\n{facts}\n"
+    told = [page for page, text in pages.items() if re.search(rf"\b{name}\b", text)]
+    # Those that say most of it.
+    told = sorted(told, key=lambda page: -len(re.findall(rf"\b{name}\b", pages[page])))[:_MOST_PAGES]
+    see = f"See {', '.join(f'{{doc}}`/{page}`' for page in told)}.\n" if told else ""
+    return f"## {name}\n\n```{{setting}} {name}\n```\n\n{option.help}\n\n{facts}\n\n{see}"
 
 
 def allowed_values(option: Option) -> str:

@@ -19,12 +19,13 @@ def generated() -> ModuleType:
 
 
 def test_every_setting_has_a_section(generated: ModuleType) -> None:
-    page = generated.settings_markdown(options_of(CrawlOptions))
+    page = generated.settings_markdown(options_of(CrawlOptions), {"how-to/shop": "Set CRAWLDEDUP_ACTION to drop."})
     assert re.findall("^## (.*)$", page, re.MULTILINE) == list(crawl_settings())
     for name, setting in crawl_settings().items():
         assert f"```{{setting}} {name}\n```\n\n{setting.help}\n" in page
     assert "Default: `\"drop-items\"`. Allowed: 'drop' or 'drop-items' or 'mark'." in page
     assert "Default: `0.9`. Allowed: a number above 0.5 and at most 1." in page
+    assert re.findall(r"^See (.*)\.$", page, re.MULTILINE) == ["{doc}`/how-to/shop`"]
 
 
 def test_every_option_of_the_library_is_listed(generated: ModuleType) -> None:

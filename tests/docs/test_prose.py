@@ -1,13 +1,19 @@
-"""The documentation is plain English: short sentences, no words that the project avoids, and a way out of each limit."""
+"""The documentation is plain English: short sentences, no phrases that are hard to read, a way out of each limit."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import PAGES, ROOT, SITE
+from crawldedup.cli.main import parser
+from crawldedup.options import options_of
+from crawldedup.scrapy_plugin.settings import CrawlOptions
+from tests.docs.pages import PAGES, ROOT, SITE, module_at
 
 LONGEST_SENTENCE = 30
 CHECKED = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]
@@ -70,9 +76,34 @@ def words(sentence: str) -> list[str]:
     return re.findall(r"\w[\w'’.,-]*", sentence)
 
 
+def option_texts() -> list[str]:
+    """Return what the reference of settings and options says of each."""
+    return [each.help for each in options_of(CrawlOptions)]
+
+
+def command_texts() -> list[str]:
+    """Return what the commands say of themselves and of their options."""
+    parsers = list(module_at(SITE / "_ext" / "reference_markdown.py").leaf_parsers(parser()))
+    told = [passage for each in parsers for passage in passages(each.description or "")]
+    return told + [action.help for each in parsers for action in each._actions if action.help]
+
+
+def http_texts() -> list[str]:
+    """Return what the OpenAPI document says."""
+    document = files("crawldedup.service").joinpath("openapi.json").read_text("utf-8")
+    return [json.loads(f'"{text}"') for text in re.findall(r'"(?:description|summary)": "(.*)"', document)]
+
+
 @pytest.mark.parametrize("page", CHECKED, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_sentence_is_long(page: Path) -> None:
     found = [each for passage in passages(page.read_text("utf-8")) for each in sentences(passage)]
+    assert [each for each in found if len(words(each)) > LONGEST_SENTENCE] == []
+
+
+@pytest.mark.parametrize("texts", [option_texts, command_texts, http_texts])
+def test_no_sentence_of_a_generated_page_is_long(texts: Callable[[], list[str]]) -> None:
+    found = [each for text in texts() for each in sentences(text)]
+    assert len(found) > 30
     assert [each for each in found if len(words(each)) > LONGEST_SENTENCE] == []
 
 
@@ -95,7 +126,9 @@ def test_every_limit_says_what_to_do_about_it() -> None:
 
 
 def test_the_checks_find_what_they_look_for() -> None:
-    text = "One. Two `a b c`:\n\n- three {doc}`x`\n- four\n\n```sh\ncode that is not read\n```\n\n| a | b c |\n|---|---|\n"
+    text = (
+        "One. Two `a b c`:\n\n- three {doc}`x`\n- four\n\n```sh\ncode that is not read\n```\n\n| a | b c |\n|---|---|\n"
+    )
     assert passages(text) == ["One. Two `a b c`:", "three {doc}`x`", "four", "a", "b c"]
     assert sentences("One. Two `a b c`: three. [Four](x.md) of 2.5!") == ["One.", "Two NAME: three.", "Four of 2.5!"]
     assert words("Two NAME: it's 2.5 or so-called.") == ["Two", "NAME", "it's", "2.5", "or", "so-called."]
