@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
 import tomllib
 from pathlib import Path
@@ -95,6 +96,8 @@ def package(session: nox.Session) -> None:
 
 def build_docs(session: nox.Session) -> None:
     """Build the documentation site, and check the links inside it."""
+    # Sphinx keeps pages of source code of an earlier build, which lack what was named since.
+    shutil.rmtree("docs/_build", ignore_errors=True)
     session.run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", "docs/_build")
     session.run("python", "docs/_ext/internal_links.py", "docs/_build")
 

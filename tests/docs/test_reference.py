@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from argparse import ArgumentParser
@@ -12,7 +13,8 @@ import pytest
 from scrapy.settings import Settings
 
 import crawldedup
-from crawldedup import errors, scrapy_plugin
+from crawldedup import client, errors, scrapy_plugin, simhash
+from crawldedup import journal as crawl_journal
 from crawldedup.journal import files, records
 from crawldedup.journal.streams import JOURNAL_ACL_RULES
 from crawldedup.scrapy_plugin import errors as crawl_errors
@@ -119,9 +121,22 @@ def test_every_public_name_is_in_the_reference() -> None:
     pages = documented + (REFERENCE / "errors.md").read_text("utf-8")
     for name in of_scrapy:
         assert f":: crawldedup.scrapy_plugin.{name}\n" in pages
+    for module in (client, crawl_journal, simhash):
+        for name in module.__all__:
+            assert f":: {module.__name__}.{name}\n" in documented
+    assert ":: crawldedup.spark.deduplicate\n" in documented
     # All errors of the module are there by autodoc, each by its docstring.
     assert ":: crawldedup.errors\n   :members:" in (REFERENCE / "errors.md").read_text("utf-8")
     assert all(inspect.getdoc(getattr(errors, name)) for name in of_errors)
+
+
+def test_the_reference_names_no_name_that_does_not_exist() -> None:
+    pages = "".join((REFERENCE / name).read_text("utf-8") for name in ("python.md", "errors.md"))
+    named = re.findall(r"auto(?:class|function|exception|data):: (crawldedup[\w.]*)\.(\w+)\n", pages)
+    modules = {module for module, _ in named} - {"crawldedup.spark"}
+    public = {(module, name) for module in modules for name in importlib.import_module(module).__all__}
+    assert {(module, name) for module, name in named if module in modules} <= public
+    assert {name for module, name in named if module == "crawldedup.spark"} == {"deduplicate"}
 
 
 def test_every_option_of_a_redis_url_is_in_the_reference() -> None:
