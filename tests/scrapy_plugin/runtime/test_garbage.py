@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def nothing_frozen() -> Iterator[None]:
+    gc.unfreeze()
     assert gc.get_freeze_count() == 0
     yield
     gc.unfreeze()
@@ -36,6 +37,17 @@ def test_what_the_program_has_frozen_stays_so() -> None:
     crawl.freeze()
     crawl.unfreeze()
     assert gc.get_freeze_count() > 1000
+
+
+def test_what_python_itself_has_frozen_is_no_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    # So many has Python 3.12.1 when it starts.
+    with monkeypatch.context() as patched:
+        patched.setattr(gc, "get_freeze_count", lambda: 375)
+        crawl = StartupObjects()
+        crawl.freeze()
+    assert gc.get_freeze_count() > 1000
+    crawl.unfreeze()
+    assert gc.get_freeze_count() == 0
 
 
 def test_a_collector_that_is_disabled_is_left_alone() -> None:
