@@ -83,8 +83,7 @@ def package(session: nox.Session) -> None:
         session.run("python", "-m", "build", "-q", "--outdir", str(built))
         (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")
         session.run("twine", "check", "--strict", str(sdist), str(wheel))
-        tracked = session.run("git", "ls-files", "-z", external=True, silent=True) or ""
-        files = filter(None, tracked.split("\0"))
+        files = repository_files(session)
         session.run("python", ".ci/check_package.py", str(wheel), str(sdist), *files, log=False)
         # What twine brings along could stand in for a dependency that the package does not name.
         programs = Path(folder, "environment", "bin")
@@ -92,6 +91,16 @@ def package(session: nox.Session) -> None:
         session.run(str(programs / "pip"), "install", "-q", str(wheel), external=True)
         with session.chdir(empty):
             session.run(str(programs / "crawldedup"), "demo", external=True)
+
+
+def repository_files(session: nox.Session) -> list[str]:
+    """Return the files of the repository; of a tree without Git, those that nothing generates."""
+    if Path(".git").exists():
+        tracked = session.run("git", "ls-files", "-z", external=True, silent=True) or ""
+        return list(filter(None, tracked.split("\0")))
+    found = [path for path in Path().rglob("*") if path.is_file() and not path.match("*.py[cod]")]
+    generated = re.compile(r"(?:\.(?!ci/|gitignore|pre-commit|readthedocs)|build/|docs/_build/|\w+\.egg-info/)")
+    return [str(path) for path in found if not generated.match(str(path)) and "/." not in str(path)]
 
 
 def build_docs(session: nox.Session) -> None:
