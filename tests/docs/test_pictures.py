@@ -97,6 +97,7 @@ def test_a_picture_has_no_date(picture: str) -> None:
     assert "dc:date" not in (IMAGES / picture).read_text("utf-8")
 
 
+@pytest.mark.exhaustive
 def test_the_quick_pictures_are_up_to_date(tmp_path: Path) -> None:
     draw(*QUICK, "--to", str(tmp_path))
     for name in QUICK:
