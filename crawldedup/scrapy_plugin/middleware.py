@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy import signals as scrapy_signals
 from scrapy.exceptions import NotConfigured
+from scrapy.http import Response
 from scrapy.utils.job import job_dir
 
 from crawldedup.errors import ConfigurationError
@@ -49,7 +50,6 @@ from crawldedup.verdict import Kind, describe
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
     from crawldedup.scrapy_plugin.reading.messages import Job, Judged
 
@@ -126,7 +126,7 @@ class DedupMiddleware:
         is_lasting = is_persistent(options.store) and not directory and not interactive
         kept_revisits = KeptRevisits(is_watching=is_lasting and options.revisit == "keep")
         middleware = cls(crawler, options, pool, seen=seen, kept_revisits=kept_revisits, is_interactive=interactive)
-        for name in ("spider_opened", "engine_started", "spider_error", "spider_closed"):
+        for name in ("spider_opened", "engine_started", "spider_error", "item_error", "spider_closed"):
             crawler.signals.connect(getattr(middleware, name), signal=getattr(scrapy_signals, name))
         return middleware
 
@@ -263,6 +263,12 @@ class DedupMiddleware:
             forgetting = asyncio.ensure_future(self._forget(request, response, policy))
             self._forgetting.add(forgetting)
             forgetting.add_done_callback(self._forgetting.discard)
+
+    def item_error(self, response: object) -> None:
+        """Forget a page with an item that failed in a pipeline, as one whose callback failed."""
+        # An item need not come from a response.
+        if isinstance(response, Response):
+            self.spider_error(response)
 
     async def _forget(self, request: Request, response: Response, policy: PagePolicy) -> None:
         identity, scope_key = identity_of(request, response), scope_key_of(policy, response, self._spider().name)

@@ -394,6 +394,13 @@ def test_a_page_whose_callback_failed_is_forgotten_where_the_next_crawl_would_mi
             crawl.middleware.spider_error(response)
             await asyncio.sleep(0)
             crawl.pool.errors = []
+        # A pipeline fails, with an item of a page and with one of no page.
+        request, response = await crawl.page("e", "other text")
+        assert response is not None
+        response.request = request
+        crawl.middleware.item_error(response)
+        crawl.middleware.item_error(None)
+        await asyncio.sleep(0)
         # One that was not checked, and one that nobody asked for.
         crawl.middleware.spider_error(HtmlResponse("https://e.com/d", request=Request("https://e.com/d")))
         crawl.middleware.spider_error(HtmlResponse("https://e.com/d"))
@@ -401,7 +408,10 @@ def test_a_page_whose_callback_failed_is_forgotten_where_the_next_crawl_would_mi
         crawl.middleware.spider_error(None)
 
     calls = Recrawl(scope="spider").crawl.run(work).pool.calls
-    assert [call for call in calls if "forget" in call] == ["forget https://e.com/c None news"]
+    assert [call for call in calls if "forget" in call] == [
+        "forget https://e.com/c None news",
+        "forget https://e.com/e None news",
+    ]
     assert not [call for call in Crawl().run(work).pool.calls if "forget" in call]
 
 
