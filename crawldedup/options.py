@@ -118,8 +118,8 @@ class Options:
     recall: float = option(
         0.98,
         checks.number("from 0.5 to below 1", lambda value: 0.5 <= value < 1),
-        "The share to accept of the pages of exactly that similarity. The search misses half as many as this leaves "
-        "out, and more in very large indexes. A higher share costs more probes.",
+        "Of the pages that are exactly as similar as `similarity` says, the share to accept. The search misses half "
+        "as many as this leaves out, and more in very large indexes. A higher share costs more probes.",
         kind=float,
     )
     ttl: float | str | None = option(

@@ -43,7 +43,7 @@ def _lines(told: Comparison) -> Iterator[RenderableType]:
     yield f"  words       {told.words[0]:,} and {told.words[1]:,}"
     for sign, style, facts in zip("-+", ("red", "green"), told.facts, strict=True):
         for fact in facts:
-            yield Text(f"  {sign} fact      ").append(printable(fact, _LONGEST_SIDE), style)
+            yield Text(f"  {sign} attribute ").append(printable(fact, _LONGEST_SIDE), style)
     yield from map(_change_in_words, told.changes[:_SHOWN_CHANGES])
     if (more := len(told.changes) - _SHOWN_CHANGES) > 0:
         yield f"  and {pluralize(more, 'passage')} more"

@@ -73,9 +73,9 @@ def _lines(value: dict[str, Any], told: Explanation) -> Iterator[str]:
     yield from paragraphs_in_words(verdict)
     yield f"  text       {verdict.words:,} words: {printable(' '.join((told.text or '').split()), _SHOWN_TEXT)}"
     for fact in told.facts:
-        yield f"  fact       {printable(fact, _SHOWN_TEXT)}"
+        yield f"  attribute  {printable(fact, _SHOWN_TEXT)}"
     if told.facts:
-        yield "             pages of other facts are never duplicates of this one"
+        yield "             pages of other attributes are never duplicates of this one"
     pages = pluralize(value["pages"], "page")
     yield f"  index      {printable(value['store'])}, namespace {value['namespace']}, {pages}"
     yield f"  scope      {value['scope']}{scope_key}"

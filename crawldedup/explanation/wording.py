@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def reason(told: Comparison) -> str:
     """Return why two pages got their verdict."""
     if any(told.facts):
-        return "their facts differ, so that they are kept apart however alike they are"
+        return "their product attributes differ, so they stay apart however alike they are"
     if told.candidate.match.exact and told.candidate.probe is not None:
         return f"they have the same text{' but for the moment of rendering' if told.changes else ''}"
     if told.thin:

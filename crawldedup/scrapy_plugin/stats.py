@@ -75,6 +75,7 @@ class CrawlStats:
         self._novelty: deque[bool] = deque(maxlen=NOVELTY_PAGES)
         self._starts = self._lost_starts = 0
         self._dropped_duplicates = self._dropped_unchanged = self._itemless = self._refused_partial = 0
+        self._itemless_unchanged = 0
         self._most_copied: dict[str, int] = {}
 
     def checked(
@@ -98,6 +99,7 @@ class CrawlStats:
         if unchanged:
             self._add("unchanged")
         self._itemless += itemless and verdict.is_duplicate
+        self._itemless_unchanged += itemless and unchanged
         self._refused_partial += (dropped or itemless) and not (verdict.is_duplicate or unchanged)
         if dropped:
             self._add("dropped")
@@ -180,6 +182,8 @@ class CrawlStats:
         news = [f"{counts[name]} {name}" for name in ("changed", "unchanged") if counts[name]]
         if self._dropped_unchanged:
             news.append(f"{self._dropped_unchanged} dropped")
+        if self._itemless_unchanged:
+            news.append(f"items of {self._itemless_unchanged} dropped")
         revisits = pluralize(counts["revisit"], "revisit") + (f" ({', '.join(news)})" if news else "")
         gone = [f"{self._dropped_duplicates} dropped"] if self._dropped_duplicates or not self._itemless else []
         gone += [f"items of {self._itemless} dropped"] if self._itemless else []

@@ -127,8 +127,8 @@ def test_compare_decides_as_check_does(pages: Path, capsys: pytest.CaptureFixtur
         assert compared["verdict"]["kind"] == checked["kind"]
         assert compared["verdict"]["is_duplicate"] == (not options)
     out = run(capsys, "compare", *names, "--distinguish", "numbers")[1]
-    assert "their facts differ" in out
-    assert "  - fact      numbers" in out
+    assert "their product attributes differ" in out
+    assert "  - attribute numbers" in out
     assert "built in [-1904.-] {+1905.+}" in out
 
 

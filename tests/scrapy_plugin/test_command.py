@@ -208,7 +208,7 @@ def test_facts_are_shown(project: Project, tmp_path: Path) -> None:
     )
     (product,) = project.json("explain", str(page))
     assert "price £16" in product["facts"]
-    assert "  fact       price £16" in project.run("explain", str(page))[1]
+    assert "  attribute  price £16" in project.run("explain", str(page))[1]
 
 
 def test_forget_prune_and_clear(project: Project) -> None:

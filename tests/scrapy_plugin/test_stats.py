@@ -24,6 +24,8 @@ def test_the_summary_tells_changed_pages_and_dropped_ones_that_are_no_duplicates
     stats.checked(Verdict(Kind.REVISIT, "u"), dropped=False)
     summary = stats.summary()
     assert "0 exact duplicates (1 dropped), 4 revisits (1 changed, 2 unchanged, 2 dropped), 0 thin" in summary
+    stats.checked(Verdict(Kind.REVISIT, "u"), dropped=False, itemless=True, unchanged=True)
+    assert "5 revisits (1 changed, 3 unchanged, 2 dropped, items of 1 dropped)" in stats.summary()
 
 
 def test_counts_go_into_stats_and_add_up() -> None:

@@ -95,7 +95,7 @@ def test_two_texts_are_compared(visit: Visit) -> None:
 @needs_browser
 def test_facts_that_keep_pages_apart_are_shown(visit: Visit) -> None:
     visit.send("/", "Compare", first=PRICE % ("A", TIDES), second=PRICE % ("B", TIDES))
-    assert "their facts differ" in visit.text()
+    assert "their product attributes differ" in visit.text()
     assert (visit.tab.locator("del").count(), visit.tab.locator("ins").count()) == (1, 1)
 
 
