@@ -114,10 +114,14 @@ class Judged(NamedTuple):
 
 
 class Done(NamedTuple):
-    """The answer to a request that asks for no verdict. `pages` are those in the index, `note` what was asked for."""
+    """The answer to a request that asks for no verdict. `pages` are those in the index, `note` what was asked for.
+
+    `warnings` are what the store has warned of since the last such answer.
+    """
 
     pages: int
     note: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 class Retired(NamedTuple):
@@ -150,8 +154,8 @@ def answer_from(body: bytes) -> Answer:
             verdict = _verdict_from({**values, "kind": Kind(values["kind"])})
             seconds = _seconds_from(reading), _seconds_from(store)
             return Judged(verdict, *seconds, digest, pages, kept_apart, face, unselected)
-        case {"done": int(pages), "note": str(note)}:
-            return Done(pages, note)
+        case {"done": int(pages), "note": str(note), "warnings": list(warnings)}:
+            return Done(pages, note, tuple(map(str, warnings)))
         case {"retired": True}:
             return Retired()
         case {"error": str()} as plain:

@@ -76,6 +76,8 @@ class WorkerPool:
         Raises StoreError, ProfileMismatchError and the like. A later `check` tries again.
         """
         done = await self._ask(self._workers[0], {"do": "look" if read_only else "open"})
+        for warning in done.warnings:
+            logger.warning("crawldedup: %s", warning)
         return done.pages
 
     async def check(self, job: Job) -> Judged:

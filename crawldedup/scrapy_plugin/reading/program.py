@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
+import logging
 import os
 import select
 import shutil
@@ -29,6 +30,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _DYING_SECONDS: Final = 0.5
+_MOST_WARNINGS: Final = 10
+
+
+class _Warnings(logging.Handler):
+    """Keeps the warnings of a process that has no log of its own."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self._kept: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a warning; of many, the first."""
+        if len(self._kept) < _MOST_WARNINGS:
+            self._kept.append(record.getMessage())
+
+    def take(self) -> list[str]:
+        """Return what is kept, once."""
+        kept, self._kept = self._kept, []
+        return kept
 
 
 def main(progress: int) -> None:
@@ -56,7 +76,9 @@ def main(progress: int) -> None:
 
 def _serve(inbox: Inbox, tell: Callable[[object], None], setup: dict[str, Any], progress: int) -> None:
     try:
-        worker = Worker(setup, tell, Progress(progress, setup["page_seconds"]))
+        warnings = _Warnings(logging.WARNING)
+        logging.getLogger("crawldedup").addHandler(warnings)
+        worker = Worker(setup, tell, Progress(progress, setup["page_seconds"]), warnings.take)
     except Exception as error:
         tell({"ready": plain_error(error)})
         return

@@ -39,10 +39,20 @@ _BATCH_SECONDS: Final = 0.02
 
 
 class Worker:
-    """Answers requests with one Deduplicator. `tell` sends one answer. Raises ConfigurationError."""
+    """Answers requests with one Deduplicator. `tell` sends one answer. Raises ConfigurationError.
 
-    def __init__(self, setup: dict[str, Any], tell: Callable[[object], None], progress: Progress) -> None:
+    `take_warnings` returns what was logged as a warning since the last call.
+    """
+
+    def __init__(
+        self,
+        setup: dict[str, Any],
+        tell: Callable[[object], None],
+        progress: Progress,
+        take_warnings: Callable[[], list[str]] = list,
+    ) -> None:
         self._tell = tell
+        self._take_warnings = take_warnings
         self._progress = progress
         self._session = CrawlSession(*setup["session"])
         self._stays = bool(setup["stays"])
@@ -186,7 +196,7 @@ class Worker:
                         self._join()
                     if header["do"] == "forget":
                         self._dedup.forget(header["url"], identity=header["identity"], scope_key=header["scope_key"])
-            return {"done": self._dedup.pages, "note": note}
+            return {"done": self._dedup.pages, "note": note, "warnings": self._take_warnings()}
         except Exception as error:
             return plain_error(error)
 

@@ -57,7 +57,7 @@ def test_answers_arrive_as_they_were_meant() -> None:
     assert crossed({**told, "verdict": certain.as_dict(), "seconds": [0, 0]}).verdict == certain
     assert crossed({"session": [3, "host:17:99"]}) == CrawlSession(3, "host:17:99")
     assert crossed({"ready": None}) == Ready()
-    assert crossed({"done": 1204, "note": "n"}) == Done(1204, "n")
+    assert crossed({"done": 1204, "note": "n", "warnings": ["w"]}) == Done(1204, "n", ("w",))
     unusable = crossed({"ready": plain_error(errors.ConfigurationError("No such extractor."))})
     assert isinstance(unusable.error, errors.ConfigurationError)
 
