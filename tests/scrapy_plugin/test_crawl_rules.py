@@ -227,7 +227,7 @@ def test_a_crawl_can_leave_out_what_is_unchanged_since_the_last_one(
         assert second.report["flags"] == ([["/a", ["crawldedup:unchanged"]]] if action == "mark" else [])
         assert second.failed == ([["/a", "known and unchanged"]] if action == "drop" else [])
         assert (second.counts["changed"], second.counts["unchanged"]) == (1, 1)
-        dropped = ", 1 dropped" if action == "drop" else ""
+        dropped = {"drop": ", 1 dropped", "drop-items": ", items of 1 dropped", "mark": ""}[action]
         assert f"revisits (1 changed, 1 unchanged{dropped})" in second.log
         # The index has the new text of /b, and no longer the old one.
         site.pages |= {"/b-old": article(2), "/b-new": article(3)}

@@ -111,6 +111,7 @@ def test_a_wall_before_pages_of_an_earlier_crawl(crawl: Crawler, lasting_store: 
     assert result.passed[-len(again) :] == again
 
 
+@pytest.mark.exhaustive
 @in_redis_first
 def test_a_wall_with_a_number_and_one_that_still_stands(crawl: Crawler, lasting_store: str) -> None:
     settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": "drop"}

@@ -95,6 +95,7 @@ def test_of_a_page_that_an_earlier_crawl_delivered_its_own_url_is_fetched_and_on
         assert site.asked.total() <= len(stories) * (1 + comes_again) + 5
 
 
+@pytest.mark.exhaustive
 @in_one_mode
 def test_what_speaks_against_a_rule_at_the_end_of_a_crawl_counts(crawl: Crawler, tmp_path: Path) -> None:
     stories = numbered("a", 50)
@@ -159,6 +160,7 @@ def test_a_rule_that_proves_wrong_is_withdrawn_and_what_it_skipped_is_fetched(cr
         assert kept(store).rules == ()
 
 
+@pytest.mark.exhaustive
 @in_one_mode
 def test_what_a_crawl_has_withdrawn_is_no_advice(
     crawl: Crawler, tmp_path: Path, capsys: pytest.CaptureFixture[str]
