@@ -386,7 +386,13 @@ def test_of_many_pages_that_are_not_compared_the_number_is_told(
     assert "40 further pages kept without being compared" in err
 
 
-@pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz", "out.csv", "out.parquet"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "out.jsonl",
+        *(pytest.param(f"out.{form}", marks=pytest.mark.exhaustive) for form in ("jsonl.gz", "csv", "parquet")),
+    ],
+)
 def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path, name: str) -> None:
     items = [{"url": str(number), "text": text(number)} for number in range(900)]
     (tmp_path / "feed.jsonl").write_bytes(as_lines(items))

@@ -34,6 +34,7 @@ def crawl(spider: str, output: Path, *arguments: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in output.read_text().splitlines()]
 
 
+@pytest.mark.exhaustive
 def test_news_keeps_each_story_once(demo: str, tmp_path: Path) -> None:
     items = crawl("news", tmp_path / "news.jsonl", "-a", f"start={demo}/partners/", "-s", "DEPTH_LIMIT=2")
     entries = [entry for item in items if (entry := DemoSite().entry(item["url"])) is not None]

@@ -205,7 +205,7 @@ def test_some_requests_are_always_made(crawl: Crawler, tmp_path: Path) -> None:
 
 
 @in_one_mode
-@pytest.mark.parametrize("query", ["", "?sid=7"])
+@pytest.mark.parametrize("query", ["", pytest.param("?sid=7", marks=pytest.mark.exhaustive)])
 def test_a_trap_is_left_for_later(crawl: Crawler, tmp_path: Path, query: str) -> None:
     """Whether or not a rule applies to it."""
     months = {f"/calendar/{n}": article(7, words=120) for n in range(140)}
