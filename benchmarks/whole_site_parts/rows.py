@@ -68,6 +68,12 @@ def _ours() -> list[Row]:
         )
         for action in ACTIONS
         for extractor in EXTRACTORS
+    ] + [
+        Row(
+            "first-copy",
+            "crawldedup, drop-items, the first copy alone",
+            {"ADDONS": {"crawldedup.Addon": 500}, "CRAWLDEDUP_PREFER": []},
+        )
     ]
 
 

@@ -88,7 +88,11 @@ _COMMANDS: Final = {
         {"--most": {"type": int, "default": 20, "metavar": "N", "help": "so many of them (default: 20)"}},
         (*INDEX_OPTIONS, *PROFILE_OPTIONS),
     ),
-    "forget": Command("remove pages from an index", {"urls": {"nargs": "+", "metavar": "URL"}}, _OPENING),
+    "forget": Command(
+        "remove pages from an index",
+        {"urls": {"nargs": "+", "metavar": "URL", "help": "a page's URL, as it was crawled"}},
+        _OPENING,
+    ),
     "clear": Command(
         "remove every page of a namespace, whatever made it",
         {"--yes": {"action": "store_true", "help": "do it"}},
