@@ -178,3 +178,9 @@ def test_another_server_is_told_from_a_service(moody: str, body: bytes) -> None:
     Moody.answers = [(200, body)]
     with Client(moody) as client, pytest.raises(ServiceError, match="no problem of its own"):
         client.check("u", text="a")
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_batch_of_no_pages_is_refused_and_loses_none(size: int) -> None:
+    with Client("http://localhost:9") as client, pytest.raises(ConfigurationError, match="batch"):
+        list(client.check_many([PageInput("https://a.example/", text="A text")], batch=size))
