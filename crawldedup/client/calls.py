@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, TypeVar, Unpack
 
-from crawldedup import checks
+from crawldedup.batches import check_batch as check_size
 from crawldedup.errors import (
     ConfigurationError,
     CrawlDedupError,
@@ -214,7 +214,7 @@ class Results:
 
 def batches(pages: Iterable[PageInput], size: int) -> Iterator[Results]:
     """Yield pages in batches. Raises ConfigurationError for a batch of no pages."""
-    checks.whole(1)("batch", size)
+    check_size("batch", size)
     source = iter(pages)
     while batch := list(islice(source, size)):
         yield Results(batch)

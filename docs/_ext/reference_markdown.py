@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from crawldedup.errors import ConfigurationError
@@ -52,10 +53,9 @@ def leaf_parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentP
 def _section(option: Option, pages: Mapping[str, str]) -> str:
     name = SETTING_PREFIX + option.name.upper()
     facts = f"Default: `{_shown(option.default)}`. Allowed: {allowed_values(option)}."
-    told = [page for page, text in pages.items() if re.search(rf"\b{name}\b", text)]
-    # Those that say most of it.
-    told = sorted(told, key=lambda page: -len(re.findall(rf"\b{name}\b", pages[page])))[:_MOST_PAGES]
-    see = f"See {', '.join(f'{{doc}}`/{page}`' for page in told)}.\n" if told else ""
+    counts = Counter({page: len(re.findall(rf"\b{name}\b", text)) for page, text in pages.items()})
+    told = [f"{{doc}}`/{page}`" for page, count in counts.most_common(_MOST_PAGES) if count]
+    see = f"See {', '.join(told)}.\n" if told else ""
     return f"## {name}\n\n```{{setting}} {name}\n```\n\n{option.help}\n\n{facts}\n\n{see}"
 
 

@@ -166,7 +166,10 @@ def sentences(doc: str) -> Iterator[str]:
                 yield from re.split(r"(?<=\.) ", " ".join(passage.split()))
 
 
-@pytest.mark.parametrize("told", [*documented()], ids=lambda told: told.name)
+DOCUMENTED = [*documented()]
+
+
+@pytest.mark.parametrize("told", DOCUMENTED, ids=lambda told: told.name)
 def test_a_public_name_has_a_docstring_in_form(told: Documented) -> None:
     assert list(complaints(told)) == []
 
@@ -199,7 +202,7 @@ def test_fields_that_are_not_told_are_found() -> None:
 
 @pytest.mark.parametrize("name", WITH_EXAMPLE)
 def test_a_name_to_begin_with_has_an_example(name: str) -> None:
-    (doc,) = (told.doc for told in documented() if told.name == name)
+    (doc,) = (told.doc for told in DOCUMENTED if told.name == name)
     assert re.search(r">>> |\.\. code-block:: python", sections(doc).get("Example", ""))
 
 

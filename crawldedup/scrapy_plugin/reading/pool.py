@@ -76,8 +76,6 @@ class WorkerPool:
         Raises StoreError, ProfileMismatchError and the like. A later `check` tries again.
         """
         done = await self._ask(self._workers[0], {"do": "look" if read_only else "open"})
-        for warning in done.warnings:
-            logger.warning("crawldedup: %s", warning)
         return done.pages
 
     async def check(self, job: Job) -> Judged:
@@ -141,6 +139,8 @@ class WorkerPool:
         done = await self._sent(worker, request(header)).answer
         if not isinstance(done, Done):
             raise WorkerError("A worker process gave a verdict that nobody asked for.")
+        for warning in done.warnings:
+            logger.warning("crawldedup: %s", warning)
         return done
 
     def _sent(self, worker: WorkerProcess, message: bytes) -> Pending:
