@@ -26,7 +26,7 @@ from benchmarks.shared.common import make_parser, make_table, run
 from crawldedup.commands.sources import sources
 from crawldedup.errors import PageError
 from crawldedup.options import Options
-from crawldedup.page import PageReader
+from crawldedup.reader import PageReader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

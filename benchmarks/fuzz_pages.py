@@ -29,7 +29,7 @@ from crawldedup.demo.site import DemoSite
 from crawldedup.errors import PageError
 from crawldedup.markup import tags
 from crawldedup.options import Options
-from crawldedup.page import PageReader
+from crawldedup.reader import PageReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

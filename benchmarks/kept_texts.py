@@ -21,7 +21,7 @@ from rich.console import Console
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.shared.common import count, make_parser, make_table, run
-from crawldedup import Deduplicator, PageInput
+from crawldedup import Deduplicator, Page
 from crawldedup.evaluation import read_corpus
 from tests.servers import RedisServer
 
@@ -58,7 +58,7 @@ def measure(texts: Sequence[str], store: str, *, keep_texts: bool) -> tuple[floa
         for visit in (texts, texts, changed):
             before = size()
             with Deduplicator(url, similarity=1.0, keep_texts=keep_texts) as dedup:
-                pages = [PageInput(f"https://example.com/{number}", text=text) for number, text in enumerate(visit)]
+                pages = [Page(f"https://example.com/{number}", text=text) for number, text in enumerate(visit)]
                 begun = processor()
                 for _ in dedup.check_many(pages):
                     pass

@@ -46,7 +46,7 @@ from crawldedup import Deduplicator
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting.anchors import PARAGRAPH_WORDS, paragraphs_of
 from crawldedup.options import Options
-from crawldedup.page import PageReader
+from crawldedup.reader import PageReader
 from crawldedup.text.tokenize import mix, word_hashes
 from tests.servers import RedisServer
 

@@ -28,7 +28,7 @@ from crawldedup.errors import CrawlDedupError
 from crawldedup.evaluation.exact import jaccard, words
 from crawldedup.fingerprinting.fingerprint import fingerprint
 from crawldedup.options import Options
-from crawldedup.page_input import PageRef
+from crawldedup.page import PageRef
 from crawldedup.queries import QueryBuilder
 from crawldedup.search.two_stage import TwoStage
 

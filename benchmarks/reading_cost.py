@@ -34,7 +34,7 @@ from benchmarks.shared.common import make_parser, make_table, run
 from crawldedup.errors import PageError
 from crawldedup.markup.blocks import parse
 from crawldedup.options import Options
-from crawldedup.page import PageReader
+from crawldedup.reader import PageReader
 from crawldedup.text.decode import decode
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from crawldedup.evaluation.bands import band_name, bands_of
 from crawldedup.evaluation.corpus import read_corpus
 from crawldedup.evaluation.ground_truth import compare_all
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
-from crawldedup.page import PageReader
 from crawldedup.queries import salted
+from crawldedup.reader import PageReader
 from crawldedup.text.keys import NO_KEY
 
 if TYPE_CHECKING:

@@ -54,7 +54,7 @@ from crawldedup.extraction.extractors import get_extractor
 from crawldedup.facts.page_facts import page_facts
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.options import Options
-from crawldedup.page import PageReader
+from crawldedup.reader import PageReader
 from crawldedup.scrapy_plugin.settings import default_workers
 from tests.servers import RedisServer
 

@@ -41,8 +41,8 @@ from crawldedup.batch.engine import find_duplicates
 from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, make_method
 from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
 from crawldedup.options import Options
-from crawldedup.page import PageReader
 from crawldedup.queries import salted
+from crawldedup.reader import PageReader
 from crawldedup.text.keys import NO_KEY
 from crawldedup.text.tokenize import split_words
 from crawldedup.verdict import Kind

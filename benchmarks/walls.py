@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.shared.common import count, make_parser, make_table, run
 from benchmarks.shared.templated_pages import Site, read_words
-from crawldedup import Deduplicator, PageInput, Verdict
+from crawldedup import Deduplicator, Page, Verdict
 from crawldedup.demo.site import all_pages
 from crawldedup.scrapy_plugin.runtime.walls import WINDOWS, Walls
 from crawldedup.verdict import Kind
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
-def judged(pages: Iterable[PageInput], extractor: str) -> list[Verdict]:
+def judged(pages: Iterable[Page], extractor: str) -> list[Verdict]:
     with Deduplicator(extractor=extractor) as dedup:
         return list(dedup.check_many(pages, on_unreadable=lambda *_: None))
 
 
-def demo() -> list[PageInput]:
+def demo() -> list[Page]:
     pages = [(path, page) for path, page in all_pages().items() if page.cluster]
-    return [PageInput(f"https://site.example{path}", html=page.reply.body) for path, page in pages]
+    return [Page(f"https://site.example{path}", html=page.reply.body) for path, page in pages]
 
 
-def files(folder: Path) -> list[PageInput]:
+def files(folder: Path) -> list[Page]:
     paths = sorted(folder.rglob("*.html"))
-    return [PageInput(f"https://site.example/{path.relative_to(folder)}", html=path.read_bytes()) for path in paths]
+    return [Page(f"https://site.example/{path.relative_to(folder)}", html=path.read_bytes()) for path in paths]
 
 
-def templated(site: Site, numbers: Iterable[int]) -> Iterator[PageInput]:
+def templated(site: Site, numbers: Iterable[int]) -> Iterator[Page]:
     for number in numbers:
-        yield PageInput(f"https://site.example/{number}", text=site.text(number))
+        yield Page(f"https://site.example/{number}", text=site.text(number))
 
 
 def new(name: object) -> Verdict:

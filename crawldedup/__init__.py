@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from crawldedup.fingerprinting.fingerprint import Fingerprint as Fingerprint
     from crawldedup.fingerprinting.fingerprint import fingerprint as fingerprint
     from crawldedup.options import Options as Options
-    from crawldedup.page_input import PageInput as PageInput
+    from crawldedup.page import Page as Page
     from crawldedup.scrapy_plugin import Addon as Addon
     from crawldedup.scrapy_plugin import DedupItemPipeline as DedupItemPipeline
     from crawldedup.scrapy_plugin import add_verdict as add_verdict
@@ -53,7 +53,7 @@ __getattr__, __dir__, __all__ = lazy(
         "explanation.explained": "Candidate Explanation Flip",
         "fingerprinting.fingerprint": "Fingerprint fingerprint",
         "options": "Options",
-        "page_input": "PageInput",
+        "page": "Page",
         "scrapy_plugin": "Addon DedupItemPipeline add_verdict",
         "stores.base": "CrawlSession StoreInfo",
         "stores.contents": "Cluster CopyResult",

@@ -13,7 +13,7 @@ from crawldedup import checks
 from crawldedup.batches import BATCH, Batch, check_batch, checked
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import KeyMismatchError, StoreError
-from crawldedup.page_input import PageInput, PageRef
+from crawldedup.page import Page, PageRef
 from crawldedup.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ class AsyncDeduplicator:
 
     def check_many(
         self,
-        pages: Iterable[PageInput] | AsyncIterable[PageInput],
+        pages: Iterable[Page] | AsyncIterable[Page],
         *,
         batch: int = BATCH,
         on_unreadable: OnUnreadable | None = None,
@@ -196,11 +196,11 @@ class AsyncDeduplicator:
 
         Example:
             >>> import asyncio
-            >>> from crawldedup import AsyncDeduplicator, PageInput
+            >>> from crawldedup import AsyncDeduplicator, Page
             >>> async def main():
             ...     pages = [
-            ...         PageInput("https://a.example/", text="Closed today."),
-            ...         PageInput("https://b.example/", text="Closed today."),
+            ...         Page("https://a.example/", text="Closed today."),
+            ...         Page("https://b.example/", text="Closed today."),
             ...     ]
             ...     async with AsyncDeduplicator() as dedup:
             ...         async for verdict in dedup.check_many(pages):
@@ -213,7 +213,7 @@ class AsyncDeduplicator:
         return self._check_many(source, check_batch("batch", batch), on_unreadable)
 
     async def _check_many(
-        self, pages: AsyncIterator[PageInput], size: int, on_unreadable: OnUnreadable | None
+        self, pages: AsyncIterator[Page], size: int, on_unreadable: OnUnreadable | None
     ) -> AsyncIterator[Verdict]:
         while True:
             batch = Batch(size, skips=on_unreadable is not None)
@@ -232,9 +232,9 @@ class AsyncDeduplicator:
             if not batch.pages:
                 return
 
-    async def _fill(self, batch: Batch, pages: AsyncIterator[PageInput]) -> None:
+    async def _fill(self, batch: Batch, pages: AsyncIterator[Page]) -> None:
         """See `Batch.fill`."""
-        reading: list[tuple[PageInput, asyncio.Task[Fingerprint]]] = []
+        reading: list[tuple[Page, asyncio.Task[Fingerprint]]] = []
         error: Exception | None = None
         try:
             async for page in pages:
@@ -283,6 +283,6 @@ class AsyncDeduplicator:
         self._make_executors()
 
 
-async def _asynchronous(pages: Iterable[PageInput]) -> AsyncIterator[PageInput]:
+async def _asynchronous(pages: Iterable[Page]) -> AsyncIterator[Page]:
     for page in pages:
         yield page

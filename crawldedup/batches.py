@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError, PageError, StoreError, StoreUnavailableError
 from crawldedup.fingerprinting.fingerprint import Fingerprint
-from crawldedup.page_input import PageInput
+from crawldedup.page import Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ class Batch:
 
     size: int
     skips: bool
-    pages: list[tuple[PageInput, Fingerprint | PageError]] = field(default_factory=list)
+    pages: list[tuple[Page, Fingerprint | PageError]] = field(default_factory=list)
     error: BaseException | None = None
     _deadline: float = field(default_factory=lambda: time.monotonic() + BATCH_SECONDS)
 
@@ -40,7 +40,7 @@ class Batch:
         """Return True if a batch of this many pages takes no more."""
         return pages >= self.size or time.monotonic() >= self._deadline
 
-    def add(self, page: PageInput, read: Fingerprint | BaseException) -> bool:
+    def add(self, page: Page, read: Fingerprint | BaseException) -> bool:
         """Add what came of reading a page. Return False if that ends the batch."""
         if isinstance(read, Fingerprint) or (self.skips and isinstance(read, PageError)):
             self.pages.append((page, read))
@@ -48,7 +48,7 @@ class Batch:
         self.error = read
         return False
 
-    def fill(self, pages: Iterator[PageInput], read: Callable[[PageInput], Fingerprint]) -> None:
+    def fill(self, pages: Iterator[Page], read: Callable[[Page], Fingerprint]) -> None:
         """Take and read pages until the batch is full or ends."""
         try:
             for page in pages:
@@ -63,10 +63,10 @@ class Batch:
             self.error = error
 
 
-def checked(page: object) -> PageInput:
-    """Return the page. Raises ConfigurationError for anything but a PageInput."""
-    if not isinstance(page, PageInput):
-        raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a PageInput")
+def checked(page: object) -> Page:
+    """Return the page. Raises ConfigurationError for anything but a Page."""
+    if not isinstance(page, Page):
+        raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a Page")
     return page
 
 

@@ -13,7 +13,7 @@ from crawldedup.errors import ConfigurationError, KeyMismatchError, PageError, S
 from crawldedup.explanation.explained import accepting_all, explained
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.index import Index
-from crawldedup.page_input import PageInput, PageRef, check_rank
+from crawldedup.page import Page, PageRef, check_rank
 from crawldedup.queries import Question
 from crawldedup.stores.base import Status
 from crawldedup.text.kept import unpacked_text
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from crawldedup.stores.base import Answer, Query
     from crawldedup.verdict import Match
 
-    Unreadable = tuple[PageInput, PageError]
-    OnUnreadable = Callable[[PageInput, PageError], None]
+    Unreadable = tuple[Page, PageError]
+    OnUnreadable = Callable[[Page, PageError], None]
 
 
 class Deduplicator(Index):
@@ -199,7 +199,7 @@ class Deduplicator(Index):
         return verdict
 
     def check_many(
-        self, pages: Iterable[PageInput], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
+        self, pages: Iterable[Page], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
     ) -> Iterator[Verdict]:
         """Decide about many pages in their order, a batch of them in one round trip to the store.
 
@@ -223,16 +223,16 @@ class Deduplicator(Index):
             StoreUnavailableError: The store cannot be reached. Earlier verdicts hold, and the iteration ends.
 
         Example:
-            >>> from crawldedup import Deduplicator, PageInput
+            >>> from crawldedup import Deduplicator, Page
             >>> story = (
             ...     "The river ferry runs every hour from the old harbour to the "
             ...     "island. Tickets are sold on board. Bicycles travel free of charge, "
             ...     "and dogs need a lead. The last boat back leaves at ten."
             ... )
             >>> pages = [
-            ...     PageInput("https://a.example/", text=story),
-            ...     PageInput("https://b.example/", html=b""),
-            ...     PageInput("https://c.example/", text=story),
+            ...     Page("https://a.example/", text=story),
+            ...     Page("https://b.example/", html=b""),
+            ...     Page("https://c.example/", text=story),
             ... ]
             >>> def report(page, error):
             ...     print(page.url, error.reason)
@@ -337,7 +337,7 @@ class Deduplicator(Index):
             ...     print(candidate.match.url, candidate.match.similarity, candidate.cost)
             https://news.example/ferry 0.9804 26
         """
-        given = PageInput(url, html, text, fingerprint, encoding, identity, scope_key, similarity)
+        given = Page(url, html, text, fingerprint, encoding, identity, scope_key, similarity)
         content = None
         if fingerprint is None:
             content = self._reader.content(html, text, encoding, url)
@@ -415,7 +415,7 @@ class Deduplicator(Index):
         return self._store.text_of(url_key, self._queries.retention)
 
     def _check_many(
-        self, pages: Iterator[PageInput], size: int, on_unreadable: OnUnreadable | None
+        self, pages: Iterator[Page], size: int, on_unreadable: OnUnreadable | None
     ) -> Iterator[Verdict | StoreError]:
         while True:
             batch = Batch(size, skips=on_unreadable is not None)
@@ -456,7 +456,7 @@ class Deduplicator(Index):
         if batch.error is not None:
             raise batch.error
 
-    def _asked(self, page: PageInput, read: Fingerprint | PageError) -> Question | KeyMismatchError | Unreadable:
+    def _asked(self, page: Page, read: Fingerprint | PageError) -> Question | KeyMismatchError | Unreadable:
         try:
             if isinstance(read, PageError):
                 return page, read
@@ -467,7 +467,7 @@ class Deduplicator(Index):
         except KeyMismatchError as error:
             return error
 
-    def _read(self, page: PageInput) -> Fingerprint:
+    def _read(self, page: Page) -> Fingerprint:
         return page.fingerprint or self.fingerprint(
             html=page.html, text=page.text, encoding=page.encoding, url=page.url
         )

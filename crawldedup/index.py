@@ -11,10 +11,10 @@ from crawldedup import checks
 from crawldedup.errors import ClosedError, ConfigurationError, ProfileMismatchError, StoreError
 from crawldedup.fingerprinting.anchors import paragraphs_of
 from crawldedup.options import Options, OptionValues
-from crawldedup.page import PageReader
-from crawldedup.page_input import PageInput, PageRef
+from crawldedup.page import Page, PageRef
 from crawldedup.paragraphs.check import ParagraphCheck
 from crawldedup.queries import QueryBuilder
+from crawldedup.reader import PageReader
 from crawldedup.search.two_stage import TwoStage
 from crawldedup.stores.base import Layout
 from crawldedup.stores.contents import copied, largest_clusters
@@ -222,7 +222,7 @@ class Index:
             >>> coverage.share_new, coverage.is_partial, coverage.sources[0][0]
             (0.0, True, 'https://news.example/park')
         """
-        ref = PageInput(url, html, text, fingerprint, encoding, identity, scope_key).ref
+        ref = Page(url, html, text, fingerprint, encoding, identity, scope_key).ref
         (self._join if remember else self._look)()
         if fingerprint is None:
             paragraphs = paragraphs_of(self._reader.content(html, text, encoding, url).text, self.key)

@@ -1,113 +1,100 @@
-"""Read pages: from HTML or text to a fingerprint."""
+"""Name a page, and hand one of many to `check_many`."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
-
-import mmh3
+from dataclasses import dataclass
+from typing import Final
 
 from crawldedup import checks
-from crawldedup.errors import PageError
-from crawldedup.extraction.area import area_of
-from crawldedup.extraction.extract import TEXT_PROFILE, extract_page
-from crawldedup.extraction.extractors import get_extractor
-from crawldedup.facts.page_facts import page_facts, text_facts
-from crawldedup.fingerprinting.anchors import paragraphs_of
-from crawldedup.markup.limits import check_size
-from crawldedup.search.two_stage import TwoStage
-from crawldedup.text.decode import tidy
-from crawldedup.text.kept import packed_text
-from crawldedup.text.keys import NO_KEY
+from crawldedup.errors import ConfigurationError
+from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.options import check_similarity
 
-if TYPE_CHECKING:
-    from crawldedup.extraction.html_page import HtmlPage
-    from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.options import Options
-    from crawldedup.search.method import Method
-    from crawldedup.text.keys import Key
+WORST_RANK: Final = 255
+
+check_rank: Final = checks.whole(0, WORST_RANK)
 
 
-class PageContent(NamedTuple):
-    """What is compared of a page: its text, the facts that tell it from others, and the whole of a short page.
+@dataclass(frozen=True, slots=True)
+class PageRef:
+    """Names a page by its `url`, or by the `identity` given instead, within its scope or the `scope_key` given instead.
 
-    `source` is the page, None for a text. It is `unselected` if the area that was to be compared is not on it.
+    Raises ConfigurationError for anything but texts.
     """
 
-    text: str
-    facts: str | None = None
-    whole: str | None = None
-    source: HtmlPage | None = None
-    unselected: bool = False
+    url: str
+    identity: str | None = None
+    scope_key: str | None = None
 
-    @property
-    def fact_lines(self) -> tuple[str, ...]:
-        """The facts one by one."""
-        return tuple(self.facts.split("\n")) if self.facts else ()
+    def __post_init__(self) -> None:
+        checks.string("url", self.url)
+        checks.optional_string("identity", self.identity)
+        checks.optional_string("scope_key", self.scope_key)
 
 
-class PageReader:
-    """Reads pages as its options say. `method` is TwoStage() by default.
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Holds one page for `check_many` or `compare`.
 
-    Raises ConfigurationError for a wrong `method`, and MissingDependencyError for an extractor that is not installed.
+    A page is given as `html`, as `text`, or as a `fingerprint` made elsewhere. The rest is as in
+    `Deduplicator.check_fingerprint`.
+
+    Attributes:
+        url: The URL of the page. It may be empty where nothing depends on it.
+        html: The HTML as it was received.
+        text: The main text, if you have extracted it yourself.
+        fingerprint: A fingerprint made with the key and the options of the index.
+        encoding: The encoding that the server declared for `html`, as in its `Content-Type`.
+        identity: The name of the page; by default its canonical URL.
+        scope_key: The site, the spider or another name, in place of what the option `scope` says of the URL.
+        similarity: Overrides the option for this page: above 0.5 and at most 1.
+        delivered: False if the page is delivered only when `Deduplicator.deliver` is called.
+        rank: The rank among copies, from 0 (best) to 255 (worst).
+        revisit_similarity: From which similarity on a revisit is unchanged, above 0.5 and at most 1. None asks for
+            equal texts.
+
+    Raises:
+        ConfigurationError: Not exactly one of `html`, `text` and `fingerprint` is given, or a value is not allowed.
+
+    Example:
+        >>> from crawldedup import Deduplicator, Page
+        >>> pages = [
+        ...     Page("https://a.example/", text="Closed on Monday."),
+        ...     Page("https://b.example/", html="<p>Closed on Monday.</p>"),
+        ... ]
+        >>> [str(verdict.kind) for verdict in Deduplicator().check_many(pages)]
+        ['thin', 'exact_duplicate']
     """
 
-    def __init__(self, options: Options, method: Method | None = None) -> None:
-        if method is not None and not hasattr(method, "fingerprint"):
-            allowed = "an object, which crawldedup.evaluation.methods.make_method makes from a name"
-            raise checks.refused("method", method, allowed)
-        self.method: Method = method or TwoStage()
-        self._options = options
-        self._extractor = get_extractor(options.extractor)
+    url: str
+    html: bytes | str | None = None
+    text: str | None = None
+    fingerprint: Fingerprint | None = None
+    encoding: str | None = None
+    identity: str | None = None
+    scope_key: str | None = None
+    similarity: float | None = None
+    delivered: bool = True
+    rank: int = 0
+    revisit_similarity: float | None = None
+
+    def __post_init__(self) -> None:
+        PageRef(self.url, self.identity, self.scope_key)
+        # 1.0 is a whole number, too, but no byte of a record.
+        object.__setattr__(self, "rank", check_rank("rank", self.rank))
+        for name in ("similarity", "revisit_similarity"):
+            checks.optional(check_similarity)(name, getattr(self, name))
+        if [self.html is None, self.text is None, self.fingerprint is None].count(True) != 2:
+            raise ConfigurationError(f"the page {self.url!r} must have one of html, text and fingerprint")
+        if self.fingerprint is None:
+            checks.body(self.html, self.text, self.encoding)
+        elif not isinstance(self.fingerprint, Fingerprint):
+            raise ConfigurationError(
+                f"the page {self.url!r} has a fingerprint that is a {type(self.fingerprint).__name__}; it must be one "
+                f"that `Deduplicator.fingerprint` or `crawldedup.fingerprint` made"
+            )
 
     @property
-    def profile(self) -> str:
-        """The name of what decides the bits. Indexes of different profiles are never compared."""
-        extractor = "-".join(filter(None, (self._extractor.name, self._extractor.version)))
-        if areas := self._options.content:
-            extractor += f"+{mmh3.hash(repr(areas), signed=False):08x}"
-        return f"{extractor}/{TEXT_PROFILE}.{self._options.distinguish}/{self.method.profile}"
-
-    def read(
-        self,
-        html: bytes | str | None = None,
-        text: str | None = None,
-        encoding: str | None = None,
-        key: Key = NO_KEY,
-        url: str | None = None,
-    ) -> Fingerprint:
-        """Return the fingerprint of a page. Raises PageError."""
-        return self.fingerprint(self.content(html, text, encoding, url), key)
-
-    def content(
-        self,
-        html: bytes | str | None = None,
-        text: str | None = None,
-        encoding: str | None = None,
-        url: str | None = None,
-    ) -> PageContent:
-        """Return what is compared of HTML (`encoding` is what the server declared) or of a text. Raises PageError."""
-        checks.body(html, text, encoding)
-        distinguish = self._options.distinguish
-        if text is None:
-            area = area_of(self._options.content, url)
-            page = extract_page(html or b"", encoding, self._extractor, min_words=self._options.min_words, area=area)
-            return PageContent(page.main, page_facts(page, distinguish), page.whole, page.source, page.unselected)
-        check_size(text)
-        tidied = tidy(text)
-        if not tidied:
-            raise PageError("empty", "the text is empty")
-        return PageContent(tidied, text_facts(tidied, distinguish))
-
-    def fingerprint(self, content: PageContent, key: Key = NO_KEY) -> Fingerprint:
-        """Return the fingerprint of what was read. A method other than `TwoStage` takes no key."""
-        text, facts, whole, *_ = content
-        method = self.method
-        make = partial(method.fingerprint, key=key) if isinstance(method, TwoStage) else method.fingerprint
-        page = make(text, min_words=self._options.min_words, identity=whole, facts=facts)
-        if self._options.paragraphs is not None and not page.thin:
-            page = replace(page, paragraphs=paragraphs_of(text, key))
-        if not self._options.keep_texts:
-            return page
-        return replace(page, packed_text=packed_text("\n".join(filter(None, (whole or text, facts)))))
+    def ref(self) -> PageRef:
+        """Return the name of the page."""
+        return PageRef(self.url, self.identity, self.scope_key)

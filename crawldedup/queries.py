@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.options import Options
-    from crawldedup.page_input import PageRef
+    from crawldedup.page import PageRef
     from crawldedup.search.decision import WeightedThreshold
     from crawldedup.search.method import Method
     from crawldedup.stores.base import Record

@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from crawldedup import AsyncDeduplicator, Deduplicator, Kind, PageInput, fingerprint
+from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Page, fingerprint
 from crawldedup.errors import ClosedError
 
 A, B = "https://example.com/a", "https://example.com/b"
@@ -83,10 +83,10 @@ def test_a_page_that_names_its_original_is_judged_with_it(store_url: str, canoni
 
 
 def test_cancelled_tasks_lose_no_page(store_url: str) -> None:
-    pages = [PageInput(f"{A}/{number}", text=" ".join(WORDS[number * 90 :][:90])) for number in range(30)]
+    pages = [Page(f"{A}/{number}", text=" ".join(WORDS[number * 90 :][:90])) for number in range(30)]
     dedup = AsyncDeduplicator(store_url)
 
-    async def check(page: PageInput) -> str:
+    async def check(page: Page) -> str:
         return str((await dedup.check(page.url, text=page.text)).kind)
 
     async def check_many() -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crawldedup import Deduplicator, Kind, PageInput, compare
+from crawldedup import Deduplicator, Kind, Page, compare
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.evaluation.exact import jaccard
 from crawldedup.explanation.wording import reason
@@ -19,7 +19,7 @@ SHOP = f"<html><head><title>Chair</title></head><body><main>{{}}<p>{TEXT}</p></m
 
 
 def compared(first: str, second: str, **options: Any) -> Any:
-    return compare(PageInput(A, text=first), PageInput(B, text=second), **options)
+    return compare(Page(A, text=first), Page(B, text=second), **options)
 
 
 @pytest.mark.parametrize("second", [TEXT, ALIKE, HALF_ALIKE, UNLIKE])
@@ -71,7 +71,7 @@ def test_every_bit_that_differs_has_its_probability_and_the_estimate_its_error()
 
 def test_pages_of_other_facts_are_kept_apart_and_the_facts_are_told() -> None:
     pages = [SHOP.format(RED.replace("red", colour)) for colour in ("red", "blue")]
-    red, blue = PageInput(A, html=pages[0]), PageInput(B, html=pages[1])
+    red, blue = Page(A, html=pages[0]), Page(B, html=pages[1])
     told = compare(red, blue)
     assert told.verdict.kind is Kind.NEW
     assert told.candidate.accepted
@@ -102,7 +102,7 @@ def test_thin_pages_are_compared_by_their_text() -> None:
 
 
 def test_equal_urls_are_no_revisit() -> None:
-    told = compare(PageInput(A, text=TEXT), PageInput(A, text=TEXT))
+    told = compare(Page(A, text=TEXT), Page(A, text=TEXT))
     assert told.verdict.kind is Kind.EXACT_DUPLICATE
 
 
@@ -110,6 +110,6 @@ def test_what_cannot_be_compared_is_refused() -> None:
     with pytest.raises(PageError):
         compared("", TEXT)
     with pytest.raises(ConfigurationError, match="give html or text"):
-        compare(PageInput(A, fingerprint=fingerprint(TEXT)), PageInput(B, text=TEXT))
+        compare(Page(A, fingerprint=fingerprint(TEXT)), Page(B, text=TEXT))
     with pytest.raises(ConfigurationError, match="similarity"):
         compared(TEXT, TEXT, similarity=2)

@@ -25,7 +25,7 @@ from crawldedup.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
-from crawldedup.page_input import PageInput
+from crawldedup.page import Page
 from crawldedup.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -251,16 +251,16 @@ class TestFindAndForget:
 
 class TestManyPages:
     PAGES = (
-        PageInput(A, text=TEXT),
-        PageInput(B, html=f"<p>{TEXT}</p>".encode("utf-16"), encoding="utf-16"),
-        PageInput(C, fingerprint=fingerprint(NEAR)),
-        PageInput(A, text=TEXT),
-        PageInput(A + "2", text="hello there"),
-        PageInput(A + "3", text=OTHER, identity="7"),
-        PageInput(A + "4", text=TEXT, identity="7"),
-        PageInput(A + "5", text=edited(OTHER, 2)),
-        PageInput(A + "6", text=edited(TEXT, 10), similarity=0.7),
-        PageInput(A + "7", text=TEXT, scope_key="elsewhere"),
+        Page(A, text=TEXT),
+        Page(B, html=f"<p>{TEXT}</p>".encode("utf-16"), encoding="utf-16"),
+        Page(C, fingerprint=fingerprint(NEAR)),
+        Page(A, text=TEXT),
+        Page(A + "2", text="hello there"),
+        Page(A + "3", text=OTHER, identity="7"),
+        Page(A + "4", text=TEXT, identity="7"),
+        Page(A + "5", text=edited(OTHER, 2)),
+        Page(A + "6", text=edited(TEXT, 10), similarity=0.7),
+        Page(A + "7", text=TEXT, scope_key="elsewhere"),
     )
 
     @pytest.mark.parametrize("batch", [1, 3, 100])
@@ -286,10 +286,10 @@ class TestManyPages:
     def test_pages_are_taken_as_verdicts_are_asked_for(self) -> None:
         taken: list[int] = []
 
-        def pages() -> Iterator[PageInput]:
+        def pages() -> Iterator[Page]:
             for number in range(10):
                 taken.append(number)
-                yield PageInput(f"{A}/{number}", text=article(number))
+                yield Page(f"{A}/{number}", text=article(number))
 
         verdicts = Deduplicator().check_many(pages(), batch=4)
         assert taken == []
@@ -302,11 +302,11 @@ class TestManyPages:
         monkeypatch.setattr("crawldedup.batches.time.monotonic", lambda: now[0])
         taken: list[int] = []
 
-        def pages() -> Iterator[PageInput]:
+        def pages() -> Iterator[Page]:
             for number in range(10):
                 now[0] += 0.3
                 taken.append(number)
-                yield PageInput(f"{A}/{number}", text=article(number))
+                yield Page(f"{A}/{number}", text=article(number))
 
         verdicts = Deduplicator().check_many(pages())
         next(verdicts)
@@ -314,7 +314,7 @@ class TestManyPages:
 
     @pytest.mark.parametrize("batch", [2, 100])
     def test_a_page_that_cannot_be_read_ends_it_in_its_place(self, store_url: str, batch: int) -> None:
-        pages = iter([*self.PAGES[:3], PageInput(B + "bad", html=b"\0\1\2" * 999), *self.PAGES[3:]])
+        pages = iter([*self.PAGES[:3], Page(B + "bad", html=b"\0\1\2" * 999), *self.PAGES[3:]])
         with Deduplicator(store_url) as dedup:
             verdicts = dedup.check_many(pages, batch=batch)
             assert [next(verdicts).url for _ in range(3)] == [A, B, C]
@@ -324,7 +324,7 @@ class TestManyPages:
             assert [verdict.url for verdict in dedup.check_many(pages)] == [page.url for page in self.PAGES[3:]]
 
     def test_pages_that_cannot_be_read_can_be_left_out(self) -> None:
-        bad = PageInput(B + "bad", html=b"\0\1\2" * 999)
+        bad = Page(B + "bad", html=b"\0\1\2" * 999)
         seen: list[str] = []
         dedup = Deduplicator()
         for verdict in dedup.check_many(
@@ -337,7 +337,7 @@ class TestManyPages:
 
     @pytest.mark.parametrize("page", [5, None])
     def test_other_errors_come_in_their_place_too(self, page: Any) -> None:
-        def all_pages() -> Iterator[PageInput]:
+        def all_pages() -> Iterator[Page]:
             yield from self.PAGES[:2]
             if page is None:
                 raise ConfigurationError("each must be right in the file")
@@ -406,7 +406,7 @@ class TestManyPages:
     )
     def test_a_page_is_one_of_html_text_and_fingerprint(self, given: dict[str, Any]) -> None:
         with pytest.raises(ConfigurationError, match="must have one of html, text and fingerprint"):
-            PageInput(A, **given)
+            Page(A, **given)
 
 
 class TestRetention:
@@ -623,7 +623,7 @@ class TestLife:
         [
             lambda dedup: dedup.check(A, text=TEXT),
             lambda dedup: dedup.check_fingerprint(A, dedup.fingerprint(text=TEXT), remember=False),
-            lambda dedup: list(dedup.check_many([PageInput(A, text=TEXT)])),
+            lambda dedup: list(dedup.check_many([Page(A, text=TEXT)])),
             lambda dedup: dedup.find(text=TEXT),
             lambda dedup: dedup.explain(A, text=TEXT),
             lambda dedup: dedup.forget(A),
@@ -690,7 +690,7 @@ class TestLife:
     ) -> None:
         monkeypatch.setattr("crawldedup.index.HEARTBEAT_SECONDS", 0)
         with Deduplicator(shared_backend.url) as one, Deduplicator(shared_backend.url) as two:
-            verdicts = one.check_many(PageInput(url, text=text) for url, text in ((A, TEXT), (B, OTHER)))
+            verdicts = one.check_many(Page(url, text=text) for url, text in ((A, TEXT), (B, OTHER)))
             next(verdicts)
             two.close()
             self.end_all_leases(shared_backend)
@@ -771,7 +771,7 @@ class TestAsync:
             async with AsyncDeduplicator() as dedup:
                 going_on = threading.Event()
                 asyncio.get_running_loop().call_later(0.01, going_on.set)
-                monkeypatch.setattr("crawldedup.page.PageReader.read", lambda *_: going_on.wait(30) and page)
+                monkeypatch.setattr("crawldedup.reader.PageReader.read", lambda *_: going_on.wait(30) and page)
                 verdict = await dedup.check(A, text=TEXT)
                 return verdict.kind is Kind.NEW and going_on.is_set()
 
@@ -796,7 +796,7 @@ class TestAsync:
     def test_many_pages(self, asynchronous: bool, batch: int) -> None:
         pages = TestManyPages.PAGES
 
-        async def one_by_one() -> AsyncIterator[PageInput]:
+        async def one_by_one() -> AsyncIterator[Page]:
             for page in pages:
                 await asyncio.sleep(0)
                 yield page
@@ -810,10 +810,10 @@ class TestAsync:
 
     @pytest.mark.parametrize("batch", [2, 100])
     def test_an_error_among_many_pages_comes_in_its_place(self, batch: int) -> None:
-        bad = PageInput(B + "bad", html=b"\0\1\2" * 999)
+        bad = Page(B + "bad", html=b"\0\1\2" * 999)
         pages = [*TestManyPages.PAGES[:3], bad, *TestManyPages.PAGES[3:]]
 
-        async def crawl(source: Iterable[PageInput]) -> list[str]:
+        async def crawl(source: Iterable[Page]) -> list[str]:
             seen: list[str] = []
             async with AsyncDeduplicator() as dedup:
                 try:
@@ -825,7 +825,7 @@ class TestAsync:
                 seen.append(str((await dedup.info()).pages))
             return seen
 
-        def failing() -> Iterator[PageInput]:
+        def failing() -> Iterator[Page]:
             yield from pages[:3]
             raise OSError
 
@@ -833,12 +833,12 @@ class TestAsync:
         assert asyncio.run(crawl(failing())) == [A, B, C, "OSError", "1"]
 
     def test_pages_that_cannot_be_read_can_be_left_out_of_many(self) -> None:
-        bad = PageInput(B + "bad", html=b"\0\1\2" * 999)
+        bad = Page(B + "bad", html=b"\0\1\2" * 999)
 
         async def crawl() -> list[str]:
             seen: list[str] = []
             async with AsyncDeduplicator() as dedup:
-                pages = [bad, PageInput(A, text=TEXT), bad, PageInput(B, text=TEXT)]
+                pages = [bad, Page(A, text=TEXT), bad, Page(B, text=TEXT)]
                 async for verdict in dedup.check_many(pages, on_unreadable=lambda page, _: seen.append(page.url)):
                     assert verdict.kind is not Kind.REVISIT
                     seen.append(verdict.url)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawldedup import Deduplicator, Kind, PageInput
+from crawldedup import Deduplicator, Kind, Page
 from crawldedup.errors import ClosedError, PageError, StoreError, StoreUnavailableError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ OTHER = " ".join(f"other{number}" for number in range(100))
 
 
 def ask_as_a_batch(dedup: Deduplicator) -> object:
-    return list(dedup.check_many([PageInput(C, text=OTHER)]))
+    return list(dedup.check_many([Page(C, text=OTHER)]))
 
 
 def ask_for_one(dedup: Deduplicator) -> object:
@@ -73,7 +73,7 @@ def test_a_batch_without_a_readable_page_tells_nothing_and_forgets_nothing(share
         dedup.check(A, text=TEXT, delivered=False)
         dedup.deliver(A)
         unreadable: list[PageError] = []
-        verdicts = dedup.check_many([PageInput(C, text="")], on_unreadable=lambda _, error: unreadable.append(error))
+        verdicts = dedup.check_many([Page(C, text="")], on_unreadable=lambda _, error: unreadable.append(error))
         assert list(verdicts) == []
         assert unreadable
     assert is_kept(shared_backend)
@@ -103,7 +103,7 @@ def test_what_the_store_did_not_hear_is_told_again(
 
         failed: list[StoreError] = []
         monkeypatch.setattr(dedup._store, "check_many", fail_at_the_first)
-        verdicts = dedup.check_many([PageInput(B + "2", text=OTHER), PageInput(C, text=OTHER)])
+        verdicts = dedup.check_many([Page(B + "2", text=OTHER), Page(C, text=OTHER)])
         with pytest.raises(StoreError):
             next(verdicts)
         if type(error) is StoreError:

@@ -17,7 +17,7 @@ from crawldedup.demo.server import Reply, serving, target_of
 from crawldedup.demo.site import DemoSite
 from crawldedup.evaluation.exact import jaccard
 from crawldedup.options import Options
-from crawldedup.page import PageReader
+from crawldedup.reader import PageReader
 from crawldedup.verdict import Kind
 from tests.scrapy_plugin.prepared import prepared_demo_crawls
 from tests.servers import RedisServer

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup import AsyncDeduplicator, Deduplicator, Kind, PageInput, Verdict
+from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Page, Verdict
 from crawldedup.errors import ConfigurationError
 from crawldedup.text.kept import LONGEST_TEXT
 from crawldedup.verdict import describe
@@ -27,7 +27,7 @@ def check(dedup: Deduplicator, url: str, text: str) -> Verdict:
 
 
 def check_in_a_batch(dedup: Deduplicator, url: str, text: str) -> Verdict:
-    (verdict,) = dedup.check_many([PageInput(url, text=text)])
+    (verdict,) = dedup.check_many([Page(url, text=text)])
     return verdict
 
 

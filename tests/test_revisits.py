@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawldedup import AsyncDeduplicator, Deduplicator, Kind, PageInput
+from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Page
 from crawldedup.verdict import Verdict, describe
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def visit(dedup: Deduplicator, url: str, text: str) -> Verdict:
 
 
 def visit_in_a_batch(dedup: Deduplicator, url: str, text: str) -> Verdict:
-    (verdict,) = dedup.check_many([PageInput(url, text=text, revisit_similarity=0.9)])
+    (verdict,) = dedup.check_many([Page(url, text=text, revisit_similarity=0.9)])
     return verdict
 
 
@@ -122,7 +122,7 @@ def test_it_may_be_awaited(store_url: str) -> None:
             visits = [await dedup.check(A, text=text, revisit_similarity=0.8) for text in texts]
             page = await dedup.fingerprint(text=edited(1))
             visits.append(await dedup.check_fingerprint(A, page, revisit_similarity=0.8))
-            many = [PageInput(A, text=edited(2), revisit_similarity=0.8), PageInput(A, text=edited(2))]
+            many = [Page(A, text=edited(2), revisit_similarity=0.8), Page(A, text=edited(2))]
             visits += [verdict async for verdict in dedup.check_many(many)]
             return [verdict.changed for verdict in visits]
 

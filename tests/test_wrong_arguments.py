@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup import AsyncDeduplicator, Deduplicator, PageInput
+from crawldedup import AsyncDeduplicator, Deduplicator, Page
 from crawldedup.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "similarity is '0.9'": lambda dedup: dedup.find(html=HTML, similarity="0.9"),
 }
 MANY: dict[str, Callable[[Any], Any]] = {
-    "each must be a PageInput": lambda dedup: dedup.check_many([PageInput("u", html=HTML), "http://x"]),
+    "each must be a Page": lambda dedup: dedup.check_many([Page("u", html=HTML), "http://x"]),
     "batch is 1.5": lambda dedup: dedup.check_many([], batch=1.5),
     "batch is '3'": lambda dedup: dedup.check_many([], batch="3"),
 }

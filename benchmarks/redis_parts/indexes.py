@@ -20,7 +20,7 @@ from benchmarks.shared.common import progress
 from crawldedup.errors import CrawlDedupError
 from crawldedup.evaluation import read_corpus
 from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
-from crawldedup.page_input import PageRef
+from crawldedup.page import PageRef
 from crawldedup.queries import QueryBuilder
 from crawldedup.search.two_stage import TABLES
 from crawldedup.stores.base import Status

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from crawldedup.batch.folder import ScanFolder
-    from crawldedup.page_input import PageInput
+    from crawldedup.page import Page
 
-    OnSkipped = Callable[[PageInput, str], None]
+    OnSkipped = Callable[[Page, str], None]
 
 _PAGES_A_CHUNK: Final = 64
 _CHARACTERS_A_CHUNK: Final = 1 << 22
@@ -32,7 +32,7 @@ class Collector:
     """
 
     folder: ScanFolder
-    open_source: Callable[[str, Callable[[Exception], None]], Iterator[PageInput]]
+    open_source: Callable[[str, Callable[[Exception], None]], Iterator[Page]]
     on_error: Callable[[Exception], None]
     on_skipped: OnSkipped
     setup: dict[str, Any]
@@ -57,14 +57,14 @@ class Collector:
                 self.progress(self.folder.step.pages)
         self.folder.finish_step(len(names), 0, self._errors, skipped)
 
-    def _chunks(self, names: Sequence[str]) -> Iterator[tuple[tuple[int, int, int], list[PageInput]]]:
+    def _chunks(self, names: Sequence[str]) -> Iterator[tuple[tuple[int, int, int], list[Page]]]:
         """Yield the pages that are not read yet, after the source, its items up to there, and the errors before it."""
         begun = self.folder.step
         for source in range(begun.source, len(names)):
             before = self._errors
             items = begun.items if source == begun.source else 0
             pages = islice(self.open_source(names[source], self._note), items, None)
-            chunk: list[PageInput] = []
+            chunk: list[Page] = []
             size = 0
             for page in pages:
                 chunk.append(page)

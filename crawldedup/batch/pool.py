@@ -19,7 +19,7 @@ from crawldedup.workers.starting import command_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from crawldedup.page_input import PageInput
+    from crawldedup.page import Page
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ _TASKS_A_WORKER: Final = 4
 class _Part:
     """Pages that one process reads at once."""
 
-    pages: Sequence[PageInput]
+    pages: Sequence[Page]
     result: ReadPages | None = None
     is_tried: bool = False
 
@@ -46,7 +46,7 @@ class _Task(Generic[T]):
     """Pages that were given together. Where they end a process, their halves are read apart."""
 
     tag: T
-    pages: Sequence[PageInput]
+    pages: Sequence[Page]
     parts: list[_Part]
 
     @property
@@ -87,9 +87,7 @@ class WorkerPool:
         for worker in list(self._workers):
             self._end(worker)
 
-    def read(
-        self, chunks: Iterator[tuple[T, Sequence[PageInput]]]
-    ) -> Iterator[tuple[T, Sequence[PageInput], ReadPages]]:
+    def read(self, chunks: Iterator[tuple[T, Sequence[Page]]]) -> Iterator[tuple[T, Sequence[Page], ReadPages]]:
         """Yield what was read of each chunk of pages, in their order, after its tag and its pages.
 
         A page that ends its process is skipped as "crashed", and one that takes too long as "too_slow".

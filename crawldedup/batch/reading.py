@@ -13,8 +13,8 @@ from crawldedup.advice.copies import names_a_view
 from crawldedup.batch.columns import LAYOUT, Columns
 from crawldedup.batch.decision import Goal
 from crawldedup.errors import PageError
-from crawldedup.page import PageReader
 from crawldedup.queries import QueryBuilder, salted
+from crawldedup.reader import PageReader
 from crawldedup.search.routing import home_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from crawldedup.options import Options
-    from crawldedup.page_input import PageInput
+    from crawldedup.page import Page
     from crawldedup.text.keys import Key
 
 _LENGTH: Final = struct.Struct("!I")
@@ -109,7 +109,7 @@ class BatchReader:
         self._ranks = ranks
         self._threshold = Goal(options.similarity, options.recall).threshold
 
-    def read(self, pages: Sequence[PageInput]) -> ReadPages:
+    def read(self, pages: Sequence[Page]) -> ReadPages:
         """Read pages."""
         read, url_keys, homes = [], [], []
         skipped: dict[int, str] = {}

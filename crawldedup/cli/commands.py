@@ -14,7 +14,7 @@ from crawldedup.commands.feeds import Fields
 from crawldedup.commands.filtering.files import Files
 from crawldedup.commands.filtering.run import filter_items
 from crawldedup.commands.sources import readable_sources, single_source, under_url
-from crawldedup.page_input import PageRef
+from crawldedup.page import PageRef
 from crawldedup.scanning.run import scan
 from crawldedup.service.command import serve
 from crawldedup.stores.registry import EmptyStoreError

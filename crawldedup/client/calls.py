@@ -20,7 +20,7 @@ from crawldedup.errors import (
 from crawldedup.explanation.comparison import Comparison
 from crawldedup.explanation.explained import Explanation
 from crawldedup.fingerprinting.fingerprint import Fingerprint
-from crawldedup.page_input import PageInput
+from crawldedup.page import Page
 from crawldedup.stores.contents import Cluster
 from crawldedup.verdict import Coverage, Match, Verdict
 
@@ -59,9 +59,9 @@ class TryAgainError(StoreUnavailableError):
 
 
 class PageFields(TypedDict, total=False):
-    """Names the fields of `PageInput` that calls take by keyword.
+    """Names the fields of `Page` that calls take by keyword.
 
-    Exactly one of `html`, `text` and `fingerprint` is given. The ranges are those of `PageInput`.
+    Exactly one of `html`, `text` and `fingerprint` is given. The ranges are those of `Page`.
 
     Attributes:
         html: The HTML as it was received.
@@ -132,10 +132,10 @@ def error_of(problem: dict[str, Any]) -> CrawlDedupError:
 
 def check(url: str, **page: Unpack[PageFields]) -> Call[Verdict]:
     """Return the call that checks a page."""
-    return Call("/v1/check", Verdict.from_dict, _values(PageInput(url, **page)))
+    return Call("/v1/check", Verdict.from_dict, _values(Page(url, **page)))
 
 
-def check_batch(pages: list[PageInput]) -> Call[list[Verdict | CrawlDedupError]]:
+def check_batch(pages: list[Page]) -> Call[list[Verdict | CrawlDedupError]]:
     """Return the call that checks pages; their errors stand in their places."""
 
     def read(values: list[dict[str, Any]]) -> list[Verdict | CrawlDedupError]:
@@ -146,23 +146,23 @@ def check_batch(pages: list[PageInput]) -> Call[list[Verdict | CrawlDedupError]]
 
 def find(url: str = "", **page: Unpack[PageFields]) -> Call[list[Match]]:
     """Return the call that finds pages."""
-    value = _values(PageInput(url, **page))
+    value = _values(Page(url, **page))
     return Call("/v1/find", lambda answer: [Match.from_dict(each) for each in answer["matches"]], value)
 
 
 def explain(url: str, **page: Unpack[PageFields]) -> Call[Explanation]:
     """Return the call that explains a verdict."""
-    return Call("/v1/explain", Explanation.from_dict, _values(PageInput(url, **page)))
+    return Call("/v1/explain", Explanation.from_dict, _values(Page(url, **page)))
 
 
-def compare(first: PageInput, second: PageInput) -> Call[Comparison]:
+def compare(first: Page, second: Page) -> Call[Comparison]:
     """Return the call that compares two pages."""
     return Call("/v1/compare", Comparison.from_dict, {"first": _values(first), "second": _values(second)})
 
 
 def check_paragraphs(url: str, remember: bool, **page: Unpack[PageFields]) -> Call[Coverage]:
     """Return the call that tells how much of a page is known."""
-    value = {**_values(PageInput(url, **page)), "remember": remember}
+    value = {**_values(Page(url, **page)), "remember": remember}
     return Call("/v1/paragraphs", Coverage.from_dict, value)
 
 
@@ -184,11 +184,11 @@ INFO: Final[Call[dict[str, Any]]] = Call("/v1/info", dict)
 class Results:
     """What became of the pages of one batch, as far as is known."""
 
-    def __init__(self, pages: list[PageInput]) -> None:
+    def __init__(self, pages: list[Page]) -> None:
         self._pages = pages
         self._results: list[Verdict | CrawlDedupError] = [TryAgainError("not asked yet")] * len(pages)
 
-    def open(self) -> list[PageInput]:
+    def open(self) -> list[Page]:
         """Return the pages to be asked about, again."""
         return [self._pages[place] for place in self._places()]
 
@@ -198,7 +198,7 @@ class Results:
             self._results[place] = answer
         return next((result for result in self._results if isinstance(result, TryAgainError)), None)
 
-    def verdicts(self, on_unreadable: Callable[[PageInput, PageError], None] | None) -> Iterator[Verdict]:
+    def verdicts(self, on_unreadable: Callable[[Page, PageError], None] | None) -> Iterator[Verdict]:
         """Yield the verdicts. Raises the first error; pages that cannot be read are told instead, if wished."""
         for page, result in zip(self._pages, self._results, strict=True):
             if isinstance(result, PageError) and on_unreadable is not None:
@@ -212,7 +212,7 @@ class Results:
         return [place for place, result in enumerate(self._results) if isinstance(result, TryAgainError)]
 
 
-def batches(pages: Iterable[PageInput], size: int) -> Iterator[Results]:
+def batches(pages: Iterable[Page], size: int) -> Iterator[Results]:
     """Yield pages in batches. Raises ConfigurationError for a batch of no pages."""
     check_size("batch", size)
     source = iter(pages)
@@ -220,7 +220,7 @@ def batches(pages: Iterable[PageInput], size: int) -> Iterator[Results]:
         yield Results(batch)
 
 
-def _values(page: PageInput) -> dict[str, Any]:
+def _values(page: Page) -> dict[str, Any]:
     """Return a page as the service takes it."""
     given = {each.name: getattr(page, each.name) for each in fields(page) if getattr(page, each.name) != each.default}
     if given.pop("delivered", True) is False:

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from crawldedup.explanation.comparison import Comparison
     from crawldedup.explanation.explained import Explanation
     from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.page_input import PageInput
+    from crawldedup.page import Page
     from crawldedup.stores.contents import Cluster
     from crawldedup.verdict import Coverage, Match, Verdict
 
-    OnUnreadable = Callable[[PageInput, PageError], None]
+    OnUnreadable = Callable[[Page, PageError], None]
 
 T = TypeVar("T")
 
@@ -132,7 +132,7 @@ class Client(_Common):
         """
         return self._ask(calls.explain(url, **page))
 
-    def compare(self, first: PageInput, second: PageInput) -> Comparison:
+    def compare(self, first: Page, second: Page) -> Comparison:
         """Compare two pages by the options of the index. See `crawldedup.compare`.
 
         Args:
@@ -174,7 +174,7 @@ class Client(_Common):
         return self._ask(calls.INFO)
 
     def check_many(
-        self, pages: Iterable[PageInput], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
+        self, pages: Iterable[Page], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
     ) -> Iterator[Verdict]:
         """Decide about many pages in their order, one request for each batch. See `Deduplicator.check_many`.
 
@@ -194,12 +194,12 @@ class Client(_Common):
         Example:
             .. code-block:: python
 
-                from crawldedup import PageInput
+                from crawldedup import Page
                 from crawldedup.client import Client
 
                 pages = [
-                    PageInput("https://a.example/", html="<p>Closed today.</p>"),
-                    PageInput("https://b.example/", html="<p>Closed today.</p>"),
+                    Page("https://a.example/", html="<p>Closed today.</p>"),
+                    Page("https://b.example/", html="<p>Closed today.</p>"),
                 ]
                 with Client() as client:
                     for verdict in client.check_many(pages):
@@ -278,7 +278,7 @@ class AsyncClient(_Common):
         """Explain the verdict that a page would get now. See `Client.explain`."""
         return await self._ask(calls.explain(url, **page))
 
-    async def compare(self, first: PageInput, second: PageInput) -> Comparison:
+    async def compare(self, first: Page, second: Page) -> Comparison:
         """Compare two pages by the options of the index. See `Client.compare`."""
         return await self._ask(calls.compare(first, second))
 
@@ -301,7 +301,7 @@ class AsyncClient(_Common):
         return await self._ask(calls.INFO)
 
     async def check_many(
-        self, pages: Iterable[PageInput], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
+        self, pages: Iterable[Page], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
     ) -> AsyncIterator[Verdict]:
         """Decide about many pages in their order, one request for each batch. See `Client.check_many`.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from crawldedup.commands.output import Output
     from crawldedup.deduplicator import Deduplicator
-    from crawldedup.page_input import PageRef
+    from crawldedup.page import PageRef
 
 
 def require_existing(dedup: Deduplicator) -> None:

@@ -14,7 +14,7 @@ from crawldedup.commands.reading.archives import captures_of
 from crawldedup.commands.reading.entries import ARCHIVE, BOM, MOST_BYTES, form_of, lines_from, value_of
 from crawldedup.commands.web import SCHEMES, fetched, is_sitemap, urls_of_sitemap
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.page_input import PageInput
+from crawldedup.page import Page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,7 +30,7 @@ ANY_FIELDS: Final = Fields()
 
 
 @dataclass(frozen=True, slots=True)
-class Source(PageInput):
+class Source(Page):
     """One page. `canonical` is the URL that it names as its original, where that is asked for."""
 
     canonical: str | None = None

@@ -17,7 +17,7 @@ from crawldedup.demo.folder import FolderSite
 from crawldedup.demo.scoring import against_manifest, against_texts, document_of
 from crawldedup.demo.server import serving, target_of
 from crawldedup.demo.site import DemoSite
-from crawldedup.page import PageReader
+from crawldedup.reader import PageReader
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Kind

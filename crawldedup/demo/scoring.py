@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crawldedup.demo.crawl import Judged
     from crawldedup.demo.site import SitePage
     from crawldedup.evaluation.trial import Trial
-    from crawldedup.page import PageReader
+    from crawldedup.reader import PageReader
 
 
 class Replay:

@@ -11,13 +11,13 @@ from crawldedup.commands.feeds import refuse
 from crawldedup.commands.sources import sources
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.options import Options
-from crawldedup.page import PageReader
+from crawldedup.reader import PageReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crawldedup.commands.feeds import OnError
-    from crawldedup.page import PageContent
+    from crawldedup.reader import PageContent
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, make_method
 from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
-from crawldedup.page import PageReader
+from crawldedup.reader import PageReader
 
 if TYPE_CHECKING:
     from crawldedup.evaluation.corpus import Document

@@ -9,9 +9,9 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.explanation.explained import Candidate, candidate_of
 from crawldedup.fingerprinting.exact import jaccard
 from crawldedup.options import Options
-from crawldedup.page import PageReader
-from crawldedup.page_input import PageInput, PageRef
+from crawldedup.page import Page, PageRef
 from crawldedup.queries import QueryBuilder
+from crawldedup.reader import PageReader
 from crawldedup.stores.base import Record
 from crawldedup.text.difference import Change, changes
 from crawldedup.verdict import Verdict
@@ -81,7 +81,7 @@ class Comparison:
         return cls(**{**values, **made})
 
 
-def compare(first: PageInput, second: PageInput, **options: Unpack[OptionValues]) -> Comparison:
+def compare(first: Page, second: Page, **options: Unpack[OptionValues]) -> Comparison:
     """Compare two pages, given as html or text.
 
     No index is asked. Pages of equal URLs are not taken for a revisit: a URL only tells the option `content` the site.
@@ -96,15 +96,15 @@ def compare(first: PageInput, second: PageInput, **options: Unpack[OptionValues]
         PageError: A page cannot be read.
 
     Example:
-        >>> from crawldedup import PageInput, compare
+        >>> from crawldedup import Page, compare
         >>> story = (
         ...     "The river ferry runs every hour from the old harbour to the "
         ...     "island. Tickets are sold on board. Bicycles travel free of charge, "
         ...     "and dogs need a lead. The last boat back leaves at ten."
         ... )
         >>> other = story.replace("every hour", "twice a day")
-        >>> first = PageInput("https://a.example/", text=story)
-        >>> second = PageInput("https://b.example/", text=other)
+        >>> first = Page("https://a.example/", text=story)
+        >>> second = Page("https://b.example/", text=other)
         >>> told = compare(first, second)
         >>> print(told.verdict.kind, round(told.similarity, 3))
         new 0.763

@@ -14,8 +14,8 @@ from crawldedup.verdict import Match, Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from crawldedup.page import PageContent
     from crawldedup.queries import Question
+    from crawldedup.reader import PageContent
     from crawldedup.stores.base import Query, Record
 
 

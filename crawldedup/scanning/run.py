@@ -19,8 +19,8 @@ from crawldedup.batch.folder import ScanFolder
 from crawldedup.commands.feeds import Fields
 from crawldedup.commands.sources import lines_of_standard_input, pages_below, readable_sources
 from crawldedup.errors import ConfigurationError
-from crawldedup.page import PageReader
 from crawldedup.printable import pluralize, printable
+from crawldedup.reader import PageReader
 from crawldedup.scanning.outputs import check_output, write
 from crawldedup.scanning.results import Results
 from crawldedup.scanning.seeding import Seeding
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from crawldedup.commands.output import Output
     from crawldedup.commands.sources import Source
     from crawldedup.deduplicator import Deduplicator
-    from crawldedup.page_input import PageInput
+    from crawldedup.page import Page
 
 _MOST_TOLD: Final = 10
 _FOLDER_SUFFIX: Final = ".scan"
@@ -139,7 +139,7 @@ def _collect(folder: ScanFolder, dedup: Deduplicator, given: Namespace, output: 
     fields = Fields(given.url_field, given.html_field, given.text_field)
     told = 0
 
-    def skipped(page: PageInput, reason: str) -> None:
+    def skipped(page: Page, reason: str) -> None:
         nonlocal told
         told += 1
         if told <= _MOST_TOLD:

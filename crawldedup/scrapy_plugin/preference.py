@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawldedup.advice.copies import may_name_more, names_a_view
-from crawldedup.page_input import WORST_RANK
+from crawldedup.page import WORST_RANK
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.policy import is_start
 

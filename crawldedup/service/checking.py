@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from crawldedup.explanation.comparison import Comparison
     from crawldedup.explanation.explained import Explanation
     from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.page_input import PageInput
+    from crawldedup.page import Page
     from crawldedup.service.settings import ServiceSettings
     from crawldedup.stores.contents import Cluster
     from crawldedup.text.keys import Key
@@ -59,7 +59,7 @@ _T = TypeVar("_T")
 class _Unit(NamedTuple):
     """At most `GROUP` pages of one request."""
 
-    pages: Sequence[PageInput]
+    pages: Sequence[Page]
     results: asyncio.Future[list[Result]]
 
 
@@ -80,7 +80,7 @@ class Checker:
         self._next_telling = 0.0
         self._grouping = asyncio.get_running_loop().create_task(self._group())
 
-    async def check(self, pages: Sequence[PageInput]) -> list[Result]:
+    async def check(self, pages: Sequence[Page]) -> list[Result]:
         """Return a verdict or an error for each of at most `GROUP` pages. Raises ProblemError if too many wait."""
         self._waiting += len(pages)
         try:
@@ -101,22 +101,22 @@ class Checker:
         metrics.count(results)
         return results
 
-    async def read(self, page: PageInput) -> PageInput:
+    async def read(self, page: Page) -> Page:
         """Return a page that is read by itself with its fingerprint in place of its content. Raises as `check` does."""
         if not _is_slow(page):
             return page
         return _as_read(page, await self._readers.read(page, await self._key()))
 
-    async def explain(self, page: PageInput) -> Explanation:
+    async def explain(self, page: Page) -> Explanation:
         """Explain the verdict that a page would get now. Raises as `check` does."""
         return await self._with_key(page, self._explained)
 
-    async def paragraphs(self, page: PageInput, *, remember: bool) -> Coverage:
+    async def paragraphs(self, page: Page, *, remember: bool) -> Coverage:
         """Return how much of a page stands on earlier pages. Raises as `check` does."""
         if self._dedup.options.paragraphs is None:
             raise ConfigurationError("this service compares no paragraphs: start it with --paragraphs mark")
 
-        async def covered(page: PageInput) -> Coverage:
+        async def covered(page: Page) -> Coverage:
             read = await self.read(page)
             return await self.ask(
                 lambda dedup: dedup.check_paragraphs(
@@ -131,7 +131,7 @@ class Checker:
 
         return await self._with_key(page, covered)
 
-    async def compare(self, first: PageInput, second: PageInput) -> Comparison:
+    async def compare(self, first: Page, second: Page) -> Comparison:
         """Return how two pages compare; the store is not asked. Raises PageError and the like."""
         return await self._readers.compare(first, second)
 
@@ -163,7 +163,7 @@ class Checker:
             await self.open()
         return self._dedup.key
 
-    async def _with_key(self, page: PageInput, call: Callable[[PageInput], Awaitable[_T]]) -> _T:
+    async def _with_key(self, page: Page, call: Callable[[Page], Awaitable[_T]]) -> _T:
         try:
             return await call(page)
         except KeyMismatchError:
@@ -172,7 +172,7 @@ class Checker:
             # The index was begun again with another key, which is known by now.
             return await call(page)
 
-    async def _explained(self, page: PageInput) -> Explanation:
+    async def _explained(self, page: Page) -> Explanation:
         shown: dict[str, Any] = {}
         if _is_slow(page):
             read = await self._readers.show(page, await self._key())
@@ -191,7 +191,7 @@ class Checker:
         )
         return replace(told, **shown)
 
-    async def _check(self, pages: Sequence[PageInput]) -> list[Result]:
+    async def _check(self, pages: Sequence[Page]) -> list[Result]:
         slow = [page for page in pages if _is_slow(page)]
         read = iter(await asyncio.gather(*map(self.read, slow), return_exceptions=True) if slow else ())
         ready = [next(read) if _is_slow(page) else page for page in pages]
@@ -199,7 +199,7 @@ class Checker:
         verdicts = iter(await self._decided(asked) if asked else ())
         return [page if isinstance(page, Exception) else next(verdicts) for page in ready]
 
-    async def _decided(self, pages: Sequence[PageInput]) -> list[Result]:
+    async def _decided(self, pages: Sequence[Page]) -> list[Result]:
         unit = _Unit(pages, asyncio.get_running_loop().create_future())
         self._units.append(unit)
         self._wake.set()
@@ -273,10 +273,10 @@ class Checker:
                 raise
 
 
-def _as_read(page: PageInput, fingerprint: Fingerprint) -> PageInput:
+def _as_read(page: Page, fingerprint: Fingerprint) -> Page:
     return replace(page, html=None, text=None, encoding=None, fingerprint=fingerprint)
 
 
-def _is_slow(page: PageInput) -> bool:
+def _is_slow(page: Page) -> bool:
     """Return True for a page that is read beside the event loop and the store's thread."""
     return page.html is not None or len(page.text or "") >= _LONG_TEXT

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from crawldedup.explanation.explained import Explanation
-    from crawldedup.page_input import PageInput
+    from crawldedup.page import Page
     from crawldedup.service.checking import Checker
     from crawldedup.service.edge import Bodies, RateLimit
 
@@ -230,7 +230,7 @@ async def _body(request: Request, *allowed: str) -> bytes:
     return await _service(request).bodies.take(request)
 
 
-async def _page(request: Request, further: tuple[str, ...] = (), defaults: dict[str, Any] | None = None) -> PageInput:
+async def _page(request: Request, further: tuple[str, ...] = (), defaults: dict[str, Any] | None = None) -> Page:
     """Return the page of a body of JSON, HTML or plain text. Those of JSON may have further fields, which are left."""
     kind, charset = _kind(request, "application/json", *_PLAIN)
     body = await _service(request).bodies.take(request)
@@ -240,7 +240,7 @@ async def _page(request: Request, further: tuple[str, ...] = (), defaults: dict[
     return page_of({**defaults, **value} if defaults and isinstance(value, dict) else value, further=further)
 
 
-def _parsed(line: bytes, number: int) -> PageInput | Exception:
+def _parsed(line: bytes, number: int) -> Page | Exception:
     try:
         return page_of(value_of(line, f"line {number}"), f"line {number}")
     except CrawlDedupError as error:

@@ -1,4 +1,4 @@
-"""What clients send: JSON, or a page as it is, to `PageInput`. ConfigurationError says what to change."""
+"""What clients send: JSON, or a page as it is, to `Page`. ConfigurationError says what to change."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Final
 from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
-from crawldedup.page_input import PageInput
+from crawldedup.page import Page
 
 MOST_PAGES: Final = 1_000
 """Pages of one request that is no stream."""
 _LONGEST_NAME: Final = 8_192
 _NAMES: Final = ("url", "identity", "scope_key", "encoding")
 # What is on its way is told to the store by the process that has it, which a client is not.
-_FIELDS: Final = {"html_base64", *(each.name for each in fields(PageInput))} - {"delivered"}
+_FIELDS: Final = {"html_base64", *(each.name for each in fields(Page))} - {"delivered"}
 _COMPARED: Final = {"url", "html", "html_base64", "text", "encoding", "similarity"}
 
 
@@ -29,7 +29,7 @@ def value_of(body: bytes, where: str = "the body") -> Any:
         raise ConfigurationError(f"{where} is not JSON: {error}") from None
 
 
-def page_of(value: object, where: str = "the body", further: tuple[str, ...] = ()) -> PageInput:
+def page_of(value: object, where: str = "the body", further: tuple[str, ...] = ()) -> Page:
     """Return the page that an object in JSON describes; it may have `further` fields. Raises ConfigurationError."""
     given = object_of(value, {*_FIELDS, *further}, where)
     page = {name: given[name] for name in given if name in _FIELDS}
@@ -43,12 +43,12 @@ def page_of(value: object, where: str = "the body", further: tuple[str, ...] = (
             page["html"] = _decoded(encoded)
         if page.get("fingerprint") is not None:
             page["fingerprint"] = fingerprint_of(page["fingerprint"])
-        return PageInput(**page)
+        return Page(**page)
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}: {error}") from None
 
 
-def pages_of(body: bytes) -> list[PageInput]:
+def pages_of(body: bytes) -> list[Page]:
     """Return the pages of an array in JSON. Raises ConfigurationError if one of them is wrong."""
     values = value_of(body)
     if not isinstance(values, list) or len(values) > MOST_PAGES:
@@ -57,7 +57,7 @@ def pages_of(body: bytes) -> list[PageInput]:
     return [page_of(value, f"page {place}") for place, value in enumerate(values)]
 
 
-def two_pages(body: bytes) -> tuple[PageInput, PageInput]:
+def two_pages(body: bytes) -> tuple[Page, Page]:
     """Return the pages to compare, of which the URL may be left out. Raises ConfigurationError."""
     given = object_of(value_of(body), {"first", "second"}, "the body")
     first, second = (
@@ -66,7 +66,7 @@ def two_pages(body: bytes) -> tuple[PageInput, PageInput]:
     return first, second
 
 
-def plain_page(content: bytes, kind: str, charset: str | None, named: dict[str, str]) -> PageInput:
+def plain_page(content: bytes, kind: str, charset: str | None, named: dict[str, str]) -> Page:
     """Return the page that is a body of HTML or plain text; the query names it. Raises ConfigurationError."""
     page = page_of({**object_of(named, {"url", "identity", "scope_key"}, "the query"), "text": ""}, "the query")
     if kind == "html":

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.explanation.comparison import compare
 from crawldedup.options import Options
-from crawldedup.page import PageReader
-from crawldedup.page_input import PageInput
+from crawldedup.page import Page
+from crawldedup.reader import PageReader
 from crawldedup.text.keys import Key
 from crawldedup.workers.framing import answer, plain_error
 from crawldedup.workers.inbox import Inbox
@@ -77,9 +77,9 @@ def _compared(options: Options, request: Request) -> dict[str, Any]:
     return {"comparison": compare(*_pages(request), **options.index_values()).as_dict()}
 
 
-def _pages(request: Request) -> Iterator[PageInput]:
+def _pages(request: Request) -> Iterator[Page]:
     end = 0
     for header in request.header["pages"]:
         begin, end = end, end + header.pop("length")
         body, is_bytes = request.body[begin:end], header.pop("is_bytes")
-        yield PageInput(**{header.pop("form"): body if is_bytes else body.decode(), **header})
+        yield Page(**{header.pop("form"): body if is_bytes else body.decode(), **header})

@@ -17,7 +17,7 @@ from crawldedup.workers.starting import command_of
 
 if TYPE_CHECKING:
     from crawldedup.options import Options
-    from crawldedup.page_input import PageInput
+    from crawldedup.page import Page
     from crawldedup.text.keys import Key
 
 _START_SECONDS: Final = 60.0
@@ -43,24 +43,24 @@ class ReaderPool:
         for reader in self._readers:
             self._idle.put_nowait(reader)
 
-    async def read(self, page: PageInput, key: Key) -> Fingerprint:
+    async def read(self, page: Page, key: Key) -> Fingerprint:
         """Return the fingerprint of a page. Raises PageError, and WorkerError if no process can be started."""
         return (await self._read("read", page, key)).fingerprint
 
-    async def show(self, page: PageInput, key: Key) -> ReadPage:
+    async def show(self, page: Page, key: Key) -> ReadPage:
         """Return all that is compared of a page. Raises as `read` does."""
         return await self._read("show", page, key)
 
-    async def compare(self, first: PageInput, second: PageInput) -> Comparison:
+    async def compare(self, first: Page, second: Page) -> Comparison:
         """Return how two pages compare. Raises as `read` does."""
         return Comparison.from_dict((await self._ask("compare", first, second))["comparison"])
 
-    async def _read(self, do: str, page: PageInput, key: Key) -> ReadPage:
+    async def _read(self, do: str, page: Page, key: Key) -> ReadPage:
         answer = await self._ask(do, page, key=key.secret.hex())
         fingerprint = Fingerprint.from_dict(answer["fingerprint"])
         return ReadPage(fingerprint, answer.get("text"), tuple(answer.get("facts", ())))
 
-    async def _ask(self, do: str, *pages: PageInput, key: str = "") -> dict[str, Any]:
+    async def _ask(self, do: str, *pages: Page, key: str = "") -> dict[str, Any]:
         headers, bodies = zip(*map(_packed, pages), strict=True)
         message = request({"do": do, "pages": headers, "key": key}, b"".join(bodies))
         reader = await self._idle.get()
@@ -149,7 +149,7 @@ class _Reader:
         return answer
 
 
-def _packed(page: PageInput) -> tuple[dict[str, Any], bytes]:
+def _packed(page: Page) -> tuple[dict[str, Any], bytes]:
     """Return a page as it is sent: a header, and a body."""
     content = page.text if page.html is None else page.html
     if content is None:

@@ -10,8 +10,8 @@ import pyarrow as pa
 from crawldedup.batch.columns import Columns
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_fingerprint
-from crawldedup.page import PageReader
 from crawldedup.queries import salted
+from crawldedup.reader import PageReader
 from crawldedup.spark.arrow import batch, of_matrix
 
 if TYPE_CHECKING:

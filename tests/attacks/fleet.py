@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from crawldedup import Deduplicator, PageInput
+from crawldedup import Deduplicator, Page
 from tests.scrapy_plugin.prepared import CONTEXT
 from tests.stores.racing import random_words
 
@@ -98,7 +98,7 @@ def work(queue: Queue, life: str) -> None:
 def _verdicts(dedup: Deduplicator, places: Sequence[Place], batch: int) -> Iterator[Verdict]:
     if batch == 1:
         return (dedup.check(url_of(place), text=text_of(place), delivered=False) for place in places)
-    pages = (PageInput(url_of(place), text=text_of(place), delivered=False) for place in places)
+    pages = (Page(url_of(place), text=text_of(place), delivered=False) for place in places)
     return dedup.check_many(pages, batch=batch)
 
 

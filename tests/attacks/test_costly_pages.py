@@ -18,7 +18,7 @@ READER = """
 import json, sys
 from crawldedup.errors import PageError
 from crawldedup.options import Options
-from crawldedup.page import PageReader
+from crawldedup.reader import PageReader
 reader = PageReader(Options.from_values({"extractor": sys.argv[1]}))
 reader.read("<p>warm up</p>")
 body = sys.stdin.buffer.read()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup import Deduplicator, Kind, PageInput
+from crawldedup import Deduplicator, Kind, Page
 from crawldedup.stores.base import LEASE_SECONDS
 from tests.attacks.fleet import Fleet, Line, Queue, judge, text_of, url_of
 from tests.scrapy_plugin.crawling import QUICK, crawl_apart, start
@@ -98,7 +98,7 @@ class TestOfADeadCrawler:
             successor.check("https://fellow.example/", text=FELLOWS)
             crawl_and_die(shared_backend.url)
             places = [(2 * number, 0) for number in PAGES]
-            pages = [PageInput(url_of(place), text=text_of(place), delivered=False) for place in places]
+            pages = [Page(url_of(place), text=text_of(place), delivered=False) for place in places]
             assert {verdict.kind for verdict in successor.check_many(pages)} == {Kind.REVISIT}
 
     def test_its_process_is_known_when_the_server_has_lost_everything(self, redis_server: RedisServer) -> None:

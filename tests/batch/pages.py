@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from crawldedup import Options, PageInput
+from crawldedup import Options, Page
 from crawldedup.batch.decision import Goal
 from crawldedup.batch.reading import BatchReader
 from crawldedup.text.keys import NO_KEY
@@ -44,5 +44,5 @@ def collection(seed: int = 1, originals: int = 300) -> list[str]:
 
 def columns(texts: Sequence[str], urls: Sequence[str] | None = None, *, ranks: bool = False) -> Columns:
     names = urls or [f"https://a.example/{number}" for number in range(len(texts))]
-    pages = [PageInput(name, text=each) for name, each in zip(names, texts, strict=True)]
+    pages = [Page(name, text=each) for name, each in zip(names, texts, strict=True)]
     return BatchReader(Options(), NO_KEY, ranks=ranks).read(pages).columns

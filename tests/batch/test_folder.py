@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from crawldedup import ConfigurationError, Options, PageInput
+from crawldedup import ConfigurationError, Options, Page
 from crawldedup.batch.folder import ScanFolder
 from crawldedup.batch.reading import BatchReader, ReadPages, UnsoundError
 from crawldedup.text.keys import NO_KEY
@@ -21,7 +21,7 @@ TASK = {"similarity": 0.9}
 
 def read(texts: list[str], first: int = 0) -> tuple[ReadPages, list[str]]:
     urls = [f"https://a.example/{first + number}/ä\udc80" for number in range(len(texts))]
-    pages = [PageInput(url, text=text) for url, text in zip(urls, texts, strict=True)]
+    pages = [Page(url, text=text) for url, text in zip(urls, texts, strict=True)]
     return BatchReader(Options(), NO_KEY, ranks=False).read(pages), urls
 
 

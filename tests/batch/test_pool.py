@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawldedup import Options, PageInput
+from crawldedup import Options, Page
 from crawldedup.batch import pool as pools
 from crawldedup.batch.pool import WorkerPool
 from crawldedup.batch.reading import BatchReader
@@ -36,10 +36,10 @@ def setup(**options: object) -> dict[str, object]:
     return {"options": Options(**options), "key": NO_KEY, "ranks": False}  # type: ignore[arg-type]
 
 
-def chunks(texts: list[str], size: int = 7) -> Iterator[tuple[int, list[PageInput]]]:
+def chunks(texts: list[str], size: int = 7) -> Iterator[tuple[int, list[Page]]]:
     for start in range(0, len(texts), size):
         part = texts[start : start + size]
-        yield start, [PageInput(f"https://a.example/{start + at}", text=each) for at, each in enumerate(part)]
+        yield start, [Page(f"https://a.example/{start + at}", text=each) for at, each in enumerate(part)]
 
 
 def test_pages_come_in_their_order_and_as_one_process_reads_them() -> None:
@@ -79,7 +79,7 @@ def test_a_page_that_ends_its_process_is_skipped_alone(
     monkeypatch.setattr(pools, "_SECONDS_A_PAGE", 0.05)
     texts = [f"<p>{each}" for each in collection(originals=3)]
     texts[4] = f"<p>{word} {texts[4]}"
-    pages = [PageInput(f"https://a.example/{number}", html=each) for number, each in enumerate(texts)]
+    pages = [Page(f"https://a.example/{number}", html=each) for number, each in enumerate(texts)]
     with WorkerPool(2, setup(extractor="hostile_pages.extract")) as pool:
         ((_, _, read),) = pool.read(iter([("all", pages)]))
     assert read.skipped == {4: reason}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup import ConfigurationError, Deduplicator, PageError, PageInput, StoreError, Verdict, compare
+from crawldedup import ConfigurationError, Deduplicator, Page, PageError, StoreError, Verdict, compare
 from crawldedup.client import AsyncClient, Client, ServiceError
 from crawldedup.errors import KeyMismatchError, StoreUnavailableError
 from tests.servers import RedisServer, free_port
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 TOKEN = "a-token-of-the-tests"
 PAGES = [
-    PageInput("https://a.example/1", text=TIDES),
-    PageInput("https://a.example/2", html=f"<p>{TIDES}</p>"),
-    PageInput("https://a.example/3", html=f"<p>{BREAD} é</p>".encode("latin-1"), encoding="latin-1"),
-    PageInput("https://a.example/4", text=f"{BREAD} é", rank=3, identity="bread", similarity=0.8),
-    PageInput("https://a.example/1", text=TIDES),
-    PageInput("https://a.example/5", text="few words"),
+    Page("https://a.example/1", text=TIDES),
+    Page("https://a.example/2", html=f"<p>{TIDES}</p>"),
+    Page("https://a.example/3", html=f"<p>{BREAD} é</p>".encode("latin-1"), encoding="latin-1"),
+    Page("https://a.example/4", text=f"{BREAD} é", rank=3, identity="bread", similarity=0.8),
+    Page("https://a.example/1", text=TIDES),
+    Page("https://a.example/5", text="few words"),
 ]
 
 
@@ -62,7 +62,7 @@ def test_verdicts_are_those_of_a_deduplicator(empty: ServiceProcess) -> None:
         why, too = (each.explain("https://b.example/2", text=TIDES) for each in (client, dedup))
         assert told(why.verdict) == told(too.verdict)
         assert [each.match.url for each in why.candidates] == [each.match.url for each in too.candidates]
-        pair = PageInput("", text=TIDES), PageInput("", html=f"<p>{TIDES} Amen.</p>")
+        pair = Page("", text=TIDES), Page("", html=f"<p>{TIDES} Amen.</p>")
         assert client.compare(*pair) == compare(*pair)
         assert [(each.url, each.copies) for each in client.clusters()] == [
             (each.url, each.copies) for each in dedup.clusters()
@@ -103,7 +103,7 @@ def test_errors_are_those_of_a_deduplicator(empty: ServiceProcess) -> None:
             client.check("u" * 8193, text="a")
         with pytest.raises(KeyMismatchError):
             client.check("u", fingerprint=Deduplicator(key=7).fingerprint(text=TIDES))
-        pages = [PAGES[0], PageInput("https://d.example/", html=""), PAGES[1]]
+        pages = [PAGES[0], Page("https://d.example/", html=""), PAGES[1]]
         skipped: list[str] = []
         verdicts = client.check_many(
             pages, on_unreadable=lambda page, error: skipped.append(f"{page.url} {error.reason}")
@@ -162,7 +162,7 @@ def test_patience_outlasts_a_busy_service_and_ends(moody: str) -> None:
 def test_only_pages_that_were_not_decided_are_sent_again(moody: str) -> None:
     failed = b'{"url": "u", "problem": ' + BUSY + b"}"
     Moody.answers = [(200, b"[" + NEW + b"," + failed + b"]"), (200, b"[" + NEW + b"]")]
-    pages = [PageInput("u", text="a"), PageInput("v", text="b")]
+    pages = [Page("u", text="a"), Page("v", text="b")]
     with Client(moody, patience_seconds=5) as client:
         assert [verdict.kind for verdict in client.check_many(pages)] == ["new", "new"]
     Moody.answers = [(200, b"[" + NEW + b"," + failed + b"]")]
@@ -183,4 +183,4 @@ def test_another_server_is_told_from_a_service(moody: str, body: bytes) -> None:
 @pytest.mark.parametrize("size", [0, -1])
 def test_a_batch_of_no_pages_is_refused_and_loses_none(size: int) -> None:
     with Client("http://localhost:9") as client, pytest.raises(ConfigurationError, match="batch"):
-        list(client.check_many([PageInput("https://a.example/", text="A text")], batch=size))
+        list(client.check_many([Page("https://a.example/", text="A text")], batch=size))

@@ -13,7 +13,7 @@ from crawldedup.demo.server import NOT_FOUND
 from crawldedup.demo.site import SitePage
 from crawldedup.evaluation import Document
 from crawldedup.options import Options
-from crawldedup.page import PageReader
+from crawldedup.reader import PageReader
 from tests.evaluation.fakes import numbered_words, product_page
 
 if TYPE_CHECKING:

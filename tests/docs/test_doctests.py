@@ -44,7 +44,7 @@ WITH_EXAMPLE = [
     "Fingerprint",
     "Key",
     "Options.from_values",
-    "PageInput",
+    "Page",
     "Verdict",
     "add_verdict",
     *("client.AsyncClient", "client.Client"),

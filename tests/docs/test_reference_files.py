@@ -22,7 +22,7 @@ from crawldedup.fingerprinting.fingerprint import PROFILE
 from crawldedup.journal import names, records
 from crawldedup.journal.files import header_of, refusal_of
 from crawldedup.options import Options
-from crawldedup.page import PageReader
+from crawldedup.reader import PageReader
 from crawldedup.report import model
 from crawldedup.scanning import run, seeding
 from crawldedup.scrapy_plugin.runtime import seen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crawldedup.options import Options
-from crawldedup.page_input import PageRef
+from crawldedup.page import PageRef
 from crawldedup.queries import QueryBuilder
 from crawldedup.search.hot_prefixes import MAX_EXTRA_BITS, HotPrefixes
 from crawldedup.search.limits import HOT_EFFORT, MAX_CANDIDATES, MAX_KEYS

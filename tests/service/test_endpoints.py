@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from crawldedup import Comparison, Deduplicator, Fingerprint, Kind, PageInput, Verdict, compare
+from crawldedup import Comparison, Deduplicator, Fingerprint, Kind, Page, Verdict, compare
 from tests.service.serving import BREAD, TIDES, ServiceProcess, story
 
 
@@ -112,9 +112,7 @@ def test_a_page_of_html_is_explained_with_what_is_compared(service: ServiceProce
 def test_two_pages_are_compared(service: ServiceProcess) -> None:
     pages = {"first": {"text": TIDES}, "second": {"html": f"<p>{TIDES.replace('Three', 'Four')}</p>"}}
     told = service.post("/v1/compare", pages).json()
-    assert Comparison.from_dict(told) == compare(
-        PageInput("first", **pages["first"]), PageInput("second", **pages["second"])
-    )
+    assert Comparison.from_dict(told) == compare(Page("first", **pages["first"]), Page("second", **pages["second"]))
     assert (told["changes"][0]["removed"], told["changes"][0]["added"]) == ("Three", "Four")
     assert told["verdict"]["kind"] == "near_duplicate"
     for wrong, why in (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawldedup import Options, PageError, PageInput
+from crawldedup import Options, Page, PageError
 from crawldedup.service.readers import ReaderPool
 from crawldedup.text.keys import NO_KEY
 from tests.service.serving import ServiceProcess, story
@@ -22,7 +22,7 @@ def test_pages_that_kill_or_never_end_are_refused_and_others_are_read() -> None:
     async def main() -> list[str]:
         pool = ReaderPool(Options(extractor=DEADLY), readers=2, page_seconds=1)
         words = ["one", "deadly", "two", "endless", "three", "endless", "four"]
-        pages = [PageInput(word, html=f"<p>{word} {story(1)}") for word in words]
+        pages = [Page(word, html=f"<p>{word} {story(1)}") for word in words]
         try:
             results = await asyncio.gather(*(pool.read(page, NO_KEY) for page in pages), return_exceptions=True)
             # Whoever leaves takes the page along.
@@ -42,9 +42,9 @@ def test_a_page_gets_the_fingerprint_that_it_has_elsewhere() -> None:
     from crawldedup import Deduplicator
 
     pages = [
-        PageInput("a", html=f"<p>{story(1)} é"),
-        PageInput("a", html=f"<p>{story(1)} é".encode("latin-1"), encoding="latin-1"),
-        PageInput("a", text=story(1, 20_000)),
+        Page("a", html=f"<p>{story(1)} é"),
+        Page("a", html=f"<p>{story(1)} é".encode("latin-1"), encoding="latin-1"),
+        Page("a", text=story(1, 20_000)),
     ]
 
     async def main() -> list[dict[str, object]]:

@@ -20,8 +20,8 @@ from crawldedup.batch.engine import find_duplicates
 from crawldedup.demo.library import all_articles
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.options import Options
-from crawldedup.page import PageReader
 from crawldedup.queries import salted
+from crawldedup.reader import PageReader
 from crawldedup.spark import deduplicate
 from crawldedup.text.keys import NO_KEY
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from crawldedup import Deduplicator, Kind, PageInput
+from crawldedup import Deduplicator, Kind, Page
 from crawldedup.errors import ConfigurationError, KeyMismatchError, ProfileMismatchError
 from crawldedup.stores.base import Status
 from crawldedup.text.keys import NO_KEY, Key
@@ -140,7 +140,7 @@ class TestBegunAgain:
     ) -> None:
         with Deduplicator(shared_backend.url) as newcomer:
             newcomer.check(B, text=TEXT)
-        verdicts = crawler.check_many((PageInput(f"{C}{number}", text=TEXT) for number in range(4)), batch=2)
+        verdicts = crawler.check_many((Page(f"{C}{number}", text=TEXT) for number in range(4)), batch=2)
         kinds: list[object] = []
         for _ in range(4):
             try:

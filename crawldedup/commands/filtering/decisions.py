@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 from crawldedup.batches import BATCH
 from crawldedup.errors import PageError
-from crawldedup.page_input import PageInput
+from crawldedup.page import Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -57,12 +57,12 @@ class Decider:
         """Yield a decision for each item, in their order. An item without a page is no copy. Raises StoreError."""
         for batch in _batches(items):
             found = [self._looked_up(item, page) for item, page in batch]
-            asked = [each for each in found if isinstance(each, tuple) and isinstance(each[1], PageInput)]
+            asked = [each for each in found if isinstance(each, tuple) and isinstance(each[1], Page)]
             verdicts = self._dedup.check_many(page for _, page in asked)
             for each in found:
                 yield each if isinstance(each, Decision) else Decision(each[0], next(verdicts))
 
-    def _looked_up(self, item: T, page: Item | None) -> Decision[T] | tuple[T, PageInput]:
+    def _looked_up(self, item: T, page: Item | None) -> Decision[T] | tuple[T, Page]:
         """Return the decision, if the earlier items have no part in it, else what to ask about."""
         if page is None:
             return Decision(item)
@@ -76,7 +76,7 @@ class Decider:
             verdict = self._index.check_fingerprint(page.url, made, identity=identity, remember=False)
             if verdict.is_duplicate:
                 return Decision(item, verdict, is_known=True)
-        return item, PageInput(page.url, fingerprint=made, identity=identity)
+        return item, Page(page.url, fingerprint=made, identity=identity)
 
 
 def _batches(items: Iterable[tuple[T, Item | None]]) -> Iterator[list[tuple[T, Item | None]]]:

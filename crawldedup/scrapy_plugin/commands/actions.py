@@ -16,7 +16,7 @@ from crawldedup.commands.sources import Source, readable_sources, under_url
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.extraction.html_page import HtmlPage
-from crawldedup.page_input import PageRef
+from crawldedup.page import PageRef
 from crawldedup.report.command import report
 from crawldedup.scrapy_plugin.items.text import named_identity
 from crawldedup.scrapy_plugin.pipeline import items_index_of

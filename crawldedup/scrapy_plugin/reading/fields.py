@@ -11,7 +11,7 @@ from crawldedup.extraction.extractors import get_extractor
 
 if TYPE_CHECKING:
     from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.page import PageReader
+    from crawldedup.reader import PageReader
     from crawldedup.text.keys import Key
 
 FIELD_SEPARATOR: Final = "\x1e"

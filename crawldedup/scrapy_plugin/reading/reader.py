@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crawldedup.errors import PageError
 from crawldedup.extraction.area import area_of
-from crawldedup.page import PageReader
+from crawldedup.reader import PageReader
 from crawldedup.scrapy_plugin.reading.fields import fingerprint_fields
 from crawldedup.scrapy_plugin.reading.messages import NO_CLAIM
 from crawldedup.text.canonical import NO_LINKS, HeadLinks, head_links

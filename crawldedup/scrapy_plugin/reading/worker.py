@@ -15,7 +15,7 @@ from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import CrawlDedupError
 from crawldedup.index import HEARTBEAT_SECONDS
 from crawldedup.options import Options
-from crawldedup.page_input import PageInput
+from crawldedup.page import Page
 from crawldedup.scrapy_plugin.reading.lately import LastPages
 from crawldedup.scrapy_plugin.reading.messages import Job
 from crawldedup.scrapy_plugin.reading.reader import JobReader, Read
@@ -240,10 +240,10 @@ class Worker:
                     self._knows_key = False
 
 
-def _input_of(page: Read) -> PageInput:
+def _input_of(page: Read) -> Page:
     job, read, claim, *_ = page
     assert not isinstance(read, BaseException)
-    return PageInput(
+    return Page(
         job.url,
         fingerprint=read,
         identity=job.identity,

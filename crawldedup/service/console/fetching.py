@@ -20,7 +20,7 @@ import httptools
 
 from crawldedup import __version__
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.page_input import PageInput
+from crawldedup.page import Page
 from crawldedup.service.problems import ProblemError
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Fetcher:
         self._seconds = seconds
         self._resolve = resolve
 
-    async def page(self, url: str) -> PageInput:
+    async def page(self, url: str) -> Page:
         """Return the page at a URL. Raises PageError, and ProblemError for a place that is not allowed."""
         try:
             async with asyncio.timeout(self._seconds):
@@ -189,18 +189,18 @@ class Fetcher:
         return parser.get_status_code(), answer
 
 
-def _page(url: str, status: int, answer: _Answer) -> PageInput:
+def _page(url: str, status: int, answer: _Answer) -> Page:
     if status != 200:
         raise PageError("unreachable", f"the URL answers with status {status}")
     if answer.headers.get("content-encoding", "identity").lower() != "identity":
         raise PageError("unreachable", "the URL answers with compressed content, which was not asked for")
     charset = answer.headers.get_content_charset()
     if answer.headers.get_content_type() != "text/plain":
-        return PageInput(url, html=bytes(answer.body), encoding=charset)
+        return Page(url, html=bytes(answer.body), encoding=charset)
     try:
-        return PageInput(url, text=answer.body.decode(charset or "utf-8", "replace"))
+        return Page(url, text=answer.body.decode(charset or "utf-8", "replace"))
     except LookupError:
-        return PageInput(url, text=answer.body.decode("utf-8", "replace"))
+        return Page(url, text=answer.body.decode("utf-8", "replace"))
 
 
 def _request(place: _Place) -> bytes:

@@ -1,4 +1,4 @@
-"""Read the forms of the page: a text, HTML or a URL to a `PageInput`."""
+"""Read the forms of the page: a text, HTML or a URL to a `Page`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.page_input import PageInput
+from crawldedup.page import Page
 from crawldedup.service.pages import check_names
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _parsed(body: bytes) -> list[tuple[str, str]]:
     return parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
 
 
-async def page_in(form: dict[str, str], name: str, label: str, fetcher: Fetcher, url: str = "") -> PageInput:
+async def page_in(form: dict[str, str], name: str, label: str, fetcher: Fetcher, url: str = "") -> Page:
     """Return the page that a field holds. Raises ConfigurationError, and as `Fetcher.page` does."""
     content, kind = form.get(name, "").strip(), form.get(f"{name}-kind", "guess")
     if not content:
@@ -49,4 +49,4 @@ async def page_in(form: dict[str, str], name: str, label: str, fetcher: Fetcher,
     if kind == "url":
         return await fetcher.page(content)
     check_names({"url": url})
-    return PageInput(url, html=content) if kind == "html" else PageInput(url, text=content)
+    return Page(url, html=content) if kind == "html" else Page(url, text=content)

@@ -7,7 +7,7 @@ import pytest
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.options import Options
-from crawldedup.page import PageReader
+from crawldedup.reader import PageReader
 from crawldedup.scrapy_plugin.items.text import check_item_fields, joined_fields
 from crawldedup.scrapy_plugin.reading.fields import fingerprint_fields, is_marked_up
 from crawldedup.text.keys import NO_KEY

@@ -8,7 +8,7 @@ import pytest
 
 from crawldedup.errors import PageError
 from crawldedup.options import Options
-from crawldedup.page import PageReader
+from crawldedup.reader import PageReader
 from crawldedup.scrapy_plugin.reading import reader as reader_module
 from crawldedup.scrapy_plugin.reading.messages import Job
 from crawldedup.scrapy_plugin.reading.reader import JobReader, Read

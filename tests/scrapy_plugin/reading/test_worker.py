@@ -18,7 +18,7 @@ from crawldedup.errors import (
     StoreUnavailableError,
 )
 from crawldedup.options import Options
-from crawldedup.page import PageReader
+from crawldedup.reader import PageReader
 from crawldedup.scrapy_plugin.reading import worker as worker_module
 from crawldedup.scrapy_plugin.reading.messages import Done, Job, Judged, answer_from
 from crawldedup.scrapy_plugin.reading.worker import Worker

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawldedup import Deduplicator, PageInput
+from crawldedup import Deduplicator, Page
 from crawldedup.demo.site import all_pages
 from crawldedup.scrapy_plugin.runtime.walls import MOST_SUSPECTED, WINDOWS, Suspicion, Walls
 from crawldedup.verdict import Kind, Verdict
@@ -52,7 +52,7 @@ def six_views(stories: int) -> Iterator[Verdict]:
 
 
 def judged(pages: Iterable[tuple[str, str]]) -> Iterator[Verdict]:
-    inputs = (PageInput(f"https://e.com{path}", html=html) for path, html in pages)
+    inputs = (Page(f"https://e.com{path}", html=html) for path, html in pages)
     with Deduplicator(extractor="text") as dedup:
         yield from dedup.check_many(inputs, on_unreadable=lambda *_: None)
 

@@ -15,7 +15,7 @@ from tests.service.console.site import Site, serving
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawldedup.page_input import PageInput
+    from crawldedup.page import Page
 
 ADDRESSES = {
     "inside.example.com": ["10.0.0.7"],
@@ -27,7 +27,7 @@ ADDRESSES = {
 }
 
 
-def fetched(url: str, *hosts: str, most: int = 20_000, seconds: float = 20) -> PageInput:
+def fetched(url: str, *hosts: str, most: int = 20_000, seconds: float = 20) -> Page:
     async def resolve(host: str, port: int) -> Sequence[str]:
         return ADDRESSES.get(host, ["127.0.0.1"])
 

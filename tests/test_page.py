@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from crawldedup import PageInput, fingerprint
+from crawldedup import Page, fingerprint
 from crawldedup.errors import ConfigurationError
 
 
 @pytest.mark.parametrize("page", [{"html": b"<p>"}, {"text": ""}, {"fingerprint": fingerprint("some words")}])
 def test_a_page_is_of_one_kind(page: dict[str, Any]) -> None:
-    assert PageInput("https://example.com/", **page).url == "https://example.com/"
+    assert Page("https://example.com/", **page).url == "https://example.com/"
 
 
 @pytest.mark.parametrize(
@@ -32,4 +32,4 @@ def test_a_page_is_of_one_kind(page: dict[str, Any]) -> None:
 )
 def test_what_is_no_page_is_refused_at_once(url: Any, page: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
-        PageInput(url, **page)
+        Page(url, **page)
