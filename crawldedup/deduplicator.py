@@ -5,11 +5,19 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from crawldedup import checks
-from crawldedup.batches import BATCH, Batch, check_batch
-from crawldedup.errors import ConfigurationError, KeyMismatchError, PageError, StoreError, StoreUnavailableError
+from crawldedup.batches import BATCH, Batch, check_batch, checked
+from crawldedup.errors import (
+    ConfigurationError,
+    CrawlDedupError,
+    KeyMismatchError,
+    PageError,
+    StoreError,
+    StoreUnavailableError,
+)
 from crawldedup.explanation.explained import accepting_all, explained
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.index import Index
@@ -20,7 +28,7 @@ from crawldedup.text.kept import unpacked_text
 from crawldedup.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from crawldedup.explanation.explained import Explanation
     from crawldedup.stores.base import Answer, Query
@@ -243,6 +251,56 @@ class Deduplicator(Index):
             https://c.example/ exact_duplicate
         """
         return map(_verdict_or_raise, self._check_many(iter(pages), check_batch("batch", batch), on_unreadable))
+
+    def check_batch(self, pages: Sequence[Page]) -> list[Verdict | CrawlDedupError]:
+        """Decide about pages in one round trip to the store; return a verdict or an error for each, in their order.
+
+        An error of the store that ends a batch is that of all pages it left undecided.
+
+        Args:
+            pages: The pages, as for `check_many`.
+
+        Raises:
+            ConfigurationError: One of the pages is no Page.
+            StoreError: The index cannot be opened.
+            ClosedError: The Deduplicator is closed.
+        """
+        results: list[Verdict | CrawlDedupError] = []
+        for is_plain, group in groupby(pages, lambda page: page.remember and page.canonical is None):
+            if not is_plain:
+                results += map(self._checked_alone, group)
+                continue
+            asked = list(group)
+            end = len(results) + len(asked)
+            try:
+                batch = Batch(len(asked), skips=True)
+                for page in asked:
+                    try:
+                        batch.add(page, self._read(checked(page)))
+                    except PageError as error:
+                        batch.add(page, error)
+                for result in self._decide(batch):
+                    results.append(result[1] if isinstance(result, tuple) else result)
+            except StoreUnavailableError as error:
+                results += [error] * (end - len(results))
+        return results
+
+    def _checked_alone(self, page: Page) -> Verdict | CrawlDedupError:
+        try:
+            return self.check_fingerprint(
+                page.url,
+                self._read(page),
+                identity=page.identity,
+                scope_key=page.scope_key,
+                similarity=page.similarity,
+                canonical=page.canonical,
+                remember=page.remember,
+                delivered=page.delivered,
+                rank=page.rank,
+                revisit_similarity=page.revisit_similarity,
+            )
+        except (PageError, StoreError) as error:
+            return error
 
     def find(
         self,

@@ -48,6 +48,9 @@ class Page:
         identity: The name of the page; by default its canonical URL.
         scope_key: The site, the spider or another name, in place of what the option `scope` says of the URL.
         similarity: Overrides the option for this page: above 0.5 and at most 1.
+        canonical: The URL that the page names as its original. If that page is remembered and resembles this one from
+            0.1 below the similarity on, this lower similarity is used.
+        remember: With False the page is looked up, and nothing is changed.
         delivered: False if the page is delivered only when `Deduplicator.deliver` is called.
         rank: The rank among copies, from 0 (best) to 255 (worst).
         revisit_similarity: From which similarity on a revisit is unchanged, above 0.5 and at most 1. None asks for
@@ -74,12 +77,15 @@ class Page:
     identity: str | None = None
     scope_key: str | None = None
     similarity: float | None = None
+    canonical: str | None = None
+    remember: bool = True
     delivered: bool = True
     rank: int = 0
     revisit_similarity: float | None = None
 
     def __post_init__(self) -> None:
         PageRef(self.url, self.identity, self.scope_key)
+        checks.optional_string("canonical", self.canonical)
         # 1.0 is a whole number, too, but no byte of a record.
         object.__setattr__(self, "rank", check_rank("rank", self.rank))
         for name in ("similarity", "revisit_similarity"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +17,7 @@ from crawldedup.facts.page_facts import page_facts, text_facts
 from crawldedup.fingerprinting.anchors import paragraphs_of
 from crawldedup.markup.limits import check_size
 from crawldedup.search.two_stage import TwoStage
+from crawldedup.text.canonical import NO_LINKS, HeadLinks, head_links
 from crawldedup.text.decode import tidy
 from crawldedup.text.kept import packed_text
 from crawldedup.text.keys import NO_KEY
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from crawldedup.extraction.html_page import HtmlPage
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.options import Options
+    from crawldedup.page import Page
     from crawldedup.search.method import Method
     from crawldedup.text.keys import Key
 
@@ -45,6 +47,18 @@ class PageContent(NamedTuple):
     def fact_lines(self) -> tuple[str, ...]:
         """The facts one by one."""
         return tuple(self.facts.split("\n")) if self.facts else ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPage:
+    """What came of reading a page: its fingerprint, and the canonical links in its head.
+
+    It is `unselected` as in `PageContent`.
+    """
+
+    fingerprint: Fingerprint
+    links: HeadLinks = NO_LINKS
+    unselected: bool = False
 
 
 class PageReader:
@@ -79,6 +93,14 @@ class PageReader:
     ) -> Fingerprint:
         """Return the fingerprint of a page. Raises PageError."""
         return self.fingerprint(self.content(html, text, encoding, url), key)
+
+    def read_page(self, page: Page, key: Key = NO_KEY) -> ReadPage:
+        """Return what came of reading a page. Raises PageError."""
+        if page.fingerprint is not None:
+            return ReadPage(page.fingerprint)
+        content = self.content(page.html, page.text, page.encoding, page.url)
+        links = NO_LINKS if content.source is None else head_links(content.source.tree)
+        return ReadPage(self.fingerprint(content, key), links, content.unselected)
 
     def content(
         self,
