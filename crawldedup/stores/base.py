@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self
 
 from crawldedup.search.limits import MAX_CANDIDATES, MAX_KEYS
 from crawldedup.stores.anchors import AnchorStore
-from crawldedup.stores.layout import Layout as Layout  # noqa: TC001
+from crawldedup.stores.layout import Layout as Layout
 from crawldedup.stores.retention import FOR_EVER
 from crawldedup.stores.retention import Pruned as Pruned
 from crawldedup.stores.retention import Retention as Retention
