@@ -1,25 +1,34 @@
-"""Commands on an index: its figures, forgetting, pruning, clearing and copying."""
+"""Commands on an index: its figures, forgetting and clearing; and on what URLs teach: rules that save downloads."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 from rich.table import Table
 from rich.text import Text
 
-from crawldedup.commands.output import safe_message
+from crawldedup.advice.evidence import Evidence
+from crawldedup.advice.export import deny_patterns, discarder_rules
+from crawldedup.advice.kept import NOTE, KeptRules
+from crawldedup.advice.mining import mine
+from crawldedup.advice.rules import Rule
+from crawldedup.commands.output import Output, safe_message
+from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
+from crawldedup.journal import journals
+from crawldedup.journal.verdicts import collect
 from crawldedup.printable import pluralize, printable
 from crawldedup.search.two_stage import expected_recall
-from crawldedup.stores.registry import is_persistent, require_index
+from crawldedup.stores.registry import require_index
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from crawldedup.commands.output import Output
-    from crawldedup.deduplicator import Deduplicator
-    from crawldedup.page import PageRef
+_UNFIT: Final = {
+    "duplicate-url-discarder": "it removes parts of URLs, and cannot replace them",
+    "deny": "their pages are linked in no other form, so that no link would lead there",
+}
 
 
 def require_existing(dedup: Deduplicator) -> None:
@@ -47,34 +56,12 @@ def info(dedup: Deduplicator, output: Output) -> None:
     output.show(figures, table, *(f"warning: {safe_message(warning)}" for warning in figures["warnings"]))
 
 
-def clusters(dedup: Deduplicator, output: Output, *, most: int) -> None:
-    """Show the pages with the most duplicates."""
+def forget(dedup: Deduplicator, pages: Sequence[tuple[str, str | None, str | None]], output: Output) -> None:
+    """Remove pages by their URLs, identities and scope keys."""
     require_existing(dedup)
-    with output.progress("reading") as progress:
-        found = dedup.clusters(most, progress=progress)
-    shown = [f"{cluster.copies:>9,}  {printable(cluster.url) or 'a page without URL'}" for cluster in found]
-    header = "   copies  of" if found else "no duplicate of a page in this index was seen"
-    output.show([asdict(cluster) for cluster in found], header, *shown)
-
-
-def forget(dedup: Deduplicator, pages: Sequence[PageRef], output: Output) -> None:
-    """Remove pages by name."""
-    require_existing(dedup)
-    removed = sum(dedup.forget(page.url, identity=page.identity, scope_key=page.scope_key) for page in pages)
+    removed = sum(dedup.forget(url, identity=identity, scope_key=scope_key) for url, identity, scope_key in pages)
     verb = "was" if len(pages) == 1 else "were"
     output.show({"forgotten": removed}, f"{removed:,} of {pluralize(len(pages), 'page')} {verb} known and forgotten")
-
-
-def prune(dedup: Deduplicator, output: Output, *, hint: str) -> None:
-    """Free the pages that exceed the time to live or the limit. `hint` ends an error, as in "give --ttl"."""
-    options = dedup.options
-    if options.ttl is options.max_pages is options.paragraphs is None:
-        raise ConfigurationError(f"there is nothing to prune by: {hint}")
-    require_existing(dedup)
-    with output.progress("pruning") as progress:
-        freed = dedup.prune(progress=progress)
-    pages = dedup.info().pages
-    output.show({"freed": freed, "pages": pages}, f"{pluralize(freed, 'page')} freed, {pages:,} left")
 
 
 def clear(dedup: Deduplicator, output: Output, *, yes: bool) -> None:
@@ -89,18 +76,41 @@ def clear(dedup: Deduplicator, output: Output, *, yes: bool) -> None:
     output.show({"cleared": namespace}, f"the namespace {namespace} is empty now")
 
 
-def copy(source: Deduplicator, target: Deduplicator, output: Output) -> None:
-    """Add the pages of an index to another, which is opened only when there are pages to copy."""
-    namespace = source.options.namespace
-    if (source.options.store, namespace) == (target.options.store, target.options.namespace):
-        raise ConfigurationError("an index cannot be copied to itself; give --to-store or --to-namespace")
-    if not is_persistent(target.options.store):
-        raise ConfigurationError("a copy in memory:// would end with this program: name a store that lasts")
-    require_existing(source)
-    if not source.info().pages:
-        raise ConfigurationError(f"the namespace {namespace!r} holds no page: there is nothing to copy")
-    with output.progress("copying") as progress:
-        copied = source.copy_to(target, progress=progress)
-    known = copied.pages - copied.added
-    already = f", {known:,} known already" if known else ""
-    output.show(asdict(copied), f"{pluralize(copied.added, 'page')} added{already}")
+def advise(rules: Sequence[Rule], form: str, output: Output) -> None:
+    """Show rules as the option `--format` says."""
+    if form == "rules":
+        output.show([rule.as_dict() for rule in rules], *_lines(rules))
+        return
+    exported = discarder_rules(rules) if form == "duplicate-url-discarder" else deny_patterns(rules)
+    output.show(exported, json.dumps(exported, indent=2))
+    if left := len(rules) - len(exported):
+        output.error(ConfigurationError(f"{pluralize(left, 'rule')} left out: {_UNFIT[form]}"))
+
+
+def kept(dedup: Deduplicator) -> Sequence[Rule]:
+    """Return the rules that an index keeps."""
+    require_existing(dedup)
+    return KeptRules.from_text(dedup.note(NOTE)).rules
+
+
+def mined(sources: Sequence[str], output: Output) -> Sequence[Rule]:
+    """Return the rules that journals speak for."""
+    evidence = Evidence()
+    with ExitStack() as stack, output.progress("reading verdicts") as progress:
+        paths = [path for source in sources for path in stack.enter_context(journals(source))]
+        unreadable = collect(paths, evidence, lambda pages: progress(pages, None))
+    if unreadable:
+        output.unreadable(ConfigurationError(f"{pluralize(unreadable, 'line')} cannot be read and were left out"))
+    return mine(evidence.pages, evidence.withdrawn)
+
+
+def _lines(rules: Sequence[Rule]) -> Iterator[str]:
+    for rule in rules:
+        speaks = f"{pluralize(rule.support, 'content')}, confidence {rule.confidence:.3f}"
+        yield f"{printable(rule.site + rule.section)}: {printable(rule.what)} ({speaks})"
+        for example, _ in rule.examples[:1]:
+            yield f"  such as {printable(example)}"
+        if rule.contrary:
+            yield f"  although {safe_message(rule.contrary)}"
+    if not rules:
+        yield "not enough pages speak for any rule"

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter
 
-from crawldedup.commands.feeds import Fields, Item, pages_of
-from crawldedup.commands.reading import entries
+from crawldedup.commands import feeds as entries
+from crawldedup.commands.feeds import Fields, pages_of
 from crawldedup.commands.sources import sources
 from crawldedup.errors import ConfigurationError
+from crawldedup.page import Page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +67,7 @@ def test_the_fields_of_feeds_are_chosen(tmp_path: Path, name: str, content: byte
 def test_an_empty_cell_is_no_text_beside_one(tmp_path: Path) -> None:
     path = tmp_path / "feed.csv"
     path.write_text("url,html,text\na,<p>a,\nb,,b\n")
-    assert list(pages_of(path, Fields())) == [Item("a", "<p>a", None), Item("b", None, "b")]
+    assert list(pages_of(path, Fields())) == [Page("a", html="<p>a"), Page("b", text="b")]
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crawldedup.commands.feeds import Fields, Item, pages_of
-from crawldedup.commands.reading import parquet
+from crawldedup.commands import feeds as parquet
+from crawldedup.commands.feeds import Fields, pages_of
 from crawldedup.commands.sources import sources
 from crawldedup.errors import ConfigurationError, MissingDependencyError
+from crawldedup.page import Page
 
 TABLE = pa.table(
     {
@@ -38,7 +39,7 @@ def test_the_columns_are_chosen(path: Path) -> None:
         f'{path}, row 3: the field "link" holds no text; --url-field names another'
     ]
     pages = list(pages_of(path, Fields("link", html="page"), errors.append))
-    assert pages == [Item("https://a.example/", b"<p>a", None), Item("https://b.example/", b"<p>b", None)]
+    assert pages == [Page("https://a.example/", html=b"<p>a"), Page("https://b.example/", html=b"<p>b")]
 
 
 def test_columns_that_are_not_there_are_told(path: Path) -> None:
