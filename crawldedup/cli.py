@@ -322,7 +322,7 @@ _COMMANDS["report"] = REPORT
     _INDEX,
 )
 def _advise(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    from crawldedup.commands.indexes import advise, kept, mined
+    from crawldedup.commands.advise import advise, kept, mined
 
     advise(mined(given.sources, output) if given.sources else kept(dedup), given.format, output)
 

@@ -9,7 +9,7 @@ from scrapy import Request, Spider
 from w3lib.url import is_url
 
 from crawldedup.commands import indexes, pages
-from crawldedup.commands.indexes import advise, mined
+from crawldedup.commands.advise import advise, mined
 from crawldedup.commands.output import run_command
 from crawldedup.commands.sources import readable_sources, under_url
 from crawldedup.deduplicator import Deduplicator
