@@ -41,25 +41,30 @@ _LONGEST_HEADER: Final = 1 << 16
 """A hundred times as long as those of real archives. What is longer is no header."""
 
 
-class Span(NamedTuple):
-    """Where a record stands: the bytes from `start` to `end` of its file, with the empty lines behind it.
+class Record(NamedTuple):
+    """A record of an archive: its type, its id, the ids of those captured with it, and its page.
 
-    It is a part of a `shared` member of gzip, or stands there alone.
+    It is the bytes from `start` to `end` of its file, with the empty lines behind it. It `is_shared` if these are a
+    member of gzip that holds others, too, or is cut off.
     """
 
     start: int
     end: int
-    shared: bool = False
-
-
-class Record(NamedTuple):
-    """A record of an archive: where it stands, its type, its id, the ids of those captured with it, and its page."""
-
-    span: Span
+    is_shared: bool
     kind: str
     id: str
     concurrent: tuple[str, ...]
     page: Page | None
+
+
+class _Found(NamedTuple):
+    """Where a record stands, and a stream that begins with its `size` bytes for the moment."""
+
+    start: int
+    end: int
+    is_shared: bool
+    stream: BinaryIO
+    size: int
 
 
 class _Member(NamedTuple):
@@ -97,32 +102,27 @@ def records_of(path: Path, on_error: OnError) -> Iterator[Record]:
         ) from error
     loader = ArcWarcRecordLoader(verify_http=False, arc2warc=False)
     with path.open("rb") as file, Complaints(on_error, str(path), "record", "damaged") as complaints:
-        for span, stream, size in _found_in(file, path, complaints):
-            limited = LimitReader(stream, min(size, MOST_BYTES))
+        for found in _found_in(file, path, complaints):
+            record = page = None
             try:
+                limited = LimitReader(found.stream, min(found.size, MOST_BYTES))
                 record = loader.parse_record_stream(limited, known_format="warc", no_record_parse=True)
-            except (ArchiveLoadFailed, StatusAndHeadersParserException) as error:
-                complaints.tell(_damaged(path, span.start, f"this record cannot be read: {error}"))
-                continue
-            page = None
-            try:
                 page = _page_of(record, loader)
-            except (StatusAndHeadersParserException, EOFError, ValueError) as error:
-                complaints.tell(_damaged(path, span.start, f"this record cannot be read: {error}"))
-            headers = record.rec_headers
-            concurrent = tuple(value for name, value in headers.headers if name.lower() == "warc-concurrent-to")
-            yield Record(span, record.rec_type or "", headers.get_header("WARC-Record-ID") or "", concurrent, page)
+            except (ArchiveLoadFailed, StatusAndHeadersParserException, EOFError, ValueError) as error:
+                complaints.tell(_damaged(path, found.start, f"this record cannot be read: {error}"))
+            if record is not None:
+                headers = record.rec_headers
+                concurrent = tuple(value for name, value in headers.headers if name.lower() == "warc-concurrent-to")
+                id_ = headers.get_header("WARC-Record-ID") or ""
+                yield Record(*found[:3], record.rec_type or "", id_, concurrent, page)
 
 
 def _damaged(path: Path, place: int, problem: str) -> ConfigurationError:
     return ConfigurationError(f"{path}, at byte {place:,}: {problem}")
 
 
-def _found_in(file: BinaryIO, path: Path, complaints: Complaints) -> Iterator[tuple[Span, BinaryIO, int]]:
-    """Yield where each record stands, and a stream that begins with its so many bytes for the moment.
-
-    Raises ConfigurationError for a file without any.
-    """
+def _found_in(file: BinaryIO, path: Path, complaints: Complaints) -> Iterator[_Found]:
+    """Yield the records that can be found. Raises ConfigurationError for a file without any."""
     waiting: list[ConfigurationError] = []
     is_archive = False
 
@@ -149,13 +149,13 @@ def _no_archive(path: Path, error: ConfigurationError) -> ConfigurationError:
     return ConfigurationError(f"{path} cannot be read as a web archive: {error}")
 
 
-def _plain(file: BinaryIO, tell: Tell) -> Iterator[tuple[Span, BinaryIO, int]]:
+def _plain(file: BinaryIO, tell: Tell) -> Iterator[_Found]:
     size = file.seek(0, io.SEEK_END)
     for start, length, end in _framed(file, size, size, tell):
-        yield Span(start, end), file, length
+        yield _Found(start, end, False, file, length)
 
 
-def _packed(file: BinaryIO, tell: Tell) -> Iterator[tuple[Span, BinaryIO, int]]:
+def _packed(file: BinaryIO, tell: Tell) -> Iterator[_Found]:
     for member in _members_of(file, tell):
         content = io.BytesIO(member.content)
 
@@ -167,7 +167,7 @@ def _packed(file: BinaryIO, tell: Tell) -> Iterator[tuple[Span, BinaryIO, int]]:
         framed = list(_framed(content, member.size, len(member.content), note))
         for place, length, _ in framed:
             content.seek(place)
-            yield Span(member.start, member.end, shared=len(framed) > 1 or member.is_cut), content, length
+            yield _Found(member.start, member.end, len(framed) > 1 or member.is_cut, content, length)
 
 
 def _framed(stream: BinaryIO, size: int, available: int, tell: Tell) -> Iterator[tuple[int, int, int]]:
@@ -223,7 +223,9 @@ def _members_of(file: BinaryIO, tell: Tell) -> Iterator[_Member]:
             return
         if beginning != GZIP_MAGIC:
             found = _next_member(file, start)
-            if not _is_padding(file, start, found):
+            file.seek(start)
+            # Zeros are padding.
+            if file.read(min(_LARGE_PIECE, (found or start + _LARGE_PIECE) - start)).strip(b"\0"):
                 tell(start, "what begins here is no record")
             start = found
             continue
@@ -265,27 +267,14 @@ def _next_member(file: BinaryIO, start: int) -> int | None:
     file.seek(start)
     while block := file.read(_LARGE_PIECE):
         for found in _BEGINNING.finditer(block):
-            place = start + found.start()
-            file.seek(place)
-            if _holds_record(file.read(_PIECE)):
-                return place
+            file.seek(start + found.start())
+            with suppress(zlib.error):
+                if zlib.decompressobj(wbits=31).decompress(file.read(_PIECE), len(b"WARC/")) == b"WARC/":
+                    return start + found.start()
         # A beginning may lie across two blocks.
         start += max(1, len(block) - len(_BEGINNING.pattern))
         file.seek(start)
     return None
-
-
-def _holds_record(packed: bytes) -> bool:
-    try:
-        return zlib.decompressobj(wbits=31).decompress(packed, len(b"WARC/")) == b"WARC/"
-    except zlib.error:
-        return False
-
-
-def _is_padding(file: BinaryIO, start: int, end: int | None) -> bool:
-    """Return whether a file has nothing but zeros from there, up to the end or as far as is read at once."""
-    file.seek(start)
-    return not file.read(min(_LARGE_PIECE, (end or start + _LARGE_PIECE) - start)).strip(b"\0")
 
 
 def _page_of(record: Any, loader: Any) -> Page | None:
@@ -313,11 +302,9 @@ def _page_of(record: Any, loader: Any) -> Page | None:
     body = _body(record.raw_stream, headers) if record.rec_type == RESPONSE else record.raw_stream.read(MOST_BYTES)
     if kind != _TEXT_TYPE:
         return Page(url, html=body, encoding=charset)
-    try:
-        text = body.decode(charset or "utf-8", "replace")
-    except LookupError:  # an unknown charset
-        text = body.decode("utf-8", "replace")
-    return Page(url, text=text)
+    with suppress(LookupError):  # an unknown charset
+        return Page(url, text=body.decode(charset or "utf-8", "replace"))
+    return Page(url, text=body.decode("utf-8", "replace"))
 
 
 def _body(stream: Any, headers: Any) -> bytes:
@@ -327,10 +314,7 @@ def _body(stream: Any, headers: Any) -> bytes:
     if (headers.get_header("Transfer-Encoding") or "").strip().lower() == "chunked":
         stream = ChunkedDataReader(stream)
     body: bytes = stream.read(MOST_BYTES)
-    return _decoded(body, (headers.get_header("Content-Encoding") or "").strip().lower())
-
-
-def _decoded(body: bytes, encoding: str) -> bytes:
+    encoding = (headers.get_header("Content-Encoding") or "").strip().lower()
     if encoding == "br":
         return _unbrotli(body)
     for wbits in _WBITS.get(encoding, ()):

@@ -84,11 +84,6 @@ class Row(NamedTuple):
     batch: Any
     number: int
 
-    def value(self) -> dict[str, Any]:
-        """Return all its columns."""
-        value: dict[str, Any] = self.batch.slice(self.number, 1).to_pylist()[0]
-        return value
-
 
 class Entry(NamedTuple):
     """An item of a feed: its place, its value, and how it stands there, for JSON as bytes.
@@ -124,19 +119,13 @@ def refuse(error: Exception) -> None:
     raise error
 
 
-def pages_of(path: Path, fields: Fields, on_error: OnError = refuse) -> Iterator[Page]:
-    """Yield the pages of a feed. Hand to `on_error` what is wrong with items that hold none, of many the number.
+def pages_of(feed: Path | Iterable[bytes], name: str, fields: Fields, on_error: OnError = refuse) -> Iterator[Page]:
+    """Yield the pages of a file or of lines of JSON. Hand to `on_error` what is wrong with items that hold none.
 
-    Raises ConfigurationError for a file of whose first ten items none is a page, and where nothing more can be read.
+    Raises ConfigurationError for a feed of whose first ten items none is a page, and where nothing more can be read.
     """
-    entries = entries_of(path, fields.names, whole=False)
-    yield from (page for _, page in entries_with_pages(entries, str(path), fields, on_error) if page)
-
-
-def pages_of_lines(lines: Iterable[bytes], name: str, fields: Fields, on_error: OnError = refuse) -> Iterator[Page]:
-    """Yield the pages of JSON lines, as `pages_of` does those of a file."""
-    entries = entries_of_lines(lines, name)
-    yield from (page for _, page in entries_with_pages(entries, name, fields, on_error) if page)
+    entries = entries_of(feed, fields.names, whole=False) if isinstance(feed, Path) else entries_of_lines(feed, name)
+    return (page for _, page in entries_with_pages(entries, name, fields, on_error) if page)
 
 
 def entries_with_pages(
@@ -147,18 +136,14 @@ def entries_with_pages(
     Unless an item `needs_url`, its place names a page without one.
     """
     found = ((entry, _page_or_error(entry, fields, needs_url)) for entry in entries)
-    first = []
-    for entry, page in islice(found, MOST_TOLD):
-        first.append((entry, page))
-        if isinstance(page, Page):
-            break
-    else:
+    first = list(islice(found, 1))
+    while len(first) < MOST_TOLD and first and not isinstance(first[-1][1], Page) and (more := next(found, None)):
+        first.append(more)
+    if first and not isinstance(first[-1][1], Page):
         # One error, rather than one for each line of a file of another kind.
-        if first:
-            raise ConfigurationError(
-                f"{first[0][1]} (none of the first {MOST_TOLD} items is a page, so the rest is not read)"
-            )
-        return
+        raise ConfigurationError(
+            f"{first[0][1]} (none of the first {MOST_TOLD} items is a page, so the rest is not read)"
+        )
     with Complaints(on_error, name, "item", "without a page") as complaints:
         for entry, page in chain(first, found):
             if isinstance(page, Page):
@@ -397,7 +382,13 @@ def rows_of(path: Path, wanted: Sequence[str], *, whole: bool) -> Iterator[Entry
         with path.open("rb") as stream:
             # Not a whole row group at once, which may be the whole file.
             file = pa.parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_BLOCK)
-            columns = _present(path, wanted, file.schema_arrow.names)
+            names = file.schema_arrow.names
+            columns = [name for name in dict.fromkeys(wanted) if name in names]
+            if not columns:
+                raise ConfigurationError(
+                    f"{path} has none of the columns {', '.join(wanted)}, but {', '.join(names)}; --url-field, "
+                    "--html-field and --text-field name others"
+                )
             for batch in file.iter_batches(_ROWS, columns=None if whole else columns, use_threads=False):
                 for place, value in enumerate(batch.select(columns).to_pylist()):
                     number += 1
@@ -407,13 +398,3 @@ def rows_of(path: Path, wanted: Sequence[str], *, whole: bool) -> Iterator[Entry
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise ConfigurationError(f"{path}, row {number + 1}: this cannot be read, nor what follows: {error}") from error
-
-
-def _present(path: Path, wanted: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the wanted columns that there are. Raises ConfigurationError if there is none."""
-    if present := [name for name in dict.fromkeys(wanted) if name in names]:
-        return present
-    raise ConfigurationError(
-        f"{path} has none of the columns {', '.join(wanted)}, but {', '.join(names)}; --url-field, --html-field and "
-        f"--text-field name others"
-    )

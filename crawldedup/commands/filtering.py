@@ -6,7 +6,6 @@ What stays goes out as it came: the bytes of a line, of a member of an array or 
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -15,26 +14,12 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Generic, NamedTuple, TypeVar
 
-from crawldedup.commands.archives import GZIP_MAGIC, Record, Span, records_of
-from crawldedup.commands.feeds import (
-    ARCHIVE,
-    ARRAY,
-    CSV,
-    GZIP_SUFFIX,
-    LINES,
-    Complaints,
-    Entry,
-    Fields,
-    OnError,
-    entries_of,
-    entries_of_lines,
-    entries_with_pages,
-    form_of,
-    lines_from,
-    pyarrow_for,
-)
+from crawldedup.commands import feeds
+from crawldedup.commands.archives import GZIP_MAGIC, Record, records_of
+from crawldedup.commands.feeds import ARCHIVE, ARRAY, CSV, LINES, Complaints, Entry, Fields, form_of
 from crawldedup.commands.output import Output
 from crawldedup.commands.rows import STANDARD, check_target, target_file
+from crawldedup.commands.sources import STDIN, standard_input
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page import Page
@@ -50,7 +35,6 @@ _FIGURES: Final = ("items", "written", "exact_duplicate", "near_duplicate", "kno
 _ENDINGS: Final = "it must end in .jsonl, .json, .csv or .warc, all of them perhaps with .gz, or in .parquet"
 _COMPANIONS: Final = ("request", "metadata")
 """Records that tell of a response, and of nothing without it."""
-_BETWEEN: Final = b"\r\n\r\n"
 _PIECE: Final = 1 << 18
 _GROUP_ROWS: Final = 100_000
 _GROUP_BYTES: Final = 64 * 1024 * 1024
@@ -73,7 +57,10 @@ class Files:
         if self.target == self.dropped == STANDARD:
             raise ConfigurationError("--output and --dropped both name standard output")
         for name in self.inputs:
-            if (form := _input_form(name)) != self.form:
+            if name != STANDARD and not Path(name).is_file():
+                what = "a folder; filter reads files" if Path(name).is_dir() else "no file; - is standard input"
+                raise ConfigurationError(f"{name!r} is {what}")
+            if (form := _form(f"{name!r} is a file", name)) != self.form:
                 raise ConfigurationError(
                     f"{name!r} is {form}, and --output {self.target!r} is {self.form}: filter keeps the form; DuckDB, "
                     "jq and `warcio recompress` convert"
@@ -88,27 +75,18 @@ class Files:
     @property
     def form(self) -> str:
         """The form of what is read and written."""
-        form = LINES if self.target == STANDARD else form_of(self.target)
-        if form is None:
-            raise ConfigurationError(f"--output is {self.target!r}, whose name tells no form: {_ENDINGS}")
-        return "a packed web archive" if form == ARCHIVE and _is_packed(self.target) else form
+        return _form(f"--output is {self.target!r},", self.target)
 
 
-def _input_form(name: str) -> str:
-    if name == STANDARD:
-        return LINES
-    if Path(name).is_dir():
-        raise ConfigurationError(f"{name!r} is a folder; filter reads feeds and web archives")
-    if not Path(name).is_file():
-        raise ConfigurationError(f"{name!r} is no file; use - for JSON lines from standard input")
-    form = form_of(name)
+def _form(shown: str, name: str) -> str:
+    form = LINES if name == STANDARD else form_of(name)
     if form is None:
-        raise ConfigurationError(f"{name!r} is neither a feed nor a web archive by its name: {_ENDINGS}")
-    return "a packed web archive" if form == ARCHIVE and _is_packed(name) else form
+        raise ConfigurationError(f"{shown} whose name tells no form of a feed or web archive: {_ENDINGS}")
+    return f"packed, {form}" if form == ARCHIVE and _is_packed(name) else form
 
 
 def _is_packed(name: str) -> bool:
-    return name.lower().endswith(GZIP_SUFFIX)
+    return name.lower().endswith(feeds.GZIP_SUFFIX)
 
 
 class Decision(NamedTuple, Generic[T]):
@@ -125,8 +103,7 @@ class Decision(NamedTuple, Generic[T]):
 class Decider:
     """Compares items by their texts alone: each is a page of its own, whatever its URL.
 
-    `dedup` remembers the items that are no copies. Nothing is added to the `index`. The error of a page that cannot be
-    read goes to `on_unreadable`.
+    `dedup` remembers the items that are no copies. Nothing is added to the `index`.
     """
 
     def __init__(
@@ -190,14 +167,14 @@ def filter_items(dedup: Deduplicator, index: Deduplicator | None, files: Files, 
         out = stack.enter_context(target_file(Path(files.target), force=files.force, packs=not is_archive))
         dropped = stack.enter_context(target_file(Path(files.dropped), force=files.force)) if files.dropped else None
         unread = stack.enter_context(Complaints(output.error, files.target, "page", "kept without being compared"))
-        decider = Decider(dedup, index, lambda url, error: unread.tell(_kept_unread(url, error)))
-        run = _Run(decider, fields, output, dropped)
+
+        def kept(url: str, error: PageError) -> None:
+            why = f"{url}: kept without being compared ({error.reason}): {error}"
+            unread.tell(PageError(error.reason, why))
+
+        run = _Run(Decider(dedup, index, kept), fields, output, dropped)
         (run.archives if is_archive else run.feeds)(files, out)
     run.tell()
-
-
-def _kept_unread(url: str, error: PageError) -> PageError:
-    return PageError(error.reason, f"{url}: kept without being compared ({error.reason}): {error}")
 
 
 class _Run:
@@ -219,29 +196,27 @@ class _Run:
         writer.finish()
 
     def _entries(self, name: str) -> Iterator[tuple[Entry, Page | None]]:
-        if name != STANDARD:
-            entries = entries_of(Path(name), self._fields.names)
-        elif sys.stdin is None:
-            raise ConfigurationError("there is no standard input to read: it is closed")
+        if name == STANDARD:
+            name = STDIN
+            entries = feeds.entries_of_lines(feeds.lines_from(standard_input(), name), name)
         else:
-            name = "standard input"
-            entries = entries_of_lines(lines_from(sys.stdin.buffer, name), name)
-        return entries_with_pages(entries, name, self._fields, self._output.unreadable, needs_url=False)
+            entries = feeds.entries_of(Path(name), self._fields.names)
+        return feeds.entries_with_pages(entries, name, self._fields, self._output.unreadable, needs_url=False)
 
     def archives(self, files: Files, out: BinaryIO) -> None:
         """Write the records of web archives, one by one: what was captured together stands in one of them."""
+        is_packed = _is_packed(files.target)
         for path in map(Path, files.inputs):
             records = []
-            is_packed = _is_packed(files.target)
             found = ((each, each.page) for each in self._whole(_apart(path, is_packed, self._output.unreadable)))
             for decision in self._decider.decide(self._output.counted(found)):
                 record = decision.item
-                is_kept = record.page is None or self._is_kept(decision, f"{path}, at byte {record.span.start:,}")
-                records.append(_Placed.of(record, is_copy=not is_kept))
+                is_kept = record.page is None or self._is_kept(decision, f"{path}, at byte {record.start:,}")
+                records.append((record._replace(page=None), not is_kept))
             self._counts["records"] += len(records)
             with path.open("rb") as file:
-                for placed in _staying(records):
-                    _copy(file, placed.span, out, is_packed=is_packed)
+                for record in _staying(records):
+                    _copy(file, record, out, is_packed=is_packed)
                     self._counts["records_written"] += 1
 
     def _whole(self, found: Iterator[T]) -> Iterator[T]:
@@ -278,15 +253,11 @@ class _Run:
         if self._output.as_json:
             self._output.show(counts)
             return
-        left_out = {
-            "exact": counts["exact_duplicate"],
-            "near": counts["near_duplicate"],
-            "known": counts["known"],
-        }
-        parts = ", ".join(f"{count:,} {name}" for name, count in left_out.items())
+        left_out = [counts[name] for name in ("exact_duplicate", "near_duplicate", "known")]
+        exact, near, known = left_out
         told = (
-            f"{pluralize(counts['items'], 'item')}, {counts['written']:,} written, {sum(left_out.values()):,} left out"
-            f" ({parts}), {counts['not_compared']:,} not compared"
+            f"{pluralize(counts['items'], 'item')}, {counts['written']:,} written, {sum(left_out):,} left out "
+            f"({exact:,} exact, {near:,} near, {known:,} known), {counts['not_compared']:,} not compared"
         )
         if "records" in counts:
             told += f"; {counts['records_written']:,} of {pluralize(counts['records'], 'record')} written"
@@ -302,7 +273,7 @@ class _Writer:
         self._columns: Any = None
         self._is_empty = True
         # Of a table: its writer, the rows to take of one batch, and what waits to be a row group.
-        self._arrow: Any = pyarrow_for(path) if form not in (LINES, ARRAY, CSV) else None
+        self._arrow: Any = feeds.pyarrow_for(path) if form not in (LINES, ARRAY, CSV) else None
         self._table: Any = None
         self._batch: Any = None
         self._rows: list[int] = []
@@ -371,69 +342,54 @@ def _ended(line: bytes) -> bytes:
     return line if line.endswith(b"\n") else line + b"\r\n"
 
 
-class _Placed(NamedTuple):
-    """A record to copy or to leave out, without its page. Its ids are hashed, which takes a third of the memory."""
-
-    span: Span
-    id: int
-    concurrent: tuple[int, ...]
-    is_companion: bool
-    is_copy: bool
-
-    @classmethod
-    def of(cls, record: Record, *, is_copy: bool) -> _Placed:
-        concurrent = tuple(map(hash, filter(None, record.concurrent)))
-        return cls(record.span, hash(record.id), concurrent, record.kind in _COMPANIONS, is_copy)
-
-
-def _apart(path: Path, is_packed: bool, on_error: OnError) -> Iterator[Record]:
+def _apart(path: Path, is_packed: bool, on_error: feeds.OnError) -> Iterator[Record]:
     """Yield the records of an archive. Raises ConfigurationError for one that cannot be copied by itself."""
     with path.open("rb") as file:
         if (beginning := file.read(len(GZIP_MAGIC))) and (beginning == GZIP_MAGIC) != is_packed:
             raise ConfigurationError(f"{path} is {'not ' * is_packed}packed, other than its name says: rename it")
     for record in records_of(path, on_error):
-        if record.span.shared:
+        if record.is_shared:
             raise ConfigurationError(
-                f"{path}, at byte {record.span.start:,}: this record is packed together with others, or cut off: "
+                f"{path}, at byte {record.start:,}: this record is packed together with others, or cut off: "
                 "`warcio recompress` parts them"
             )
         yield record
 
 
-def _staying(records: Sequence[_Placed]) -> Iterator[_Placed]:
-    """Yield the records of an archive that stay, in order.
+def _staying(records: Sequence[tuple[Record, bool]]) -> Iterator[Record]:
+    """Yield the records of an archive that stay, in order, given whether they are copies.
 
     A request or metadata goes with the copies that it was captured with, unless a record that stays was, too. Either
     of two records may name the other, which may stand before or behind it. Several may have one id.
     """
-    own: dict[int, list[bool]] = {}
-    named: dict[int, list[bool]] = {}
-    for record in records:
-        if not record.is_companion:
-            own.setdefault(record.id, []).append(record.is_copy)
+    own: dict[str, list[bool]] = {}
+    named: dict[str, list[bool]] = {}
+
+    def fates(record: Record) -> list[bool]:
+        found = [fate for other in record.concurrent for fate in own.get(other, ())]
+        return found + named.get(record.id, []) if record.id else found
+
+    companions = [record for record, _ in records if record.kind in _COMPANIONS]
+    for record, is_copy in records:
+        if record.kind not in _COMPANIONS:
+            own.setdefault(record.id, []).append(is_copy)
             for other in record.concurrent:
-                named.setdefault(other, []).append(record.is_copy)
-    for record in records:
-        if record.is_companion and record.id:
+                named.setdefault(other, []).append(is_copy)
+    for record in companions:
+        if record.id:
             # Metadata of a request is that of its response.
-            own.setdefault(record.id, []).extend(_fates(record, own, named))
-    for record in records:
-        fates = _fates(record, own, named) if record.is_companion else [record.is_copy]
-        if not fates or not all(fates):
+            own.setdefault(record.id, []).extend(fates(record))
+    for record, is_copy in records:
+        found = fates(record) if record.kind in _COMPANIONS else [is_copy]
+        if not found or not all(found):
             yield record
 
 
-def _fates(record: _Placed, own: dict[int, list[bool]], named: dict[int, list[bool]]) -> list[bool]:
-    """Return of each record that a companion was captured with whether it is a copy."""
-    fates = [fate for other in record.concurrent for fate in own.get(other, ())]
-    return fates + named.get(record.id, []) if record.id else fates
-
-
-def _copy(file: BinaryIO, span: Span, out: BinaryIO, *, is_packed: bool) -> None:
-    file.seek(span.start)
-    left, piece = span.end - span.start, b""
+def _copy(file: BinaryIO, record: Record, out: BinaryIO, *, is_packed: bool) -> None:
+    file.seek(record.start)
+    left, piece = record.end - record.start, b""
     while left and (piece := file.read(min(left, _PIECE))):
         left -= len(piece)
         out.write(piece)
-    if not is_packed and not piece.endswith(_BETWEEN):
-        out.write(_BETWEEN)
+    if not is_packed and not piece.endswith(b"\r\n\r\n"):
+        out.write(b"\r\n\r\n")

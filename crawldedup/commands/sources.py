@@ -25,7 +25,6 @@ from crawldedup.commands.feeds import (
     form_of,
     lines_from,
     pages_of,
-    pages_of_lines,
     refuse,
     value_of,
 )
@@ -36,6 +35,7 @@ HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
 TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
 PAGE_SUFFIXES: Final = HTML_SUFFIXES + TEXT_SUFFIXES
 ANY_FIELDS: Final = Fields()
+STDIN: Final = "standard input"
 SCHEMES: Final = ("http://", "https://")
 _SITEMAP_SUFFIXES: Final = (".xml", ".xml.gz")
 _SECONDS: Final = 20
@@ -109,11 +109,11 @@ def under_url(pages: Iterable[Page], url: str | None) -> Iterator[Page]:
 
 def lines_of_standard_input(fields: Fields, on_error: OnError) -> Iterator[Page]:
     """Yield the pages of JSON lines. Raises ConfigurationError for anything else."""
-    lines = lines_from(_standard_input(), "standard input")
-    yield from pages_of_lines(lines, "standard input", fields, on_error)
+    return pages_of(lines_from(standard_input(), STDIN), STDIN, fields, on_error)
 
 
-def _standard_input() -> BinaryIO:
+def standard_input() -> BinaryIO:
+    """Return standard input, for bytes. Raises ConfigurationError if it is closed."""
     if sys.stdin is None:
         raise ConfigurationError("there is no standard input to read: it is closed")
     return sys.stdin.buffer
@@ -121,11 +121,10 @@ def _standard_input() -> BinaryIO:
 
 def _from_standard_input(fields: Fields, on_error: OnError) -> Iterator[Page]:
     """Yield the pages of JSON lines, or the one page that anything else is."""
-    body = _standard_input()
+    body = standard_input()
     first = body.readline(MOST_BYTES)
     if isinstance(value_of(first.removeprefix(BOM)), dict):
-        lines = lines_from(body, "standard input", first)
-        yield from pages_of_lines(lines, "standard input", fields, on_error)
+        yield from pages_of(lines_from(body, STDIN, first), STDIN, fields, on_error)
     else:
         yield Page("stdin:", html=first + body.read(MOST_BYTES - len(first)))
 
@@ -154,7 +153,7 @@ def _from_file(path: Path, fields: Fields = ANY_FIELDS, on_error: OnError = refu
     if form == ARCHIVE:
         yield from captures_of(path, on_error)
     elif form is not None:
-        yield from pages_of(path, fields, on_error)
+        yield from pages_of(path, str(path), fields, on_error)
     elif path.name.lower().endswith(TEXT_SUFFIXES):
         with path.open(encoding="utf-8", errors="replace") as file:
             yield Page(url, text=file.read(MOST_BYTES))

@@ -272,7 +272,7 @@ def test_what_an_index_knows_is_left_out(
         (["feed.jsonl", "-o", "o.parquet.gz"], "tells no form"),
         (["feed.jsonl", "-o", "o.warc"], "filter keeps the form"),
         (["feed.jsonl", "no.jsonl", "-o", "o.jsonl"], "'no.jsonl' is no file"),
-        (["page.html", "-o", "o.jsonl"], "'page.html' is neither a feed nor a web archive"),
+        (["page.html", "-o", "o.jsonl"], "'page.html' is a file whose name tells no form"),
         (["pages.jsonl", "-o", "o.jsonl"], "'pages.jsonl' is a folder"),
         (["-", "-", "-o", "o.jsonl"], "standard input can be read only once"),
         (["feed.jsonl", "-o", "o.jsonl", "--text-field", "txt"], "none of the first 10 items is a page"),
