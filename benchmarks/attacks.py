@@ -31,7 +31,7 @@ from crawldedup.reader import PageReader
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-EXTRACTORS: Final = ("blocks", "trafilatura", "resiliparse", "text")
+EXTRACTORS: Final = ("blocks", "trafilatura", "text")
 MOST_SECONDS: Final = 2.0
 MOST_MEGABYTES: Final = 500
 MOST_BYTES: Final = 9_000_000

@@ -2,9 +2,9 @@
 
     python benchmarks/journal.py                    # 2,000 generated pages, the journal in a file and in Redis
 
-The crawls are those of `scrapy_throughput.py`, with resiliparse and one worker, each a process of its own. The calls
-that write the journal, and the thread that sends it to Redis, are timed within the crawl: two crawls on one machine
-differ by more than a journal costs. The whole is Scrapy's process and its worker, user and system.
+The crawls are those of `scrapy_throughput.py`, with one worker, each a process of its own. The calls that write the
+journal, and the thread that sends it to Redis, are timed within the crawl: two crawls on one machine differ by more
+than a journal costs. The whole is Scrapy's process and its worker, user and system.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def crawl(server: Server, place: str, advance: Callable[[int], None]) -> tuple[f
     """Processor milliseconds a page of a crawl, and of its journal; and the journal's bytes a page."""
     settings = {
         "CRAWLDEDUP_JOURNAL": place,
-        "CRAWLDEDUP_EXTRACTOR": "resiliparse",
+        "CRAWLDEDUP_EXTRACTOR": "blocks",
         "CRAWLDEDUP_WORKERS": 1,
         "CRAWLDEDUP_ACTION": "mark",
         "EXTENSIONS": {f"{JournalMeter.__module__}.{JournalMeter.__name__}": 0},

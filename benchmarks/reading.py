@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     Shingles = NDArray[np.uint64]
 
-EXTRACTORS: Final = ("blocks", "trafilatura", "resiliparse")
+EXTRACTORS: Final = ("blocks", "trafilatura")
 ALIKE: Final = 0.86
 DIFFERENT: Final = 0.8
 LEAST_WANTED: Final = 30

@@ -60,7 +60,7 @@ _OTHERS: dict[str, tuple[str, str, dict[str, Any]]] = {
 def readers() -> dict[str, Read]:
     """What reads a page, by the name of its row."""
     found: dict[str, Read] = {}
-    for name in ("blocks", "resiliparse", "trafilatura", "text"):
+    for name in ("blocks", "trafilatura", "text"):
         found[f"crawldedup, {name}"] = partial(_content, PageReader(Options(extractor=name)))
     for name, (module, function, options) in _OTHERS.items():
         try:

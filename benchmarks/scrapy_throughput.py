@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
     Advance = Callable[[int], None]
 
-EXTRACTORS = ("blocks", "resiliparse", "trafilatura")
+EXTRACTORS = ("blocks", "trafilatura")
 STORES = ("memory", "sqlite", "redis")
 PREFIX = "CRAWLDEDUP_"
 
@@ -250,7 +250,7 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
             added.add_argument("--pages", type=count, default=100_000)
 
     add(throughput, real, extractors=",".join(EXTRACTORS), stores=",".join(STORES))
-    add(memory, extractors="resiliparse", stores="memory,sqlite")
+    add(memory, extractors="blocks", stores="memory,sqlite")
     return parser.parse_args(given)
 
 
@@ -282,6 +282,6 @@ def main(given: Sequence[str]) -> int:
 if __name__ == "__main__":
     run(
         main,
-        "throughput --html HTML --pages 10 --repeat 1 --extractors resiliparse --stores sqlite",
+        "throughput --html HTML --pages 10 --repeat 1 --extractors blocks --stores sqlite",
         "memory --pages 10 --stores memory",
     )

@@ -18,8 +18,8 @@ four pages. Compared are the page an article comes from and the page it is put i
 the latter and the page as it was (other body: should not). Similarities are exact Jaccard of the word 3-shingles of
 what is fingerprinted; flagged is what `Deduplicator` calls a duplicate at its default similarity.
 
-Pages are divided in halves by their order of name, and never mixed: the rules of crawldedup.extraction.article were
-chosen on the first, so believe the second. The time is that of 60 untouched pages, extractors taking turns.
+Pages are divided in halves by their order of name, and never mixed: the rules of an earlier extractor were chosen
+on the first, so believe the second. The time is that of 60 untouched pages, extractors taking turns.
 """
 
 from __future__ import annotations
@@ -110,7 +110,6 @@ def extractors() -> list[Extractor]:
     return [
         get_extractor("blocks"),
         get_extractor("trafilatura"),
-        get_extractor("resiliparse"),
         get_extractor("text"),
         Reference("trafilatura.extract()", trafilatura.extract),
         Reference("trafilatura, favor_precision", partial(trafilatura.extract, favor_precision=True)),

@@ -145,8 +145,7 @@ class Options:
     extractor: str = option(
         "blocks",
         _extractor,
-        "What finds the main text: blocks, trafilatura, resiliparse, text (all that is visible), or the dotted path of "
-        "your own.",
+        "What finds the main text: blocks, trafilatura, text (all that is visible), or the dotted path of your own.",
     )
     content: Any = option(
         None,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from crawldedup.cli.main import parser
+from crawldedup.cli import parser
 
 FILE = Path(__file__).parent.parent / "docker-compose.yml"
 COMPOSE = yaml.safe_load(FILE.read_text())

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Who reads the pages is no matter of these promises: the quickest will do.
-EXTRACTOR = "resiliparse"
+EXTRACTOR = "blocks"
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-EXTRACTORS: Final = ("blocks", "trafilatura", "resiliparse", "text")
+EXTRACTORS: Final = ("blocks", "trafilatura", "text")
 ACTIONS: Final = ("drop-items", "drop")
 _PIPELINES: Final = "benchmarks.whole_site_parts.pipelines"
 _RULES_FILE: Final = "rules.json"

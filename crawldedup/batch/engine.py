@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from crawldedup.batch.decision import MOST_SEARCH_BITS, costs_of, similarities_of
-from crawldedup.batch.keys import CROWD_BITS, MOST_PAGES, TABLES, key_bits, keys_of, pack
-from crawldedup.batch.order import ROUNDS, Order, Resemblances
-from crawldedup.batch.pairs import Nearness, candidate_pairs, crowded, earlier_of, later_of
-from crawldedup.batch.spill import WaitingPairs
+from crawldedup.batch.columns import CROWD_BITS, MOST_PAGES, TABLES, Columns, Keys, key_bits, keys_of, pack
+from crawldedup.batch.decision import (
+    MOST_SEARCH_BITS,
+    ROUNDS,
+    Goal,
+    Order,
+    Resemblances,
+    Rows,
+    costs_of,
+    similarities_of,
+)
+from crawldedup.batch.pairs import Nearness, WaitingPairs, candidate_pairs, crowded, earlier_of, later_of
 from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting.features import is_first_of_run
 from crawldedup.search.limits import STORED_BITS
+from crawldedup.search.tables import Table
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import NDArray
-
-    from crawldedup.batch.columns import Columns
-    from crawldedup.batch.decision import Goal
-    from crawldedup.batch.keys import Keys
-    from crawldedup.search.tables import Table
-
-    Progress = Callable[[str, float], None]
-    Rows = NDArray[np.int64]
+Progress = Callable[[str, float], None]
 
 _PAGES_AT_ONCE: Final = 1 << 16
 _PAIRS_AT_ONCE: Final = 1 << 20

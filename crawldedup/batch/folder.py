@@ -7,22 +7,17 @@ import fcntl
 import json
 import os
 import shutil
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Self
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crawldedup.batch.columns import LAYOUT, Columns
-from crawldedup.batch.reading import INDEX_LAYOUT
+from crawldedup.batch.reading import INDEX_LAYOUT, ReadPages
 from crawldedup.errors import ConfigurationError
 from crawldedup.printable import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from crawldedup.batch.reading import ReadPages
 
 _FORMAT: Final = 1
 _TASK: Final = "scan.json"
@@ -139,13 +134,15 @@ class ScanFolder:
 
     def finish_step(self, source: int, items: int, errors: int, skipped: Mapping[str, int]) -> None:
         """Note that everything up to here is written."""
-        for file in self._files.values():
+        for name, file in self._files.items():
             file.flush()
+            if name != _STEPS:
+                # After a power cut, a step must not count what the disk does not have.
+                os.fdatasync(file.fileno())
         pages = self._files["search"].tell() // _row_bytes("search")
         self.step = Step(source, items, pages, self._url_bytes, errors, dict(skipped))
         self._files[_STEPS].write(json.dumps(self.step).encode("ascii") + b"\n")
         self._files[_STEPS].flush()
-        # A machine that fails may forget what was not asked for.
         os.fdatasync(self._files[_STEPS].fileno())
 
     def columns(self) -> Columns:

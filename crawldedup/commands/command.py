@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,8 +26,7 @@ ADVISE_OPTIONS: Final[dict[str, dict[str, Any]]] = {
 class Command:
     """One command: `options` are names of `Options`; `defaults` are those of their defaults that differ here.
 
-    The function `run` of `module` takes the arguments that were given and the `Output`. It is imported only then:
-    `--help` waits for neither Scrapy nor numpy.
+    It is run by `run`, or by the function of this name in `module`, which is imported only then.
     """
 
     help: str
@@ -34,4 +34,5 @@ class Command:
     options: tuple[str, ...] = ()
     defaults: dict[str, Any] = field(default_factory=dict)
     description: str = ""
-    module: str = "crawldedup.cli.commands"
+    module: str = ""
+    run: Callable[..., None] | None = None

@@ -1,21 +1,36 @@
-"""Commands on pages: checking, finding and scanning."""
+"""Commands on pages: check, find, explain and compare them, in JSON or in words that are safe to show."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import Any, Final
+
+from rich.console import RenderableType
+from rich.text import Text
 
 from crawldedup.commands.indexes import require_existing
-from crawldedup.printable import printable
-from crawldedup.verdict import describe
+from crawldedup.commands.output import Output
+from crawldedup.deduplicator import Deduplicator
+from crawldedup.errors import PageError
+from crawldedup.explanation.comparison import Comparison
+from crawldedup.explanation.comparison import compare as compare_pages
+from crawldedup.explanation.explained import Candidate, Explanation
+from crawldedup.explanation.wording import criterion, estimate, outcome, reason, search
+from crawldedup.options import Options
+from crawldedup.page import Page
+from crawldedup.printable import pluralize, printable
+from crawldedup.scope import site_of
+from crawldedup.stores.shown import shown_url
+from crawldedup.text.difference import Change
+from crawldedup.verdict import Match, Verdict, describe
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from crawldedup.commands.output import Output
-    from crawldedup.commands.sources import Source
-    from crawldedup.deduplicator import Deduplicator
-    from crawldedup.verdict import Match, Verdict
+_SHOWN_TEXT: Final = 200
+_SHOWN_CANDIDATES: Final = 10
+_SHOWN_FLIPS: Final = 12
+_SHOWN_CHANGES: Final = 20
+_LONGEST_SIDE: Final = 300
 
 
 def in_words(verdict: Verdict) -> str:
@@ -32,7 +47,7 @@ def paragraphs_in_words(verdict: Verdict) -> Iterator[str]:
         yield f"    {each.kind:11} {each.words:5,} words{some}{source}: {printable(each.excerpt)}"
 
 
-def check(dedup: Deduplicator, pages: Iterable[Source], output: Output) -> None:
+def check(dedup: Deduplicator, pages: Iterable[Page], output: Output) -> None:
     """Decide about pages and remember them, many with one call of the store."""
     found = output.counted(pages)
     # Checking creates the index: not for a source that cannot be read.
@@ -42,32 +57,25 @@ def check(dedup: Deduplicator, pages: Iterable[Source], output: Output) -> None:
             output.show(verdict.as_dict(), in_words(verdict), *paragraphs_in_words(verdict))
 
 
-def check_as_crawl(
-    dedup: Deduplicator,
-    pages: Iterable[Source],
-    output: Output,
-    *,
-    remember: bool,
-    scope_key: str | None,
-    revisit_similarity: float | None,
-) -> None:
-    """Decide about pages as a crawl does, one by one, heeding the originals that they name."""
-    if not remember:
+def check_as_crawl(dedup: Deduplicator, pages: Iterable[Page], output: Output, **rules: Any) -> None:
+    """Decide about pages as a crawl does, one by one, heeding the originals that they name.
+
+    `rules` are those of its pages: with `remember=False`, nothing is remembered.
+    """
+    if not rules["remember"]:
         require_existing(dedup)
     for page in output.counted(pages):
-        with output.skipping(page.url):
-            verdict = dedup.check_fingerprint(
-                page.url,
-                page.read(dedup),
-                scope_key=scope_key,
-                canonical=page.canonical,
-                remember=remember,
-                revisit_similarity=revisit_similarity,
-            )
-            output.show(verdict.as_dict() | {"remembered": remember}, in_words(verdict), *paragraphs_in_words(verdict))
+        (verdict,) = dedup.check_batch([replace(page, **rules)])
+        if isinstance(verdict, PageError):
+            output.skip(page.url, verdict)
+        elif isinstance(verdict, Exception):
+            raise verdict
+        else:
+            value = verdict.as_dict() | {"remembered": rules["remember"]}
+            output.show(value, in_words(verdict), *paragraphs_in_words(verdict))
 
 
-def find(dedup: Deduplicator, page: Source, output: Output) -> None:
+def find(dedup: Deduplicator, page: Page, output: Output) -> None:
     """Show the remembered pages that resemble a page."""
     require_existing(dedup)
     matches = dedup.find(html=page.html, text=page.text, encoding=page.encoding, url=page.url)
@@ -79,3 +87,107 @@ def _match_in_words(match: Match) -> str:
     kind = "exact" if match.exact else f"{match.similarity:.3f}"
     url = printable(match.url) or "(a page without URL)"
     return f"{kind}: {url} ({match.copies:,} {'copy' if match.copies == 1 else 'copies'} seen)"
+
+
+def explain(
+    dedup: Deduplicator,
+    pages: Iterable[Page],
+    output: Output,
+    *,
+    scope_key: str | None = None,
+    revisit_similarity: float | None = None,
+) -> None:
+    """Show the verdict that a crawl would give now for each page, and why. Changes nothing."""
+    require_existing(dedup)
+    options = dedup.options
+    for page in output.counted(pages):
+        with output.skipping(page.url):
+            told = dedup.explain(
+                page.url,
+                html=page.html,
+                text=page.text,
+                encoding=page.encoding,
+                scope_key=scope_key,
+                canonical=page.canonical,
+                revisit_similarity=revisit_similarity,
+            )
+            value = {
+                **told.verdict.as_dict(),
+                "thin": told.thin,
+                "text": (told.text or "")[:_SHOWN_TEXT],
+                "facts": told.facts,
+                "store": shown_url(options.store),
+                "namespace": options.namespace,
+                "pages": told.pages,
+                "scope": options.scope,
+                "scope_key": scope_key or (site_of(page.url) if options.scope == "site" else ""),
+                "wanted_similarity": told.similarity,
+                "wanted_recall": options.recall,
+                "threshold": told.threshold,
+                "limit": told.limit,
+                "crowd": told.crowd,
+                "compared": [candidate.as_dict() for candidate in told.candidates],
+            }
+            output.show(value, *_explanation_in_words(value, told))
+
+
+def _explanation_in_words(value: dict[str, Any], told: Explanation) -> Iterator[str]:
+    verdict = told.verdict
+    scope_key = f": {printable(value['scope_key'])}" if value["scope_key"] else ""
+    yield in_words(verdict)
+    yield from paragraphs_in_words(verdict)
+    yield f"  text       {verdict.words:,} words: {printable(' '.join((told.text or '').split()), _SHOWN_TEXT)}"
+    for fact in told.facts:
+        yield f"  attribute  {printable(fact, _SHOWN_TEXT)}"
+    if told.facts:
+        yield "             pages of other attributes are never duplicates of this one"
+    pages = pluralize(value["pages"], "page")
+    yield f"  index      {printable(value['store'])}, namespace {value['namespace']}, {pages}"
+    yield f"  scope      {value['scope']}{scope_key}"
+    yield f"  search     {pluralize(verdict.probes, 'probe')}, {pluralize(verdict.candidates, 'page')} compared"
+    yield f"  criterion  {criterion(told, value['wanted_recall'])}"
+    for candidate in told.candidates[:_SHOWN_CANDIDATES]:
+        yield from _candidate_in_words(candidate)
+    if (more := len(told.candidates) - _SHOWN_CANDIDATES) > 0:
+        yield f"             and {more} more"
+
+
+def _candidate_in_words(candidate: Candidate) -> Iterator[str]:
+    """Yield how a remembered page compares, safe to show."""
+    match = candidate.match
+    yield f"  {outcome(candidate):9}  {printable(match.url) or 'a page without URL'}"
+    probe = "known by its URL" if candidate.probe is None else f"met by probe {candidate.probe}"
+    yield f"             similarity {estimate(candidate)}, cost {candidate.cost}, {probe}"
+    if candidate.flips:
+        flips = ", ".join(f"{flip.bit} ({flip.probability:.0%})" for flip in candidate.flips[:_SHOWN_FLIPS])
+        more = len(candidate.flips) - _SHOWN_FLIPS
+        yield f"             search bits that differ, and how probable that was: {flips}{f', {more} more' * (more > 0)}"
+
+
+def compare(options: Options, first: Page, second: Page, *, output: Output) -> None:
+    """Show how alike two pages are, and whether a crawl that has seen the first drops the second."""
+    told = compare_pages(first, second, **options.index_values())
+    output.show(told.as_dict(), *_comparison_in_words(told))
+
+
+def _comparison_in_words(told: Comparison) -> Iterator[RenderableType]:
+    yield in_words(told.verdict)
+    yield f"  why         {reason(told)}"
+    if told.similarity is not None:
+        yield f"  similarity  {told.similarity:.3f}, exactly, of the texts' runs of three words"
+    if not told.thin:
+        yield f"  estimate    {estimate(told.candidate)}, cost {told.candidate.cost}"
+        yield f"  search      {search(told.candidate)}"
+    yield f"  words       {told.words[0]:,} and {told.words[1]:,}"
+    for sign, style, facts in zip("-+", ("red", "green"), told.facts, strict=True):
+        for fact in facts:
+            yield Text(f"  {sign} attribute ").append(printable(fact, _LONGEST_SIDE), style)
+    yield from map(_change_in_words, told.changes[:_SHOWN_CHANGES])
+    if (more := len(told.changes) - _SHOWN_CHANGES) > 0:
+        yield f"  and {pluralize(more, 'passage')} more"
+
+
+def _change_in_words(change: Change) -> Text:
+    parts = zip(change.marked, ("", "red", "green", ""), strict=True)
+    shown = [Text(printable(text, _LONGEST_SIDE), style) for text, style in parts if text]
+    return Text("  ").append_text(Text(" ").join(shown))

@@ -2,45 +2,50 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import sys
-from dataclasses import dataclass, replace
+import urllib.request
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import BinaryIO, Final
 
-from crawldedup.commands.feeds import Fields, pages_of, pages_of_lines, refuse
-from crawldedup.commands.reading.archives import captures_of
-from crawldedup.commands.reading.entries import ARCHIVE, BOM, MOST_BYTES, form_of, lines_from, value_of
-from crawldedup.commands.web import SCHEMES, fetched, is_sitemap, urls_of_sitemap
+from lxml import etree
+
+from crawldedup.commands.archives import captures_of
+from crawldedup.commands.feeds import (
+    ARCHIVE,
+    BOM,
+    MOST_BYTES,
+    Fields,
+    OnError,
+    form_of,
+    lines_from,
+    pages_of,
+    refuse,
+    value_of,
+)
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page import Page
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from crawldedup.commands.feeds import Item, OnError
-    from crawldedup.deduplicator import Deduplicator
-    from crawldedup.fingerprinting.fingerprint import Fingerprint
 
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
 TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
 PAGE_SUFFIXES: Final = HTML_SUFFIXES + TEXT_SUFFIXES
 ANY_FIELDS: Final = Fields()
+STDIN: Final = "standard input"
+SCHEMES: Final = ("http://", "https://")
+_SITEMAP_SUFFIXES: Final = (".xml", ".xml.gz")
+_SECONDS: Final = 20
+_GZIP: Final = b"\x1f\x8b"
+# What the protocol allows for one file, and how deep indexes of sitemaps may lead.
+_MOST_URLS: Final = 50_000
+_LEVELS: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Source(Page):
-    """One page. `canonical` is the URL that it names as its original, where that is asked for."""
-
-    canonical: str | None = None
-
-    def read(self, dedup: Deduplicator) -> Fingerprint:
-        """Return its fingerprint. Raises PageError."""
-        return dedup.fingerprint(html=self.html, text=self.text, encoding=self.encoding, url=self.url)
-
-
-def sources(names: Iterable[str], fields: Fields = ANY_FIELDS, on_error: OnError = refuse) -> Iterator[Source]:
+def sources(names: Iterable[str], fields: Fields = ANY_FIELDS, on_error: OnError = refuse) -> Iterator[Page]:
     """Yield the pages of files, folders (every HTML and text file below), `-`, feeds, web archives, sitemaps and URLs.
 
     `-` is standard input: JSON lines if the first is a JSON object, else one page.
@@ -53,12 +58,12 @@ def sources(names: Iterable[str], fields: Fields = ANY_FIELDS, on_error: OnError
             yield from _pages_of(each, fields, on_error)
 
 
-def _pages_of(name: str, fields: Fields, on_error: OnError) -> Iterator[Source]:
+def _pages_of(name: str, fields: Fields, on_error: OnError) -> Iterator[Page]:
     if name == "-":
         yield from _from_standard_input(fields, on_error)
     elif name.startswith(SCHEMES):
         body, url, charset = fetched(name)
-        yield Source(url, html=body, encoding=charset)
+        yield Page(url, html=body, encoding=charset)
     elif Path(name).is_dir():
         yield from _from_folder(Path(name), on_error)
     elif Path(name).is_file():
@@ -69,7 +74,7 @@ def _pages_of(name: str, fields: Fields, on_error: OnError) -> Iterator[Source]:
         )
 
 
-def readable_sources(names: Iterable[str], on_error: OnError, fields: Fields = ANY_FIELDS) -> Iterator[Source]:
+def readable_sources(names: Iterable[str], on_error: OnError, fields: Fields = ANY_FIELDS) -> Iterator[Page]:
     """Yield the pages of each source and item that can be read; hand the errors of the others to `on_error`."""
     for name in names:
         try:
@@ -82,7 +87,7 @@ def readable_sources(names: Iterable[str], on_error: OnError, fields: Fields = A
             on_error(error)
 
 
-def single_source(name: str) -> Source:
+def single_source(name: str) -> Page:
     """Return the one page of a name. Raises ConfigurationError if there are several."""
     found = list(sources([name]))
     if len(found) != 1:
@@ -90,7 +95,7 @@ def single_source(name: str) -> Source:
     return found[0]
 
 
-def under_url(pages: Iterable[Source], url: str | None) -> Iterator[Source]:
+def under_url(pages: Iterable[Page], url: str | None) -> Iterator[Page]:
     """Yield the pages, or one page under another URL. Raises ConfigurationError if a URL is given to several."""
     if not url:
         yield from pages
@@ -102,31 +107,26 @@ def under_url(pages: Iterable[Source], url: str | None) -> Iterator[Source]:
     yield from (replace(page, url=url) for page in found)
 
 
-def lines_of_standard_input(fields: Fields, on_error: OnError) -> Iterator[Source]:
+def lines_of_standard_input(fields: Fields, on_error: OnError) -> Iterator[Page]:
     """Yield the pages of JSON lines. Raises ConfigurationError for anything else."""
-    lines = lines_from(_standard_input(), "standard input")
-    yield from map(_source_of, pages_of_lines(lines, "standard input", fields, on_error))
+    return pages_of(lines_from(standard_input(), STDIN), STDIN, fields, on_error)
 
 
-def _standard_input() -> BinaryIO:
+def standard_input() -> BinaryIO:
+    """Return standard input, for bytes. Raises ConfigurationError if it is closed."""
     if sys.stdin is None:
         raise ConfigurationError("there is no standard input to read: it is closed")
     return sys.stdin.buffer
 
 
-def _from_standard_input(fields: Fields, on_error: OnError) -> Iterator[Source]:
+def _from_standard_input(fields: Fields, on_error: OnError) -> Iterator[Page]:
     """Yield the pages of JSON lines, or the one page that anything else is."""
-    body = _standard_input()
+    body = standard_input()
     first = body.readline(MOST_BYTES)
     if isinstance(value_of(first.removeprefix(BOM)), dict):
-        lines = lines_from(body, "standard input", first)
-        yield from map(_source_of, pages_of_lines(lines, "standard input", fields, on_error))
+        yield from pages_of(lines_from(body, STDIN, first), STDIN, fields, on_error)
     else:
-        yield Source("stdin:", html=first + body.read(MOST_BYTES - len(first)))
-
-
-def _source_of(item: Item) -> Source:
-    return Source(item.url, html=item.html, text=item.text, encoding=item.encoding)
+        yield Page("stdin:", html=first + body.read(MOST_BYTES - len(first)))
 
 
 def pages_below(folder: Path, on_error: OnError = refuse) -> list[Path]:
@@ -136,7 +136,7 @@ def pages_below(folder: Path, on_error: OnError = refuse) -> list[Path]:
     return sorted(path for path in paths if path.suffix.lower() in PAGE_SUFFIXES and path.is_file())
 
 
-def _from_folder(folder: Path, on_error: OnError) -> Iterator[Source]:
+def _from_folder(folder: Path, on_error: OnError) -> Iterator[Page]:
     paths = pages_below(folder, on_error)
     if not paths:
         raise ConfigurationError(f"the folder {str(folder)!r} holds no pages: no {', '.join(PAGE_SUFFIXES)}")
@@ -147,16 +147,53 @@ def _from_folder(folder: Path, on_error: OnError) -> Iterator[Source]:
             on_error(error)
 
 
-def _from_file(path: Path, fields: Fields = ANY_FIELDS, on_error: OnError = refuse) -> Iterator[Source]:
+def _from_file(path: Path, fields: Fields = ANY_FIELDS, on_error: OnError = refuse) -> Iterator[Page]:
     url = path.absolute().as_uri()
     form = form_of(path.name)
     if form == ARCHIVE:
-        yield from map(_source_of, captures_of(path, on_error))
+        yield from captures_of(path, on_error)
     elif form is not None:
-        yield from map(_source_of, pages_of(path, fields, on_error))
+        yield from pages_of(path, str(path), fields, on_error)
     elif path.name.lower().endswith(TEXT_SUFFIXES):
         with path.open(encoding="utf-8", errors="replace") as file:
-            yield Source(url, text=file.read(MOST_BYTES))
+            yield Page(url, text=file.read(MOST_BYTES))
     else:
         with path.open("rb") as body:
-            yield Source(url, html=body.read(MOST_BYTES))
+            yield Page(url, html=body.read(MOST_BYTES))
+
+
+def fetched(url: str) -> tuple[bytes, str, str | None]:
+    """Return the body at a URL, the URL that it came from in the end, and its charset. Raises PageError."""
+    try:
+        # A text that begins like a URL may still be no URL.
+        request = urllib.request.Request(url, headers={"User-Agent": "crawldedup"})
+        with urllib.request.urlopen(request, timeout=_SECONDS) as response:
+            return response.read(MOST_BYTES), response.url, response.headers.get_content_charset()
+    except (http.client.HTTPException, OSError, ValueError) as error:
+        raise PageError("unreachable", f"{url} cannot be fetched: {error}") from error
+
+
+def is_sitemap(name: str) -> bool:
+    """Return whether a file or URL is a sitemap, by its name."""
+    return name.partition("?")[0].lower().endswith(_SITEMAP_SUFFIXES)
+
+
+def urls_of_sitemap(name: str, levels: int = _LEVELS) -> Iterator[str]:
+    """Yield the URLs of a sitemap, or of those that it lists. Raises ConfigurationError, PageError and OSError."""
+    body = fetched(name)[0] if name.startswith(SCHEMES) else Path(name).read_bytes()
+    try:
+        # A few kilobytes can hold gigabytes.
+        body = zlib.decompressobj(wbits=31).decompress(body, MOST_BYTES) if body.startswith(_GZIP) else body
+        parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True)
+        root = etree.fromstring(body, parser)
+    except (zlib.error, etree.XMLSyntaxError) as error:
+        raise ConfigurationError(f"{name} cannot be read as a sitemap: {error}") from error
+    kind = "" if root is None else etree.QName(root).localname
+    if kind not in ("urlset", "sitemapindex"):
+        raise ConfigurationError(f"{name} is no sitemap: it begins with <{kind}>")
+    found = (str(place.text or "").strip() for place in root.iterfind("{*}*/{*}loc"))
+    for url in islice(filter(None, found), _MOST_URLS):
+        if kind == "urlset":
+            yield url
+        elif levels > 1:
+            yield from urls_of_sitemap(url, levels - 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import importlib.util
 import inspect
 import logging
 from collections import Counter
@@ -14,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from lxml import etree
 
 from crawldedup.checks import did_you_mean
-from crawldedup.errors import ConfigurationError, MissingDependencyError
-from crawldedup.extraction.article import article_of, may_be_article
+from crawldedup.errors import ConfigurationError
 from crawldedup.extraction.lxml_tree import parse, strip_boilerplate
 from crawldedup.extraction.main_text import main_text
 from crawldedup.extraction.visible import visible_text
@@ -113,33 +111,6 @@ def _widest_row(tree: Any) -> int:
     return max(Counter(rows).values(), default=0)
 
 
-class ResiliparseExtractor:
-    """The article within resiliparse's main content: several times as fast as trafilatura.
-
-    resiliparse keeps nearly all of the main text and more of the template; `article_of` removes what stands apart
-    from the article. `benchmarks/templates.py` measures what an article keeps in another site's template.
-    """
-
-    name = "resiliparse"
-    is_heuristic = True
-
-    def __init__(self) -> None:
-        if importlib.util.find_spec("resiliparse") is None:
-            raise MissingDependencyError(
-                "the extractor 'resiliparse' needs the package resiliparse; install it with: pip install resiliparse"
-            )
-        self.version = _minor_version("resiliparse")
-
-    def extract(self, page: HtmlPage) -> str:
-        """Return the article, or all of the main text of a page without one; "" if it would take too long."""
-        from resiliparse.extract.html2text import extract_plain_text
-
-        if not page.suits_extractors:
-            return ""
-        text = str(extract_plain_text(page.html, main_content=True, alt_texts=False, comments=False))
-        return article_of(text, parse(page.html)) if may_be_article(text) else text
-
-
 class VisibleTextExtractor:
     """All text that a visitor sees, including navigation and footer."""
 
@@ -173,7 +144,6 @@ class CustomExtractor:
 _BUILT_IN: Final[dict[str, Callable[[], Extractor]]] = {
     "blocks": BlocksExtractor,
     "trafilatura": TrafilaturaExtractor,
-    "resiliparse": ResiliparseExtractor,
     "text": VisibleTextExtractor,
 }
 
@@ -183,7 +153,7 @@ def get_extractor(name: str) -> Extractor:
     """Make a built-in extractor by its name, or a custom one by its dotted path.
 
     ``myproject.extract.main_text`` is a function of the HTML, or an object or class with a method `extract`; a class
-    is called without arguments first. Raises ConfigurationError, or MissingDependencyError for a missing package.
+    is called without arguments first. Raises ConfigurationError.
     """
     if name in _BUILT_IN:
         return _BUILT_IN[name]()

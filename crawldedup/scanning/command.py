@@ -4,46 +4,40 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from crawldedup.commands.command import PROFILE_OPTIONS, Command
 
-
-def scan_command(pages: dict[str, Any]) -> Command:
-    """Return the command; `pages` are the arguments that name pages."""
-    return Command(
-        "find the clusters of near duplicates within a collection",
-        {
-            **pages,
-            "-o --output": {
-                "metavar": "FILE",
-                "type": Path,
-                "help": "write a row for each page (.jsonl, .csv, both also with .gz, or .parquet), or the report as a "
-                "page (.html)",
-            },
-            "--force": {"action": "store_true", "help": "replace the file if it is there"},
-            "--work": {
-                "metavar": "FOLDER",
-                "type": Path,
-                "help": "keep what was read in this folder, for when the same scan is run again (default: a folder "
-                "beside --output, which is removed at the end)",
-            },
-            "--workers": {
-                "metavar": "N",
-                "type": int,
-                "default": os.cpu_count() or 1,
-                "help": "processes that read pages (default: one for each processor)",
-            },
-            "--keep": {
-                "choices": ("best", "first"),
-                "default": "best",
-                "help": "keep of each cluster the first page, or the first of those whose URL names no session, "
-                "campaign, print or mobile view (default: best)",
-            },
-            "--into": {"metavar": "STORE", "help": "remember the kept pages in an index of this store, still empty"},
-            "--most": {"metavar": "N", "type": int, "default": 20, "help": "show so many clusters (default: 20)"},
+SCAN: Final = Command(
+    "find the clusters of near duplicates within a collection",
+    {
+        "-o --output": {
+            "metavar": "FILE",
+            "type": Path,
+            "help": "write a row for each page (.jsonl, .csv, both also with .gz), or the report as a page (.html)",
         },
-        ("namespace", "scope", "similarity", "recall", *PROFILE_OPTIONS, "store_urls"),
-        description="Finds the clusters of near duplicates among the pages of files, folders, feeds, web archives and "
-        "URLs, and which page of each is kept. A scan that was stopped goes on when the same command is given again.",
-    )
+        "--force": {"action": "store_true", "help": "replace the file if it is there"},
+        "--work": {
+            "metavar": "FOLDER",
+            "type": Path,
+            "help": "keep what was read in this folder, for when the same scan is run again (default: a folder "
+            "beside --output, which is removed at the end)",
+        },
+        "--workers": {
+            "metavar": "N",
+            "type": int,
+            "default": os.cpu_count() or 1,
+            "help": "processes that read pages (default: one for each processor)",
+        },
+        "--keep": {
+            "choices": ("best", "first"),
+            "default": "best",
+            "help": "keep of each cluster the first page, or the first of those whose URL names no session, "
+            "campaign, print or mobile view (default: best)",
+        },
+        "--most": {"metavar": "N", "type": int, "default": 20, "help": "show so many clusters (default: 20)"},
+    },
+    ("scope", "similarity", "recall", *PROFILE_OPTIONS),
+    description="Finds the clusters of near duplicates among the pages of files, folders, feeds, web archives and "
+    "URLs, and which page of each is kept. A scan that was stopped goes on when the same command is given again.",
+)

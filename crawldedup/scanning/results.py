@@ -1,23 +1,29 @@
-"""What a scan has found: rows, clusters and counts."""
+"""What a scan has found: rows, clusters and counts; and files of them, as rows or as the report of a crawl."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from crawldedup.batch.engine import Duplicates
+from crawldedup.batch.folder import ScanFolder
+from crawldedup.commands.feeds import CSV, LINES, form_of
+from crawldedup.commands.rows import check_target, write_rows
+from crawldedup.errors import ConfigurationError
+from crawldedup.journal.records import FORMAT, OUTCOMES, VERSION, line_of, shown
 from crawldedup.printable import pluralize, printable
 from crawldedup.verdict import Kind
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from numpy.typing import NDArray
-
-    from crawldedup.batch.engine import Duplicates
-    from crawldedup.batch.folder import ScanFolder
-
 _SHOWN_MEMBERS: Final = 10
+_REPORT_SUFFIX: Final = ".html"
 
 
 class Row(NamedTuple):
@@ -133,3 +139,60 @@ class Results:
 
     def _member(self, page: int) -> dict[str, Any]:
         return {"url": self.url(page), "kind": str(self.kind(page)), "similarity": self.similarity(page)}
+
+
+def check_output(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
+    """Check before the work whether a file can be written. Raises ConfigurationError."""
+    if path.suffix == _REPORT_SUFFIX:
+        from crawldedup.report.render.files import check_path
+
+        check_path("--output", path)
+    elif form_of(path.name) not in (LINES, CSV):
+        raise ConfigurationError(
+            f"--output is {printable(str(path))!r}; it must end with .jsonl, .csv (both also packed, .gz) or "
+            f"{_REPORT_SUFFIX}"
+        )
+    check_target(path, inputs, force=force)
+
+
+def write(results: Results, path: Path, progress: Callable[[str, float], None], *, force: bool) -> None:
+    """Write what was found into a file. Raises ConfigurationError, ReportError, OSError."""
+    if path.suffix == _REPORT_SUFFIX:
+        _write_report(results, path, progress)
+    else:
+        progress("writing", 0)
+        write_rows(COLUMNS, results.rows(), path, force=force)
+
+
+def _write_report(results: Results, path: Path, progress: Callable[[str, float], None]) -> None:
+    """Write the report on the pages of a scan, as on those of a crawl."""
+    from crawldedup.report.build import make_report
+    from crawldedup.report.database import Database
+    from crawldedup.report.journals import find_journals
+    from crawldedup.report.render.files import write_report
+
+    with TemporaryDirectory(prefix="crawldedup-scan-") as folder, Database(progress) as database:
+        journal = Path(folder, "scan.jsonl")
+        with journal.open("wb") as out:
+            for record in _journal(results, path.stem):
+                out.write(line_of(record))
+        write_report(database, make_report(database, find_journals([str(journal)])), path)
+
+
+def _journal(results: Results, name: str) -> Iterator[dict[str, Any]]:
+    began = round(time.time(), 3)
+    yield {
+        FORMAT: VERSION,
+        "crawl": f"scan-{name}",
+        "spider": "scan",
+        "started": began,
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+    }
+    for row, words, digest in zip(results.rows(), results.words, results.digests, strict=True):
+        record = {"t": 0, "url": shown(row.url), "outcome": OUTCOMES[Kind(row.kind)], "words": int(words)}
+        record |= {"digest": f"{int(digest):016x}", "action": "delivered" if row.kept_url is None else "dropped"}
+        if row.kept_url is not None:
+            record |= {"original": shown(row.kept_url), "similarity": row.similarity}
+        yield record
+    yield {"end": "finished", "stats": {}}

@@ -5,61 +5,50 @@ from __future__ import annotations
 import errno
 import json
 import os
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import mmh3
 
 from crawldedup.batch.collect import Collector
 from crawldedup.batch.decision import Goal
-from crawldedup.batch.engine import find_duplicates
+from crawldedup.batch.engine import Duplicates, find_duplicates
 from crawldedup.batch.folder import ScanFolder
 from crawldedup.commands.feeds import Fields
-from crawldedup.commands.sources import lines_of_standard_input, pages_below, readable_sources
+from crawldedup.commands.output import Output
+from crawldedup.commands.sources import HTML_SUFFIXES, lines_of_standard_input, pages_below, readable_sources
+from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
+from crawldedup.page import Page
 from crawldedup.printable import pluralize, printable
 from crawldedup.reader import PageReader
-from crawldedup.scanning.outputs import check_output, write
-from crawldedup.scanning.results import Results
-from crawldedup.scanning.seeding import Seeding
-from crawldedup.stores.registry import is_persistent
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Iterator
-
-    from crawldedup.batch.engine import Duplicates
-    from crawldedup.commands.output import Output
-    from crawldedup.commands.sources import Source
-    from crawldedup.deduplicator import Deduplicator
-    from crawldedup.page import Page
+from crawldedup.scanning.results import Results, check_output, write
 
 _MOST_TOLD: Final = 10
 _FOLDER_SUFFIX: Final = ".scan"
 
 
 def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Scan what is given. `dedup` is the index to seed, or an empty one.
+    """Scan what is given, by the options of `dedup`, which stays empty.
 
-    What was read outlives an error, for the next run. Raises ConfigurationError, StoreError and OSError.
+    What was read outlives an error, for the next run. Raises ConfigurationError and OSError.
     """
     _check(given)
     if given.output is not None:
         check_output(given.output, _files(given), force=given.force)
     with ExitStack() as stack:
-        files = _files_known(given)
-        seeding = Seeding(dedup, files) if given.into else None
-        folder = stack.enter_context(ScanFolder(_folder(given, stack), _task(dedup, given, files)))
+        folder = stack.enter_context(ScanFolder(_folder(given, stack), _task(dedup, given)))
         with _telling_of_the_rest(folder, given, output):
             _collect(folder, dedup, given, output)
             results = Results(folder, _compare(folder, dedup, output))
         if given.output is not None:
             with output.shares() as share:
                 write(results, given.output, share, force=given.force)
-        seeded = seeding.load(folder, results) if seeding else None
-        _tell(results, seeded, given, output)
+        _tell(results, given, output)
         if given.work is None and given.output is not None:
             folder.remove()
 
@@ -83,10 +72,11 @@ def _telling_of_the_rest(folder: ScanFolder, given: Namespace, output: Output) -
 
 
 def _check(given: Namespace) -> None:
-    if given.into and not is_persistent(given.into):
-        raise ConfigurationError(f"--into is {given.into!r}, which ends with this program: name a store that lasts")
-    if given.output and any(given.output.absolute().is_relative_to(Path(name).absolute()) for name in given.pages):
-        raise ConfigurationError(f"--output {given.output} lies in a folder that is read: name another place")
+    out = given.output
+    # Of a folder that is read, only HTML can be meant to be read again.
+    is_page = out is not None and out.suffix.lower() in HTML_SUFFIXES
+    if is_page and any(out.absolute().is_relative_to(Path(name).absolute()) for name in given.pages):
+        raise ConfigurationError(f"--output {out} lies in a folder that is read: name another place")
     for name in ("workers", "most"):
         if getattr(given, name) < 1:
             raise ConfigurationError(f"--{name} is {getattr(given, name)}; it must be at least 1")
@@ -110,12 +100,12 @@ def _known(path: Path) -> list[Any]:
     return [str(path), found.st_size, found.st_mtime_ns]
 
 
-def _task(dedup: Deduplicator, given: Namespace, files: list[Any]) -> dict[str, Any]:
+def _task(dedup: Deduplicator, given: Namespace) -> dict[str, Any]:
     """Return what a scan must have in common with the one that it goes on with."""
     options = dedup.options
     return {
         "sources": list(given.pages),
-        "files": files,
+        "files": _files_known(given),
         "fields": [given.url_field, given.html_field, given.text_field],
         "similarity": options.similarity,
         "recall": options.recall,
@@ -164,7 +154,7 @@ def _collect(folder: ScanFolder, dedup: Deduplicator, given: Namespace, output: 
         output.status = 1
 
 
-def _pages_of(name: str, fields: Fields, on_error: Callable[[Exception], None]) -> Iterator[Source]:
+def _pages_of(name: str, fields: Fields, on_error: Callable[[Exception], None]) -> Iterator[Page]:
     if name != "-":
         yield from readable_sources([name], on_error, fields)
         return
@@ -180,7 +170,7 @@ def _compare(folder: ScanFolder, dedup: Deduplicator, output: Output) -> Duplica
         return find_duplicates(folder.columns(), goal, folder=folder.path, progress=share)
 
 
-def _tell(results: Results, seeded: int | None, given: Namespace, output: Output) -> None:
+def _tell(results: Results, given: Namespace, output: Output) -> None:
     summary = results.summary()
     lines = [results.summary_line()]
     if given.output is None:
@@ -189,7 +179,4 @@ def _tell(results: Results, seeded: int | None, given: Namespace, output: Output
             lines.append(f"not shown: {pluralize(more, 'smaller cluster')}; --output writes them all")
         if output.as_json:
             summary["clusters"] = results.clusters_as_values()
-    if seeded is not None:
-        summary["remembered"] = seeded
-        lines.append(f"{pluralize(seeded, 'page')} remembered in the namespace {given.namespace}")
     output.show(summary, *lines)

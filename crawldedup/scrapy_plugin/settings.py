@@ -32,7 +32,7 @@ _crawl_option = partial(option, owner="crawl")
 
 _MOST_WORKERS: Final = 4
 # One process keeps up with Scrapy itself.
-QUICK_EXTRACTORS: Final = ("blocks", "resiliparse", "text")
+QUICK_EXTRACTORS: Final = ("blocks", "text")
 """Extractors that are faster than Scrapy."""
 
 

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import signal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -17,8 +17,8 @@ from starlette.requests import ClientDisconnect
 from crawldedup.errors import CrawlDedupError
 from crawldedup.scope import site_of
 from crawldedup.service.checking import Checker
-from crawldedup.service.console.views import PAGES, Console
-from crawldedup.service.edge import Bodies, Edge, RateLimit, refusal
+from crawldedup.service.console import PAGES, Console
+from crawldedup.service.edge import Bodies, Edge, refusal
 from crawldedup.service.endpoints import ROUTES, Service
 from crawldedup.service.logs import log_to_stderr
 from crawldedup.service.settings import ServiceSettings
@@ -42,9 +42,8 @@ def make_app() -> Starlette:
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         checker = Checker(settings)
-        stopping = _stopping()
-        app.state.service = Service(checker, bodies, RateLimit(settings.rate), stopping)
-        app.state.console = Console.of(app.state.service, settings)
+        app.state.service = Service(checker, bodies)
+        app.state.console = Console(app.state.service, settings)
         try:
             # The first page would wait for all that is imported and read once.
             await checker.ask(lambda dedup: dedup.explain(site_of(_URL), text=_TEXT).as_dict())
@@ -82,24 +81,3 @@ async def _watch(parent: int) -> None:
         await asyncio.sleep(_PARENT_SECONDS)
     _log.warning("the parent process has gone: this worker ends")
     signal.raise_signal(signal.SIGTERM)
-
-
-def _stopping() -> asyncio.Future[None]:
-    """Return a future that is done when the process is told to stop: streams could go on for ever."""
-    loop = asyncio.get_running_loop()
-    stopping: asyncio.Future[None] = loop.create_future()
-
-    def stop() -> None:
-        if not stopping.done():
-            stopping.set_result(None)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        # uvicorn's own, which it takes away at the end.
-        before: Any = signal.getsignal(number)
-
-        def told(number: int, frame: Any, before: Any = before) -> None:
-            loop.call_soon_threadsafe(stop)
-            before(number, frame)
-
-        signal.signal(number, told)
-    return stopping

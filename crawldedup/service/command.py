@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE: Final = "CRAWLDEDUP_TOKEN"
 _SHORTEST_TOKEN: Final = 16
+_MOST_HEAD: Final = 64 << 10
+"""Bytes of the head of a request: twice the longest names that a query may hold, as they are sent."""
 
 _ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
     "--host": {"default": "127.0.0.1", "help": "the address to listen on (default: 127.0.0.1)"},
@@ -46,34 +48,17 @@ _ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
         "type": int,
         "default": 8 << 20,
         "metavar": "BYTES",
-        "help": "the largest body, or line of a stream, that is taken (default: 8388608)",
-    },
-    "--rate": {
-        "type": float,
-        "default": 0,
-        "metavar": "X",
-        "help": "the pages a second that one client may check, in each worker (default: 0, any number)",
+        "help": "the largest body that is taken (default: 8388608)",
     },
     "--client-seconds": {
         "type": float,
         "default": 30,
         "metavar": "X",
-        "help": "a client that takes longer to send a request, or to take an answer, is given up (default: 30)",
+        "help": "a client that takes longer to send the body of a request is given up (default: 30)",
     },
     "--trust-proxy": {
         "metavar": "ADDRESS",
         "help": "take the addresses of clients from the X-Forwarded-For of the proxy at this address",
-    },
-    "--fetch-host": {
-        "action": "append",
-        "default": [],
-        "metavar": "HOST",
-        "help": "let the page at / fetch URLs of this host; *.HOST stands for those below it, HOST:PORT for a port. "
-        "Can be given again (default: no URL is fetched)",
-    },
-    "--reports": {
-        "metavar": "SOURCE",
-        "help": "show the report of the last crawl of this journal, folder of journals, or URL of a Redis at /report",
     },
     "--log-level": {
         "choices": ("debug", "info", "warning"),
@@ -105,9 +90,7 @@ def serve(dedup: Deduplicator, given: Namespace) -> None:
     try:
         import uvicorn
 
-        from crawldedup.service.console.fetching import check_hosts
         from crawldedup.service.logs import log_to_stderr
-        from crawldedup.service.protocol import PatientProtocol
         from crawldedup.service.settings import ServiceSettings
     except ImportError as error:
         raise MissingDependencyError(f"{error}; `crawldedup serve` needs: pip install 'crawldedup[server]'") from error
@@ -120,14 +103,10 @@ def serve(dedup: Deduplicator, given: Namespace) -> None:
         parent=os.getpid(),
         readers=checks.whole(1)("--readers", given.readers),
         max_body=checks.whole(1024)("--max-body", given.max_body),
-        rate=checks.number("from 0", lambda value: value >= 0)("--rate", given.rate),
         client_seconds=checks.number("from 0.1", lambda value: value >= 0.1)("--client-seconds", given.client_seconds),
         log_level=given.log_level,
         trust_proxy=given.trust_proxy,
-        fetch_hosts=tuple(given.fetch_host),
-        reports=given.reports,
     )
-    check_hosts(settings.fetch_hosts)
     _check(settings.tokens, settings.host)
     if settings.workers > 1 and not is_persistent(dedup.options.store):
         raise ConfigurationError("--workers is above 1, and memory:// cannot be shared: name a store by --store")
@@ -155,7 +134,9 @@ def serve(dedup: Deduplicator, given: Namespace) -> None:
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
-            http=PatientProtocol,
+            # httptools gathers the head of a request without a bound.
+            http="h11",
+            h11_max_incomplete_event_size=_MOST_HEAD,
             ws="none",
             lifespan="on",
             log_config=None,

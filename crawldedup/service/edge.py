@@ -8,24 +8,22 @@ import hmac
 import json
 import logging
 import time
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from email.message import Message
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import urlsplit
 
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Message as Event
 
 from crawldedup.service import metrics
-from crawldedup.service.console.guards import require_own_host, require_own_page
 from crawldedup.service.problems import ProblemError, busy, problem_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from starlette.requests import Request
-    from starlette.types import ASGIApp, Receive, Scope, Send
-    from starlette.types import Message as Event
-
-    from crawldedup.service.settings import ServiceSettings
+from crawldedup.service.settings import ServiceSettings
 
 _log: Final = logging.getLogger(__name__)
 
@@ -33,7 +31,9 @@ _OPEN: Final = ("/health/live", "/health/ready", "/openapi.json")
 _READING: Final = ("GET", "HEAD", "OPTIONS")
 _MOST_HELD: Final = 256 << 20
 """Bytes of bodies that are dealt with at the same time."""
-_MOST_CLIENTS: Final = 10_000
+_LONGEST_TYPE: Final = 256
+"""Letters of a content type: to read one takes quadratic time."""
+_OWN_SITES: Final = ("same-origin", "none")
 
 
 def reply(value: object, status: int = 200) -> Response:
@@ -145,8 +145,8 @@ class Bodies:
     """Takes the bodies of requests: not too large, not too slow, and not too many at the same time."""
 
     def __init__(self, settings: ServiceSettings) -> None:
-        self.most = settings.max_body
-        self.seconds = settings.client_seconds
+        self._most = settings.max_body
+        self._seconds = settings.client_seconds
         self._held = 0
 
     async def take(self, request: Request) -> bytes:
@@ -159,78 +159,82 @@ class Bodies:
         parts: list[bytes] = []
         taken = 0
         try:
-            async with asyncio.timeout(self.seconds):
+            async with asyncio.timeout(self._seconds):
                 async for part in request.stream():
                     taken += len(part)
-                    if taken > self.most:
-                        raise self.too_large()
+                    if taken > self._most:
+                        raise self._too_large()
                     parts.append(part)
         except TimeoutError:
-            raise too_slow(self.seconds) from None
+            detail = f"the request was not there after {self._seconds:g} s: send faster, or smaller parts"
+            raise ProblemError("too-slow", 408, detail, headers={"connection": "close"}) from None
         return b"".join(parts)
 
     def release(self, scope: Scope) -> None:
         """Note that a request is done with."""
         self._held -= scope.get("crawldedup.held", 0)
 
-    def too_large(self) -> ProblemError:
-        """Return the problem of a body, or a line of a stream, that is too large."""
-        detail = f"the body, or a line of a stream, may have {self.most:,} bytes: send less, or set --max-body higher"
+    def _too_large(self) -> ProblemError:
+        detail = f"the body may have {self._most:,} bytes: send less, or set --max-body higher"
         return ProblemError("too-large", 413, detail, headers={"connection": "close"})
 
     def _expected(self, request: Request) -> int:
         declared = request.headers.get("content-length", "")
-        size = int(declared) if declared.isdecimal() else self.most
-        if size > self.most:
-            raise self.too_large()
+        size = int(declared) if declared.isdecimal() else self._most
+        if size > self._most:
+            raise self._too_large()
         return size
 
 
-def too_slow(seconds: float) -> ProblemError:
-    """Return the problem of a client that does not send."""
-    detail = f"the request was not there after {seconds:g} s: send faster, or smaller parts"
-    return ProblemError("too-slow", 408, detail, headers={"connection": "close"})
+# What follows keeps web pages from using the service through the browser of somebody who may: nothing else would stop
+# them. A page of any site can make the browser send a form to this machine. A name of its own that it has moved to this
+# machine (DNS rebinding) even lets it read the answer.
 
 
-class RateLimit:
-    """Counts the pages of each client: so many a second, with a second's worth at once, and debts for large requests.
+def require_own_host(hosts: Iterable[bytes], own: str) -> None:
+    """Raise ProblemError for a request to a name that anyone could have given this machine."""
+    if not all(not each or _is_own(each.decode("latin-1"), own) for each in hosts):
+        detail = (
+            "the Host of the request is not this machine: ask for localhost or the address given as --host, or give "
+            "the service a token (CRAWLDEDUP_TOKEN), with which it takes any name"
+        )
+        raise ProblemError("misdirected", 421, detail, headers={"connection": "close"})
 
-    Each worker process counts for itself.
-    """
 
-    def __init__(self, pages_per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate = pages_per_second
-        self._clock = clock
-        self._paid_until: dict[str, float] = {}
+def require_own_page(headers: Mapping[bytes, bytes]) -> None:
+    """Raise ProblemError for a request that a page of another site has made a browser send."""
+    site, origin = (headers.get(name, b"").decode("latin-1") for name in (b"sec-fetch-site", b"origin"))
+    host = headers.get(b"host", b"").decode("latin-1")
+    # Browsers send the first to this machine and over TLS only, and no page can forge it.
+    if site in _OWN_SITES if site else not origin or origin.partition("://")[2].lower() == host.lower():
+        return
+    detail = (
+        "a page of another site sent this request through a browser: send it from a page of the service, or from a "
+        "program that sends neither Sec-Fetch-Site nor Origin; a proxy before the service must pass Host on"
+    )
+    raise ProblemError("cross-site", 403, detail, headers={"connection": "close"})
 
-    def seconds_to_wait(self, scope: Scope, pages: int) -> float:
-        """Count pages, and return 0; or count nothing, and return in how many seconds to ask again."""
-        if not self._rate:
-            return 0
-        now, client = self._clock(), (scope.get("client") or ("",))[0]
-        paid_until = max(self._paid_until.pop(client, 0), now - 1)
-        wait = max(0.0, paid_until - now)
-        # The one that asked last stands last, so the first have asked for nothing for the longest.
-        self._paid_until[client] = paid_until if wait else paid_until + pages / self._rate
-        if len(self._paid_until) > _MOST_CLIENTS:
-            del self._paid_until[next(iter(self._paid_until))]
-        return wait
 
-    async def wait(self, scope: Scope, pages: int) -> None:
-        """Count pages as soon as the client may check them."""
-        while seconds := self.seconds_to_wait(scope, pages):
-            await asyncio.sleep(seconds)
+def _is_own(given: str, own: str) -> bool:
+    host = None
+    with suppress(ValueError):
+        host = urlsplit(f"//{given}").hostname
+    if host in ("localhost", own.lower()):
+        return True
+    with suppress(ValueError):
+        return ip_address(host or "").is_loopback
+    return False
 
-    def require(self, scope: Scope, pages: int = 1) -> None:
-        """Count pages. Raises ProblemError if the client must wait."""
-        if wait := self.seconds_to_wait(scope, pages):
-            detail = f"this client may check {self._rate:g} pages a second"
-            raise ProblemError("too-many", 429, detail, retry_after=max(1, round(wait + 0.5)))
+
+def media_type(header: str) -> tuple[str, str | None]:
+    """Return the media type that a header declares, and its charset, if any. Raises ProblemError."""
+    if len(header) > _LONGEST_TYPE:
+        raise ProblemError("media-type", 415, f"the content type has more than {_LONGEST_TYPE} letters")
+    return _media_type(header)
 
 
 @lru_cache(maxsize=64)
-def media_type(header: str) -> tuple[str, str | None]:
-    """Return the media type that a header declares, and its charset, if any."""
+def _media_type(header: str) -> tuple[str, str | None]:
     declared = Message()
     declared["content-type"] = header
     return declared.get_content_type(), declared.get_content_charset()

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import Response
 from starlette.routing import Route
 
 from crawldedup import __version__
-from crawldedup.checks import flag, whole
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import CrawlDedupError
 from crawldedup.service import metrics
@@ -28,39 +27,31 @@ from crawldedup.service.pages import (
     value_of,
 )
 from crawldedup.service.problems import ProblemError, problem_of
-from crawldedup.service.stream import Stream
 from crawldedup.verdict import Verdict
 
 if TYPE_CHECKING:
-    import asyncio
-
     from starlette.requests import Request
 
     from crawldedup.explanation.explained import Explanation
     from crawldedup.page import Page
     from crawldedup.service.checking import Checker
-    from crawldedup.service.edge import Bodies, RateLimit
+    from crawldedup.service.edge import Bodies
 
-_T = TypeVar("_T")
-_most: Final = whole(1, 1_000)
 _PLAIN: Final = {"text/html": "html", "text/plain": "text"}
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What the endpoints share in one process. `stopping` is done when the process was told to stop."""
+    """What the endpoints share in one process."""
 
     checker: Checker
     bodies: Bodies
-    rate: RateLimit
-    stopping: asyncio.Future[None]
 
 
 async def check(request: Request) -> Response:
     """Decide about a page and remember it."""
     service = _service(request)
     page = await _page(request)
-    service.rate.require(request.scope)
     (result,) = await service.checker.check([page])
     if isinstance(result, Exception):
         raise result
@@ -71,7 +62,6 @@ async def check_batch(request: Request) -> Response:
     """Decide about the pages of an array, in its order."""
     service = _service(request)
     pages = pages_of(await _body(request, "application/json"))
-    service.rate.require(request.scope, len(pages))
     results: list[Verdict | Exception] = []
     while part := pages[len(results) : len(results) + GROUP]:
         try:
@@ -83,23 +73,6 @@ async def check_batch(request: Request) -> Response:
     if failed and len(failed) == len(results) and all(problem.status == 503 for problem in failed):
         raise failed[0]
     return reply([outcome(page.url, result) for page, result in zip(pages, results, strict=True)])
-
-
-async def check_stream(request: Request) -> Response:
-    """Decide about pages, a line each, while they come."""
-    _kind(request, "application/x-ndjson")
-    service = _service(request)
-
-    async def answered(lines: list[bytes], first: int) -> list[dict[str, Any]]:
-        pages = [_parsed(line, first + place) for place, line in enumerate(lines)]
-        sound = [page for page in pages if not isinstance(page, Exception)]
-        await service.rate.wait(request.scope, len(lines))
-        results = iter(await service.checker.check(sound))
-        return [
-            outcome(None, page) if isinstance(page, Exception) else outcome(page.url, next(results)) for page in pages
-        ]
-
-    return Stream(request, answered, service.bodies, service.stopping)
 
 
 async def find(request: Request) -> Response:
@@ -117,27 +90,7 @@ async def explain(request: Request) -> Response:
 async def compare(request: Request) -> Response:
     """Compare two pages."""
     first, second = two_pages(await _body(request, "application/json"))
-    _service(request).rate.require(request.scope, 2)
     return reply((await _service(request).checker.compare(first, second)).as_dict())
-
-
-async def paragraphs(request: Request) -> Response:
-    """Tell how much of a page stands on earlier pages, and remember its paragraphs."""
-    value = value_of(await _body(request, "application/json"))
-    remember = value.pop("remember", True) if isinstance(value, dict) else True
-    page = page_of(value)
-    _service(request).rate.require(request.scope)
-    coverage = await _service(request).checker.paragraphs(page, remember=flag("remember", remember))
-    return reply(coverage.as_dict())
-
-
-async def clusters(request: Request) -> Response:
-    """List the pages with the most duplicates."""
-    given = object_of(dict(request.query_params), {"most"}, "the query")
-    most = str(given.get("most", "20"))
-    _service(request).rate.require(request.scope)
-    found = await _service(request).checker.clusters(_most("most", int(most) if most.isdecimal() else most))
-    return reply({"clusters": list(map(asdict, found))})
 
 
 async def forget(request: Request) -> Response:
@@ -147,7 +100,6 @@ async def forget(request: Request) -> Response:
     check_names(given)
     if ("url" in given) == ("fingerprint" in given):
         raise ProblemError("invalid", 400, "the body must have one of url and fingerprint")
-    _service(request).rate.require(request.scope)
     page = given["url"] if "url" in given else fingerprint_of(given["fingerprint"])
     named = {name: given.get(name) for name in ("identity", "scope_key")}
     return reply({"forgotten": await _service(request).checker.ask(lambda dedup: dedup.forget(page, **named))})
@@ -191,12 +143,9 @@ async def openapi(_: Request) -> Response:
 ROUTES: Final = [
     Route("/v1/check", check, methods=["POST"]),
     Route("/v1/check/batch", check_batch, methods=["POST"]),
-    Route("/v1/check/stream", check_stream, methods=["POST"]),
     Route("/v1/find", find, methods=["POST"]),
     Route("/v1/explain", explain, methods=["POST"]),
     Route("/v1/compare", compare, methods=["POST"]),
-    Route("/v1/paragraphs", paragraphs, methods=["POST"]),
-    Route("/v1/clusters", clusters),
     Route("/v1/forget", forget, methods=["POST"]),
     Route("/v1/info", info),
     Route("/health/live", live),
@@ -230,28 +179,19 @@ async def _body(request: Request, *allowed: str) -> bytes:
     return await _service(request).bodies.take(request)
 
 
-async def _page(request: Request, further: tuple[str, ...] = (), defaults: dict[str, Any] | None = None) -> Page:
-    """Return the page of a body of JSON, HTML or plain text. Those of JSON may have further fields, which are left."""
+async def _page(request: Request, defaults: dict[str, Any] | None = None) -> Page:
+    """Return the page of a body of JSON, HTML or plain text."""
     kind, charset = _kind(request, "application/json", *_PLAIN)
     body = await _service(request).bodies.take(request)
     if kind in _PLAIN:
         return plain_page(body, _PLAIN[kind], charset, {**(defaults or {}), **request.query_params})
     value = value_of(body)
-    return page_of({**defaults, **value} if defaults and isinstance(value, dict) else value, further=further)
-
-
-def _parsed(line: bytes, number: int) -> Page | Exception:
-    try:
-        return page_of(value_of(line, f"line {number}"), f"line {number}")
-    except CrawlDedupError as error:
-        return error
+    return page_of({**defaults, **value} if defaults and isinstance(value, dict) else value)
 
 
 async def _explained(request: Request, *, needs_url: bool) -> Explanation:
     page = await _page(request, defaults=None if needs_url else {"url": ""})
-    service = _service(request)
-    service.rate.require(request.scope)
-    return await service.checker.explain(page)
+    return await _service(request).checker.explain(page)
 
 
 @cache

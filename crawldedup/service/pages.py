@@ -13,7 +13,7 @@ from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
 from crawldedup.page import Page
 
 MOST_PAGES: Final = 1_000
-"""Pages of one request that is no stream."""
+"""Pages of one request."""
 _LONGEST_NAME: Final = 8_192
 _NAMES: Final = ("url", "identity", "scope_key", "encoding")
 # What is on its way is told to the store by the process that has it, which a client is not.
@@ -29,10 +29,9 @@ def value_of(body: bytes, where: str = "the body") -> Any:
         raise ConfigurationError(f"{where} is not JSON: {error}") from None
 
 
-def page_of(value: object, where: str = "the body", further: tuple[str, ...] = ()) -> Page:
-    """Return the page that an object in JSON describes; it may have `further` fields. Raises ConfigurationError."""
-    given = object_of(value, {*_FIELDS, *further}, where)
-    page = {name: given[name] for name in given if name in _FIELDS}
+def page_of(value: object, where: str = "the body") -> Page:
+    """Return the page that an object in JSON describes. Raises ConfigurationError."""
+    page = dict(object_of(value, _FIELDS, where))
     try:
         if "url" not in page:
             raise ConfigurationError("it has no url")

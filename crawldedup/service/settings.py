@@ -18,9 +18,7 @@ VARIABLE: Final = "CRAWLDEDUP_SERVICE"
 class ServiceSettings:
     """The settings of one service; its worker processes share the `session`, and so count as one crawler.
 
-    `parent` is the process that starts them. `rate` is in pages a second for each client, 0 for any. A client has
-    `client_seconds` to send a request, or the next part of a stream, or to take an answer. The page fetches from
-    `fetch_hosts`, and shows the last crawl of `reports`.
+    `parent` is the process that starts them. A client has `client_seconds` to send the body of a request.
     """
 
     options: Options
@@ -32,13 +30,10 @@ class ServiceSettings:
     parent: int = 0
     readers: int = 1
     max_body: int = 8 << 20
-    rate: float = 0
     client_seconds: float = 30
     page_seconds: int = 30
     log_level: str = "info"
     trust_proxy: str | None = None
-    fetch_hosts: tuple[str, ...] = ()
-    reports: str | None = None
 
     def hand_on(self) -> None:
         """Leave the settings to the worker processes that are started next."""
@@ -53,6 +48,5 @@ class ServiceSettings:
             "options": Options.from_values(values["options"]),
             "session": CrawlSession(**values["session"]),
             "tokens": tuple(values["tokens"]),
-            "fetch_hosts": tuple(values["fetch_hosts"]),
         }
         return cls(**values | made)

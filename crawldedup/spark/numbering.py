@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from crawldedup.batch.keys import MOST_PAGES
+from crawldedup.batch.columns import MOST_PAGES
 from crawldedup.errors import ConfigurationError
 from crawldedup.spark.kept import kept
 

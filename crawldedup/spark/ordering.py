@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from crawldedup.batch.order import ROUNDS, Order, Resemblances
+from crawldedup.batch.decision import ROUNDS, Order, Resemblances
 from crawldedup.batch.pairs import earlier_of, later_of
 from crawldedup.spark.arrow import batch, numbers
 from crawldedup.spark.kept import kept

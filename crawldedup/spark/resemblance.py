@@ -9,8 +9,7 @@ import numpy as np
 from pyspark.sql import functions as F  # noqa: N812
 
 from crawldedup.batch.columns import LAYOUT, Columns
-from crawldedup.batch.decision import costs_of, similarities_of
-from crawldedup.batch.order import Resemblances
+from crawldedup.batch.decision import Resemblances, costs_of, similarities_of
 from crawldedup.spark.arrow import batch, matrix, numbers
 from crawldedup.spark.kept import kept
 from crawldedup.spark.numbering import among

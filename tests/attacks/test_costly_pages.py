@@ -60,7 +60,7 @@ TRIED = [pytest.param(shape, marks=[pytest.mark.exhaustive] if shape in LESS_OFT
 
 @pytest.mark.parametrize(
     "extractor",
-    ["blocks", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("trafilatura", "resiliparse", "text"))],
+    ["blocks", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("trafilatura", "text"))],
 )
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("shape", TRIED)

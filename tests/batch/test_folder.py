@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +13,6 @@ from crawldedup.batch.folder import ScanFolder
 from crawldedup.batch.reading import BatchReader, ReadPages, UnsoundError
 from crawldedup.text.keys import NO_KEY
 from tests.batch.pages import collection
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TASK = {"similarity": 0.9}
 
@@ -43,6 +41,20 @@ def test_a_folder_holds_what_was_added(tmp_path: Path, parts: list[tuple[ReadPag
             assert column.dtype == expected.dtype
         assert [urls[row] for row in range(len(columns))] == [url for _, each in parts for url in each]
         assert (folder.step.errors, folder.step.skipped) == (2, {"empty": 3})
+
+
+def test_a_step_counts_what_the_disk_has(
+    tmp_path: Path, parts: list[tuple[ReadPages, list[str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a power cut, a step that was written must find its columns."""
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fdatasync", lambda number: synced.append(Path(f"/proc/self/fd/{number}").readlink().name))
+    with ScanFolder(tmp_path / "scan", TASK) as folder:
+        folder.add(*parts[0])
+        folder.finish_step(0, 20, 0, {})
+    *columns, last = synced
+    assert sorted(columns) == sorted(path.name for path in (tmp_path / "scan").glob("*.bin"))
+    assert last == "steps.jsonl"
 
 
 @pytest.mark.parametrize("torn", ["nothing", "columns", "step", "both"])

@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crawldedup.batch.columns import VOLATILITY_UNIT
-from crawldedup.batch.keys import KEYS_A_TABLE, MOST_PAGES, TABLES, key_bits, keys_of, numbers_in, pack
+from crawldedup.batch.columns import (
+    KEYS_A_TABLE,
+    MOST_PAGES,
+    TABLES,
+    VOLATILITY_UNIT,
+    key_bits,
+    keys_of,
+    numbers_in,
+    pack,
+)
 from crawldedup.search.model import cosine, search_similarity
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crawldedup.batch.order import MOST_RESEMBLING, Order, Resemblances
+from crawldedup.batch.decision import MOST_RESEMBLING, Order, Resemblances
 from crawldedup.batch.pairs import earlier_of, later_of
 from tests.batch.pages import GOAL
 

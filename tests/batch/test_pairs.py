@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from crawldedup.batch.keys import pack
+from crawldedup.batch.columns import pack
 from crawldedup.batch.pairs import NEIGHBOURS, Nearness, candidate_pairs, crowded, distinct, earlier_of, later_of, pair
 
 BITS = 16

@@ -3,11 +3,9 @@ from __future__ import annotations
 import io
 import json
 import re
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +13,6 @@ import pytest
 
 from crawldedup import Deduplicator
 from crawldedup.cli import main
-from crawldedup.cli.commands import _RUN
-from crawldedup.cli.main import _COMMANDS
 
 ARTICLE = (
     "The ferry leaves the island at seven in the morning and comes back long after dark, so those who work in the "
@@ -219,14 +215,8 @@ def test_text_from_pages_cannot_reach_the_terminal_unescaped(pages: Path, capsys
     [
         (["scan", "--similarity", "2", "no-such-file"], "similarity"),
         (["find", "no-such-file"], "no-such-file"),
-        (["prune"], "give --ttl or --max-pages"),
-        (["prune", "--ttl", "1d"], "crawldedup.sqlite"),
-        (["prune", "--store", "memory://", "--ttl", "1d"], "ends with the program"),
-        (["prune", "--store", "memory://", "--max-pages", "0"], "--max-pages is 0"),
         (["find", "http://[::1"], "http://[::1"),
         (["check", "--max-pages", "many", "a.html"], "--max-pages is 'many'"),
-        (["copy", "--store", "memory://"], "--to-store"),
-        (["copy", "--to-store", "memory://"], "would end with this program"),
         (["check", "--store", "rediss:/x", "a.html"], "rediss:/x"),
         (["check", "--store", "rdis://localhost", "a.html"], "redis://"),
         (["check", "--similarity", "2", "a.html"], "--similarity is 2.0; it must be a number above 0.5"),
@@ -286,14 +276,6 @@ def test_a_wrong_command_line_is_answered_with_one_line(
     err = capsys.readouterr().err
     assert message in err
     assert len(err.splitlines()) == 1
-
-
-def test_every_command_has_its_runner() -> None:
-    assert sorted(name for name, command in _COMMANDS.items() if command.module == "crawldedup.cli.commands") == sorted(
-        _RUN
-    )
-    for command in _COMMANDS.values():
-        assert callable(import_module(command.module).run)
 
 
 def test_the_environment_names_the_store(
@@ -379,15 +361,6 @@ def test_check_tells_which_paragraphs_are_known(pages: Path, capsys: pytest.Capt
     assert "\x1b" not in out
     *_, last = run_json(capsys, *arguments)
     assert last["coverage"]["known_words"] > 100
-    assert run_json(capsys, "prune", "--paragraphs", "mark", "--paragraph-ttl", "1d") == [{"freed": 0, "pages": 2}]
-
-
-def test_prune(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(capsys, "check", str(pages))
-    assert run_json(capsys, "prune", "--max-pages", "1", "--ttl", "30d") == [{"freed": 1, "pages": 1}]
-    assert run(capsys, "prune", "--max-pages", "1")[:2] == (0, "0 pages freed, 1 left\n")
-    (copy,) = run_json(capsys, "check", str(pages / "c.html"), "--url", "https://example.com/", "--max-pages", "1")
-    assert copy["kind"] == "exact_duplicate"
 
 
 def test_a_cleared_index_takes_the_settings_of_whoever_comes_next(
@@ -399,37 +372,7 @@ def test_a_cleared_index_takes_the_settings_of_whoever_comes_next(
     assert run(capsys, "check", str(pages), "--extractor", "text")[0] == 0
 
 
-def test_an_index_of_sites_is_copied_as_one(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(capsys, "check", str(pages), "--scope", "site")
-    assert run(capsys, "copy", "--to-namespace", "other", "--scope", "site")[0] == 0
-    assert run_json(capsys, "info", "--namespace", "other")[0]["pages"] == 2
-
-
-@pytest.mark.usefixtures("own_keys")
-@pytest.mark.parametrize("target", [["--to-store", "sqlite:///b.sqlite"], ["--to-namespace", "b"]])
-def test_copy(pages: Path, capsys: pytest.CaptureFixture[str], target: list[str]) -> None:
-    run(capsys, "check", str(pages))
-    assert run_json(capsys, "copy", *target) == [{"pages": 2, "added": 2}]
-    there = [target[0].replace("--to-", "--"), target[1]]
-    ((match,),) = run_json(capsys, "find", str(pages / "b.html"), *there)
-    assert match["url"] == (pages / "a.html").as_uri()
-    assert run_json(capsys, "info")[0]["pages"] == 2
-
-
-@pytest.mark.parametrize("side", ["first", "second"])
-def test_an_index_of_another_profile_is_not_copied(pages: Path, capsys: pytest.CaptureFixture[str], side: str) -> None:
-    for name in ("first", "second"):
-        extractor = "text" if name == side else "blocks"
-        run(capsys, "check", str(pages), "--namespace", name, "--extractor", extractor)
-    status, _, err = run(capsys, "copy", "--namespace", "first", "--to-namespace", "second")
-    assert status == 2
-    assert "'text/" in err
-    assert "'blocks/" in err
-
-
-@pytest.mark.parametrize(
-    "command", [["info"], ["find", "a.html"], ["forget", "x"], ["clear", "--yes"], ["prune", "--ttl", "1d"]]
-)
+@pytest.mark.parametrize("command", [["info"], ["find", "a.html"], ["forget", "x"], ["clear", "--yes"]])
 def test_looking_does_not_make_an_index(
     pages: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
@@ -448,8 +391,6 @@ def test_looking_does_not_make_an_index(
         ["find", "a.html"],
         ["forget", "x"],
         ["clear", "--yes"],
-        ["prune", "--ttl", "1d"],
-        ["copy", "--to-namespace", "other"],
     ],
 )
 def test_a_name_that_is_no_index_is_answered_with_those_that_are(
@@ -469,8 +410,6 @@ def test_one_page_is_called_one_page(pages: Path, capsys: pytest.CaptureFixture[
     page = pages / "a.html"
     assert run(capsys, "scan", str(page))[1] == "1 page, 0 duplicates in 0 clusters, 0 skipped\n"
     run(capsys, "check", str(page))
-    assert run(capsys, "copy", "--to-namespace", "other")[1] == "1 page added\n"
-    assert run(capsys, "copy", "--to-namespace", "other")[1] == "0 pages added, 1 known already\n"
     assert run(capsys, "forget", page.as_uri())[1] == "1 of 1 page was known and forgotten\n"
 
 
@@ -506,27 +445,3 @@ def test_a_forgotten_store_is_pointed_out(capsys: pytest.CaptureFixture[str]) ->
         assert err.endswith("; name another store by --store\n")
         _, _, err = run(capsys, *command, "--store", "sqlite:///other.sqlite")
         assert err.endswith("it holds none at all\n")
-
-
-@pytest.mark.usefixtures("own_keys")
-def test_the_largest_clusters_are_listed(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(capsys, "check", str(pages))
-    run(capsys, "check", str(pages / "c.html"), "--url", "https://e.com/c1")
-    run(capsys, "check", str(pages / "c.html"), "--url", "https://e.com/c2")
-    (found,) = run_json(capsys, "clusters")
-    assert [(each["url"], each["copies"]) for each in found] == [
-        ((pages / "c.html").as_uri(), 2),
-        ((pages / "a.html").as_uri(), 1),
-    ]
-    assert [each["url"] for each in run_json(capsys, "clusters", "--most", "1")[0]] == [(pages / "c.html").as_uri()]
-    _, out, _ = run(capsys, "clusters")
-    assert out.splitlines()[1] == f"        2  {(pages / 'c.html').as_uri()}"
-    assert "most is 0" in run(capsys, "clusters", "--most", "0")[2]
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
-def test_commands_are_completed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "completion", shell)
-    assert "compare" in out
-    if shell == "bash" and shutil.which("bash"):
-        subprocess.run(["bash", "-n"], input=out, text=True, check=True)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from crawldedup.commands.sources import Source, sources, under_url
+from crawldedup.commands.sources import sources, under_url
 from crawldedup.errors import ConfigurationError, MissingDependencyError
+from crawldedup.page import Page
 
 PAGES = [{"url": "https://a.example/", "text": "Grüße"}, {"url": "https://b.example/", "html": "<p>b</p>"}]
 
@@ -117,9 +118,9 @@ def test_a_folder_without_pages(tmp_path: Path) -> None:
 
 
 def test_one_page_is_put_under_another_url_and_several_are_refused() -> None:
-    pages = [Source("file:///a.html", text="a"), Source("file:///b.html", text="b")]
+    pages = [Page("file:///a.html", text="a"), Page("file:///b.html", text="b")]
     assert list(under_url(pages, None)) == pages
-    assert list(under_url(pages[:1], "https://e.com/")) == [Source("https://e.com/", text="a")]
+    assert list(under_url(pages[:1], "https://e.com/")) == [Page("https://e.com/", text="a")]
     assert list(under_url([], "https://e.com/")) == []
     with pytest.raises(ConfigurationError, match="--url names one page"):
         next(under_url(pages, "https://e.com/"))

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawldedup.commands.sources import readable_sources
-from crawldedup.commands.web import urls_of_sitemap
+from crawldedup.commands.sources import readable_sources, urls_of_sitemap
 from crawldedup.errors import ConfigurationError
 
 if TYPE_CHECKING:

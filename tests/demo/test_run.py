@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EXAMPLE = Path(__file__).parents[2] / "example_project"
-QUICK = DemoOptions(extractor="resiliparse", compare=False, exact=False)
+QUICK = DemoOptions(extractor="blocks", compare=False, exact=False)
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def test_progress_is_reported_by_stage(result: DemoResult, stages: dict[str, tup
 @pytest.mark.usefixtures("prepared")
 def test_a_directory_is_crawled_whole_and_its_index_can_be_kept(copies: Path, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/index.sqlite"
-    options = DemoOptions(directory=copies, extractor="resiliparse", store=store, namespace="mine")
+    options = DemoOptions(directory=copies, extractor="blocks", store=store, namespace="mine")
     first = run_demo(options)
     assert (first.pages_fetched, first.dropped_near + first.dropped_exact) == (3, 1)
     assert {original[-6:] for original in first.clusters} <= {"a.html", "b.html"}
@@ -125,7 +125,7 @@ def test_a_directory_is_crawled_whole_and_its_index_can_be_kept(copies: Path, tm
     assert first.manifest is None
     # Another port makes other URLs: the same texts are copies now.
     assert run_demo(replace(options, exact=False)).pages_kept == 0
-    with pytest.raises(CrawlError, match="resiliparse"):
+    with pytest.raises(CrawlError, match="blocks"):
         run_demo(replace(options, exact=False, extractor="text"))
 
 
@@ -156,7 +156,7 @@ def test_an_exception_in_the_listener_ends_the_crawl(base_url: str) -> None:
 
 
 def crawl_command(*arguments: str, output: Path) -> list[str]:
-    settings = ["-s", "CRAWLDEDUP_EXTRACTOR=resiliparse", "-s", "LOG_LEVEL=ERROR"]
+    settings = ["-s", "CRAWLDEDUP_EXTRACTOR=blocks", "-s", "LOG_LEVEL=ERROR"]
     return ["crawl", "pages", "-O", str(output), *arguments, *settings]
 
 

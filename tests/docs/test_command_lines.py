@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
-from crawldedup.cli.main import parser
+from crawldedup.cli import parser
 from crawldedup.scrapy_plugin.commands.dedup import Command
 from tests.docs.pages import PAGES, README, ROOT, SITE, blocks, shell_lines
 
@@ -43,9 +43,7 @@ def test_there_are_some() -> None:
 
 def test_the_lines_for_completion_set_it_up(tmp_path: Path) -> None:
     (block,) = (block for block in blocks("sh", pages=[SITE / "reference" / "commands.md"]))
-    home = (
-        f'crawldedup() {{ {shlex.quote(sys.executable)} -m crawldedup.cli "$@"; }}; HOME={shlex.quote(str(tmp_path))}'
-    )
+    home = f'shtab() {{ {shlex.quote(sys.executable)} -m shtab "$@"; }}; HOME={shlex.quote(str(tmp_path))}'
     asked = ". ~/.local/share/bash-completion/completions/crawldedup; complete -p crawldedup; head -n 1 ~/.zfunc/*"
     done = subprocess.run(["bash", "-ec", f"{home}\n{block.code}{asked}"], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [

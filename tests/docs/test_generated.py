@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from crawldedup.cli.main import parser
+from crawldedup.cli import parser
 from crawldedup.options import Options, options_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions, crawl_settings
 from tests.docs.pages import SITE, module_at
@@ -35,7 +35,7 @@ def test_every_option_of_the_library_is_listed(generated: ModuleType) -> None:
 
 def test_every_command_has_a_section(generated: ModuleType) -> None:
     titles = re.findall("^## crawldedup (.*)$", generated.commands_markdown(parser()), re.MULTILINE)
-    assert {"demo", "check", "explain", "copy", "bench quality"} <= set(titles)
+    assert {"demo", "check", "explain", "filter", "bench quality"} <= set(titles)
     assert "bench" not in titles
 
 
@@ -44,4 +44,4 @@ def test_the_pages_use_the_directives() -> None:
     settings = "```{dedup-options} crawldedup.scrapy_plugin.settings:CrawlOptions\n:settings:\n```"
     assert settings in (reference / "settings.md").read_text()
     assert "```{dedup-options} crawldedup.options:Options\n```" in (reference / "python.md").read_text()
-    assert "```{dedup-commands} crawldedup.cli.main:parser\n```" in (reference / "commands.md").read_text()
+    assert "```{dedup-commands} crawldedup.cli:parser\n```" in (reference / "commands.md").read_text()

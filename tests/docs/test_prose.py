@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crawldedup.cli.main import parser
+from crawldedup.cli import parser
 from crawldedup.options import options_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from tests.docs.pages import PAGES, PROJECT_PAGES, ROOT, SITE, module_at

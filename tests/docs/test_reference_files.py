@@ -24,7 +24,7 @@ from crawldedup.journal.files import header_of, refusal_of
 from crawldedup.options import Options
 from crawldedup.reader import PageReader
 from crawldedup.report import model
-from crawldedup.scanning import run, seeding
+from crawldedup.scanning import run
 from crawldedup.scrapy_plugin.runtime import seen
 from crawldedup.search.routing import MAX_PARTITIONS
 from crawldedup.stores.cluster.partitions import old_head, prefixes
@@ -91,7 +91,6 @@ def test_the_names_are_those_in_the_code() -> None:
     assert f"`{run._FOLDER_SUFFIX}`" in section(PAGE, "Work folder of a scan")
     notes = section(PAGE, "Notes")
     assert f"the note `{kept_rules.NOTE}`" in notes
-    assert f"the note `{seeding._NOTE}`" in notes
     assert f"{kept_rules.MOST_RULES:,} of each" in notes
     assert f"the first {LONGEST_TEXT:,} characters" in section(PAGE, "Kept texts")
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
+from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.extraction.extract import FALLBACK_WORDS, PageText, extract_page
 from crawldedup.extraction.extractors import get_extractor
 from crawldedup.markup import limits
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-BUILT_IN = ["blocks", "trafilatura", "resiliparse", "text"]
-GUESSING = ["blocks", "trafilatura", "resiliparse"]
+BUILT_IN = ["blocks", "trafilatura", "text"]
+GUESSING = ["blocks", "trafilatura"]
 
 PARAGRAPHS = [
     "The ferry to the outer islands leaves at dawn, and by the time the fog has lifted the harbour is already "
@@ -398,9 +397,8 @@ def test_100_000_levels_reach_no_parser_that_minds(extractor: str, unit: str) ->
     assert reason(page(unit * levels + PARAGRAPHS[0]), extractor) in {"too_deep", None}
 
 
-@pytest.mark.parametrize("extractor", ["trafilatura", "resiliparse"])
-def test_pages_cut_off_by_the_parser_of_an_extractor_are_refused(extractor: str) -> None:
-    assert reason(page("<div>" * 300 + f"<p>{PARAGRAPHS[0]}</p>"), extractor) == "too_deep"
+def test_pages_cut_off_by_the_parser_of_an_extractor_are_refused() -> None:
+    assert reason(page("<div>" * 300 + f"<p>{PARAGRAPHS[0]}</p>"), "trafilatura") == "too_deep"
 
 
 @pytest.mark.parametrize("extractor", BUILT_IN)
@@ -576,7 +574,7 @@ def test_own_extractors_are_taken_at_their_word(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("trafilatur", "did you mean 'trafilatura'.*one of blocks, trafilatura, resiliparse, text, or the dotted path"),
+        ("trafilatur", "did you mean 'trafilatura'.*one of blocks, trafilatura, text, or the dotted path"),
         ("Text", "did you mean 'text'"),
         ("", "one of blocks"),
         ("readability", "no extractor 'readability'"),
@@ -585,13 +583,6 @@ def test_own_extractors_are_taken_at_their_word(tmp_path: Path, monkeypatch: pyt
 def test_a_wrong_name_is_answered_with_the_right_ones(name: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         get_extractor(name)
-
-
-def test_an_extractor_that_is_not_installed_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    get_extractor.cache_clear()
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingDependencyError, match="pip install resiliparse"):
-        get_extractor("resiliparse")
 
 
 def test_pages_without_text_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
@@ -611,7 +602,7 @@ def test_a_log_level_the_user_has_set_stands() -> None:
         logger.setLevel(before)
 
 
-@pytest.mark.parametrize("extractor", ["trafilatura", "resiliparse", "text"])
+@pytest.mark.parametrize("extractor", ["trafilatura", "text"])
 def test_what_is_appended_behind_the_end_of_the_document_counts(extractor: str) -> None:
     head = "<html><body><h1>News of the day from our little town by the sea shore</h1></body></html>"
     appended = " ".join(f"word{number}" for number in range(300))

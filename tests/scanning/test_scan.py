@@ -12,17 +12,17 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup import Deduplicator, Kind
+from crawldedup import Deduplicator
 from crawldedup.cli import main
 from tests.batch.pages import collection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 
 def feed(path: Path, texts: Sequence[str], **others: str) -> Path:
@@ -57,7 +57,7 @@ def test_rows_tell_what_a_crawl_would(tmp_path: Path, capsys: pytest.CaptureFixt
     assert result["exact"] > 10
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".jsonl.gz", ".parquet"])
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".jsonl.gz"])
 def test_every_form_of_output_has_the_same_rows(
     suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -66,16 +66,11 @@ def test_every_form_of_output_has_the_same_rows(
     expected = rows(tmp_path / "out.jsonl")
     out = tmp_path / f"out{suffix}"
     scan(capsys, source, "-o", out)
-    if suffix == ".parquet":
-        from pyarrow import parquet
-
-        found = parquet.read_table(out).to_pylist()
-    else:
-        text = gzip.decompress(out.read_bytes()).decode() if suffix.endswith(".gz") else out.read_text()
-        found = list(csv.DictReader(io.StringIO(text))) if "csv" in suffix else list(map(json.loads, text.splitlines()))
-        for row in found if "csv" in suffix else ():
-            row["similarity"] = float(row["similarity"]) if row["similarity"] else None
-            row["kept_url"] = row["kept_url"] or None
+    text = gzip.decompress(out.read_bytes()).decode() if suffix.endswith(".gz") else out.read_text()
+    found = list(csv.DictReader(io.StringIO(text))) if "csv" in suffix else list(map(json.loads, text.splitlines()))
+    for row in found if "csv" in suffix else ():
+        row["similarity"] = float(row["similarity"]) if row["similarity"] else None
+        row["kept_url"] = row["kept_url"] or None
     assert found == expected
     assert not list(tmp_path.glob("*.scan"))
 
@@ -96,7 +91,6 @@ def test_hostile_urls_stay_what_they_are(tmp_path: Path, capsys: pytest.CaptureF
     assert [row["url"] for row in rows(tmp_path / "out.jsonl")] == urls
     scan(capsys, source, "-o", tmp_path / "out.html")
     assert "<script>alert(1)" not in (tmp_path / "out.html").read_text()
-    scan(capsys, source, "-o", tmp_path / "out.parquet")
     assert main(["scan", str(source)]) == 0
     assert "\\n" in capsys.readouterr().out
 
@@ -153,50 +147,6 @@ def test_what_was_read_is_not_read_again(
     source.write_text(source.read_text() + "\n")
     assert main(["scan", str(source), "--work", str(tmp_path / "work")]) == 2
     assert "begun with other files" in capsys.readouterr().err
-
-
-def test_an_index_is_seeded_for_a_crawl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    texts = collection()
-    store = f"sqlite:///{tmp_path}/index.sqlite"
-    result = scan(capsys, feed(tmp_path / "pages.jl", texts), "--into", store, "-o", tmp_path / "out.jsonl")
-    assert result["remembered"] == result["kept"]
-    with Deduplicator(store) as dedup:
-        assert dedup.info().pages == result["kept"]
-        copy = dedup.check("https://b.example/", text=texts[0])
-        assert (copy.kind, copy.original) == (Kind.EXACT_DUPLICATE, "https://a.example/0")
-        assert copy.copies == 1 + sum(row["kept_url"] == copy.original for row in rows(tmp_path / "out.jsonl"))
-        assert dedup.check("https://a.example/1", text=texts[1]).kind is Kind.REVISIT
-
-
-def test_an_index_in_use_is_not_seeded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source = feed(tmp_path / "pages.jl", collection(originals=20))
-    store = f"sqlite:///{tmp_path}/index.sqlite"
-    with Deduplicator(store) as dedup:
-        dedup.check("https://b.example/", text="a page of a crawl")
-    assert main(["scan", str(source), "--into", store]) == 2
-    assert "holds 1 page" in capsys.readouterr().err
-
-
-def test_a_seeding_that_was_stopped_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = feed(tmp_path / "pages.jl", collection(originals=50))
-    store = f"sqlite:///{tmp_path}/index.sqlite"
-    monkeypatch.setattr("crawldedup.scanning.seeding._RECORDS_AT_ONCE", 10)
-    loaded = Deduplicator.load
-    calls = []
-
-    def fails_at_third(dedup: Deduplicator, records: Any) -> int:
-        calls.append(records)
-        if len(calls) == 3:
-            raise OSError(28, "No space left on device")
-        return loaded(dedup, records)
-
-    monkeypatch.setattr(Deduplicator, "load", fails_at_third)
-    assert main(["scan", str(source), "--into", store]) == 2
-    assert "No space left" in capsys.readouterr().err
-    result = scan(capsys, source, "--into", store)
-    assert result["remembered"] == result["kept"]
 
 
 def test_the_copy_with_the_plain_url_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -273,20 +223,6 @@ def test_a_full_disk_is_told_and_what_was_read_stays(tmp_path: Path, capsys: pyt
     assert out.read_bytes() == (tmp_path / "expected.jsonl").read_bytes()
 
 
-def test_a_crawl_knows_which_of_the_seeded_copies_are_poor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    texts = collection(originals=3)[:3]
-    source = tmp_path / "pages.jl"
-    names = ["https://a.example/1?sid=3", "https://a.example/2"]
-    source.write_text(
-        "".join(json.dumps({"url": name, "text": text}) + "\n" for name, text in zip(names, texts, strict=False))
-    )
-    store = f"sqlite:///{tmp_path}/index.sqlite"
-    scan(capsys, source, "--into", store)
-    with Deduplicator(store) as dedup:
-        assert dedup.check("https://a.example/1", text=texts[0], rank=0).replaces
-        assert not dedup.check("https://a.example/3", text=texts[1], rank=0).replaces
-
-
 def pages_in_folder(folder: Path, texts: Sequence[str]) -> Path:
     folder.mkdir()
     for number, text in enumerate(texts):
@@ -350,13 +286,20 @@ def test_a_page_that_kills_its_process_is_skipped_in_a_small_collection_too(
 def test_what_a_scan_is_to_write_is_told_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = pages_in_folder(tmp_path / "pages", ["one"])
     for arguments, message in (
-        (["--into", "memory://"], "ends with this program"),
         (["-o", str(folder / "out.html")], "a folder that is read"),
         (["--work", str(folder / "0.html")], "is no folder"),
-        (["--into", "foo://"], "--into is 'foo://'"),
+        (["-o", str(tmp_path / "out.parquet")], "it must end with .jsonl, .csv (both also packed, .gz) or .html"),
     ):
         assert main(["scan", str(folder), *arguments]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_rows_may_be_written_into_a_folder_that_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(pages_in_folder(tmp_path / "pages", collection(originals=3)))
+    pages = scan(capsys, ".", "-o", "found.jsonl")["pages"]
+    assert len(rows(Path("found.jsonl"))) == pages == scan(capsys, ".", "-o", "found.csv")["pages"]
 
 
 def test_what_was_read_until_ctrl_c_is_told(

@@ -211,14 +211,9 @@ def test_facts_are_shown(project: Project, tmp_path: Path) -> None:
     assert "  attribute  price £16" in project.run("explain", str(page))[1]
 
 
-def test_forget_prune_and_clear(project: Project) -> None:
+def test_forget_and_clear(project: Project) -> None:
     assert project.json("forget", URL, "https://example.com/unknown") == [{"forgotten": 1}]
     assert project.json("info")[0]["pages"] == 0
-    status, _, err = project.run("prune")
-    assert status == 2
-    assert "set CRAWLDEDUP_TTL or CRAWLDEDUP_MAX_PAGES" in err
-    project.settings["CRAWLDEDUP_MAX_PAGES"] = "1"
-    assert project.json("prune") == [{"freed": 0, "pages": 0}]
     status, _, err = project.run("clear")
     assert status == 2
     assert "add --yes" in err

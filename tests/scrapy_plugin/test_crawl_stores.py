@@ -147,13 +147,13 @@ def test_a_wrong_setting_stops_the_crawl(site: Site, crawl: Crawler, setting: st
 def test_an_index_of_another_profile_stops_the_crawl_with_one_line(
     site: Site, crawl: Crawler, lasting_store: str
 ) -> None:
-    with Deduplicator(lasting_store, extractor="resiliparse") as other:
+    with Deduplicator(lasting_store, extractor="trafilatura") as other:
         other.check("https://example.com/", html=WORDS.body)
     site.asked.clear()
     result = crawl(site, ["/a"], CRAWLDEDUP_STORE=lasting_store)
     assert result.report["stats"]["finish_reason"] == "crawldedup_error"
     assert not site.asked
     [line] = [line for line in result.log.splitlines() if " ERROR: " in line]
-    assert "resiliparse" in line
+    assert "trafilatura" in line
     assert "text/" in line
     assert "Traceback" not in result.log

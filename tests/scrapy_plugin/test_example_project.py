@@ -28,7 +28,7 @@ def demo() -> Iterator[str]:
 
 
 def crawl(spider: str, output: Path, *arguments: str) -> list[dict[str, Any]]:
-    settings = ["-s", "CRAWLDEDUP_EXTRACTOR=resiliparse", "-s", "LOG_LEVEL=WARNING"]
+    settings = ["-s", "CRAWLDEDUP_EXTRACTOR=blocks", "-s", "LOG_LEVEL=WARNING"]
     done = run_prepared("scrapy", "crawl", spider, "-O", str(output), *arguments, *settings, folder=EXAMPLE)
     assert (done.returncode, done.stderr) == (0, "")
     return [json.loads(line) for line in output.read_text().splitlines()]
@@ -104,7 +104,7 @@ NOTHING_IS_RIGHT = {"MOST_DUPLICATES": 0, "MOST_UNCHECKED": -0.5, "LARGEST_CLUST
 @pytest.mark.parametrize("limits", [pytest.param({}, marks=pytest.mark.exhaustive), NOTHING_IS_RIGHT])
 def test_monitors_tell_a_crawl_that_went_wrong(demo: str, tmp_path: Path, limits: dict[str, float]) -> None:
     settings = {
-        "CRAWLDEDUP_EXTRACTOR": "resiliparse",
+        "CRAWLDEDUP_EXTRACTOR": "blocks",
         "CRAWLDEDUP_JOURNAL": str(tmp_path),
         "EXTENSIONS": '{"spidermon.contrib.scrapy.extensions.Spidermon": 500}',
         "SPIDERMON_ENABLED": "True",

@@ -165,7 +165,7 @@ def test_the_quicker_an_extractor_the_fewer_processes(
     monkeypatch: pytest.MonkeyPatch, cores: int, quick: int, slow: int
 ) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(cores)))
-    extractors = ("text", "resiliparse", "textwrap.dedent")
+    extractors = ("text", "blocks", "textwrap.dedent")
     assert [read(CRAWLDEDUP_EXTRACTOR=name).workers for name in extractors] == [1, quick, slow]
     assert read(CRAWLDEDUP_EXTRACTOR="text", CRAWLDEDUP_WORKERS=2).workers == 2
 

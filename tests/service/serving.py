@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -17,7 +16,7 @@ import httpx
 from tests.servers import free_port, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 ROOT = Path(__file__).parents[2]
 TIDES = (
@@ -84,12 +83,6 @@ class ServiceProcess:
         assert answer.status_code == 200, answer.text
         verdict: dict[str, Any] = answer.json()
         return verdict
-
-    def stream(self, lines: Iterator[bytes] | bytes) -> list[dict[str, Any]]:
-        headers = {"content-type": "application/x-ndjson"}
-        answer = self.http.post("/v1/check/stream", content=lines, headers=headers)
-        assert answer.status_code == 200, answer.text
-        return [json.loads(line) for line in answer.text.splitlines()]
 
 
 def story(number: int, words: int = 80) -> str:

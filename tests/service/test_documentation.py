@@ -31,23 +31,19 @@ def served() -> Iterator[ServiceProcess]:
 @pytest.mark.skipif(not shutil.which("curl"), reason="there is no curl")
 def test_the_lines_for_curl(served: ServiceProcess, tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("<p>The text of the page ...</p>")
-    lines = [json.dumps({"url": f"https://example.com/line/{number}", "text": story(number)}) for number in range(99)]
-    (tmp_path / "pages.jsonl").write_text("\n".join(lines))
     answers: list[Any] = []
     for line in CURL:
         command = f"{line.replace(SHOWN, served.url)} --silent --show-error --fail"
         done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=30)
         assert done.returncode == 0, (line, done.stderr)
         answers.append([json.loads(each) for each in done.stdout.splitlines()])
-    first, copy, batch, stream, found, explained, compared, clusters, info, forgotten = answers
+    first, copy, batch, found, explained, compared, info, forgotten = answers
     assert (first[0]["kind"], copy[0]["kind"]) == ("thin", "exact_duplicate")
     (shown,) = (json.loads(block.code) for block in blocks("json", pages=[GUIDE]))
     assert shown.items() <= copy[0].items()
     assert [each["kind"] for each in batch[0]] == ["thin", "thin"]
-    assert [each["kind"] for each in stream] == ["new"] * 99
     assert (found[0], explained[0]["verdict"]["kind"]) == ({"matches": []}, "exact_duplicate")
     assert compared[0]["verdict"]["kind"] == "thin"
-    assert [each["copies"] for each in clusters[0]["clusters"]] == [1]
     assert (forgotten[0], info[0]["namespace"]) == ({"forgotten": 1}, "default")
 
 

@@ -66,20 +66,6 @@ def test_a_batch_is_decided_in_order_and_tells_what_it_could_not_read(service: S
     assert service.post("/v1/check/batch", []).json() == []
 
 
-def test_a_stream_is_answered_line_by_line_in_order(service: ServiceProcess) -> None:
-    lines = [
-        json.dumps({"url": f"https://f.example/{number}", "text": story(200 + number // 2)}) for number in range(90)
-    ]
-    lines[7:7] = ["", "nonsense", '{"url": "x", "txt": ""}']
-    answers = service.stream("\n".join(lines).encode())
-    assert len(answers) == 92
-    assert "line 8 is not JSON" in answers[7]["problem"]["detail"]
-    assert "did you mean 'text'" in answers[8]["problem"]["detail"]
-    del answers[7:9]
-    assert [each["url"] for each in answers] == [f"https://f.example/{number}" for number in range(90)]
-    assert [each["kind"] for each in answers] == ["new", "exact_duplicate"] * 45
-
-
 def test_find_explain_and_forget_remember_nothing(service: ServiceProcess) -> None:
     service.check("https://g.example/bread", text=BREAD)
     for _ in range(2):
@@ -126,31 +112,16 @@ def test_two_pages_are_compared(service: ServiceProcess) -> None:
 
 
 def test_known_paragraphs_are_told(service: ServiceProcess) -> None:
-    story_of_ours = f"{story(901)}\n{story(902)}"
-    assert service.check("https://l.example/1", text=story_of_ours)["coverage"]["share_new"] == 1
-    framed = {"url": "https://l.example/2", "html": f"<article><p>{story(7)}</p><p>{story_of_ours}</p></article>"}
-    told = service.post("/v1/paragraphs", {**framed, "remember": False}).json()
-    assert told["sources"][0][0] == "https://l.example/1"
-    assert told["known_words"] >= 80
-    again = service.check(**framed)
-    assert (again["kind"], again["coverage"]["known_words"]) == ("new", told["known_words"])
-    refused = service.post("/v1/paragraphs", {**framed, "remember": "no"})
-    assert (refused.status_code, "remember" in refused.json()["detail"]) == (400, True)
+    ours = f"{story(901)}\n{story(902)}"
+    assert service.check("https://l.example/1", text=ours)["coverage"]["share_new"] == 1
+    told = service.check("https://l.example/2", html=f"<article><p>{story(7)}</p><p>{ours}</p></article>")
+    assert (told["kind"], told["coverage"]["sources"][0][0]) == ("new", "https://l.example/1")
 
 
 def test_a_rank_may_be_written_as_json_writes_numbers(service: ServiceProcess) -> None:
     pages = [{"url": f"https://n.example/{rank}", "text": story(9), "rank": rank} for rank in (2.0, 1.0)]
     answers = service.post("/v1/check/batch", pages).json()
     assert [(each.get("kind"), each.get("replaces")) for each in answers] == [("new", False), ("exact_duplicate", True)]
-
-
-def test_the_largest_clusters_are_listed(service: ServiceProcess) -> None:
-    for number in range(30):
-        service.check(f"https://m.example/{number}", text=story(8))
-    (largest,) = service.http.get("/v1/clusters", params={"most": 1}).json()["clusters"]
-    assert (largest["url"], largest["copies"]) == ("https://m.example/0", 29)
-    for most in ("0", "1001", "x", "-1"):
-        assert service.http.get("/v1/clusters", params={"most": most}).status_code == 400
 
 
 def test_figures_and_health(service: ServiceProcess) -> None:

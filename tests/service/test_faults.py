@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
-import socket
 import threading
 import time
 from collections import Counter
@@ -133,30 +131,6 @@ def test_an_index_that_another_begins_again_has_another_key_and_nobody_notices()
             server.client.flushall()
             with Deduplicator(server.url) as other:
                 other.check("https://b.example/", text=story(2))
-
-
-def test_a_stream_ends_with_the_service_and_says_so(tmp_path: Path) -> None:
-    store = f"sqlite:///{tmp_path / 'index.sqlite'}"
-    with ServiceProcess("--store", store) as service:
-        client = socket.create_connection(("127.0.0.1", service.port), timeout=30)
-        client.sendall(
-            b"POST /v1/check/stream HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
-            b"Transfer-Encoding: chunked\r\n\r\n"
-        )
-        line = json.dumps({"url": "https://a.example/1", "text": story(1)}).encode() + b"\n"
-        client.sendall(b"%x\r\n%s\r\n" % (len(line), line))
-        answer = b""
-        while b"a.example" not in answer:
-            answer += client.recv(65536)
-        begun = time.monotonic()
-        service.stop()
-        with contextlib.suppress(OSError):
-            while part := client.recv(65536):
-                answer += part
-        client.close()
-        assert time.monotonic() - begun < 20
-    assert b'"kind": "new"' in answer
-    assert b'"urn:crawldedup:stopping"' in answer
 
 
 @pytest.mark.exhaustive

@@ -10,13 +10,12 @@ from w3lib.url import is_url
 
 from crawldedup.commands import indexes, pages
 from crawldedup.commands.advise import advise, mined
-from crawldedup.commands.explain import explain
 from crawldedup.commands.output import run_command
-from crawldedup.commands.sources import Source, readable_sources, under_url
+from crawldedup.commands.sources import readable_sources, under_url
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.extraction.html_page import HtmlPage
-from crawldedup.page import PageRef
+from crawldedup.page import Page
 from crawldedup.report.command import report
 from crawldedup.scrapy_plugin.items.text import named_identity
 from crawldedup.scrapy_plugin.pipeline import items_index_of
@@ -81,7 +80,7 @@ def run_action(
         scope_key = given.spider if options.scope == "spider" else None
         rules = _Rules(scope_key=scope_key, revisit_similarity=PagePolicy.of_crawl(options).similarity_of_revisits)
 
-        def sources() -> Iterator[Source]:
+        def sources() -> Iterator[Page]:
             urls = [name for name in names if is_url(name)]
             fetched = _fetch(urls, name=given.spider or "dedup", settings=settings, process=process) if urls else {}
             yield from under_url(_sources(names, fetched, options, output), given.url)
@@ -91,15 +90,13 @@ def run_action(
                 case "check":
                     pages.check_as_crawl(dedup, sources(), output, remember=given.remember, **rules)
                 case "explain":
-                    explain(dedup, sources(), output, **rules)
+                    pages.explain(dedup, sources(), output, **rules)
                 case "forget":
                     identities = map(named_identity, names) if given.items else [None] * len(names)
-                    refs = [PageRef(*named, scope_key) for named in zip(names, identities, strict=True)]
+                    refs = [(*named, scope_key) for named in zip(names, identities, strict=True)]
                     indexes.forget(dedup, refs, output)
                 case "info":
                     indexes.info(dedup, output)
-                case "prune":
-                    indexes.prune(dedup, output, hint="set CRAWLDEDUP_TTL or CRAWLDEDUP_MAX_PAGES")
                 case "clear":
                     indexes.clear(dedup, output, yes=given.yes)
 
@@ -126,7 +123,7 @@ def _require_lasting(options: CrawlOptions, spider: str | None) -> None:
         )
 
 
-def _sources(names: list[str], fetched: Fetched, options: CrawlOptions, output: Output) -> Iterator[Source]:
+def _sources(names: list[str], fetched: Fetched, options: CrawlOptions, output: Output) -> Iterator[Page]:
     """Yield the pages that can be read or fetched and that a crawl would check, in the order of their names."""
     for name in names:
         if name not in fetched:
@@ -139,7 +136,7 @@ def _sources(names: list[str], fetched: Fetched, options: CrawlOptions, output: 
         else:
             job = job_of(*answered, PagePolicy.of_crawl(options))
             canonical = job.claim(_links_of(job)).original
-            yield Source(job.url, html=job.html(), text=job.text(), encoding=job.encoding, canonical=canonical)
+            yield Page(job.url, html=job.html(), text=job.text(), encoding=job.encoding, canonical=canonical)
 
 
 def _links_of(job: Job) -> HeadLinks:

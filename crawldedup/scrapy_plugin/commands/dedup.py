@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
 _ON_PAGES = ("check", "explain", "forget")
-_ON_INDEX = ("info", "prune", "clear")
+_ON_INDEX = ("info", "clear")
 _ON_JOURNALS = ("report", "advise")
 
 
@@ -31,7 +31,7 @@ class Command(ScrapyCommand):
     def syntax(self) -> str:
         """See `ScrapyCommand`."""
         return (
-            "[options] check|explain|forget PAGE ...  or  [options] info|prune|clear  or  "
+            "[options] check|explain|forget PAGE ...  or  [options] info|clear  or  "
             "[options] report|advise [SOURCE ...]"
         )
 
@@ -45,7 +45,7 @@ class Command(ScrapyCommand):
         return (
             "Asks the index that the project's CRAWLDEDUP_* settings name. check: is the page a duplicate? (remembers "
             "it only with --remember). explain: why? forget: remove pages by their URLs. info: figures of the "
-            "index. prune: free the pages that exceed CRAWLDEDUP_TTL or CRAWLDEDUP_MAX_PAGES. clear: remove all. A "
+            "index. clear: remove all. A "
             "PAGE to check or explain is a URL, which is fetched as a crawl would fetch it, or a file, a folder, a "
             "feed or .warc file, or - for standard input. report: what a crawl met, from its journals. advise: "
             "the downloads that the next one can save."

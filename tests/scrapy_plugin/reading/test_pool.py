@@ -256,12 +256,12 @@ def test_what_does_not_end_cannot_hold_up_the_close(
 
 def test_errors_of_the_index_are_what_they_were(tmp_path: Path) -> None:
     other = f"sqlite:///{tmp_path}/other.sqlite"
-    with Deduplicator(other, extractor="resiliparse") as earlier:
+    with Deduplicator(other, extractor="trafilatura") as earlier:
         earlier.check("https://e.com/", text=WORDS)
 
     async def other_profile(pool: WorkerPool) -> None:
         for _ in range(2):
-            with pytest.raises(ProfileMismatchError, match="resiliparse"):
+            with pytest.raises(ProfileMismatchError, match="trafilatura"):
                 await pool.open()
         with pytest.raises(ProfileMismatchError):
             await pool.check(job("a"))

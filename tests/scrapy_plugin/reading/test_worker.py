@@ -439,13 +439,13 @@ def test_the_pages_of_the_index_are_told_at_the_start(tmp_path: Path) -> None:
 
 
 def test_an_index_of_another_profile_is_refused_by_every_request(tmp_path: Path) -> None:
-    with Deduplicator(f"sqlite:///{tmp_path}/index.sqlite", extractor="resiliparse") as other:
+    with Deduplicator(f"sqlite:///{tmp_path}/index.sqlite", extractor="trafilatura") as other:
         other.check("https://e.com/", text=TEXTS[0])
     served = Served(tmp_path)
     for request in (do("open"), do("look"), page("a"), page("a", remember=False)):
         (told,) = served.serve([request])
         assert isinstance(told, ProfileMismatchError)
-        assert "resiliparse" in str(told)
+        assert "trafilatura" in str(told)
 
 
 def test_the_session_is_told_once_and_all_workers_of_it_are_one_crawler(tmp_path: Path) -> None:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.browsers import BROWSER, needs_browser
-from tests.report.synthetic_journal import Crawl, header, journal, write_lines
-from tests.service.console.conftest import EVIL, LONG, SCRIPT
-from tests.service.serving import TIDES, ServiceProcess
+from tests.service.serving import BREAD, TIDES, ServiceProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
+EVIL = 'https://evil.example/"><script>window.broken=1</script>'
+SCRIPT = "javascript:window.broken=1"
+LONG = " ".join(f"word{place}" for place in range(600))
 HOSTILE = (
     "</textarea></details><script>window.broken=1</script><img src=x onerror='window.broken=1'>"
     '"\'><svg onload=window.broken=1><a href="javascript:window.broken=1">x</a><style>*{display:none}</style>'
@@ -25,6 +25,17 @@ HOSTILE = (
     " \u202eevil\u2066 \x1b[31m"
 )
 PRICE = '<h1>Lamp</h1><script type="application/ld+json">{"@type":"Product","name":"Lamp","sku":"%s"}</script><p>%s</p>'
+
+
+@pytest.fixture(scope="module")
+def console() -> Iterator[ServiceProcess]:
+    """A service with some pages."""
+    with ServiceProcess("--store", "memory://", "--paragraphs", "mark") as started:
+        for url, text, copies in (("https://tides.example/1", TIDES, 3), (EVIL, BREAD, 2), (SCRIPT, LONG, 1)):
+            started.check(url, text=text)
+            for copy in range(copies):
+                started.check(f"https://copy{copy}.example/", text=text, identity=f"{url} {copy}")
+        yield started
 
 
 class Visit:
@@ -113,17 +124,6 @@ def test_the_index_is_searched(visit: Visit) -> None:
 
 
 @needs_browser
-def test_the_largest_clusters_are_found_when_asked_for(visit: Visit) -> None:
-    visit.tab.goto("/index")
-    assert "the whole index is read: 3 pages" in visit.text()
-    visit.tab.get_by_role("button").click()
-    assert visit.tab.locator("tbody th").all_inner_texts() == ["https://tides.example/1", EVIL, SCRIPT]
-    links = [link.get_attribute("href") for link in visit.tab.locator("tbody a").all()]
-    assert links == ["https://tides.example/1", EVIL]
-    assert visit.trouble == []
-
-
-@needs_browser
 @pytest.mark.parametrize("bypass", [False, True], ids=["with its policy", "without its policy"])
 def test_a_hostile_text_is_nothing_but_text(browser: Browser, console: ServiceProcess, bypass: bool) -> None:
     context = browser.new_context(base_url=console.url, bypass_csp=bypass)
@@ -180,31 +180,12 @@ def test_a_name_that_was_moved_to_this_machine_is_refused(console: ServiceProces
     assert console.http.get("/health/live", headers={"host": "evil.example"}).status_code == 200
 
 
-def test_an_allowed_url_stands_for_its_page(console: ServiceProcess, port: int) -> None:
-    urls = [f"http://127.0.0.1:{port}/{name}" for name in ("one", "two")]
-    answer = console.http.post("/", data={"first": urls[0], "second": urls[1]})
-    assert f"Exact duplicate of {urls[0]}" in answer.text
-    assert f"a URL of 127.0.0.1:{port}" in answer.text
-
-
 @needs_browser
 def test_another_sites_page_cannot_send_the_form(visit: Visit, console: ServiceProcess) -> None:
     with visit.tab.expect_response(f"{console.url}/search") as answered:
         visit.tab.set_content(f'<form method=post action="{console.url}/search"><input name=page value=x></form>')
         visit.tab.evaluate("document.forms[0].submit()")
     assert answered.value.status == 403
-
-
-@needs_browser
-def test_the_report_works_and_is_a_stranger_to_the_service(visit: Visit) -> None:
-    visit.tab.goto("/")
-    visit.tab.get_by_role("link", name="Last crawl").click()
-    assert visit.tab.get_by_text("Crawl report").count() == 1
-    assert visit.tab.evaluate("self.origin") == "null"
-    table = visit.tab.locator("table[data-sortable]").first
-    table.locator("thead button").last.click()
-    assert table.locator("th[aria-sort]").count() == 1
-    assert visit.trouble == []
 
 
 @needs_browser
@@ -216,7 +197,6 @@ def test_the_pages_fit_a_phone_and_are_accessible(visit: Visit) -> None:
     for path, button, fields in (
         ("/", "Compare", {"first": f"{TIDES} {'x' * 300}", "second": TIDES.replace("fog", "mist " * 30)}),
         ("/search", "Search", {"page": TIDES.replace("fog", "mist")}),
-        ("/index", "Find", {}),
         ("/search", "Search", {}),
     ):
         visit.send(path, button, **fields)
@@ -235,8 +215,7 @@ def test_the_pages_fit_a_phone_and_are_accessible(visit: Visit) -> None:
     [
         ("/", {}, 400, "the first page is empty"),
         ("/", {"first": TIDES, "second": " "}, 400, "the second page is empty"),
-        ("/", {"first": "http://127.0.0.1/", "second": TIDES}, 403, "--fetch-host"),
-        ("/", {"first": TIDES, "first-kind": "pdf", "second": TIDES}, 400, "it can be guess, text, html, url"),
+        ("/", {"first": TIDES, "first-kind": "pdf", "second": TIDES}, 400, "it can be guess, text, html"),
         ("/", {f"{each}": "x" for each in range(11)}, 400, "no form of this page"),
         ("/search", {}, 400, "the page is empty"),
         ("/search", {"page": TIDES, "url": "u" * 9000}, 400, "8,192"),
@@ -261,17 +240,3 @@ def test_every_page_forbids_what_it_does_not_need(console: ServiceProcess) -> No
         assert "default-src 'none'; style-src 'self'; form-action 'self'" in headers["content-security-policy"]
         assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", "no-store")
     assert 'endpoint="/search"' in console.http.get("/metrics").text
-
-
-def test_a_report_is_made_again_when_there_is_another_crawl(tmp_path: Path) -> None:
-    with ServiceProcess("--store", "memory://", "--reports", str(tmp_path)) as service:
-        empty = service.http.get("/report")
-        assert (empty.status_code, "look again" in empty.text) == (400, True)
-        write_lines(tmp_path / "a.jsonl", (header("first-crawl"), *journal(Crawl(20))))
-        assert "first-crawl: crawl report" in service.http.get("/report").text
-        assert "first-crawl: crawl report" in service.http.get("/report").text
-        later = header("second-crawl")
-        write_lines(tmp_path / "b.jsonl", ({**later, "started": later["started"] + 9}, *journal(Crawl(20))))
-        answer = service.http.get("/report")
-        assert "second-crawl: crawl report" in answer.text
-        assert answer.headers["content-security-policy"] == "sandbox allow-scripts; frame-ancestors 'none'"

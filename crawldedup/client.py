@@ -1,38 +1,223 @@
-"""The clients: `httpx` sends the calls."""
+"""Ask a service that `crawldedup serve` runs: `Client`, and `AsyncClient` for asyncio."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
+from dataclasses import dataclass, fields
+from itertools import islice
+from typing import Any, Final, Generic, Self, TypedDict, TypeVar, Unpack
 
-from crawldedup.client import calls
-from crawldedup.client.calls import BATCH, TryAgainError
-from crawldedup.errors import MissingDependencyError
+from crawldedup.batches import check_batch as check_size
+from crawldedup.errors import (
+    ConfigurationError,
+    CrawlDedupError,
+    KeyMismatchError,
+    MissingDependencyError,
+    PageError,
+    StoreUnavailableError,
+)
+from crawldedup.explanation.comparison import Comparison
+from crawldedup.explanation.explained import Explanation
+from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.page import Page
+from crawldedup.verdict import Match, Verdict
 
 try:
     import httpx
 except ImportError as error:
     raise MissingDependencyError(f"{error}; crawldedup.client needs: pip install 'crawldedup[client]'") from error
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-
-    from crawldedup.client.calls import Call, PageFields
-    from crawldedup.errors import PageError
-    from crawldedup.explanation.comparison import Comparison
-    from crawldedup.explanation.explained import Explanation
-    from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.page import Page
-    from crawldedup.stores.contents import Cluster
-    from crawldedup.verdict import Coverage, Match, Verdict
-
-    OnUnreadable = Callable[[Page, PageError], None]
+__all__ = ["AsyncClient", "Client", "PageFields", "ServiceError"]
 
 T = TypeVar("T")
+OnUnreadable = Callable[[Page, PageError], None]
 
-_HEADERS: Final = {"content-type": "application/json"}
+BATCH: Final = 100
+
+
+class ServiceError(CrawlDedupError):
+    """Raised when the service refuses a request for another reason than its page or its store.
+
+    Attributes:
+        status: The status of the HTTP answer, as 401 without the right token.
+    """
+
+    counter = "service"
+
+    def __init__(self, status: int, message: str) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+class TryAgainError(StoreUnavailableError):
+    """Raised when the service, or its store, cannot answer now: ask again in `retry_after` seconds."""
+
+    def __init__(self, message: str, retry_after: float = 1.0) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+    def pause(self, deadline: float) -> float | None:
+        """Return in how many seconds to ask again; None if that is beyond the deadline."""
+        return None if time.monotonic() + self.retry_after > deadline else self.retry_after
+
+
+class PageFields(TypedDict, total=False):
+    """Names the fields of `Page` that calls take by keyword.
+
+    Attributes:
+        html: The HTML as it was received.
+        text: The main text, if you have extracted it yourself.
+        fingerprint: A fingerprint made with the key and the options of the index.
+        encoding: The encoding that the server declared for `html`.
+        identity: The name of the page; by default its canonical URL.
+        scope_key: The site, the spider or another name, in place of what the option `scope` says of the URL.
+        similarity: Overrides the option for this page.
+        rank: The rank among copies, from 0 (best) to 255 (worst).
+        revisit_similarity: From which similarity on a revisit is unchanged.
+    """
+
+    html: bytes | str | None
+    text: str | None
+    fingerprint: Fingerprint | None
+    encoding: str | None
+    identity: str | None
+    scope_key: str | None
+    similarity: float | None
+    rank: int
+    revisit_similarity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Call(Generic[T]):
+    """One request; `read` makes the result of the value that is answered."""
+
+    path: str
+    read: Callable[[Any], T]
+    value: Any = None
+
+    @property
+    def method(self) -> str:
+        """The method of HTTP."""
+        return "GET" if self.value is None else "POST"
+
+    def body(self) -> bytes | None:
+        """Return the body to send."""
+        return None if self.value is None else json.dumps(self.value).encode()
+
+    def result(self, status: int, body: bytes) -> T:
+        """Return what an answer means. Raises the error that it stands for."""
+        try:
+            value = json.loads(body)
+            if status == 200:
+                return self.read(value)
+        except (ValueError, KeyError, TypeError):
+            value = None
+        if not isinstance(value, dict) or "detail" not in value:
+            # A proxy's answer, as a rule.
+            message = f"the service answered with status {status} and no problem of its own"
+            raise TryAgainError(message) if status in (429, 502, 503, 504) else ServiceError(status, message)
+        raise _error_of(value)
+
+
+def _error_of(problem: dict[str, Any]) -> CrawlDedupError:
+    """Return the error that a problem stands for."""
+    code, status, detail = str(problem.get("type")).rpartition(":")[2], problem.get("status"), problem["detail"]
+    if status in (429, 503):
+        return TryAgainError(detail, problem.get("retry_after", 1.0))
+    if code == "unreadable-page":
+        return PageError(problem["reason"], detail)
+    if code == "other-key":
+        return KeyMismatchError(detail)
+    return ConfigurationError(detail) if status == 400 else ServiceError(int(status or 500), detail)
+
+
+def _check(url: str, **page: Unpack[PageFields]) -> _Call[Verdict]:
+    return _Call("/v1/check", Verdict.from_dict, _values(Page(url, **page)))
+
+
+def _check_batch(pages: list[Page]) -> _Call[list[Verdict | CrawlDedupError]]:
+    def read(values: list[dict[str, Any]]) -> list[Verdict | CrawlDedupError]:
+        return [_error_of(each["problem"]) if "problem" in each else Verdict.from_dict(each) for each in values]
+
+    return _Call("/v1/check/batch", read, [_values(page) for page in pages])
+
+
+def _find(url: str = "", **page: Unpack[PageFields]) -> _Call[list[Match]]:
+    value = _values(Page(url, **page))
+    return _Call("/v1/find", lambda answer: [Match.from_dict(each) for each in answer["matches"]], value)
+
+
+def _explain(url: str, **page: Unpack[PageFields]) -> _Call[Explanation]:
+    return _Call("/v1/explain", Explanation.from_dict, _values(Page(url, **page)))
+
+
+def _compare(first: Page, second: Page) -> _Call[Comparison]:
+    return _Call("/v1/compare", Comparison.from_dict, {"first": _values(first), "second": _values(second)})
+
+
+def _forget(page: str | Fingerprint, identity: str | None, scope_key: str | None) -> _Call[int]:
+    named = {"url": page} if isinstance(page, str) else {"fingerprint": page.as_dict()}
+    value = {**named, "identity": identity, "scope_key": scope_key}
+    return _Call("/v1/forget", lambda answer: int(answer["forgotten"]), value)
+
+
+_INFO: Final[_Call[dict[str, Any]]] = _Call("/v1/info", dict)
+
+
+class _Results:
+    """What became of the pages of one batch, as far as is known."""
+
+    def __init__(self, pages: list[Page]) -> None:
+        self._pages = pages
+        self._results: list[Verdict | CrawlDedupError] = [TryAgainError("not asked yet")] * len(pages)
+
+    def open(self) -> list[Page]:
+        """Return the pages to be asked about, again."""
+        return [self._pages[place] for place in self._places()]
+
+    def take(self, answers: list[Verdict | CrawlDedupError]) -> TryAgainError | None:
+        """Take the answers for the open pages; return the error of one that is still open, if any."""
+        for place, answer in zip(self._places(), answers, strict=True):
+            self._results[place] = answer
+        return next((result for result in self._results if isinstance(result, TryAgainError)), None)
+
+    def verdicts(self, on_unreadable: Callable[[Page, PageError], None] | None) -> Iterator[Verdict]:
+        """Yield the verdicts. Raises the first error; pages that cannot be read are told instead, if wished."""
+        for page, result in zip(self._pages, self._results, strict=True):
+            if isinstance(result, PageError) and on_unreadable is not None:
+                on_unreadable(page, result)
+            elif isinstance(result, Exception):
+                raise result
+            else:
+                yield result
+
+    def _places(self) -> list[int]:
+        return [place for place, result in enumerate(self._results) if isinstance(result, TryAgainError)]
+
+
+def _batches(pages: Iterable[Page], size: int) -> Iterator[_Results]:
+    """Yield pages in batches. Raises ConfigurationError for a batch of no pages."""
+    check_size("batch", size)
+    source = iter(pages)
+    while batch := list(islice(source, size)):
+        yield _Results(batch)
+
+
+def _values(page: Page) -> dict[str, Any]:
+    """Return a page as the service takes it."""
+    given = {each.name: getattr(page, each.name) for each in fields(page) if getattr(page, each.name) != each.default}
+    if given.pop("delivered", True) is False:
+        raise ConfigurationError("pages that are checked by a service are delivered: leave `delivered` out")
+    if isinstance(page.fingerprint, Fingerprint):
+        given["fingerprint"] = page.fingerprint.as_dict()
+    if isinstance(page.html, bytes):
+        given["html_base64"] = base64.b64encode(given.pop("html")).decode("ascii")
+    return given
 
 
 class _Common:
@@ -49,7 +234,7 @@ class _Common:
         authorization = {} if token is None else {"authorization": f"Bearer {token}"}
         self._options: dict[str, Any] = {
             "base_url": url,
-            "headers": {**_HEADERS, **authorization},
+            "headers": {"content-type": "application/json", **authorization},
             "timeout": timeout_seconds,
         }
         self._patience = patience_seconds
@@ -112,7 +297,7 @@ class Client(_Common):
             StoreUnavailableError: The service, or its store, does not answer in time.
             ServiceError: The service refuses the request.
         """
-        return self._ask(calls.check(url, **page))
+        return self._ask(_check(url, **page))
 
     def find(self, url: str = "", **page: Unpack[PageFields]) -> list[Match]:
         """Return remembered pages that resemble this one, most similar first. See `Deduplicator.find`.
@@ -121,7 +306,7 @@ class Client(_Common):
             url: Tells the scope "site" the site.
             **page: The page: see `PageFields`.
         """
-        return self._ask(calls.find(url, **page))
+        return self._ask(_find(url, **page))
 
     def explain(self, url: str, **page: Unpack[PageFields]) -> Explanation:
         """Explain the verdict that a page would get now. See `Deduplicator.explain`.
@@ -130,7 +315,7 @@ class Client(_Common):
             url: The URL of the page.
             **page: The page: see `PageFields`.
         """
-        return self._ask(calls.explain(url, **page))
+        return self._ask(_explain(url, **page))
 
     def compare(self, first: Page, second: Page) -> Comparison:
         """Compare two pages by the options of the index. See `crawldedup.compare`.
@@ -139,25 +324,7 @@ class Client(_Common):
             first: The page that a crawl has seen.
             second: The page that it meets now.
         """
-        return self._ask(calls.compare(first, second))
-
-    def check_paragraphs(self, url: str, *, remember: bool = True, **page: Unpack[PageFields]) -> Coverage:
-        """Tell how much of a page stands on earlier pages. See `Deduplicator.check_paragraphs`.
-
-        Args:
-            url: The URL of the page.
-            remember: With False, no paragraphs are added.
-            **page: The page: see `PageFields`.
-        """
-        return self._ask(calls.check_paragraphs(url, remember, **page))
-
-    def clusters(self, most: int = 20) -> list[Cluster]:
-        """Return the pages with the most duplicates, largest clusters first. See `Deduplicator.clusters`.
-
-        Args:
-            most: The most clusters to return, from 1.
-        """
-        return self._ask(calls.clusters(most))
+        return self._ask(_compare(first, second))
 
     def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
         """Remove pages, and return how many. See `Deduplicator.forget`.
@@ -167,11 +334,11 @@ class Client(_Common):
             identity: The identity that the page was checked with.
             scope_key: The scope key that the page was checked with.
         """
-        return self._ask(calls.forget(page, identity, scope_key))
+        return self._ask(_forget(page, identity, scope_key))
 
     def info(self) -> dict[str, Any]:
         """Return the figures of the index, the version of the service, and its main options."""
-        return self._ask(calls.INFO)
+        return self._ask(_INFO)
 
     def check_many(
         self, pages: Iterable[Page], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
@@ -205,19 +372,19 @@ class Client(_Common):
                     for verdict in client.check_many(pages):
                         print(verdict.url, verdict.kind)
         """
-        for results in calls.batches(pages, batch):
+        for results in _batches(pages, batch):
             deadline = self._deadline()
-            while error := results.take(self._ask(calls.check_batch(results.open()))):
+            while error := results.take(self._ask(_check_batch(results.open()))):
                 if (pause := error.pause(deadline)) is None:
                     break
                 time.sleep(pause)
             yield from results.verdicts(on_unreadable)
 
-    def _ask(self, call: Call[T]) -> T:
+    def _ask(self, call: _Call[T]) -> T:
         deadline = self._deadline()
         while True:
             try:
-                with answers():
+                with _answers():
                     answer = self._http.request(call.method, call.path, content=call.body())
                 return call.result(answer.status_code, answer.content)
             except TryAgainError as error:
@@ -268,37 +435,29 @@ class AsyncClient(_Common):
 
     async def check(self, url: str, **page: Unpack[PageFields]) -> Verdict:
         """Decide about a page and remember it. See `Client.check`."""
-        return await self._ask(calls.check(url, **page))
+        return await self._ask(_check(url, **page))
 
     async def find(self, url: str = "", **page: Unpack[PageFields]) -> list[Match]:
         """Return remembered pages that resemble this one, most similar first. See `Client.find`."""
-        return await self._ask(calls.find(url, **page))
+        return await self._ask(_find(url, **page))
 
     async def explain(self, url: str, **page: Unpack[PageFields]) -> Explanation:
         """Explain the verdict that a page would get now. See `Client.explain`."""
-        return await self._ask(calls.explain(url, **page))
+        return await self._ask(_explain(url, **page))
 
     async def compare(self, first: Page, second: Page) -> Comparison:
         """Compare two pages by the options of the index. See `Client.compare`."""
-        return await self._ask(calls.compare(first, second))
-
-    async def check_paragraphs(self, url: str, *, remember: bool = True, **page: Unpack[PageFields]) -> Coverage:
-        """Tell how much of a page stands on earlier pages. See `Client.check_paragraphs`."""
-        return await self._ask(calls.check_paragraphs(url, remember, **page))
-
-    async def clusters(self, most: int = 20) -> list[Cluster]:
-        """Return the pages with the most duplicates, largest clusters first. See `Client.clusters`."""
-        return await self._ask(calls.clusters(most))
+        return await self._ask(_compare(first, second))
 
     async def forget(
         self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None
     ) -> int:
         """Remove pages, and return how many. See `Client.forget`."""
-        return await self._ask(calls.forget(page, identity, scope_key))
+        return await self._ask(_forget(page, identity, scope_key))
 
     async def info(self) -> dict[str, Any]:
         """Return the figures of the index, the version of the service, and its main options."""
-        return await self._ask(calls.INFO)
+        return await self._ask(_INFO)
 
     async def check_many(
         self, pages: Iterable[Page], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
@@ -310,20 +469,20 @@ class AsyncClient(_Common):
             batch: The most pages in one request, from 1.
             on_unreadable: Is called in the event loop with each page that cannot be read and its error.
         """
-        for results in calls.batches(pages, batch):
+        for results in _batches(pages, batch):
             deadline = self._deadline()
-            while error := results.take(await self._ask(calls.check_batch(results.open()))):
+            while error := results.take(await self._ask(_check_batch(results.open()))):
                 if (pause := error.pause(deadline)) is None:
                     break
                 await asyncio.sleep(pause)
             for verdict in results.verdicts(on_unreadable):
                 yield verdict
 
-    async def _ask(self, call: Call[T]) -> T:
+    async def _ask(self, call: _Call[T]) -> T:
         deadline = self._deadline()
         while True:
             try:
-                with answers():
+                with _answers():
                     answer = await self._http.request(call.method, call.path, content=call.body())
                 return call.result(answer.status_code, answer.content)
             except TryAgainError as error:
@@ -333,7 +492,7 @@ class AsyncClient(_Common):
 
 
 @contextmanager
-def answers() -> Iterator[None]:
+def _answers() -> Iterator[None]:
     """Raise TryAgainError if the service does not answer."""
     try:
         yield

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawldedup.service.console.guards import require_own_host, require_own_page
+from crawldedup.service.edge import require_own_host, require_own_page
 from crawldedup.service.problems import ProblemError
 from tests.service.serving import TIDES, ServiceProcess
 
@@ -73,17 +73,14 @@ def test_every_endpoint_is_guarded(guarded: ServiceProcess) -> None:
     allowed = {"authorization": f"Bearer {TOKEN}"}
     # Whoever has the token was not led here.
     assert guarded.http.get("/v1/info", headers={"host": "dedup.example", **allowed}).status_code == 200
-    for path in ("/", "/search", "/index", "/v1/check", "/v1/forget", "/v1/check/stream"):
+    for path in ("/", "/search", "/index", "/v1/check", "/v1/forget", "/v1/check/batch"):
         sent = {"content-type": "text/plain", "origin": "https://evil.example", **allowed}
         answer = guarded.http.post(path, content=TIDES, headers=sent)
         assert (answer.status_code, answer.json()["type"]) == (403, "urn:crawldedup:cross-site")
     # A link may lead to a page, but nothing else is another site's to ask for.
     foreign = {"sec-fetch-site": "cross-site", **allowed}
     assert guarded.http.get("/", headers=foreign).status_code == 200
-    assert guarded.http.get("/v1/clusters", headers=foreign).status_code == 403
-    # What is not set up is said.
-    assert "--reports SOURCE" in guarded.http.get("/report", headers=allowed).text
-    assert "--fetch-host HOST" in guarded.http.get("/", headers=allowed).text
+    assert guarded.http.get("/v1/info", headers=foreign).status_code == 403
 
 
 def test_a_browser_gives_the_token_as_a_password(guarded: ServiceProcess) -> None:

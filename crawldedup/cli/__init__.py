@@ -1,5 +1,0 @@
-"""The command line: `crawldedup --help`."""
-
-from crawldedup.cli.main import main
-
-__all__ = ["main"]

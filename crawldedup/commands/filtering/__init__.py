@@ -1,1 +1,0 @@
-"""Write what files hold without the copies: `crawldedup filter`."""

@@ -1,1 +1,0 @@
-"""Show the service to a person: pages in HTML without scripts."""
