@@ -16,8 +16,8 @@ from crawldedup.checks import did_you_mean
 from crawldedup.cli.options import OPTION_FLAGS, add_options
 from crawldedup.commands.command import ADVISE_OPTIONS, INDEX_OPTIONS, PARAGRAPH_OPTIONS, PROFILE_OPTIONS, Command
 from crawldedup.commands.output import run_command
-from crawldedup.demo.command import DEMO
-from crawldedup.evaluation.command import BENCH_QUALITY
+from crawldedup.demo.run import DEMO
+from crawldedup.measure import BENCH
 from crawldedup.report.command import REPORT
 from crawldedup.scanning.command import scan_command
 from crawldedup.service.command import SERVE
@@ -128,7 +128,7 @@ _COMMANDS: Final = {
         },
         (*INDEX_OPTIONS, *PROFILE_OPTIONS),
     ),
-    "bench quality": BENCH_QUALITY,
+    "bench": BENCH,
     "completion": Command(
         "print a script that completes these commands in a shell",
         {"shell": {"choices": ("bash", "zsh", "tcsh")}},
