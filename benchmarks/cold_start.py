@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from rich.console import Console
 
 from benchmarks.shared.common import count, make_parser, make_table, progress, run
-from crawldedup.demo.library import all_articles
+from crawldedup.demo.site import all_articles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

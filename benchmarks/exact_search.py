@@ -24,8 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import peers
 from benchmarks.shared.common import make_parser, make_table, run
-from crawldedup.simhash.blocks import BlockSearch
-from crawldedup.simhash.pairs import find_all
+from crawldedup.literature.simhash_py import Corpus, find_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -68,13 +67,13 @@ def best_of(rounds: int, call: Callable[[], Collection[tuple[int, int]]]) -> tup
 
 
 def measure(fingerprints: NDArray[np.uint64], blocks: int, distance: int, rounds: int, peer: peers.Peer | None) -> Row:
-    search = BlockSearch(blocks, distance)
+    tables = Corpus(blocks, distance).tables
     seconds, found = best_of(rounds, lambda: find_all(fingerprints, blocks, distance))
     row = Row(
         blocks=blocks,
         distance=distance,
-        tables=len(search.tables),
-        prefix_bits=min(search.prefixes),
+        tables=len(tables),
+        prefix_bits=min(table.search_mask.bit_count() for table in tables),
         pairs=len(found),
         seconds=seconds,
         peer=f"simhash-pybind {peer.version}" if peer else "simhash-pybind",

@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import peers
 from benchmarks.shared.common import make_parser, run
-from crawldedup.demo.library import all_articles
+from crawldedup.demo.site import all_articles
 from crawldedup.errors import PageError
 from crawldedup.extraction.extract import extract_page
 from crawldedup.extraction.extractors import get_extractor

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.shared.common import make_parser, run
 from benchmarks.shared.corpus import Corpus, pairs_file, read_corpus, search_draws, search_features, verify_draws
-from crawldedup.evaluation.plot import new_figure, save_figure
+from benchmarks.shared.figures import new_figure, save_figure
 from crawldedup.search.model import flip_probabilities, search_similarity
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.shared.common import count, make_parser, make_table, run
 from crawldedup import Deduplicator, Page
-from crawldedup.evaluation import read_corpus
+from crawldedup.measure import read_corpus
 from tests.servers import RedisServer
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def measure(texts: Sequence[str], store: str, *, keep_texts: bool) -> tuple[floa
 
 def main(given: Sequence[str]) -> None:
     parser = make_parser(__doc__)
-    parser.add_argument("corpus", help="what `crawldedup bench quality` reads")
+    parser.add_argument("corpus", help="what `crawldedup bench` reads")
     parser.add_argument("--limit", type=count, default=2000, help="pages to read")
     arguments = parser.parse_args(given)
     texts = [page.text for page in read_corpus(arguments.corpus, limit=arguments.limit).documents]

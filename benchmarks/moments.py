@@ -26,9 +26,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.shared.common import count, make_parser, make_table, run
 from crawldedup import Deduplicator
-from crawldedup.evaluation import read_corpus
 from crawldedup.fingerprinting.exact import jaccard
 from crawldedup.fingerprinting.fingerprint import text_digest
+from crawldedup.measure import read_corpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -194,7 +194,7 @@ def measure(texts: Sequence[str], number: int) -> Iterator[Row]:
 
 def main(words: Sequence[str]) -> int:
     parser = make_parser(__doc__)
-    parser.add_argument("corpus", help="what `crawldedup bench quality` reads")
+    parser.add_argument("corpus", help="what `crawldedup bench` reads")
     parser.add_argument("--pairs", type=count, default=300, help="pairs of each kind (default: 300)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args(words)

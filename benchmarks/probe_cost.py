@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.shared.common import make_parser, make_table, numbers, run
 from benchmarks.shared.corpus import number
+from benchmarks.shared.figures import new_figure, save_figure
 from benchmarks.shared.probes import LAYOUT, PLANNED_SIMILARITY, plan
-from crawldedup.evaluation.plot import new_figure, save_figure
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS
 from crawldedup.search.decision import likelihood_prefilter, likelihood_rule
 from crawldedup.search.limits import PROBE_BUDGET

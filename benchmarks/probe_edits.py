@@ -23,10 +23,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.shared.common import make_parser, make_table, run
 from benchmarks.shared.probes import PLANNED_SIMILARITY, meets
-from crawldedup import evaluation
 from crawldedup.errors import CrawlDedupError
-from crawldedup.evaluation.exact import jaccard, words
 from crawldedup.fingerprinting.fingerprint import fingerprint
+from crawldedup.literature.exact import jaccard, words
+from crawldedup.measure import read_corpus
 from crawldedup.options import Options
 from crawldedup.page import PageRef
 from crawldedup.queries import QueryBuilder
@@ -96,7 +96,7 @@ def real_texts(paths: Sequence[Path], limit: int) -> list[list[str]]:
     texts: dict[tuple[str, ...], list[str]] = {}
     for path in paths:
         try:
-            documents = evaluation.read_corpus(str(path)).documents
+            documents = read_corpus(str(path)).documents
         except (CrawlDedupError, OSError) as error:
             sys.exit(f"{path}: {error}")
         for document in documents:

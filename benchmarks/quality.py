@@ -2,7 +2,7 @@
 
     pip install "crawldedup[bench]" && python benchmarks/peers.py
     python benchmarks/quality.py pages.jsonl [...]
-    python benchmarks/quality.py pages.jsonl --only datasketch --only two-stage --plot quality.svg
+    python benchmarks/quality.py pages.jsonl --only datasketch --only crawldedup --plot quality.svg
 
 A corpus is a file of JSON lines, {"url": .., "text": ..} or {"url": .., "html": ..} (.gz too), a folder of HTML and
 text files, or a web archive (.warc, .warc.gz). Any crawl will do that has near duplicates in it. To make one like those
@@ -18,6 +18,7 @@ package is used; one that is not installed is named at the end, with the command
 
 from __future__ import annotations
 
+import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -28,47 +29,40 @@ from rich.text import Text
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.shared.common import make_parser, run
+from benchmarks.shared.common import make_parser, progress, run
 from benchmarks.shared.peer_detectors import Candidate, peer_candidates
-from crawldedup.errors import CrawlDedupError, MissingDependencyError
-from crawldedup.evaluation import MethodDetector
-from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
-from crawldedup.evaluation.plot import check_plot_path
-from crawldedup.evaluation.quality import measure_quality
+from crawldedup import Options
+from crawldedup.errors import CrawlDedupError
+from crawldedup.literature.exact import compare_all
+from crawldedup.measure import (
+    Method,
+    as_json,
+    check_plot,
+    chosen_methods,
+    make_method,
+    plot_trials,
+    print_trials,
+    read_corpus,
+    run_trial,
+)
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
-
-    from crawldedup.evaluation import Detector
-
-# Method and weighting.
-OURS = (
-    *[
-        (method, DEFAULT_WEIGHTING)
-        for method in (
-            "two-stage",
-            "brute-force",
-            "minhash",
-            "psm?distance=3",
-            "simhash?distance=3&blocks=5",
-            "simhash?distance=6&blocks=9",
-        )
-    ],
-    ("simhash?distance=3&blocks=5&features=words", "tf"),
-    *[("two-stage", weighting) for weighting in ("none", "log-tf", "tf", "tf-idf", "yu")],
-)
+    from collections.abc import Callable, Iterator, Sequence
 
 
-def our_candidates(similarity: float, recall: float) -> Iterator[Candidate]:
-    for method, weighting in OURS:
-        make = partial(MethodDetector, method, weighting, similarity=similarity, recall=recall)
-        try:
-            name = make().name
-        except MissingDependencyError as error:
-            yield Candidate(f"{method}, {weighting}", None, f"{method}, {weighting}: {error}")
-        else:
-            yield Candidate(name, make)
+def methods(options: Options) -> Iterator[tuple[str, Callable[[], Method] | None, str]]:
+    """Names of methods, what makes each when its turn comes, and the reason why some cannot be made."""
+    for name in chosen_methods(None):
+        yield name, partial(make_method, name, options), ""
+    for candidate in peer_candidates():
+        yield candidate.name, candidate.make and partial(peer, candidate), candidate.missing
+
+
+def peer(candidate: Candidate) -> Method:
+    assert candidate.make is not None
+    detector = candidate.make()
+    return Method(candidate.name, lambda document: detector.check(document.url, document.text))
 
 
 def main(given: Sequence[str]) -> int:
@@ -81,45 +75,52 @@ def main(given: Sequence[str]) -> int:
         help="only the method of this name, or those with this in their names; repeatable",
     )
     parser.add_argument("--similarity", type=float, default=0.9, help="of our methods, and for recall (0.9)")
-    parser.add_argument("--recall", type=float, default=0.98, help="of our methods (0.98)")
+    parser.add_argument("--recall", type=float, default=0.98, help="of the default method (0.98)")
     parser.add_argument("--limit", type=int, metavar="N", help="take the first N pages of each corpus only")
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help=".svg or .png; of several corpora, FILE-1, FILE-2, .."
     )
-    parser.add_argument("--detail", action="store_true", help="show counts by band, and what was missed")
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each corpus")
     options = parser.parse_args(given)
-    out, err = Console(highlight=False), Console(stderr=True, highlight=False)
+    err = Console(stderr=True, highlight=False)
     try:
         if options.plot is not None:
-            check_plot_path(options.plot)
-        measure(options, out, err)
+            check_plot(options.plot)
+        for number, corpus in enumerate(options.corpus, 1):
+            plot = options.plot
+            if plot is not None and len(options.corpus) > 1:
+                plot = plot.with_stem(f"{plot.stem}-{number}")
+            measure(corpus, plot, options)
     except CrawlDedupError as error:
         err.print(Text(str(error)))
         return 2
     return 0
 
 
-def measure(options: argparse.Namespace, out: Console, err: Console) -> None:
-    candidates = [*our_candidates(options.similarity, options.recall), *peer_candidates()]
-    names = {candidate.name for candidate in candidates}
-    chosen = [
-        candidate
-        for candidate in candidates
-        if options.only is None
-        or any(name == candidate.name if name in names else name in candidate.name for name in options.only)
-    ]
-    for number, corpus in enumerate(options.corpus, 1):
-        # Made one after the other: the index of one is gone when the next begins.
-        detectors: Iterator[Detector] = (candidate.make() for candidate in chosen if candidate.make is not None)
-        absent = [candidate.missing for candidate in chosen if candidate.make is None]
-        measured = measure_quality(
-            corpus, detectors, err, similarity=options.similarity, limit=options.limit, absent=absent
-        )
-        plot = options.plot
-        if plot is not None and len(options.corpus) > 1:
-            plot = plot.with_stem(f"{plot.stem}-{number}")
-        measured.show(out, as_json=options.json, detail=options.detail, plot=plot)
+def measure(name: str, plot: Path | None, given: argparse.Namespace) -> None:
+    options = Options(
+        store="memory://", key=0, similarity=given.similarity, recall=given.recall, expected_pages=10_000_000
+    )
+    corpus = read_corpus(name, options, limit=given.limit)
+    texts = [document.text for document in corpus.documents]
+    truth = compare_all(texts)
+    every = list(methods(options))
+    names = {name for name, _, _ in every}
+    trials, absent = [], []
+    for method, make, missing in every:
+        if given.only and not any(word == method if word in names else word in method for word in given.only):
+            continue
+        if make is None:
+            absent.append(missing)
+            continue
+        with progress(method, len(texts)) as advance:
+            trials.append(run_trial(make(), corpus, truth, options.similarity, lambda: advance(1)))
+    if plot is not None and trials:
+        plot_trials(trials, plot, title=f"{corpus.name}: {len(texts):,} pages")
+    if given.json:
+        print(json.dumps({**as_json(corpus, truth, trials), "absent": absent}))
+    else:
+        print_trials(corpus, trials, Console(highlight=False), absent)
 
 
 if __name__ == "__main__":

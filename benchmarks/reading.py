@@ -32,8 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.shared.common import make_parser, make_table, one_of, run
 from benchmarks.shared.marked_articles import common, read_articles, shingles
 from benchmarks.whole_site_parts.site import Site
-from crawldedup.demo.library import all_articles
-from crawldedup.demo.site import DemoSite
+from crawldedup.demo.site import DemoSite, all_articles
 from crawldedup.errors import PageError
 from crawldedup.extraction.extract import extract_page
 from crawldedup.extraction.extractors import get_extractor

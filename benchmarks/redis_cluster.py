@@ -41,8 +41,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.shared.common import make_parser, run
 from benchmarks.shared.templated_pages import Site, read_words
-from crawldedup.evaluation.corpus import read_corpus
 from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
+from crawldedup.measure import read_corpus
 from crawldedup.stores.base import Status
 from crawldedup.stores.cluster.store import ClusterStore
 from crawldedup.stores.registry import make_store

@@ -120,8 +120,8 @@ def read_pages(corpora: Sequence[Corpus], limit: int) -> Pages:
 
 
 def once_weights(text: str) -> NDArray[np.float32]:
-    features = search_features(text, weighting="none")
-    return bit_weights(features.hashes, features.weights)
+    hashes = search_features(text).hashes
+    return bit_weights(hashes, np.ones(len(hashes), np.float32))
 
 
 def template_pages(paths: Sequence[Path], count: int) -> tuple[Pages, list[str]]:

@@ -2,7 +2,7 @@
 
     python benchmarks/scan_quality.py pages.jsonl folder/ ...
 
-A corpus is what `crawldedup bench quality` takes. Both methods see the pages in their order. A crawl asks a memory
+A corpus is what `crawldedup bench` takes. Both methods see the pages in their order. A crawl asks a memory
 store that begins empty; a scan has all pages at hand. Each page is counted by its exact Jaccard similarity with the
 best page that the same method has kept.
 """
@@ -26,10 +26,9 @@ from crawldedup import Deduplicator, Options
 from crawldedup.batch.columns import Columns
 from crawldedup.batch.decision import Goal
 from crawldedup.batch.engine import find_duplicates
-from crawldedup.evaluation.bands import band_name, bands_of
-from crawldedup.evaluation.corpus import read_corpus
-from crawldedup.evaluation.ground_truth import compare_all
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
+from crawldedup.literature.exact import compare_all
+from crawldedup.measure import bands_of, read_corpus
 from crawldedup.queries import salted
 from crawldedup.reader import PageReader
 from crawldedup.text.keys import NO_KEY
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from crawldedup import Fingerprint
-    from crawldedup.evaluation.bands import Band
+    from crawldedup.measure import Band
 
 
 @dataclass
@@ -76,22 +75,22 @@ def measure(name: str, options: Options) -> list[Row]:
         reader.fingerprint(reader.content(text=document.text)._replace(facts=document.facts))
         for document in (corpus.documents[number] for number in has_text)
     ]
-    is_whole = (truth.group_of >= 0) & (truth.word_counts >= MIN_WORDS)
     rows = []
     for method, decide in METHODS.items():
         started = time.perf_counter()
         decided = decide(pages, options)
         seconds = time.perf_counter() - started
-        flagged = np.zeros(truth.pages, np.bool_)
+        flagged = np.zeros(len(truth.groups), np.bool_)
         flagged[has_text] = decided
         best = truth.best_earlier((~flagged).tolist(), facts)
-        rows.append(Row(Path(name).name, method, seconds, list(bands_of(best[is_whole], flagged[is_whole]))))
+        found = zip(best, flagged.tolist(), truth.words, strict=True)
+        bands = bands_of((similarity, is_flagged) for similarity, is_flagged, words in found if words >= MIN_WORDS)
+        rows.append(Row(Path(name).name, method, seconds, list(bands)))
     return rows
 
 
 def shown(band: Band) -> str:
-    share = band.counts.share
-    return "" if share is None else f"{100 * share:.1f} of {band.counts.pages:,}"
+    return f"{100 * band.flagged / band.pages:.1f} of {band.pages:,}" if band.pages else ""
 
 
 def main(given: Sequence[str]) -> None:
@@ -109,8 +108,8 @@ def main(given: Sequence[str]) -> None:
     for name in dict.fromkeys(row.corpus for row in rows):
         found = [row for row in rows if row.corpus == name]
         for bands in zip(*(row.bands for row in found), strict=True):
-            if any(band.counts.pages for band in bands):
-                table.add_row(name, band_name(bands[0].low, bands[0].high), *map(shown, bands))
+            if any(band.pages for band in bands):
+                table.add_row(name, bands[0].name, *map(shown, bands))
         table.add_row(name, "seconds", *(f"{row.seconds:.1f}" for row in found), end_section=True)
     Console(markup=False).print(table)
 

@@ -38,11 +38,10 @@ from crawldedup import Deduplicator
 from crawldedup.batch.columns import Columns
 from crawldedup.batch.decision import Goal
 from crawldedup.batch.engine import find_duplicates
-from crawldedup.evaluation.methods.spec import DEFAULT_METHOD, make_method
-from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
 from crawldedup.options import Options
 from crawldedup.queries import salted
 from crawldedup.reader import PageReader
+from crawldedup.search.limits import MAX_CANDIDATES
 from crawldedup.text.keys import NO_KEY
 from crawldedup.text.tokenize import split_words
 from crawldedup.verdict import Kind
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.search.method import Method
 
 FALSE_BELOW = 0.8
 CHUNK = 500
@@ -113,13 +111,13 @@ def stream(words: Words, reader: PageReader, pages: int, workers: int) -> Iterat
             yield from chunk
 
 
-def check_stream(words: Words, options: Options, method: Method, pages: int, workers: int, minutes: float) -> Outcome:
+def check_stream(words: Words, options: Options, pages: int, workers: int, minutes: float) -> Outcome:
     """Check the pages one by one, for so long at most."""
     site = Site(words)
     # Other processes make the fingerprints.
-    deduplicator = Deduplicator.from_options(replace(options, key=0), method)
+    deduplicator = Deduplicator.from_options(replace(options, key=0))
     outcome = Outcome()
-    fingerprints = stream(words, PageReader(options, method), pages, workers)
+    fingerprints = stream(words, PageReader(options), pages, workers)
     console = Console(stderr=True)
     end = time.monotonic() + 60 * minutes
     for number, page in enumerate(track(fingerprints, "checking", pages, console=console, update_period=1)):
@@ -133,7 +131,7 @@ def check_stream(words: Words, options: Options, method: Method, pages: int, wor
         for stretch in (outcome.stretches[number * STRETCHES // pages], outcome.templates[template]):
             stretch.candidates.append(verdict.candidates)
             stretch.seconds.append(seconds)
-        outcome.full += verdict.candidates >= method.max_candidates
+        outcome.full += verdict.candidates >= MAX_CANDIDATES
         outcome.kinds.append(verdict.kind)
         if verdict.kind is Kind.NEAR_DUPLICATE and verdict.original is not None:
             original = int(verdict.original.rpartition("/")[2].removesuffix(".html"))
@@ -141,10 +139,10 @@ def check_stream(words: Words, options: Options, method: Method, pages: int, wor
     return outcome
 
 
-def scan(words: Words, options: Options, method: Method, pages: int, workers: int) -> Outcome:
+def scan(words: Words, options: Options, pages: int, workers: int) -> Outcome:
     """Compare all pages at once."""
     goal = Goal(options.similarity, options.recall)
-    fingerprints = track(stream(words, PageReader(options, method), pages, workers), "reading", pages)
+    fingerprints = track(stream(words, PageReader(options), pages, workers), "reading", pages)
     columns = Columns.of([(salted(page, "", NO_KEY), 0) for page in fingerprints], goal.threshold)
     started = time.perf_counter()
     found = find_duplicates(columns, goal)
@@ -217,8 +215,6 @@ def main(given: Sequence[str]) -> None:
     parser.add_argument("--workers", type=int, default=1, help="processes that make and fingerprint pages (1)")
     parser.add_argument("--exact", type=int, default=50_000, help="pairs to compute exactly, at most (50000)")
     parser.add_argument("--scan", action="store_true", help="compare all pages at once, as a scan does")
-    parser.add_argument("--method", default=DEFAULT_METHOD)
-    parser.add_argument("--weighting", default=DEFAULT_WEIGHTING)
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     arguments = parser.parse_args(given)
 
@@ -226,17 +222,16 @@ def main(given: Sequence[str]) -> None:
     if len(words.sentences) < 300:
         parser.error(f"there are {len(words.sentences)} sentences of 6 to 30 words in these texts; 300 are needed")
     site = Site(words)
-    options, method = Options(extractor="text"), make_method(arguments.method, arguments.weighting)
+    options = Options(extractor="text")
     if arguments.scan:
-        outcome = scan(words, options, method, arguments.pages, arguments.workers)
+        outcome = scan(words, options, arguments.pages, arguments.workers)
     else:
-        outcome = check_stream(words, options, method, arguments.pages, arguments.workers, arguments.minutes)
+        outcome = check_stream(words, options, arguments.pages, arguments.workers, arguments.minutes)
     bands, compared, false = flagged_pairs(site, outcome, arguments.exact)
     result = {
         "texts": [path.name for path in arguments.texts],
         "sentences": len(words.sentences),
         "pages": len(outcome.kinds),
-        "method": f"{arguments.method}, {arguments.weighting}",
         "stream": [stretch.row() for stretch in outcome.stretches if stretch.candidates],
         "templates": {name: stretch.row() for name, stretch in outcome.templates.items() if stretch.candidates},
         "unrelated_similarity": unrelated_similarity(site, len(outcome.kinds)),
@@ -257,8 +252,7 @@ def main(given: Sequence[str]) -> None:
 def show(result: dict[str, Any]) -> None:
     console = Console(markup=False)
     console.print(
-        f"{result['pages']:,} pages, {result['sentences']:,} sentences of {', '.join(result['texts'])}; "
-        f"{result['method']}; memory store"
+        f"{result['pages']:,} pages, {result['sentences']:,} sentences of {', '.join(result['texts'])}; memory store"
     )
     parts = {f"stream, part {number + 1}": row for number, row in enumerate(result["stream"])} | result["templates"]
     table = make_table(

@@ -20,9 +20,9 @@ from crawldedup import __version__
 from crawldedup.checks import did_you_mean
 from crawldedup.commands.command import ADVISE_OPTIONS, INDEX_OPTIONS, PARAGRAPH_OPTIONS, PROFILE_OPTIONS, Command
 from crawldedup.commands.output import Output, run_command
-from crawldedup.demo.command import DEMO
+from crawldedup.demo.run import DEMO
 from crawldedup.errors import ConfigurationError
-from crawldedup.evaluation.command import BENCH_QUALITY
+from crawldedup.measure import BENCH
 from crawldedup.options import options_of
 from crawldedup.report.command import REPORT
 from crawldedup.scanning.command import SCAN
@@ -327,7 +327,7 @@ def _advise(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     advise(mined(given.sources, output) if given.sources else kept(dedup), given.format, output)
 
 
-_COMMANDS["bench quality"] = BENCH_QUALITY
+_COMMANDS["bench"] = BENCH
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -55,9 +55,6 @@ LONG = (
     "test_hard_pages.py",
     "text/test_tokenize.py",
     "facts/test_page_facts.py",
-    "evaluation/methods/test_methods.py",
-    "evaluation/methods/test_minhash.py",
-    "evaluation/methods/test_pairs.py",
 )
 
 

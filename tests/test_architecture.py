@@ -43,7 +43,7 @@ ROOMS = {
     "spark": "spark",
     "service": "service client",
     "cli": "cli commands",
-    "literature": "simhash evaluation demo",
+    "literature": "literature measure demo",
 }
 ROOM_OF = {place: room for room, places in ROOMS.items() for place in places.split()}
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from crawldedup import ConfigurationError, Deduplicator, Kind
-from crawldedup.evaluation.exact import jaccard
+from crawldedup.literature.exact import jaccard
 
 _CHOOSER = random.Random(5)
 WORDS = [f"{first}{_CHOOSER.randrange(100_000)}" for first in "abcdefghij" for _ in range(40)]

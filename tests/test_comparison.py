@@ -9,9 +9,9 @@ import pytest
 
 from crawldedup import Deduplicator, Kind, Page, compare
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.evaluation.exact import jaccard
 from crawldedup.explanation.wording import reason
 from crawldedup.fingerprinting.fingerprint import fingerprint
+from crawldedup.literature.exact import jaccard
 from tests.test_check_fingerprint import ALIKE, HALF_ALIKE, TEXT, UNLIKE, A, B
 
 RED = "<h1>Chair</h1><p>49.00 EUR</p><p>Colour: red</p><form class=add-to-cart></form>"

@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup.demo.crawl import Judged, run_crawl
-from crawldedup.demo.run import DemoOptions, crawl_settings
-from crawldedup.demo.scoring import document_of
-from crawldedup.demo.server import Reply, serving, target_of
-from crawldedup.demo.site import DemoSite
-from crawldedup.evaluation.exact import jaccard
+from crawldedup.demo.site import DemoSite, Reply, serving, target_of
+from crawldedup.literature.exact import jaccard
 from crawldedup.options import Options
 from crawldedup.reader import PageReader
 from crawldedup.verdict import Kind
+from tests.crawls import Judged, crawl_settings, run_crawl
 from tests.scrapy_plugin.prepared import prepared_demo_crawls
 from tests.servers import RedisServer
 
@@ -36,11 +33,7 @@ def _prepared() -> Iterator[None]:
 
 
 def settings_for(store: str, **changes: Any) -> dict[str, Any]:
-    return {**crawl_settings(DemoOptions(store=store, namespace="fleet", extractor=EXTRACTOR)), **changes}
-
-
-def urls_of(site: DemoSite, base_url: str) -> list[str]:
-    return [base_url + path for path in site.start_paths]
+    return crawl_settings(store, "fleet", CRAWLDEDUP_EXTRACTOR=EXTRACTOR, **changes)
 
 
 def is_duplicate(page: Judged) -> bool:
@@ -57,7 +50,6 @@ class Rendezvous:
         self._site = site
         self._lock = threading.Lock()
         self._meetings: dict[str, threading.Barrier] = {}
-        self.name, self.start_paths = site.name, site.start_paths
 
     def reply(self, target: str) -> Reply:
         with self._lock:
@@ -67,7 +59,7 @@ class Rendezvous:
         # At the start page they wait for each other's Scrapy to come up; later on one may not follow the other.
         if meeting is not None:
             with contextlib.suppress(threading.BrokenBarrierError):
-                meeting.wait(60 if target in self.start_paths else self.patience_seconds)
+                meeting.wait(60 if target == "/" else self.patience_seconds)
         return self._site.reply(target)
 
 
@@ -77,7 +69,7 @@ def test_two_crawlers_at_once_admit_each_content_once(action: str) -> None:
     site = DemoSite()
     with RedisServer() as redis, serving(Rendezvous(site)) as base_url, ThreadPoolExecutor(2) as pool:
         settings = settings_for(redis.url, CRAWLDEDUP_ACTION=action)
-        crawls = [pool.submit(run_crawl, urls_of(site, base_url), settings) for _ in range(2)]
+        crawls = [pool.submit(run_crawl, [f"{base_url}/"], settings) for _ in range(2)]
         outcomes = [crawl.result() for crawl in crawls]
 
     admitted: dict[str, list[str]] = {}
@@ -95,7 +87,7 @@ def test_two_crawlers_at_once_admit_each_content_once(action: str) -> None:
     # it, may be less near each other. What counts is that no two admitted pages are near.
     reader = PageReader(Options(extractor=EXTRACTOR))
     for urls in admitted.values():
-        texts = [document_of(url, site.reply(target_of(url)).body, None, reader).text for url in urls]
+        texts = [reader.content(site.reply(target_of(url)).body, None, None, url).text for url in urls]
         assert all(jaccard(one, other) < 0.9 for one, other in combinations(texts, 2)), urls
     # With `drop`, who loses a race has no link to follow there. With `drop-items` both go everywhere, so both must have
     # been first somewhere, or the race was none.
@@ -108,7 +100,7 @@ def test_two_crawlers_at_once_admit_each_content_once(action: str) -> None:
 def test_a_redis_that_stops_in_mid_crawl_costs_no_page_and_is_used_again() -> None:
     site = DemoSite()
     with serving(site) as base_url:
-        undisturbed = run_crawl(urls_of(site, base_url), settings_for("memory://", CRAWLDEDUP_ACTION="mark"))
+        undisturbed = run_crawl([f"{base_url}/"], settings_for("memory://", CRAWLDEDUP_ACTION="mark"))
 
         with RedisServer() as redis:
             seen = 0
@@ -123,7 +115,7 @@ def test_a_redis_that_stops_in_mid_crawl_costs_no_page_and_is_used_again() -> No
 
             # Marked, not dropped, so that both crawls follow the same links and can be compared page by page.
             settings = settings_for(redis.url, CRAWLDEDUP_ACTION="mark", DOWNLOAD_DELAY=0.02)
-            disturbed = run_crawl(urls_of(site, base_url), settings, on_event=disturb)
+            disturbed = run_crawl([f"{base_url}/"], settings, on_event=disturb)
 
     assert set(disturbed.kept) == set(undisturbed.kept)
     stats = disturbed.stats

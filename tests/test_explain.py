@@ -10,7 +10,6 @@ import pytest
 
 from crawldedup import Deduplicator, Kind
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.evaluation.methods.spec import make_method
 from crawldedup.explanation.wording import criterion
 from tests.test_check_fingerprint import ALIKE, HALF_ALIKE, TEXT, UNLIKE, A, B, C
 
@@ -79,16 +78,12 @@ def test_a_crowd_is_told(store_url: str) -> None:
         assert dedup.check(B, text=" ".join(words)).kind is Kind.NEW
 
 
-def test_thin_pages_and_other_methods_have_no_threshold() -> None:
+def test_thin_pages_have_no_threshold() -> None:
     with Deduplicator() as dedup:
         dedup.check(A, text="hardly any words")
         told = dedup.explain(B, text="hardly any words")
         assert (told.threshold, told.verdict.kind, len(told.candidates)) == (None, Kind.EXACT_DUPLICATE, 1)
         assert dedup.explain(B, text="hardly some words").candidates == ()
-    with Deduplicator(method=make_method("simhash?distance=3", "tf")) as dedup:
-        dedup.check(A, text=TEXT)
-        told = dedup.explain(B, text=ALIKE)
-        assert (told.threshold, told.limit) == (None, 3)
 
 
 def test_a_page_is_named_by_its_identity_and_its_scope(store_url: str) -> None:

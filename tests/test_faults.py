@@ -22,11 +22,10 @@ import pytest
 import redis
 
 from crawldedup import Deduplicator
-from crawldedup.demo.crawl import CrawlOutcome, Judged, run_crawl
-from crawldedup.demo.run import DemoOptions, crawl_settings
-from crawldedup.demo.server import NOT_FOUND, Reply, serving
+from crawldedup.demo.site import NOT_FOUND, Reply, serving
 from crawldedup.errors import StoreError
 from crawldedup.verdict import Kind
+from tests.crawls import CrawlOutcome, Judged, crawl_settings, run_crawl
 from tests.scrapy_plugin.prepared import prepared_demo_crawls
 from tests.servers import RedisServer, redis_binary
 
@@ -399,16 +398,18 @@ class Result:
 def crawl_under(fault: Fault) -> Result:
     with RedisServer(*fault.options) as server, CuttingProxy(server.port) as proxy, contextlib.ExitStack() as held:
         site = Site(fault, World(server, proxy, held))
-        options = DemoOptions(
-            store=proxy.url if fault.proxied else server.url,
-            namespace=_NAMESPACE,
-            extractor=_EXTRACTOR,
+        settings = crawl_settings(
+            proxy.url if fault.proxied else server.url,
+            _NAMESPACE,
+            CRAWLDEDUP_EXTRACTOR=_EXTRACTOR,
+            CONCURRENT_REQUESTS=_AT_ONCE,
+            CRAWLDEDUP_WORKERS=1,
             # Scrapy's own second tries would hide a page that is lost.
-            settings={"CONCURRENT_REQUESTS": _AT_ONCE, "CRAWLDEDUP_WORKERS": 1, "RETRY_ENABLED": False},
+            RETRY_ENABLED=False,
         )
         with serving(site) as base_url:
             urls = [base_url + path for path in site.start_paths]
-            outcome = run_crawl(urls, crawl_settings(options), on_event=site.on_event)
+            outcome = run_crawl(urls, settings, on_event=site.on_event)
         with Deduplicator(server.url, namespace=_NAMESPACE, extractor=_EXTRACTOR) as dedup:
             found = [match for number in range(PAGES) for match in dedup.find(html=html_of(number))]
             copies = {number_of(match.url): match.copies for match in found}

@@ -12,9 +12,6 @@ PACKAGES = [
     "crawldedup",
     "crawldedup.journal",
     "crawldedup.scrapy_plugin",
-    "crawldedup.simhash",
-    "crawldedup.evaluation",
-    "crawldedup.evaluation.methods",
 ]
 
 

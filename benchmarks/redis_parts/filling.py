@@ -18,7 +18,6 @@ import numpy as np
 
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.search.two_stage import TABLES
-from crawldedup.simhash.blocks import keys_of
 from crawldedup.stores.base import DIGEST_MASK, Layout
 from crawldedup.stores.redis.protocol import KEY_BYTES, RECORDS_PER_LIST
 from crawldedup.stores.redis.scripts import script_text
@@ -194,7 +193,7 @@ class Filler:
         keys = np.empty_like(search)
         for number, table in enumerate(TABLES):
             for start in range(0, self.pages, CHUNK):
-                keys[start : start + CHUNK] = keys_of(search[start : start + CHUNK], table)
+                keys[start : start + CHUNK] = table.keys(search[start : start + CHUNK])
             self._table(f"t{number}", keys, cut, f"f{number}")
         self._table("u", url_keys, cut)
         self.wire.wait()

@@ -18,8 +18,8 @@ from benchmarks.redis_parts.memory import read_memory
 from benchmarks.redis_parts.server import CLIENT_CORE, IndexServer, pinned
 from benchmarks.shared.common import progress
 from crawldedup.errors import CrawlDedupError
-from crawldedup.evaluation import read_corpus
 from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
+from crawldedup.measure import read_corpus
 from crawldedup.page import PageRef
 from crawldedup.queries import QueryBuilder
 from crawldedup.search.two_stage import TABLES

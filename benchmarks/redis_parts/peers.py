@@ -22,7 +22,6 @@ from benchmarks.peers import load
 from benchmarks.redis_parts.server import CLIENT_CORE, IndexServer, measure, pinned
 from benchmarks.shared.common import progress
 from crawldedup.search.tables import rotated_tables
-from crawldedup.simhash.blocks import fingerprints_of, keys_of
 from crawldedup.stores.base import Status
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class PlainTables:
             count = min(_CHUNK, pages - start)
             fingerprints = rng.integers(0, 1 << 64, count, np.uint64, endpoint=False)
             for number, table in enumerate(self.tables):
-                packed = keys_of(fingerprints, table).astype(">u8").tobytes()
+                packed = table.keys(fingerprints).astype(">u8").tobytes()
                 members = [part for place in range(0, len(packed), 8) for part in (0, packed[place : place + 8])]
                 self._client.execute_command("ZADD", f"t{number}", *members)  # type: ignore[no-untyped-call]
             advance(count)
@@ -80,8 +79,9 @@ class PlainTables:
             )
         for number, members in zip(plan.tables.tolist(), ranges.execute(), strict=True):
             keys = np.frombuffer(b"".join(members), ">u8").astype(np.uint64)
-            for other in fingerprints_of(keys, self.tables[number]).tolist():
-                if (other ^ query.entry.search).bit_count() <= HAMMING_DISTANCE:
+            own = self.tables[number].key(query.entry.search)
+            for other in keys.tolist():
+                if (other ^ own).bit_count() <= HAMMING_DISTANCE:
                     return Status.NEAR
         additions = self._client.pipeline(transaction=False)
         for number, key in enumerate(query.entry.keys):

@@ -15,8 +15,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from crawldedup.demo.library import all_articles
-from crawldedup.demo.site import DemoSite
+from crawldedup.demo.site import DemoSite, all_articles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -1,6 +1,6 @@
 """Real near-duplicate pairs, and their bits under as many hash functions as wanted.
 
-A corpus is whatever `crawldedup bench quality` reads: JSON lines with `url` and `text` or `html`, a folder, a web
+A corpus is whatever `crawldedup bench` reads: JSON lines with `url` and `text` or `html`, a folder, a web
 archive. Its pairs are compared exactly, or taken from a file, one a line with the URLs `a` and `b` and their exact
 Jaccard similarity `j3` of word 3-shingles: for PAGES.pages.jsonl from PAGES.pairs.jsonl.gz, if that is there.
 
@@ -20,20 +20,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup import evaluation
+from crawldedup import measure
 from crawldedup.errors import CrawlDedupError
-from crawldedup.evaluation.exact import numbered_shingles, similar_pairs, words
-from crawldedup.evaluation.methods.features import DEFAULT_KIND, make_features
-from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
-from crawldedup.fingerprinting.features import count_runs, pair_hashes, shingle_hashes
+from crawldedup.fingerprinting.features import DEFAULT_FEATURES, count_runs, pair_hashes, shingle_hashes
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, bit_weights, fingerprint
+from crawldedup.literature.exact import numbered_shingles, similar_pairs, words
 from crawldedup.text.tokenize import mix, word_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from crawldedup.evaluation import Document
+    from crawldedup.measure import Document
 
 Hashes = NDArray[np.uint64]
 Floats = NDArray[np.float32]
@@ -84,7 +82,7 @@ class Corpus:
 def read_corpus(pages: Path, pairs: Path | None = None) -> Corpus:
     """Pages and their pairs, from the file of pairs or compared here. Ends the program if they cannot be read."""
     try:
-        documents = evaluation.read_corpus(str(pages)).documents
+        documents = measure.read_corpus(str(pages)).documents
         rows = _listed(pairs, documents) if pairs is not None else list(_compared([page.text for page in documents]))
     except (CrawlDedupError, OSError, ValueError, KeyError) as error:
         sys.exit(f"{pages}: {error}")
@@ -129,16 +127,13 @@ def _compared(texts: Sequence[str]) -> Iterator[Row]:
         if len(ids) and firsts.setdefault(ids.tobytes(), position) == position:
             sets.append(ids)
     kept = list(firsts.values())
-    pairs = similar_pairs(sets)
-    for first, second, similarity in zip(
-        pairs.first.tolist(), pairs.second.tolist(), pairs.similarity.tolist(), strict=True
-    ):
+    for first, second, similarity in similar_pairs(sets):
         yield kept[first], kept[second], similarity
 
 
-def search_features(text: str, kind: str = DEFAULT_KIND, weighting: str = DEFAULT_WEIGHTING) -> Features:
-    """Weighted search features, by default those of the project."""
-    return Features(*make_features(kind, weighting)(text, word_hashes(text)))
+def search_features(text: str) -> Features:
+    """Weighted search features."""
+    return Features(*DEFAULT_FEATURES(text, word_hashes(text)))
 
 
 def shingle_set(text: str) -> Features:

@@ -16,15 +16,13 @@ of its own about words, those are part of what is measured.
     text-dedup        a program for whole data sets, so its functions are called here page by page: embed_func of its
                       MinHash and one dictionary a band; embed_func and the distance of its SimHash and one dictionary
                       for its permutations. Its clusters are transitive, these answers are not
-
-The bytes of an index are those of its pickle, for packages in Python; the others do not tell.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from benchmarks import peers
 from benchmarks.shared.peer_methods import (
@@ -43,7 +41,14 @@ from benchmarks.shared.peer_methods import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from crawldedup.evaluation import Detector
+
+class Detector(Protocol):
+    """A detector of `crawldedup.literature` with a name."""
+
+    name: str
+
+    def check(self, url: str, text: str) -> str | None:
+        """See `crawldedup.literature.detectors.Detector`."""
 
 
 @dataclass(frozen=True)

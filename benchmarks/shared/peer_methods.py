@@ -1,20 +1,18 @@
-"""Methods of other packages, each as it documents them, in the shape of a `Detector`."""
+"""Methods of other packages, each as it documents them, in the shape of a `Detector` of `crawldedup.literature`."""
 
 from __future__ import annotations
 
 import logging
-import pickle
 import re
 from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from crawldedup.evaluation import Detection, words
+from crawldedup.literature.exact import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crawldedup.evaluation import Document
 
 PERMUTATIONS = 128
 SHINGLE = 3
@@ -31,20 +29,10 @@ def character_shingles(text: str) -> list[str]:
 
 
 class _Named:
-    """What the detectors share: a name, kept pages counted, and that texts are all they compare."""
-
-    uses_facts = False
+    """What the detectors share: a name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.kept = 0
-
-    def bytes_per_page(self) -> float | None:
-        return None
-
-    def pickled(self, index: object) -> float | None:
-        """What the index takes without the overhead of Python's objects: less than it holds in memory."""
-        return len(pickle.dumps(index, pickle.HIGHEST_PROTOCOL)) / self.kept if self.kept else None
 
 
 class Simhash1e0ng(_Named):
@@ -55,17 +43,13 @@ class Simhash1e0ng(_Named):
         logging.getLogger("simhash").setLevel(logging.ERROR)
         self._index = module.SimhashIndex([], k=3)
 
-    def check(self, document: Document) -> Detection:
-        value = self._module.Simhash(character_shingles(document.text))
+    def check(self, url: str, text: str) -> str | None:
+        value = self._module.Simhash(character_shingles(text))
         near = self._index.get_near_dups(value)
         if near:
-            return Detection(True, near[0])
-        self._index.add(document.url, value)
-        self.kept += 1
-        return Detection(False)
-
-    def bytes_per_page(self) -> float | None:
-        return self.pickled(dict(self._index.bucket))
+            return str(near[0])
+        self._index.add(url, value)
+        return None
 
 
 class KeptHashes(_Named):
@@ -76,17 +60,13 @@ class KeptHashes(_Named):
         self._fingerprint, self._alike = fingerprint, alike
         self._index: dict[str, Any] = {}
 
-    def check(self, document: Document) -> Detection:
-        own = self._fingerprint(document.text)
-        for compared, (original, other) in enumerate(self._index.items(), 1):
+    def check(self, url: str, text: str) -> str | None:
+        own = self._fingerprint(text)
+        for original, other in self._index.items():
             if self._alike(own, other):
-                return Detection(True, original, candidates=compared)
-        self._index[document.url] = own
-        self.kept += 1
-        return Detection(False, candidates=self.kept - 1)
-
-    def bytes_per_page(self) -> float | None:
-        return self.pickled(self._index)
+                return original
+        self._index[url] = own
+        return None
 
 
 class GaoyaIndex(_Named):
@@ -95,13 +75,13 @@ class GaoyaIndex(_Named):
         self._index = index
         self._urls: list[str] = []
 
-    def check(self, document: Document) -> Detection:
-        near = self._index.query(document.text)
+    def check(self, url: str, text: str) -> str | None:
+        near = self._index.query(text)
         if near:
-            return Detection(True, self._urls[near[0]])
-        self._index.insert_document(len(self._urls), document.text)
-        self._urls.append(document.url)
-        return Detection(False)
+            return str(self._urls[near[0]])
+        self._index.insert_document(len(self._urls), text)
+        self._urls.append(url)
+        return None
 
 
 class DatasketchLSH(_Named):
@@ -111,9 +91,9 @@ class DatasketchLSH(_Named):
         self._lsh = module.MinHashLSH(threshold=threshold, num_perm=PERMUTATIONS)
         self._minhashes: dict[str, Any] = {}
 
-    def check(self, document: Document) -> Detection:
+    def check(self, url: str, text: str) -> str | None:
         minhash = self._module.MinHash(num_perm=PERMUTATIONS)
-        minhash.update_batch([shingle.encode("utf-8", "replace") for shingle in word_shingles(document.text)])
+        minhash.update_batch([shingle.encode("utf-8", "replace") for shingle in word_shingles(text)])
         found = self._lsh.query(minhash)
         if self._verified is None:
             best = found[0] if found else None
@@ -124,15 +104,11 @@ class DatasketchLSH(_Named):
             if similarity < self._verified:
                 best = None
         if best is not None:
-            return Detection(True, best, similarity, candidates=len(found))
-        self._lsh.insert(document.url, minhash)
-        self.kept += 1
+            return str(best)
+        self._lsh.insert(url, minhash)
         if self._verified is not None:
-            self._minhashes[document.url] = minhash
-        return Detection(False, candidates=len(found))
-
-    def bytes_per_page(self) -> float | None:
-        return self.pickled((self._lsh, self._minhashes))
+            self._minhashes[url] = minhash
+        return None
 
 
 class RensaDeduplicator(_Named):
@@ -141,10 +117,10 @@ class RensaDeduplicator(_Named):
         self._module = module
         self._dedup = module.RMinHashDeduplicator(threshold=threshold, num_perm=PERMUTATIONS, use_lsh=True)
 
-    def check(self, document: Document) -> Detection:
+    def check(self, url: str, text: str) -> str | None:
         minhash = self._module.RMinHash(num_perm=PERMUTATIONS, seed=42)
-        minhash.update(word_shingles(document.text))
-        return Detection(not self._dedup.add(document.url, minhash))
+        minhash.update(word_shingles(text))
+        return None if self._dedup.add(url, minhash) else ""
 
 
 class RensaLSH(_Named):
@@ -156,15 +132,15 @@ class RensaLSH(_Named):
         self._lsh = module.RMinHashLSH(threshold=threshold, num_perm=PERMUTATIONS, num_bands=self.BANDS)
         self._urls: list[str] = []
 
-    def check(self, document: Document) -> Detection:
+    def check(self, url: str, text: str) -> str | None:
         minhash = self._module.RMinHash(num_perm=PERMUTATIONS, seed=42)
-        minhash.update(word_shingles(document.text))
+        minhash.update(word_shingles(text))
         found = self._lsh.query(minhash)
         if found:
-            return Detection(True, self._urls[found[0]], candidates=len(found))
+            return str(self._urls[found[0]])
         self._lsh.insert(len(self._urls), minhash)
-        self._urls.append(document.url)
-        return Detection(False, candidates=0)
+        self._urls.append(url)
+        return None
 
 
 class TextDedupMinHash(_Named):
@@ -195,18 +171,14 @@ class TextDedupMinHash(_Named):
         self._column = module.SIGNATURE_COLUMN
         self._tables: list[dict[bytes, str]] = [{} for _ in range(bands)]
 
-    def check(self, document: Document) -> Detection:
-        bands = self._embed(document.text)[self._column]
+    def check(self, url: str, text: str) -> str | None:
+        bands = self._embed(text)[self._column]
         for table, band in zip(self._tables, bands, strict=True):
             if band in table:
-                return Detection(True, table[band])
+                return table[band]
         for table, band in zip(self._tables, bands, strict=True):
-            table[band] = document.url
-        self.kept += 1
-        return Detection(False)
-
-    def bytes_per_page(self) -> float | None:
-        return self.pickled(self._tables)
+            table[band] = url
+        return None
 
 
 class TextDedupSimHash(_Named):
@@ -222,8 +194,8 @@ class TextDedupSimHash(_Named):
         )
         self._tables: dict[Any, list[tuple[Any, str]]] = defaultdict(list)
 
-    def check(self, document: Document) -> Detection:
-        embedded = self._embed(document.text)
+    def check(self, url: str, text: str) -> str | None:
+        embedded = self._embed(text)
         keys, signature = embedded[self._module.KEY_COLUMN], embedded[self._module.SIGNATURE_COLUMN]
         compared = 0
         own = self._module.frozenbitarray(buffer=signature)
@@ -231,8 +203,7 @@ class TextDedupSimHash(_Named):
             for other, original in self._tables.get(key, ()):
                 compared += 1
                 if self._module._hamming_distance(own, other) <= self._distance:
-                    return Detection(True, original, candidates=compared)
+                    return original
         for key in keys:
-            self._tables[key].append((own, document.url))
-        self.kept += 1
-        return Detection(False, candidates=compared)
+            self._tables[key].append((own, url))
+        return None

@@ -12,12 +12,11 @@ from scrapy.exceptions import DropItem
 
 from benchmarks import peers
 from benchmarks.shared.peer_methods import DatasketchLSH, Simhash1e0ng
-from crawldedup.evaluation import Document
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from crawldedup.evaluation import Detector
+    from benchmarks.shared.peer_detectors import Detector
 
 
 class DetectorPipeline(ABC):
@@ -37,7 +36,7 @@ class DetectorPipeline(ABC):
 
     def process_item(self, item: dict[str, Any]) -> dict[str, Any]:
         text = trafilatura.extract(item["html"])
-        if text and self._detector.check(Document(item["url"], text)).flagged:
+        if text and self._detector.check(item["url"], text) is not None:
             raise DropItem(item["url"])
         return item
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.demo.library import all_articles
+from crawldedup.demo.site import all_articles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,7 +24,6 @@ from crawldedup.search.model import grid_rows, normal_tables, search_similarity,
 from crawldedup.search.plan import flip_sets
 from crawldedup.search.tables import Table
 from crawldedup.search.two_stage import TABLES as TABLES
-from crawldedup.simhash import blocks
 
 Keys = NDArray[np.uint64]
 Doubles = NDArray[np.float64]
@@ -120,7 +119,7 @@ def keys_of(search: Keys, volatility: NDArray[np.uint8], table: Table, *, bits: 
     likeliest = costs.argsort(axis=1, kind="stable")[:, :KEYS_A_TABLE]
     values = np.uint64(1) << (63 - most_volatile).astype(np.uint64)
     flips = np.take_along_axis(values @ sets.members.astype(np.uint64), likeliest, axis=1)
-    return blocks.keys_of(search, table)[:, None] ^ flips
+    return table.keys(search)[:, None] ^ flips
 
 
 def pack(keys: Keys, numbers: NDArray[np.uint64]) -> Keys:

@@ -1,218 +1,226 @@
-"""Run the demo: serve a site, crawl it, and compare what was dropped with the truth."""
+"""`crawldedup demo`: serve a site, crawl it, report what happened, and compare that with the truth."""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import subprocess
+import sys
 import tempfile
-import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
-from scrapy.settings import Settings
+from rich.table import Table
+from rich.text import Text
 
-from crawldedup.deduplicator import Deduplicator
-from crawldedup.demo.crawl import Judged, run_crawl
-from crawldedup.demo.folder import FolderSite
-from crawldedup.demo.scoring import against_manifest, against_texts, document_of
-from crawldedup.demo.server import serving, target_of
-from crawldedup.demo.site import DemoSite
-from crawldedup.reader import PageReader
-from crawldedup.scrapy_plugin.settings import CrawlOptions
-from crawldedup.stores.registry import is_persistent
-from crawldedup.verdict import Kind
+from crawldedup.commands.command import Command
+from crawldedup.commands.output import Output
+from crawldedup.errors import CrawlDedupError
+from crawldedup.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
+    from crawldedup.demo.site import DemoSite, Reply
 
-    from crawldedup.demo.crawl import CrawlOutcome
-    from crawldedup.demo.server import Site
-    from crawldedup.evaluation.corpus import Document
-    from crawldedup.evaluation.trial import Trial
+DEMO: Final = Command(
+    "crawl a local site full of near duplicates, and report",
+    {"--verbose": {"action": "store_true", "help": "show the log of the crawl"}},
+    description="Crawls a local site full of near duplicates, and compares what was dropped with the truth. Use scan "
+    "FOLDER for pages of your own.",
+    module=__name__,
+)
 
-Listener = Callable[[str, int, int, str], None]
-"""Is called for every page with the stage of the run, the pages done and expected in it, and a note."""
+_SETTINGS: Final[dict[str, Any]] = {
+    "ADDONS": {"crawldedup.Addon": 500},
+    "CONCURRENT_REQUESTS": 8,
+    "HTTPPROXY_ENABLED": False,
+    "TELNETCONSOLE_ENABLED": False,
+    # The calendar has no end; a year of it is enough to see what happens.
+    "DEPTH_LIMIT": 12,
+    # Breadth first, so that an article usually comes before its copies.
+    "DEPTH_PRIORITY": 1,
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    # What is shown is which pages are recognised, in the order of the crawl.
+    "CRAWLDEDUP_ACTION": "drop",
+    "CRAWLDEDUP_PREFER": [],
+    "CRAWLDEDUP_NAMESPACE": "demo",
+}
+_SHOWN: Final = 10
+_LOG_CHARACTERS: Final = 2000
 
-_SHOWN_OF_TRIAL: Final = ("similarity", "recall", "precision", "bands", "thin", "missed", "wrong", "apart")
+
+class CrawlError(CrawlDedupError):
+    """Raised when the crawl's process failed; the message ends with its log."""
 
 
 @dataclass(frozen=True, slots=True)
-class DemoResult:
-    """All of a demo crawl.
+class Score:
+    """A crawl against the manifest of its site, which says what is a copy of what.
 
-    `dropped_bytes` are the bodies of dropped pages: downloaded, but not processed any further. `clusters` are the
-    duplicates by original. `without` is the traffic of the same crawl without the plugin. `manifest` and `truth` hold
-    the crawl against the site's manifest and the exact similarities; `not_reached` are paths of the manifest that
-    were not crawled. `log` holds the last warnings.
+    `right` and `wrong` pages were dropped, as copies of a page of the same and of another content. `missed` are copies
+    that were kept. `kept` is the number of contents that were kept, and `unscored` of pages that may be either.
     """
 
-    site: str
-    pages_fetched: int
-    pages_kept: int
-    dropped_near: int
-    dropped_exact: int
-    dropped_bytes: int
-    verdicts: dict[str, int]
-    skipped: dict[str, int]
-    errors: dict[str, int]
-    traffic: dict[str, float]
-    finish_reason: str
-    clusters: dict[str, list[Judged]]
-    stats: dict[str, Any]
-    log: str = ""
-    without: dict[str, float] | None = None
-    manifest: Trial | None = None
-    not_reached: tuple[str, ...] = ()
-    truth: Trial | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        values = asdict(self)
-        for name, trial in (("manifest", self.manifest), ("truth", self.truth)):
-            values[name] = trial and {key: value for key, value in trial.as_dict().items() if key in _SHOWN_OF_TRIAL}
-        return values
+    right: int
+    wrong: tuple[str, ...]
+    kept: int
+    missed: tuple[str, ...]
+    not_reached: tuple[str, ...]
+    unscored: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DemoOptions:
-    """What to crawl and how.
+def run(given: Namespace, output: Output) -> None:
+    """Run the demo. Raises CrawlError if the crawl fails."""
+    # Here, so that `--help` does not wait for it.
+    from crawldedup.demo.site import DemoSite
 
-    `directory` is crawled instead of the demo site. Without a `namespace`, the run has one of its own. `compare` crawls
-    the demo site once more without the plugin. `exact` computes the exact similarities of all texts.
-    """
+    site = DemoSite()
+    with tempfile.TemporaryDirectory(prefix="crawldedup-demo-") as name:
+        folder = Path(name)
+        with output.progress("crawling") as progress:
+            crawl(site, folder, progress, verbose=given.verbose)
+        pages = list(journal_lines(folder / "journal"))
+        score = scored(pages, site)
+        if output.as_json:
+            outcomes = Counter(page["outcome"] for page in pages)
+            output.show({"pages": len(pages), "outcomes": dict(outcomes), "manifest": asdict(score)})
+            return
+        if find_spec("duckdb") is not None:
+            from crawldedup.report.command import report
 
-    directory: Path | None = None
-    store: str = "memory://"
-    namespace: str | None = None
-    similarity: float = 0.9
-    extractor: str = "blocks"
-    compare: bool = True
-    exact: bool = True
-    verbose: bool = False
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-
-def run_demo(options: DemoOptions = DemoOptions(), listener: Listener = lambda *_: None) -> DemoResult:
-    """Run the demo. Raises ConfigurationError for a directory without pages, and CrawlError if a crawl fails."""
-    own = DemoSite() if options.directory is None else None
-    site: Site = own or FolderSite(options.directory or "")
-    settings, without = crawl_settings(options), None
-    with serving(site) as base_url, tempfile.TemporaryDirectory(prefix="crawldedup-demo-") as folder:
-        if options.namespace is None:
-            settings = _without_key(settings, folder)
-        urls = [base_url + path for path in site.start_paths]
-        pages = len(urls) if own is None else len(own.pages)
-        outcome = _crawl("Crawling", pages, urls, settings, options, listener)
-        if own is not None and options.compare:
-            unfiltered = {**settings, "CRAWLDEDUP_ENABLED": False}
-            without = _traffic_of(_crawl("Without crawldedup", pages, urls, unfiltered, options, listener))
-    # A page that comes again is not its own copy.
-    judged = [page for page in outcome.judged if page.kind != Kind.REVISIT]
-    dropped = [page for page in judged if page.dropped]
-    seen = set(map(target_of, [*(page.url for page in outcome.judged), *outcome.kept]))
-    return DemoResult(
-        site=site.name,
-        pages_fetched=len(outcome.kept) + len(dropped),
-        pages_kept=len(outcome.kept),
-        dropped_near=sum(page.kind == Kind.NEAR_DUPLICATE for page in dropped),
-        dropped_exact=sum(page.kind == Kind.EXACT_DUPLICATE for page in dropped),
-        dropped_bytes=sum(page.bytes for page in dropped),
-        verdicts={str(kind): sum(page.kind == kind for page in outcome.judged) for kind in Kind},
-        skipped=_counts(outcome.stats, "crawldedup/skipped/"),
-        errors=_counts(outcome.stats, "crawldedup/error/"),
-        traffic=_traffic_of(outcome),
-        finish_reason=outcome.reason,
-        clusters=clusters_of(outcome.judged),
-        stats=outcome.stats,
-        log=outcome.log,
-        without=without,
-        manifest=None if own is None else against_manifest(judged, own.entry),
-        not_reached=() if own is None else tuple(path for path in own.manifest() if path not in seen),
-        truth=_exact_truth(site, judged, options, listener) if options.exact else None,
-    )
+            report([str(folder / "journal")], Namespace(crawls=False, crawl=None, against=None, output=None), output)
+        else:
+            output.show(None, *plain_report(pages))
+        output.show(None, *score_lines(score))
 
 
-def crawl_settings(options: DemoOptions) -> dict[str, Any]:
-    """Return Scrapy's settings for these options."""
+def crawl(site: DemoSite, folder: Path, progress: Callable[..., None], *, verbose: bool = False) -> None:
+    """Crawl a site with Scrapy in a process of its own, which leaves its journal in the folder. Raises CrawlError."""
+    from crawldedup.demo.site import serving
+
     settings = {
-        "ADDONS": {"crawldedup.Addon": 500},
-        "CONCURRENT_REQUESTS": 8,
-        "HTTPPROXY_ENABLED": False,
-        "TELNETCONSOLE_ENABLED": False,
-        "LOG_LEVEL": "DEBUG" if options.verbose else "WARNING",
-        # The calendar has no end; a year of it is enough to see what happens.
-        "DEPTH_LIMIT": 0 if options.directory is not None else 12,
-        # Breadth first, so that an article usually comes before its copies.
-        "DEPTH_PRIORITY": 1,
-        "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-        # What is shown is which pages are recognised, in the order of the crawl.
-        "CRAWLDEDUP_ACTION": "drop",
-        "CRAWLDEDUP_PREFER": [],
-        # It leaves nothing in the folder where it is called.
-        "CRAWLDEDUP_JOURNAL": False,
-        "CRAWLDEDUP_STORE": options.store,
-        "CRAWLDEDUP_NAMESPACE": options.namespace or f"demo-{uuid.uuid4().hex[:12]}",
-        "CRAWLDEDUP_SIMILARITY": options.similarity,
-        "CRAWLDEDUP_EXTRACTOR": options.extractor,
+        **_SETTINGS,
+        "LOG_LEVEL": "DEBUG" if verbose else "WARNING",
+        "CRAWLDEDUP_STORE": index_without_key(folder),
+        "CRAWLDEDUP_JOURNAL": str(folder / "journal"),
     }
-    if options.namespace is None:
-        # This index is never used again.
-        settings["CRAWLDEDUP_TTL"] = "1h"
-    return settings | dict(options.settings)
+    options = [word for name, value in settings.items() for word in ("-s", f"{name}={_as_text(value)}")]
+    spider = str(Path(__file__).with_name("spider.py"))
+    with serving(_Counted(site, progress)) as base_url, (folder / "log").open("w+b") as log:
+        done = subprocess.run(
+            [sys.executable, "-m", "scrapy", "runspider", spider, "-a", f"start={base_url}/", *options],
+            # Neither a project of Scrapy that is in the current folder, nor what this process prints.
+            cwd=folder,
+            env={name: value for name, value in os.environ.items() if name != "SCRAPY_SETTINGS_MODULE"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=None if verbose else log,
+            check=False,
+        )
+        log.seek(0)
+        said = log.read().decode(errors="replace")[-_LOG_CHARACTERS:].strip()
+    reason = next((line["end"] for line in _lines(folder / "journal") if "end" in line), None)
+    if done.returncode or reason != "finished":
+        raise CrawlError(f"the crawl failed ({reason or 'its process ended too early'}). The end of its log:\n{said}")
 
 
-def _without_key(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    """Begin the run's own index without a key, so that all runs estimate alike; return the crawl's settings."""
-    if not is_persistent(settings["CRAWLDEDUP_STORE"]):
-        settings = {**settings, "CRAWLDEDUP_STORE": f"sqlite:///{quote(folder)}/index.sqlite"}
-    index = replace(CrawlOptions.from_settings(Settings(settings)), key=0)
-    with Deduplicator.from_options(index):
-        return settings
+def index_without_key(folder: Path) -> str:
+    """Begin an index without a key, so that all runs estimate alike; return its URL."""
+    from crawldedup.deduplicator import Deduplicator
+
+    url = f"sqlite:///{folder.absolute()}/index.sqlite"
+    with Deduplicator(url, key=0, namespace=_SETTINGS["CRAWLDEDUP_NAMESPACE"]):
+        return url
 
 
-def _crawl(
-    stage: str, pages: int, urls: Sequence[str], settings: Mapping[str, Any], options: DemoOptions, listener: Listener
-) -> CrawlOutcome:
-    kept = dropped = 0
-
-    def on_event(event: Judged | str) -> None:
-        nonlocal kept, dropped
-        kept += isinstance(event, str)
-        dropped += isinstance(event, Judged) and event.dropped
-        listener(stage, kept + dropped, pages, f"{kept} kept, {dropped} dropped")
-
-    return run_crawl(urls, settings, on_event=on_event, verbose=options.verbose)
+def journal_lines(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield what the journals in a folder say of each response."""
+    return (line for line in _lines(folder) if "outcome" in line)
 
 
-def _exact_truth(site: Site, judged: Sequence[Judged], options: DemoOptions, listener: Listener) -> Trial:
-    reader = PageReader(CrawlOptions.from_settings(Settings(crawl_settings(options))))
-    documents: list[Document] = []
-    for page in judged:
-        body = site.reply(target_of(page.url)).body
-        documents.append(document_of(page.url, body, page.encoding, reader, is_html=page.is_html))
-        listener("Reading for the exact comparison", len(documents), len(judged), "")
-    return against_texts(judged, documents, options.similarity)
+def _lines(folder: Path) -> Iterator[dict[str, Any]]:
+    for path in sorted(folder.glob("*.jsonl")):
+        with path.open("rb") as lines:
+            yield from map(json.loads, lines)
 
 
-def _traffic_of(outcome: CrawlOutcome) -> dict[str, float]:
-    counted = outcome.stats.get
-    return {
-        "requests": counted("downloader/request_count", 0),
-        "bytes": counted("downloader/response_bytes", 0),
-        "pages": len(outcome.kept),
-        "seconds": counted("elapsed_time_seconds", 0.0),
-    }
+def scored(pages: Sequence[Mapping[str, Any]], site: DemoSite) -> Score:
+    """Compare the lines of a journal with the manifest: copies of a page of the same cluster are dropped rightly."""
+    from crawldedup.demo.site import target_of
+
+    right, unscored, wrong, missed = 0, 0, list[str](), list[str]()
+    kept, seen = set[str](), set[str]()
+    for page in pages:
+        entry = site.entry(page["url"])
+        if entry is None:
+            continue
+        seen.add(target_of(page["url"]))
+        if page["outcome"] not in ("new", "near", "exact"):
+            unscored += page["outcome"] != "revisit"
+        elif not entry.judged:
+            unscored += 1
+        elif page.get("action") == "dropped":
+            original = site.entry(page.get("original") or "")
+            if original is not None and original.cluster == entry.cluster:
+                right += 1
+            else:
+                wrong.append(page["url"])
+        elif entry.cluster in kept:
+            missed.append(page["url"])
+        else:
+            kept.add(entry.cluster)
+    not_reached = tuple(path for path in site.manifest() if path not in seen)
+    return Score(right, tuple(wrong), len(kept), tuple(missed), not_reached, unscored)
 
 
-def clusters_of(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
-    """Return the duplicates by original, the largest cluster first."""
-    clusters: dict[str, list[Judged]] = {}
-    for page in judged:
-        if page.kind in (Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE) and page.original is not None:
-            clusters.setdefault(page.original, []).append(page)
-    return dict(sorted(clusters.items(), key=lambda cluster: -len(cluster[1])))
+def score_lines(score: Score) -> Iterator[Text]:
+    """Yield the lines that compare a crawl with the truth."""
+    yield Text("\nAgainst the truth (the site says what is a copy of what)", style="bold")
+    yield Text(f"dropped: {score.right} copies rightly, {len(score.wrong)} pages wrongly{_named(score.wrong)}")
+    yield Text(f"kept: {score.kept} contents, and {len(score.missed)} copies that were missed{_named(score.missed)}")
+    yield Text(f"{score.unscored} thin, empty, garbled and calendar pages may be either, and are not scored.")
+    if score.not_reached:
+        yield Text(f"{len(score.not_reached)} pages were never reached{_named(score.not_reached)}")
 
 
-def _counts(stats: Mapping[str, Any], prefix: str) -> dict[str, int]:
-    return {name.removeprefix(prefix): count for name, count in sorted(stats.items()) if name.startswith(prefix)}
+def _named(urls: Sequence[str]) -> str:
+    return f": {', '.join(map(printable, urls[:_SHOWN]))}" if urls else ""
+
+
+def plain_report(pages: Sequence[Mapping[str, Any]]) -> Iterator[Table | Text]:
+    """Yield what `crawldedup report` would begin with, which needs the package duckdb."""
+    copies = Counter(page["original"] for page in pages if page["outcome"] in ("near", "exact") and page["original"])
+    size = sum(page.get("bytes") or 0 for page in pages if page["outcome"] in ("near", "exact"))
+    yield Text(f"{len(pages)} pages, {copies.total()} of them copies of {len(copies)} others ({size / 1000:,.1f} kB)")
+    yield _table("Pages", Counter(page["outcome"] for page in pages))
+    yield _table(f"Largest of {len(copies)} clusters, with their copies", dict(copies.most_common(_SHOWN)))
+    yield Text("`pip install duckdb` lets `crawldedup report` tell more: findings, traps, savings.")
+
+
+def _table(title: str, rows: Mapping[str, int]) -> Table:
+    table = Table(title=f"\n{title}", title_justify="left", title_style="bold", show_header=False, box=None)
+    for name, count in rows.items():
+        table.add_row(Text(printable(name)), f"{count:,}")
+    return table
+
+
+class _Counted:
+    """A site that tells how many requests it has answered."""
+
+    def __init__(self, site: DemoSite, progress: Callable[..., None]) -> None:
+        self._site, self._progress, self._answered = site, progress, 0
+
+    def reply(self, target: str) -> Reply:
+        self._answered += 1
+        with contextlib.suppress(ValueError):
+            self._progress(self._answered, len(self._site.pages))
+        return self._site.reply(target)
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

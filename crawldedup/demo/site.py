@@ -1,40 +1,228 @@
-"""Build the demo site: 300 pages with the near duplicates of the real web, and a manifest of who is whose copy."""
+"""Build and serve the demo site: 300 pages with the near duplicates of the real web, and a manifest of copies.
+
+Its texts lie in ``texts/``. A ``.txt`` file there holds the articles of one language. An article is a head of
+``name: value`` lines, a blank line and paragraphs. A section ``== rewrite keep N`` holds the paragraphs that follow the
+first N in a second version. `python -m crawldedup.demo.site` serves the site alone.
+"""
 
 from __future__ import annotations
 
+import argparse
 import base64
 import calendar
+import contextlib
 import datetime
 import json
 import re
-from dataclasses import dataclass
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from html import escape
-from typing import TYPE_CHECKING, Final
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from string import Template
+from typing import Any, Final, Protocol
 
-from crawldedup.demo.library import (
-    Article,
-    Content,
-    all_articles,
-    article_content,
-    fill,
-    link,
-    magazine,
-    plain,
-    read_json,
-)
-from crawldedup.demo.server import HTML, NOT_FOUND, Reply, path_of, target_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
+HTML: Final = "text/html; charset=utf-8"
 ABOUT: Final = ("/about/", "/about/index.html", "/about/?from=menu", "/about/?from=footer", "/about/?lang=en&print=0")
 PORTALS: Final = ("Second Breakfast", "The Weekend Shelf", "Nordlicht Digest")
 
+_SENTENCE = re.compile(r"[^.!?。]+[.!?。]\s*")
 _MONTH = re.compile(r"/calendar/(\d{4})-(0[1-9]|1[0-2])/")
 # A visitor's calendar has no last page, and neither has this one, but `datetime.date` ends.
 _LAST_YEAR = 9998
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the server answers. `headers` come beside Content-Type and Content-Length."""
+
+    body: bytes
+    content_type: str = HTML
+    status: int = 200
+    headers: Mapping[str, str] | None = None
+
+
+NOT_FOUND: Final = Reply(b"<html><body><h1>Not found</h1></body></html>", status=404)
+
+
+class Site(Protocol):
+    """A site that can be served."""
+
+    def reply(self, target: str) -> Reply:
+        """Answer a request target: a path, perhaps with a query. Must not raise for any target."""
+
+
+def path_of(target: str) -> str:
+    """Return a request target without its query. Never raises; `urlsplit` does, for some of what clients send."""
+    return target.partition("#")[0].partition("?")[0]
+
+
+def target_of(url: str) -> str:
+    """Return what a client sends to the server of this URL: the path and the query."""
+    return "/" + url.partition("#")[0].partition("://")[2].partition("/")[2] if "://" in url else url
+
+
+@contextlib.contextmanager
+def serving(site: Site, port: int = 0) -> Iterator[str]:
+    """Serve the site from threads of this process; yields its base URL. Port 0 takes any free port."""
+    server = ThreadingHTTPServer(("127.0.0.1", port), _handler_for(site))
+    server.daemon_threads = True
+    # A short poll interval lets the server stop in no noticeable time.
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="crawldedup-demo", daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _handler_for(site: Site) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        # Headers and body leave in one packet; in two, each answer may wait 40 ms for an acknowledgement.
+        wbufsize = -1
+
+        def do_GET(self) -> None:
+            reply = site.reply(self.path)
+            with contextlib.suppress(ConnectionError):
+                self.send_response(reply.status)
+                self.send_header("Content-Type", reply.content_type)
+                self.send_header("Content-Length", str(len(reply.body)))
+                for name, value in (reply.headers or {}).items():
+                    self.send_header(name, value)
+                self.end_headers()
+                if self.command == "GET":
+                    self.wfile.write(reply.body)
+
+        do_HEAD = do_GET  # noqa: N815
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Log nothing: the crawl reports on its pages itself."""
+
+    return Handler
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """One text: `date` is ISO 8601, `rewritten` holds the paragraphs of a second version, if there is one."""
+
+    slug: str
+    language: str
+    title: str
+    author: str
+    date: str
+    topic: str
+    paragraphs: tuple[str, ...]
+    rewritten: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """Return where the article stands on the site."""
+        return f"/{self.language}/{self.slug}/"
+
+    @property
+    def text(self) -> str:
+        """Return the paragraphs, one a line."""
+        return "\n".join(self.paragraphs)
+
+    def sentence(self, number: int) -> str:
+        """Return one sentence, as a teaser."""
+        return [match[0] for match in _SENTENCE.finditer(self.text)][number].strip()
+
+    def edited(self, changes: Sequence[tuple[str, str]]) -> Article:
+        """Return a later edition, in which every old part of the text gives way to a new one."""
+        text = "\n\n".join(self.paragraphs)
+        for old, new in changes:
+            text = text.replace(old, new, 1)
+        later = datetime.date.fromisoformat(self.date) + datetime.timedelta(days=9)
+        return replace(self, date=later.isoformat(), paragraphs=tuple(text.split("\n\n")))
+
+    def retold(self, version: str) -> Article:
+        """Return the second version of an article that has one; "new-ending" replaces the last paragraph alone."""
+        new = [paragraph for paragraph in self.rewritten if paragraph not in self.paragraphs]
+        return replace(self, paragraphs=(*self.paragraphs[:-1], *new) if version == "new-ending" else self.rewritten)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A page's own part: a heading, perhaps a line below it, and a fragment of HTML."""
+
+    language: str
+    title: str
+    html: str
+    byline: str = ""
+
+
+@cache
+def read_text(name: str) -> str:
+    """Return a file of ``texts/``."""
+    return Path(__file__).with_name("texts").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def read_json(name: str) -> Any:
+    """Return the object in a JSON file of ``texts/``: ``phrases.json`` holds labels and comments by language."""
+    return json.loads(read_text(name))
+
+
+@cache
+def all_articles() -> tuple[Article, ...]:
+    """Return every article, by language and then in the order of the file."""
+    files = ((read_text(f"{language}.txt"), language) for language in ("de", "en", "es", "fr", "ja", "ru"))
+    return tuple(_parse(block, language) for text, language in files for block in text.split("==== article\n"))
+
+
+def _fill(template: str, **parts: object) -> str:
+    return Template(read_text(template)).substitute(parts)
+
+
+def _link(path: str, title: str) -> str:
+    return f'<a href="{escape(path)}">{escape(title)}</a>'
+
+
+def _article_content(article: Article) -> Content:
+    html = "\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in article.paragraphs)
+    byline = f"{read_json('phrases.json')[article.language]['labels']['by']} {article.author}, {article.date}"
+    return Content(article.language, article.title, html, byline)
+
+
+def _magazine(content: Content, *, related: Sequence[str] = (), comments: Sequence[str] = (), tools: str = "") -> str:
+    labels = {name: escape(label) for name, label in read_json("phrases.json")[content.language]["labels"].items()}
+    links = "".join(f"<li>{each}</li>" for each in related)
+    said = "".join(f'<div class="comment"><p>{escape(comment)}</p></div>' for comment in comments)
+    heading = f"<h3>{labels['comments']} ({len(comments)})</h3>"
+    parts = {
+        "title_length": len(content.title),
+        "byline": content.byline and f'<p class="byline">{escape(content.byline)}</p>',
+        "tools": tools and f'<p><a href="{tools}">{labels["print"]}</a></p>',
+        "related_links": links and f'<section class="related"><h3>{labels["related"]}</h3><ul>{links}</ul></section>',
+        "comment_list": said and f'<section id="comments" class="comments">{heading}{said}</section>',
+    }
+    return _plain("magazine.html", content, **labels | parts)
+
+
+def _plain(template: str, content: Content, **parts: object) -> str:
+    own = {"lang": content.language, "title": escape(content.title), "html": content.html}
+    return _fill(template, **own | {"byline": escape(content.byline)} | parts)
+
+
+def _parse(block: str, language: str) -> Article:
+    original, _, rewrite = block.partition("== rewrite keep ")
+    head, _, body = original.partition("\n\n")
+    values = dict(line.split(": ", 1) for line in head.splitlines())
+    paragraphs = _paragraphs(body)
+    kept, _, ending = rewrite.partition("\n\n")
+    rewritten = paragraphs[: int(kept)] + _paragraphs(ending) if rewrite else ()
+    return Article(**values, language=language, paragraphs=paragraphs, rewritten=rewritten)
+
+
+def _paragraphs(body: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in body.split("\n\n") if part.strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +247,7 @@ Listed = tuple[str, str, str, SitePage | None]
 class DemoSite:
     """Answers requests for the demo site, which is the same on every run; `pages` holds them by path and query."""
 
-    name = "the demo site"
-
     def __init__(self) -> None:
-        self.start_paths = ["/"]
         self.pages = all_pages()
 
     def reply(self, target: str) -> Reply:
@@ -115,7 +300,7 @@ def all_pages() -> dict[str, SitePage]:
     for path, listed in lists.items():
         items = ""
         for there, title, note, page in listed:
-            items += f"<li>{link(there, title)} <span>{escape(note)}</span></li>" if title else ""
+            items += f"<li>{_link(there, title)} <span>{escape(note)}</span></li>" if title else ""
             if page is not None:
                 pages[there] = page
         language, title, intro = titles[path]
@@ -131,7 +316,7 @@ def month_page(path: str) -> SitePage | None:
         return None
     month = datetime.date(int(match[1]), int(match[2]), 1)
     first_weekday, days = calendar.monthrange(month.year, month.month)
-    html = fill(
+    html = _fill(
         "calendar.html",
         grid="".join(f"<td>{day}</td>" + "</tr><tr>" * (day % 7 == 0) for day in range(1, days + 1)),
         saturday=1 + (calendar.SATURDAY - first_weekday) % 7,
@@ -152,7 +337,7 @@ def _all_but(rest: int, step: int = 3) -> list[Article]:
 
 
 def _page(kind: str, cluster: str, content: Content, html: str = "", *, judged: bool = True) -> SitePage:
-    return SitePage(Reply((html or magazine(content)).encode()), kind, cluster, judged, content)
+    return SitePage(Reply((html or _magazine(content)).encode()), kind, cluster, judged, content)
 
 
 def _story(kind: str, article: Article, *, turn: int, cluster: str = "") -> SitePage:
@@ -161,10 +346,10 @@ def _story(kind: str, article: Article, *, turn: int, cluster: str = "") -> Site
     here = [other.slug for other in same].index(article.slug)
     others = [same[(here + step + turn) % len(same)] for step in (1, 2, 3)]
     pool, first = read_json("phrases.json")[article.language]["comments"], len(article.slug) + turn
-    content = article_content(article)
-    html = magazine(
+    content = _article_content(article)
+    html = _magazine(
         content,
-        related=[link(other.path, other.title) for other in others],
+        related=[_link(other.path, other.title) for other in others],
         comments=[pool[(first + step) % len(pool)] for step in range(1 + first % 3)],
         tools=_print_path(article) if article.slug in {each.slug for each in _all_but(0)} else "",
     )
@@ -196,24 +381,24 @@ def _sessions() -> Iterator[Listed]:
 
 def _prints() -> Iterator[Listed]:
     for article in _all_but(0):
-        content = article_content(article)
-        page = _page("print", article.slug, content, plain("printed.html", content))
+        content = _article_content(article)
+        page = _page("print", article.slug, content, _plain("printed.html", content))
         yield _print_path(article), article.title, f"{len(article.text) // 1500 + 1} sheets", page
 
 
 def _mirror() -> Iterator[Listed]:
     for number, article in enumerate(_all_but(1), start=1):
-        file, content = f"{article.language}_{article.slug.replace('-', '_')}.htm", article_content(article)
-        page = _page("mirror", article.slug, content, plain("mirrored.html", content, number=number, charset="utf-8"))
+        file, content = f"{article.language}_{article.slug.replace('-', '_')}.htm", _article_content(article)
+        page = _page("mirror", article.slug, content, _plain("mirrored.html", content, number=number, charset="utf-8"))
         yield f"/mirror/almanac/{file}", file, f"{len(article.text)} bytes {article.date} 03:00", page
 
 
 def _partners() -> Iterator[Listed]:
     for number, article in enumerate(_all_but(0, step=2)):
-        portal, content = number % len(PORTALS), article_content(article)
+        portal, content = number % len(PORTALS), _article_content(article)
         others = [(escape(other.path), escape(other.title)) for other in _articles()[number : number + 4]]
         more = "".join(f'<div class="card"><a href="{path}"><h4>{title}</h4></a></div>' for path, title in others)
-        html = plain("portal.html", content, name=PORTALS[portal], more=more)
+        html = _plain("portal.html", content, name=PORTALS[portal], more=more)
         path, note = f"/partners/{portal + 1}/story-{4021 + 7 * number}/", f"has taken over: {article.title}"
         yield path, PORTALS[portal], note, _page("syndicated", article.slug, content, html)
 
@@ -239,7 +424,7 @@ def _goods(category: str) -> Iterator[Listed]:
         path, code = f"/shop/{category}/{number + 1}/", f"{category[:2].upper()}-{number * 37 + 104}"
         cells = zip(goods["columns"], values, strict=True)
         rows = "".join(f"<tr><th>{escape(key)}</th><td>{escape(value)}</td></tr>" for key, value in cells)
-        html = fill("product.html", price=price, code=code, rows=rows, description=escape(goods["description"]))
+        html = _fill("product.html", price=price, code=code, rows=rows, description=escape(goods["description"]))
         yield path, name, f"£ {price}", _page("product", path, Content("en", name, html.strip()))
 
 
@@ -256,22 +441,22 @@ def _notices() -> Iterator[Listed]:
 
 def _about() -> dict[str, SitePage]:
     about = next(article for article in all_articles() if article.topic == "about")
-    content = article_content(about)
-    html = magazine(content, related=[link(path, f"About us ({number})") for number, path in enumerate(ABOUT, 1)])
+    content = _article_content(about)
+    html = _magazine(content, related=[_link(path, f"About us ({number})") for number, path in enumerate(ABOUT, 1)])
     return dict.fromkeys(ABOUT, _page("self", about.slug, content, html))
 
 
 def _technical() -> Iterator[Listed]:
     """Yield odd pages: encodings, broken markup, empty pages, and what is not a page at all."""
-    contents = {article.slug: article_content(article) for article in _articles()}
-    by_header = magazine(contents["cartes-des-sentiers"]).replace('<meta charset="utf-8">', "")
-    by_meta = plain("mirrored.html", contents["les-hirondelles"], number=0, charset="iso-8859-1")
+    contents = {article.slug: _article_content(article) for article in _articles()}
+    by_header = _magazine(contents["cartes-des-sentiers"]).replace('<meta charset="utf-8">', "")
+    by_meta = _plain("mirrored.html", contents["les-hirondelles"], number=0, charset="iso-8859-1")
     made = {
         # What Latin-1 has no character for goes as a numeric reference, as browsers send it.
         "latin1-header.html": by_header.encode("latin-1", errors="xmlcharrefreplace"),
         "latin1-meta.html": by_meta.encode("latin-1", errors="xmlcharrefreplace"),
-        "wrong-charset.html": magazine(contents["streuobst"]).encode(),
-        "template-only.html": magazine(Content("en", "", "")).encode(),
+        "wrong-charset.html": _magazine(contents["streuobst"]).encode(),
+        "template-only.html": _magazine(Content("en", "", "")).encode(),
         "yearbook.html": _yearbook().encode(),
     }
     for path, entry in read_json("technical.json").items():
@@ -291,3 +476,16 @@ def _yearbook() -> str:
         html += "".join(f"{start}{part} 3 < 4 & 5 > 4 </b></i><td><o:p></o:p>" for part in article.paragraphs)
         html += "<div>" * 20 + "<!-- page break -->" + "</div>" * 17 + "<ul><li><p><table><tr></ul>"
     return html
+
+
+def main() -> None:
+    """Serve the demo site until Ctrl-C."""
+    parser = argparse.ArgumentParser(prog="python -m crawldedup.demo.site", description="Serve the demo site.")
+    parser.add_argument("--port", type=int, default=8000, help="0 takes any free port (default: 8000)")
+    with contextlib.suppress(KeyboardInterrupt), serving(DemoSite(), parser.parse_args().port) as base_url:
+        print(f"The demo site is at {base_url}/ (Ctrl-C ends). What is a copy of what: {base_url}/manifest.json")
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawldedup.evaluation.plot import new_figure, save_figure
+from benchmarks.shared.figures import new_figure, save_figure
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.search.crowd import crowd_rule
 from crawldedup.search.decision import SCALED_LIMIT, likelihood_rule

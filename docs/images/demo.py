@@ -1,4 +1,4 @@
-"""Draw demo.svg: the first part of what `crawldedup demo` prints."""
+"""Draw demo.svg: the largest clusters that `crawldedup demo` prints, and its comparison with the truth."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from rich.text import Text
 if TYPE_CHECKING:
     from pathlib import Path
 
-COLUMNS = 74
-CLUSTERS = 3
+COLUMNS = 84
+# The other tables are those of any report.
+LEFT_OUT = ("Patterns of paths", "Query parameters", "With another similarity", "Not checked", "Of each page")
 
 
 def draw(path: Path) -> None:
@@ -23,11 +24,7 @@ def draw(path: Path) -> None:
     done = subprocess.run(["crawldedup", "demo"], env=environment, stdout=subprocess.PIPE, check=True, text=True)
     console = Console(record=True, width=COLUMNS, file=io.StringIO())
     console.print("[bold]$ crawldedup demo")
-    clusters = 0
-    for line in Text.from_ansi(done.stdout).split():
-        # A cluster begins with the path of its original.
-        clusters += line.plain.startswith("/")
-        if clusters > CLUSTERS:
-            break
-        console.print(line)
+    for part in Text.from_ansi(done.stdout.strip()).split("\n\n"):
+        if not part.plain.startswith(LEFT_OUT):
+            console.print(part, end="\n\n")
     console.save_svg(str(path), title="crawldedup demo", clear=False)

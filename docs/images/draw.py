@@ -26,12 +26,9 @@ DRAWN_HERE = ("way.svg", "probes.svg", "crowd.svg", "recall.svg", "demo.svg", "r
 CORPUS = "CORPUS.pages.jsonl"
 # Those of other methods that are known best, beside our own.
 _METHODS = (
-    "two-stage",
-    "brute-force",
+    "crawldedup",
     "minhash",
-    "psm?distance=3",
-    "simhash?distance=3&blocks=5",
-    "simhash?distance=6&blocks=9",
+    "simhash of 3-shingles",
     "(1e0ng)",
     "SimHash 64",
     "MinHash 0.9",

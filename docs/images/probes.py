@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import crawldedup
-from crawldedup.demo.library import all_articles, read_json
-from crawldedup.evaluation.plot import new_figure, save_figure
+from benchmarks.shared.figures import new_figure, save_figure
+from crawldedup.demo.site import all_articles, read_json
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, fingerprint
 from crawldedup.search.limits import STORED_BITS
 from crawldedup.search.method import SearchContext

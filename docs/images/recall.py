@@ -14,10 +14,10 @@ import numpy as np
 
 from benchmarks.probe_edits import EDIT_WORDS, random_texts, shift_for, with_words_of
 from benchmarks.probe_recall import first_hit
+from benchmarks.shared.figures import new_figure, save_figure
 from benchmarks.shared.probes import plan
-from crawldedup.evaluation.exact import jaccard
-from crawldedup.evaluation.plot import new_figure, save_figure
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, fingerprint
+from crawldedup.literature.exact import jaccard
 from crawldedup.search.limits import PROBE_BUDGET
 from crawldedup.search.plan import prefix_bits
 from crawldedup.search.two_stage import TABLES

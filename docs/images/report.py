@@ -8,8 +8,7 @@ from pathlib import Path
 
 from browser import screenshot
 
-from crawldedup.demo.server import serving
-from crawldedup.demo.site import DemoSite
+from crawldedup.demo.site import DemoSite, serving
 
 PROJECT = Path(__file__).parents[2] / "example_project"
 SIZE = (1120, 1180)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from browser import screenshot
 
-from crawldedup.demo.library import all_articles, read_json
+from crawldedup.demo.site import all_articles, read_json
 from tests.service.serving import ServiceProcess
 
 if TYPE_CHECKING:

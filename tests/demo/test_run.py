@@ -1,182 +1,127 @@
-"""Whole runs: a real server, a real crawl in its own process, the real add-on."""
+"""The demo: a real server, a real crawl in its own process, the real add-on."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+from unittest import mock
 
 import pytest
+from rich.console import Console
 
-from crawldedup.demo.crawl import CrawlError, Judged, run_crawl
-from crawldedup.demo.library import all_articles
-from crawldedup.demo.run import DemoOptions, DemoResult, run_demo
-from crawldedup.demo.server import serving
-from crawldedup.demo.site import DemoSite
-from crawldedup.errors import ConfigurationError
-from tests.scrapy_plugin.prepared import prepared_demo_crawls, run_prepared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from crawldedup.cli import main
+from crawldedup.demo import run
+from crawldedup.demo.run import CrawlError, crawl, journal_lines, plain_report, score_lines, scored
+from crawldedup.demo.site import DemoSite, serving
+from tests.scrapy_plugin.prepared import run_prepared
 
 EXAMPLE = Path(__file__).parents[2] / "example_project"
-QUICK = DemoOptions(extractor="blocks", compare=False, exact=False)
+SITE = DemoSite()
 
 
 @pytest.fixture(scope="module")
-def stages() -> dict[str, tuple[int, int, str]]:
-    return {}
+def pages(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What the journal of a crawl of the demo site says."""
+    folder, told = tmp_path_factory.mktemp("demo"), []
+    crawl(SITE, folder, lambda done, total: told.append((done, total)))
+    assert told[0] == (1, len(SITE.pages))
+    assert told[-1][0] == len(told) > 300
+    return list(journal_lines(folder / "journal"))
 
 
-@pytest.fixture(scope="module")
-def result(stages: dict[str, tuple[int, int, str]]) -> DemoResult:
-    def listen(stage: str, done: int, total: int, note: str) -> None:
-        stages[stage] = (done, total, note)
+def said(*lines: Any) -> str:
+    console = Console(width=200)
+    with console.capture() as capture:
+        for line in lines:
+            console.print(line)
+    return capture.get()
 
-    return run_demo(DemoOptions(), listen)
+
+def test_nothing_is_dropped_wrongly_or_missed(pages: list[dict[str, Any]]) -> None:
+    score = scored(pages, SITE)
+    assert (score.wrong, score.missed, score.not_reached) == ((), (), ())
+    assert score.right > 140
+    assert score.kept == len({entry.cluster for entry in SITE.manifest().values() if entry.judged})
+    assert 10 < score.unscored < 30
+
+
+def entry_line(path: str, outcome: str, original: str | None = None) -> dict[str, Any]:
+    action = "delivered" if original is None else "dropped"
+    there = original and f"http://h:1{original}"
+    return {"url": f"http://h:1{path}", "outcome": outcome, "action": action, "original": there}
+
+
+def test_a_crawl_is_scored_by_the_contents_of_its_pages() -> None:
+    loaf, copy, other = "/en/the-slow-loaf/", "/en/the-slow-loaf/second-edition/", "/en/the-last-boat/"
+    assert SITE.manifest()[loaf].cluster == SITE.manifest()[copy].cluster
+    lines = [entry_line(loaf, "new"), entry_line(copy, "near", loaf), entry_line(other, "near", loaf)]
+    score = scored(lines, SITE)
+    assert (score.right, score.wrong, score.kept, score.missed) == (1, (f"http://h:1{other}",), 1, ())
+    score = scored([entry_line(copy, "new"), entry_line(loaf, "new"), entry_line(loaf, "revisit")], SITE)
+    assert (score.right, score.kept, score.missed) == (0, 1, (f"http://h:1{loaf}",))
+    score = scored([entry_line("/notices/" + "lost-cat/", "thin"), entry_line("/nowhere", "new")], SITE)
+    assert (score.kept, score.missed) == (0, ())
+    assert len(score.not_reached) >= len(SITE.manifest()) - 1
+    lines = said(*score_lines(scored([entry_line(copy, "new"), entry_line(loaf, "new")], SITE)))
+    assert "kept: 1 contents, and 1 copies that were missed: http://h:1/en/the-slow-loaf/" in lines
+
+
+def test_without_duckdb_a_plain_report_does(pages: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> None:
+    told = said(*plain_report(pages))
+    assert "copies of 49 others" in told
+    assert "/fr/cartes-des-sentiers/" in told
+    with (
+        mock.patch.object(run, "crawl"),
+        mock.patch.object(run, "journal_lines", return_value=iter(pages)),
+        mock.patch.object(run, "find_spec", return_value=None),
+    ):
+        assert main(["demo"]) == 0
+    told = capsys.readouterr().out
+    assert "`pip install duckdb`" in told
+    assert "dropped: 149 copies rightly, 0 pages wrongly" in told
+
+
+def test_the_command_reports_and_compares_with_the_truth() -> None:
+    done = subprocess.run([sys.executable, "-m", "crawldedup.cli", "demo"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Largest of 49 clusters" in done.stdout
+    assert "0 pages wrongly\nkept: 135 contents, and 0 copies that were missed\n" in done.stdout
+
+
+def test_a_result_is_json(pages: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> None:
+    with mock.patch.object(run, "crawl"), mock.patch.object(run, "journal_lines", return_value=iter(pages)):
+        assert main(["demo", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert (values["pages"], values["manifest"]["wrong"]) == (len(pages), [])
+    assert values["outcomes"]["exact"] == 37
+
+
+def test_a_crawl_that_fails_says_why(tmp_path: Path) -> None:
+    wrong = {**run._SETTINGS, "CRAWLDEDUP_SIMILARITY": 7}
+    with (
+        mock.patch.object(run, "_SETTINGS", wrong),
+        pytest.raises(CrawlError, match=r"its process ended too early(.|\n)*CRAWLDEDUP_SIMILARITY"),
+    ):
+        crawl(SITE, tmp_path, lambda *_: None)
 
 
 @pytest.fixture(scope="module")
 def base_url() -> Iterator[str]:
-    with serving(DemoSite()) as url:
+    with serving(SITE) as url:
         yield url
-
-
-@pytest.fixture
-def prepared() -> Iterator[None]:
-    """For the crawls in which it does not matter how their processes begin; the others show that."""
-    with prepared_demo_crawls():
-        yield
-
-
-@pytest.fixture
-def copies(tmp_path: Path) -> Path:
-    """Three pages: a text, the same text with another heading, another text. No page links to another."""
-    first, second = all_articles()[8:10]
-    for name, article, heading in [("a", first, "One"), ("b", first, "Two"), ("c", second, "Three")]:
-        body = "".join(f"<p>{paragraph}</p>" for paragraph in article.paragraphs)
-        (tmp_path / f"{name}.html").write_text(f"<html><body><h1>{heading}</h1>{body}</body></html>")
-    return tmp_path
-
-
-def test_the_demo_site_is_recognised_as_its_manifest_says(result: DemoResult) -> None:
-    assert result.manifest is not None
-    assert result.manifest.recall is not None
-    assert result.manifest.recall >= 0.98
-    assert result.manifest.wrong == ()
-    assert result.not_reached == ()
-    assert result.manifest.found.flagged > 140
-
-
-def test_the_demo_site_is_recognised_as_its_texts_say(result: DemoResult) -> None:
-    assert result.truth is not None
-    assert result.truth.recall is not None
-    assert result.truth.recall >= 0.98
-    assert result.truth.wrong == ()
-    assert result.truth.found.pages > 140
-
-
-def test_the_counts_agree(result: DemoResult) -> None:
-    dropped = result.dropped_near + result.dropped_exact
-    assert dropped == result.stats["crawldedup/dropped"]
-    assert result.pages_fetched == result.pages_kept + dropped
-    assert sum(result.verdicts.values()) == result.stats["crawldedup/checked"]
-    assert sum(len(members) for members in result.clusters.values()) == dropped
-    assert set(result.skipped) >= {"content_type", "status"}
-    assert result.errors == {}
-    assert (result.finish_reason, result.log) == ("finished", "")
-
-
-def test_the_filter_ends_the_calendar_trap(result: DemoResult) -> None:
-    assert result.without is not None
-    assert result.without["requests"] - result.traffic["requests"] > 5
-    assert result.without["pages"] - result.traffic["pages"] > result.dropped_near
-
-
-def test_a_result_is_json(result: DemoResult) -> None:
-    values = json.loads(json.dumps(result.as_dict()))
-    assert values["manifest"]["precision"] == 1.0
-    assert values["truth"]["bands"][-1]["low"] == 1.0
-    assert next(iter(values["clusters"].values()))[0]["url"].startswith("http://127.0.0.1:")
-
-
-def test_progress_is_reported_by_stage(result: DemoResult, stages: dict[str, tuple[int, int, str]]) -> None:
-    assert list(stages) == ["Crawling", "Without crawldedup", "Reading for the exact comparison"]
-    done, _, note = stages["Crawling"]
-    assert done == result.pages_fetched
-    assert note == f"{result.pages_kept} kept, {result.dropped_near + result.dropped_exact} dropped"
-    done, total, _ = stages["Reading for the exact comparison"]
-    assert done == total == sum(result.verdicts.values())
-
-
-@pytest.mark.usefixtures("prepared")
-def test_a_directory_is_crawled_whole_and_its_index_can_be_kept(copies: Path, tmp_path: Path) -> None:
-    store = f"sqlite:///{tmp_path}/index.sqlite"
-    options = DemoOptions(directory=copies, extractor="blocks", store=store, namespace="mine")
-    first = run_demo(options)
-    assert (first.pages_fetched, first.dropped_near + first.dropped_exact) == (3, 1)
-    assert {original[-6:] for original in first.clusters} <= {"a.html", "b.html"}
-    assert first.truth is not None
-    assert (first.truth.recall, first.truth.precision) == (1.0, 1.0)
-    assert first.without is None
-    assert first.manifest is None
-    # Another port makes other URLs: the same texts are copies now.
-    assert run_demo(replace(options, exact=False)).pages_kept == 0
-    with pytest.raises(CrawlError, match="blocks"):
-        run_demo(replace(options, exact=False, extractor="text"))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        DemoOptions(similarity=7),
-        DemoOptions(settings={"CRAWLDEDUP_TYPO": 1}),
-    ],
-    ids=lambda options: "options",
-)
-def test_wrong_options_are_refused(options: DemoOptions) -> None:
-    with pytest.raises(ConfigurationError, match=r"CRAWLDEDUP_SIMILARITY is 7|CRAWLDEDUP_TYPO is not a setting"):
-        run_demo(options)
-
-
-def test_a_crawl_whose_process_dies_says_why(base_url: str) -> None:
-    with pytest.raises(CrawlError, match="NoSuchReactor"):
-        run_crawl([base_url], {"TWISTED_REACTOR": "twisted.NoSuchReactor"})
-
-
-def test_an_exception_in_the_listener_ends_the_crawl(base_url: str) -> None:
-    def interrupt(event: Judged | str) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run_crawl([base_url + "/"], {"LOG_LEVEL": "ERROR"}, on_event=interrupt)
-
-
-def crawl_command(*arguments: str, output: Path) -> list[str]:
-    settings = ["-s", "CRAWLDEDUP_EXTRACTOR=blocks", "-s", "LOG_LEVEL=ERROR"]
-    return ["crawl", "pages", "-O", str(output), *arguments, *settings]
-
-
-def items_of(done: subprocess.CompletedProcess[str], output: Path) -> list[dict[str, str]]:
-    assert (done.returncode, done.stderr) == (0, "")
-    return [json.loads(line) for line in output.read_text().splitlines()]
 
 
 def test_the_example_project_crawls_the_demo_site(base_url: str, tmp_path: Path) -> None:
     # Only the pages that this one leads to, to save time: its own copies and the lists.
-    arguments = ["-a", f"start={base_url}/about/", "-s", "DEPTH_LIMIT=1"]
     output = tmp_path / "pages.jsonl"
-    items = items_of(run_prepared("scrapy", *crawl_command(*arguments, output=output), folder=EXAMPLE), output)
-    entries = [DemoSite().entry(item["url"]) for item in items]
+    arguments = ["-O", str(output), "-a", f"start={base_url}/about/", "-s", "DEPTH_LIMIT=1", "-s", "LOG_LEVEL=ERROR"]
+    done = run_prepared("scrapy", "crawl", "pages", *arguments, folder=EXAMPLE)
+    assert (done.returncode, done.stderr) == (0, "")
+    items = [json.loads(line) for line in output.read_text().splitlines()]
+    entries = [SITE.entry(item["url"]) for item in items]
     assert [entry.kind for entry in entries if entry].count("self") == 1
     assert [entry.kind for entry in entries if entry].count("list") > 10
-
-
-def test_the_example_project_crawls_a_directory(copies: Path, tmp_path: Path) -> None:
-    output = tmp_path / "pages.jsonl"
-    command = [sys.executable, "-m", "scrapy", *crawl_command("-a", f"dir={copies}", output=output)]
-    items = items_of(subprocess.run(command, cwd=EXAMPLE, capture_output=True, text=True), output)
-    assert len(items) == 2

@@ -10,9 +10,8 @@ from itertools import combinations
 
 import pytest
 
-from crawldedup.demo.library import Article, all_articles
-from crawldedup.demo.site import DemoSite, SitePage
-from crawldedup.evaluation.exact import jaccard, shingles, words
+from crawldedup.demo.site import Article, DemoSite, SitePage, all_articles
+from crawldedup.literature.exact import jaccard, shingles, words
 
 SITE = DemoSite()
 KINDS = {

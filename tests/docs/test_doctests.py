@@ -19,7 +19,6 @@ from crawldedup.journal.records import line_of
 from crawldedup.options import Options
 from crawldedup.scrapy_plugin import errors as scrapy_errors
 from crawldedup.scrapy_plugin import signals
-from crawldedup.simhash import classic
 from tests.docs.pages import ROOT
 from tests.journal.lines import END, header, page
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 PACKAGES = (
     "crawldedup",
-    *(f"crawldedup.{name}" for name in ("client", "errors", "journal", "scrapy_plugin", "simhash")),
+    *(f"crawldedup.{name}" for name in ("client", "errors", "journal", "scrapy_plugin")),
 )
 # Apache Spark is not here to import it.
 SPARK = ROOT / "crawldedup" / "spark" / "deduplication.py"
@@ -51,7 +50,6 @@ WITH_EXAMPLE = [
     "compare",
     "fingerprint",
     "journal.crawls",
-    *(f"simhash.{name}" for name in ("compute", "features", "find_all", "num_differing_bits", "shingle", "simhash")),
     "spark.deduplicate",
 ]
 
@@ -226,7 +224,6 @@ def constants() -> Iterator[tuple[str, str]]:
             if inspect.isclass(value) and issubclass(value, enum.Enum):
                 docs = attribute_docs(import_module(value.__module__))
                 yield from ((f"{name}.{each.name}", docs.get(f"{name}.{each.name}", "")) for each in value)
-    yield "ENGLISH_STOP_WORDS", attribute_docs(classic).get("ENGLISH_STOP_WORDS", "")
     sent = [name for name, value in vars(signals).items() if type(value) is object]
     yield from ((name, attribute_docs(signals).get(name, "")) for name in sent)
 

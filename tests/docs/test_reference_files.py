@@ -14,9 +14,7 @@ import pytest
 from crawldedup import Deduplicator
 from crawldedup.advice import kept as kept_rules
 from crawldedup.batch import folder
-from crawldedup.errors import ConfigurationError, CrawlDedupError, ForeignStoreError
-from crawldedup.evaluation.methods import document_frequencies
-from crawldedup.evaluation.methods.document_frequencies import DocumentFrequencies
+from crawldedup.errors import ConfigurationError, ForeignStoreError
 from crawldedup.extraction.extract import TEXT_PROFILE
 from crawldedup.fingerprinting.fingerprint import PROFILE
 from crawldedup.journal import names, records
@@ -52,12 +50,10 @@ def test_the_versions_are_those_in_the_code() -> None:
         "Journal": str(records.VERSION),
         "Report": report[1],
         "Work folder of a scan": str(folder._FORMAT),
-        "Document frequencies": document_frequencies._FORMAT,
     }
     assert f'`"{records.FORMAT}": {records.VERSION}`' in section(PAGE, "Journal")
     assert f'`"crawldedup_report": {report[1]}`' in section(PAGE, "Report")
     assert f'`"format": {folder._FORMAT}`' in section(PAGE, "Work folder of a scan")
-    assert f"`{document_frequencies._FORMAT}`" in section(PAGE, "Document frequencies")
 
 
 def test_the_layout_of_sqlite_files_is_that_in_the_code() -> None:
@@ -119,11 +115,6 @@ def test_what_is_of_another_version_is_refused(tmp_path: Path) -> None:
     (work / "scan.json").write_text(json.dumps(task | {"format": folder._FORMAT + 1}))
     with pytest.raises(ConfigurationError, match="other format"):
         folder.ScanFolder(work, {"sources": []})
-    frequencies = tmp_path / "frequencies.npz"
-    DocumentFrequencies(1 << 8).save(frequencies)
-    frequencies.write_bytes(frequencies.read_bytes()[:100])
-    with pytest.raises(CrawlDedupError, match="cannot be read"):
-        DocumentFrequencies.load(frequencies)
 
 
 def test_the_work_folder_holds_the_files_that_are_named(tmp_path: Path) -> None:

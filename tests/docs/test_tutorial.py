@@ -16,14 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from crawldedup.demo.server import serving
-from crawldedup.demo.site import DemoSite
+from crawldedup.demo.site import DemoSite, serving
 from tests.docs.pages import ROOT, SITE, Block, blocks
 from tests.servers import RedisServer
 
 DEMO, REDIS = "127.0.0.1:8000", "redis://localhost:6379/0"
 # What a reader does once, and the tests have done already.
-SET_UP = ("python3 -m venv", ". .venv", "pip install", "python -m crawldedup.demo.server", "cd ", "redis-server")
+SET_UP = ("python3 -m venv", ". .venv", "pip install", "python -m crawldedup.demo.site", "cd ", "redis-server")
 # A start page that is not there.
 NOT_RUN = ("scrapy crawl pages -O mine.jsonl",)
 

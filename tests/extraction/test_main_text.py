@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawldedup.demo.library import Article, all_articles
+from crawldedup.demo.site import Article, all_articles
 from crawldedup.extraction.main_text import main_text
 from crawldedup.markup.blocks import blocks_of, parse
 from tests.extraction.sentences import NOTICE, SENTENCES, TEASER, paragraphs

@@ -110,13 +110,13 @@ def _run_program(program: str, arguments: tuple[str, ...], folder: str) -> None:
 
 @contextlib.contextmanager
 def prepared_demo_crawls() -> Iterator[None]:
-    """Let `crawldedup.demo.crawl.run_crawl`, which has Python start its processes, have such as these for a while."""
+    """Let `tests.crawls.run_crawl`, which has Python start its processes, have such as these for a while."""
 
     def process(target: Callable[..., None], args: tuple[Any, ...]) -> ForkServerProcess:
         return CONTEXT.Process(target=_call, args=(target, args))
 
     context = SimpleNamespace(Pipe=CONTEXT.Pipe, Process=process)
-    with mock.patch("crawldedup.demo.crawl.multiprocessing", SimpleNamespace(get_context=lambda _: context)):
+    with mock.patch("tests.crawls.multiprocessing", SimpleNamespace(get_context=lambda _: context)):
         yield
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup.demo.folder import FolderSite
-from crawldedup.demo.server import serving
-from crawldedup.demo.site import DemoSite
+from crawldedup.demo.site import DemoSite, serving
 from tests.scrapy_plugin.prepared import run_prepared
 from tests.scrapy_plugin.website import article
 
@@ -25,6 +27,16 @@ EXAMPLE = Path(__file__).parents[2] / "example_project"
 def demo() -> Iterator[str]:
     with serving(DemoSite()) as base_url:
         yield base_url
+
+
+@contextmanager
+def serving_folder(folder: Path) -> Iterator[str]:
+    """Serve a folder of HTML files; yields its base URL."""
+    handler = type("Handler", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
 
 
 def crawl(spider: str, output: Path, *arguments: str) -> list[dict[str, Any]]:
@@ -62,7 +74,7 @@ def test_shop_keeps_every_product_once(tmp_path: Path) -> None:
         (shop / f"{number}-from-the-newsletter.html").write_text(page.read_text())
     links = "".join(f"<li><a href={file.name}>{file.name}</a>" for file in sorted(shop.iterdir()))
     (shop / "index.html").write_text(f"<html><body><h1>Books</h1><ul>{links}</ul></body></html>")
-    with serving(FolderSite(tmp_path / "site")) as base_url:
+    with serving_folder(tmp_path / "site") as base_url:
         items = crawl("shop", tmp_path / "shop.jsonl", "-a", f"start={base_url}/shop/")
     assert sorted(item["name"] for item in items) == sorted(names)
 
@@ -91,7 +103,7 @@ def test_updates_yields_what_is_new_or_has_changed(tmp_path: Path) -> None:
         return {item["url"].rpartition("/")[2]: item["news"] for item in items}
 
     write(a=article(1).body, b=article(2).body)
-    with serving(FolderSite(site)) as base_url:
+    with serving_folder(site) as base_url:
         assert news(base_url) == {"index.html": "thin", "a.html": "new", "b.html": "new"}
         assert news(base_url) == {}
         write(b=article(2, changed_words=40).body, c=article(3).body)

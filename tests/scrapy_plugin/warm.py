@@ -12,7 +12,6 @@ import redis.cluster  # noqa: F401
 import scrapy.cmdline  # noqa: F401
 from scrapy.settings import default_settings
 
-import crawldedup.demo.worker
 import crawldedup.scrapy_plugin.middleware
 import crawldedup.scrapy_plugin.reading.program  # noqa: F401
 from crawldedup import Deduplicator

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawldedup.demo.library import all_articles
+from crawldedup.demo.site import all_articles
 from crawldedup.fingerprinting.features import DEFAULT_FEATURES, pair_hashes, shingle_hashes
 from crawldedup.search.decision import estimate_similarity
 from crawldedup.search.model import (

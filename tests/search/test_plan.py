@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawldedup.evaluation.methods.vosh import flip_sets
+from crawldedup.literature.volatility import flip_sets
 from crawldedup.search.model import flip_probabilities
 from crawldedup.search.plan import (
     MAX_PREFIX_BITS,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawldedup.demo.library import all_articles
+from crawldedup.demo.site import all_articles
 from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint, thin_fingerprint
 from crawldedup.search import routing
 from crawldedup.search.model import cosine, search_similarity

@@ -14,7 +14,7 @@ pytest.importorskip("pyspark", reason="the session `spark` of noxfile.py install
 import pyarrow.parquet as pq
 from warcio.warcwriter import WARCWriter
 
-from crawldedup.demo.library import all_articles
+from crawldedup.demo.site import all_articles
 from tests.docs.pages import blocks
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from crawldedup.batch.columns import Columns
 from crawldedup.batch.decision import Goal
 from crawldedup.batch.engine import find_duplicates
-from crawldedup.demo.library import all_articles
+from crawldedup.demo.site import all_articles
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.options import Options
 from crawldedup.queries import salted

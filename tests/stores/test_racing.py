@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawldedup import Deduplicator
-from crawldedup.evaluation.exact import jaccard, numbered_shingles, similar_pairs
-from crawldedup.evaluation.exact import words as exact_words
+from crawldedup.literature.exact import jaccard, numbered_shingles, similar_pairs
+from crawldedup.literature.exact import words as exact_words
 from crawldedup.verdict import Kind
 from tests.stores.racing import (
     EXPECTED_PAGES,

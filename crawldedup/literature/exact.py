@@ -1,0 +1,214 @@
+"""The exact similarities of the texts of a collection, with which every method is compared.
+
+Similarity is the Jaccard coefficient of the sets of word 3-shingles. The words here are defined apart from those of
+`crawldedup.text`, so that no method is measured by its own definitions.
+
+`similar_pairs` finds every pair from `LOWEST` on. It rests on the prefix filter (Chaudhuri, Ganti & Kaushik, ICDE
+2006; Bayardo, Ma & Srikant, WWW 2007): order all shingles from rare to common; two sets x and y with
+J(x, y) >= t share at least one of the first |x| - ceil(t |x|) + 1 shingles of x and of y.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawldedup.errors import ConfigurationError
+from crawldedup.literature.minhash import jaccard_of_sets
+
+Ids = NDArray[np.int64]
+Pair = tuple[int, int, float]
+
+SHINGLE_WORDS: Final = 3
+LOWEST: Final = 0.5
+"""Similarities below this count as 0."""
+
+_CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_WORD = re.compile(f"[{_CJK}]|[^\\W{_CJK}]+")
+_WORD_BITS: Final = 21
+
+
+def words(text: str) -> list[str]:
+    r"""Return case-folded runs of ``\w`` in NFKC; every Han, Hiragana and Katakana character is a word of its own."""
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def shingles(text: str) -> set[tuple[str, ...]]:
+    """Return the set of 3-shingles; a text of one or two words has a single shingle, an empty one has none."""
+    found = words(text)
+    size = min(SHINGLE_WORDS, len(found))
+    return {tuple(found[start : start + size]) for start in range(len(found) - size + 1)} if found else set()
+
+
+def jaccard(text: str, other: str) -> float:
+    """Return the exact similarity of two texts; 0 for two texts without a word."""
+    return jaccard_of_sets(shingles(text), shingles(other))
+
+
+def numbered_shingles(texts: Iterable[Sequence[str]]) -> Iterator[Ids]:
+    """Yield the shingle sets of texts, given as lists of words: sorted integers, equal for equal shingles.
+
+    Raises ConfigurationError for a collection of more than two million different words.
+    """
+    numbers: dict[str, int] = {}
+    for text in texts:
+        ids = [numbers.setdefault(word, len(numbers) + 1) for word in text]
+        if ids:
+            # 0 fills up texts of fewer than three words.
+            ids += [0] * (SHINGLE_WORDS - len(ids))
+        if len(numbers) >= 1 << _WORD_BITS:
+            raise ConfigurationError(
+                f"the exact comparison knows {(1 << _WORD_BITS) - 1:,} different words and these pages have more; "
+                f"compare fewer pages"
+            )
+        each = np.array(ids, np.int64)
+        # np.unique may return a view of an array as long as the text.
+        yield np.unique(each[:-2] << 2 * _WORD_BITS | each[1:-1] << _WORD_BITS | each[2:]).copy()
+
+
+def similar_pairs(sets: Sequence[Ids], on_set: Callable[[], None] = lambda: None) -> Iterator[Pair]:
+    """Yield every pair of sets with a Jaccard similarity of at least `LOWEST`, the lower number first.
+
+    `sets` are sorted and without repetition; empty ones are similar to nothing. `on_set` is called once for each set.
+    """
+    ranked, shared_from = _ranked(sets)
+    sizes = np.array([len(ranks) for ranks in sets], np.int64)
+    # By size: the sets that are too small for a given set come first in every list.
+    order = np.argsort(sizes, kind="stable")
+    by_size = sizes[order]
+    prefixes = [_prefix(ranked[number], shared_from) for number in order.tolist()]
+    holders, starts = _inverted(prefixes)
+    is_mine = np.zeros(max((int(ranks[-1]) + 1 for ranks in ranked if len(ranks)), default=0), bool)
+    for position, prefix in enumerate(prefixes):
+        on_set()
+        smallest = int(np.searchsorted(by_size, math.ceil(LOWEST * by_size[position])))
+        mine = int(order[position])
+        others = order[_candidates(prefix, holders, starts, first=smallest, before=position)].tolist()
+        is_mine[ranked[mine]] = True
+        for other in others:
+            common = int(np.count_nonzero(is_mine[ranked[other]]))
+            similarity = common / (int(sizes[mine]) + int(sizes[other]) - common)
+            if similarity >= LOWEST:
+                yield min(mine, other), max(mine, other), similarity
+        is_mine[ranked[mine]] = False
+
+
+def _ranked(sets: Sequence[Ids]) -> tuple[list[Ids], int]:
+    """Return the sets as sorted ranks of their elements, 0 the rarest, and the first rank that several sets share."""
+    if not sets:
+        return [], 0
+    distinct, inverse, counts = np.unique(np.concatenate(sets), return_inverse=True, return_counts=True)
+    ranks = np.empty(len(distinct), np.int64)
+    ranks[np.argsort(counts, kind="stable")] = np.arange(len(distinct))
+    pieces = np.split(ranks[inverse], np.cumsum([len(ids) for ids in sets])[:-1])
+    return [np.sort(piece) for piece in pieces], int((counts == 1).sum())
+
+
+def _prefix(ranks: Ids, shared_from: int) -> Ids:
+    # An element that no other set has leads nowhere.
+    prefix = ranks[: len(ranks) - math.ceil(LOWEST * len(ranks)) + 1]
+    return prefix[prefix >= shared_from]
+
+
+def _inverted(prefixes: Sequence[Ids]) -> tuple[Ids, Ids]:
+    """Return the sets by element: ``holders[starts[e]:starts[e + 1]]`` have element e in their prefix, ascending."""
+    owners = np.repeat(np.arange(len(prefixes)), [len(prefix) for prefix in prefixes])
+    elements = np.concatenate([np.empty(0, np.int64), *prefixes])
+    order = np.argsort(elements, kind="stable")
+    universe = int(elements.max()) + 1 if len(elements) else 0
+    return owners[order], np.searchsorted(elements[order], np.arange(universe + 1))
+
+
+def _candidates(prefix: Ids, holders: Ids, starts: Ids, *, first: int, before: int) -> Ids:
+    begins = starts[prefix]
+    counts = starts[prefix + 1] - begins
+    offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    found = holders[np.repeat(begins, counts) + offsets]
+    return np.unique(found[(found >= first) & (found < before)])
+
+
+@dataclass(slots=True)
+class Truth:
+    """The exact similarities of the pages of a collection, numbered from 0 in their order.
+
+    Pages with the same shingle set form a group, so that n copies make one group instead of n^2 pairs. `groups` has
+    that of each page, -1 for a page without a word, and `words` its number of words. `near` has the other groups that
+    resemble a group, the most similar first, each after its similarity.
+    """
+
+    groups: list[int] = field(default_factory=list)
+    words: list[int] = field(default_factory=list)
+    near: dict[int, list[tuple[float, int]]] = field(default_factory=dict)
+
+    def kept(self, facts: Sequence[str] | None = None) -> KeptPages:
+        """Return an empty index that makes no mistakes. `facts` are those of each page; without them, none has any."""
+        return KeptPages(self, facts or [""] * len(self.groups), {})
+
+    def best_earlier(self, kept: Iterable[bool], facts: Sequence[str] | None = None) -> list[float]:
+        """Return, for each page, the highest similarity with an earlier kept page of the same facts, as `best` does."""
+        index, best = self.kept(facts), []
+        for page, is_kept in enumerate(kept):
+            best.append(index.best(page)[0])
+            if is_kept:
+                index.add(page)
+        return best
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPages:
+    """The pages kept so far. `holders` has the first kept page of each group, by its facts."""
+
+    truth: Truth
+    facts: Sequence[str]
+    holders: dict[int, dict[str, int]]
+
+    def best(self, page: int, *, same_facts: bool = True) -> tuple[float, int | None]:
+        """Return the highest similarity with a kept page, and that page; 0 and None if none reaches `LOWEST`.
+
+        Only pages of the same facts count; with `same_facts` False, only pages of other facts.
+        """
+        group, own = self.truth.groups[page], self.facts[page]
+        for similarity, other in [(1.0, group), *self.truth.near.get(group, [])] if group >= 0 else []:
+            for facts, holder in self.holders.get(other, {}).items():
+                if (facts == own) is same_facts:
+                    return similarity, holder
+        return 0.0, None
+
+    def add(self, page: int) -> None:
+        """Keep a page."""
+        self.holders.setdefault(self.truth.groups[page], {}).setdefault(self.facts[page], page)
+
+
+def compare_all(texts: Sequence[str], on_step: Callable[[], None] = lambda: None) -> Truth:
+    """Compute the exact similarities of texts: every pair from `LOWEST` on.
+
+    `on_step` is called `2 * len(texts)` times at most, to show progress. Raises ConfigurationError for a
+    collection of more than two million different words.
+    """
+    truth, sets, numbers = Truth(), list[Ids](), dict[bytes, int]()
+
+    def split() -> Iterator[list[str]]:
+        for text in texts:
+            found = words(text)
+            truth.words.append(len(found))
+            on_step()
+            yield found
+
+    for ids in numbered_shingles(split()):
+        group = numbers.setdefault(ids.tobytes(), len(numbers)) if len(ids) else -1
+        truth.groups.append(group)
+        if group == len(sets):
+            sets.append(ids)
+    for first, second, similarity in similar_pairs(sets, on_step):
+        truth.near.setdefault(first, []).append((similarity, second))
+        truth.near.setdefault(second, []).append((similarity, first))
+    for others in truth.near.values():
+        others.sort(key=lambda pair: -pair[0])
+    return truth

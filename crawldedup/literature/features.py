@@ -1,0 +1,151 @@
+"""A document as weighted features, and these as a simhash of 32 or 64 bits (Charikar, STOC 2002).
+
+Features are words, word shingles or character shingles, with or without case, stop words and term frequencies. Their
+weights are how often they occur (tf), or that and how few documents have them (tf-idf). Near documents are found by
+`simhash_py`: `Corpus.find_all` finds what resembles one, `find_all` the pairs of a collection.
+
+    >>> old = simhash(features("The quick brown fox jumps over the lazy dog", stop_words=ENGLISH_STOP_WORDS))
+    >>> new = simhash(features("The quick brown fox leaps over the lazy dog", stop_words=ENGLISH_STOP_WORDS))
+    >>> num_differing_bits(old, new) < 32
+    True
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, Literal
+
+import mmh3
+import numpy as np
+from numpy.typing import NDArray
+
+from crawldedup.errors import ConfigurationError
+from crawldedup.literature.simhash_py import bit_sums, compute, shingle
+from crawldedup.literature.simhash_py import num_differing_bits as num_differing_bits
+from crawldedup.text.tokenize import split_words
+
+FeatureKind = Literal["words", "word-shingles", "char-shingles"]
+
+_STOP_WORDS: Final = """
+a about after all also an and any are as at be because been but by can could did do for from had has have he her his
+how i if in into is it its just like me more my no not now of on one or our out over she so some than that the their
+them then there these they this to up was we were what when which who will with would you your
+"""
+ENGLISH_STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
+"""English words that stand in most texts, in lower case: for the argument `stop_words` of `features`."""
+
+
+def features(
+    text: str,
+    *,
+    kind: FeatureKind = "words",
+    size: int = 3,
+    fold_case: bool = True,
+    stop_words: Collection[str] = (),
+    term_frequency: bool = True,
+) -> Counter[str]:
+    """Return the weighted features of a text.
+
+    Args:
+        text: The text.
+        kind: "words", "word-shingles" or "char-shingles".
+        size: The number of words or characters of a shingle, from 1. A shorter text is one shingle.
+        fold_case: With True, "Ferry" and "ferry" are one word.
+        stop_words: Words that are left out before shingling; give them case-folded if `fold_case` is True.
+        term_frequency: With False, every weight is 1; else it is how often a feature occurs.
+
+    Raises:
+        ConfigurationError: `kind` or `size` is not allowed.
+
+    Example:
+        >>> from crawldedup.literature.features import ENGLISH_STOP_WORDS, features
+        >>> dict(features("The ferry and the Ferry", stop_words=ENGLISH_STOP_WORDS))
+        {'ferry': 2}
+        >>> sorted(features("the river ferry runs", kind="word-shingles", size=3))
+        ['river ferry runs', 'the river ferry']
+    """
+    words = [word for word in split_words(text, fold_case=fold_case) if word not in stop_words]
+    if kind == "words":
+        found = words
+    elif kind == "word-shingles":
+        found = [" ".join(run) for run in shingle(words, min(size, max(len(words), 1)))]
+    elif kind == "char-shingles":
+        letters = " ".join(words)
+        found = ["".join(run) for run in shingle(letters, min(size, max(len(letters), 1)))]
+    else:
+        raise ConfigurationError(f"kind is {kind!r}; it must be words, word-shingles or char-shingles")
+    return Counter(found) if term_frequency else Counter(set(found))
+
+
+class DocumentFrequencies:
+    """Counts the documents that have each feature, and weighs features by tf-idf.
+
+    Example:
+        >>> from crawldedup.literature.features import DocumentFrequencies, features
+        >>> seen = DocumentFrequencies()
+        >>> for text in ("the ferry", "the harbour", "the ice"):
+        ...     seen.learn(features(text))
+        >>> {word: round(weight, 2) for word, weight in seen.weigh(features("the ferry")).items()}
+        {'the': 0.5, 'ferry': 0.85}
+    """
+
+    def __init__(self) -> None:
+        self.documents = 0
+        self._counts: Counter[str] = Counter()
+
+    def learn(self, document: Iterable[str]) -> None:
+        """Count a document with these features."""
+        self.documents += 1
+        self._counts.update(set(document))
+
+    def idf(self, feature: str) -> float:
+        """Return ln((1 + documents) / (1 + documents with the feature)) + 1: never 0, so a template keeps its bits."""
+        return math.log((1 + self.documents) / (1 + self._counts[feature])) + 1
+
+    def weigh(self, frequencies: Mapping[str, float]) -> dict[str, float]:
+        """Return term frequency / length of the document * idf of each feature."""
+        length = sum(frequencies.values())
+        return {feature: count / length * self.idf(feature) for feature, count in frequencies.items()}
+
+
+def simhash(weighted: Mapping[str, float] | Iterable[str], bits: int = 64) -> int:
+    """Return the simhash of features.
+
+    Args:
+        weighted: The features and their weights, or features of weight 1.
+        bits: 32 or 64.
+
+    Returns:
+        A number of `bits` bits; 0 if there are no features.
+
+    Raises:
+        ConfigurationError: `bits` is not allowed.
+
+    Example:
+        >>> from crawldedup.literature.features import features, num_differing_bits, simhash
+        >>> old = simhash(features("The quick brown fox jumps over the lazy dog"))
+        >>> new = simhash(features("The quick brown fox leaps over the lazy dog"))
+        >>> num_differing_bits(old, new)
+        5
+    """
+    hashes, weights = _hashed(weighted, bits)
+    return compute(hashes, weights=weights, bits=bits)
+
+
+def bit_weights(weighted: Mapping[str, float] | Iterable[str], bits: int = 64) -> NDArray[np.float64]:
+    """Return the weights whose signs are the simhash, the highest bit first, shape (bits,).
+
+    They are divided by the norm of the features' weights, which makes them about normal with deviation 1.
+    """
+    hashes, weights = _hashed(weighted, bits)
+    return bit_sums(hashes, weights, bits) / (math.sqrt(sum(weight * weight for weight in weights)) or 1.0)
+
+
+def _hashed(weighted: Mapping[str, float] | Iterable[str], bits: int) -> tuple[list[int], list[float]]:
+    weights = weighted if isinstance(weighted, Mapping) else Counter(set(weighted))
+    encoded = [feature.encode("utf-8", "replace") for feature in weights]
+    if bits == 32:
+        return [mmh3.hash(each, signed=False) for each in encoded], list(weights.values())
+    return [mmh3.hash64(each, signed=False)[0] for each in encoded], list(weights.values())

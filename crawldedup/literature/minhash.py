@@ -1,0 +1,195 @@
+"""Shingle sets, MinHash signatures and LSH banding (Broder 1997; Leskovec, Rajaraman & Ullman, chapter 3).
+
+Under a random order of all shingles, two sets have the same smallest member with a probability of their Jaccard
+similarity. So the share of orders in which they agree estimates it. A signature is cut into bands of some rows, and
+pages that agree on a whole band are candidates. `brute_force` compares every two sets.
+
+    >>> sets = [shingles(text) for text in ("the last ferry of the day", "the last ferry of the week", "an ice age")]
+    >>> similar_pairs([minhash(each) for each in sets], bands=32, threshold=0.5)
+    {(0, 1)}
+    >>> brute_force(sets, threshold=0.5)
+    {(0, 1)}
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence, Set
+from functools import cache, lru_cache
+from itertools import combinations
+from typing import Final
+
+import mmh3
+import numpy as np
+from numpy.typing import NDArray
+
+from crawldedup.errors import ConfigurationError
+from crawldedup.text.tokenize import mix
+
+Signature = NDArray[np.uint32]
+Floats = NDArray[np.float64]
+
+MAX_PERMUTATIONS: Final = 4096
+
+_LARGEST: Final = np.uint32(0xFFFFFFFF)
+# 1 MiB of products at a time, which stays in the cache.
+_CELLS_A_BLOCK: Final = 1 << 18
+_STEPS: Final = 512
+_SPACES: Final = re.compile(r"( )+|(\n)+")
+
+
+def shingles(text: str, size: int = 10) -> set[str]:
+    """Return every run of `size` characters, in lower case, with one space for each run of spaces or line feeds.
+
+    Raises ConfigurationError for a size below 1.
+    """
+    _check_count("size", size)
+    plain = _SPACES.sub(" ", text).lower()
+    return {plain[start : start + size] for start in range(len(plain) - size + 1)}
+
+
+def jaccard_of_sets(first: Set[object], second: Set[object]) -> float:
+    """Return the Jaccard similarity of two sets, the size of their intersection / that of their union; 0 for none."""
+    common = len(first & second)
+    return common / (len(first) + len(second) - common) if common else 0.0
+
+
+def minhash(members: Collection[str], permutations: int = 128) -> Signature:
+    """Return the signature of a set: its smallest member in each order, shape (permutations,).
+
+    Each order is that of a * x mod 2^32 with an odd a of its own; x are 32 mixed bits of the member. The signature of
+    an empty set holds the largest number. A longer signature begins with the shorter ones.
+    Raises ConfigurationError for more permutations than 4,096.
+    """
+    _check_count("permutations", permutations, MAX_PERMUTATIONS)
+    hashed = (mmh3.hash64(member.encode("utf-8", "replace"), signed=False)[0] for member in members)
+    numbers = np.fromiter(hashed, np.uint64, len(members)).astype(np.uint32)
+    multipliers = _multipliers(permutations)[:, None]
+    smallest = np.full(permutations, _LARGEST)
+    columns = max(_CELLS_A_BLOCK // permutations, 1)
+    for start in range(0, len(numbers), columns):
+        np.minimum(smallest, (multipliers * numbers[start : start + columns]).min(axis=1), out=smallest)
+    return smallest
+
+
+@cache
+def _multipliers(permutations: int) -> Signature:
+    mixed = mix(np.arange(1, permutations + 1, dtype=np.uint64))
+    return (mixed >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
+
+
+def estimate(own: Signature, other: Signature) -> float:
+    """Return the Jaccard similarity of two sets from their signatures: the share of orders in which they agree.
+
+    Its standard deviation is sqrt(J (1 - J) / permutations). Raises ConfigurationError for signatures of two lengths.
+    """
+    if not len(own) or len(own) != len(other):
+        raise ConfigurationError(
+            f"signatures of {len(own)} and {len(other)} numbers cannot be compared; both must be made with the same "
+            f"number of permutations"
+        )
+    return np.count_nonzero(own == other) / len(own)
+
+
+def collision_probability(similarity: float, bands: int, rows: int) -> float:
+    """Return the probability that two sets of a Jaccard similarity agree on all rows of at least one band.
+
+    1 - (1 - s^rows)^bands (Mining of Massive Datasets, 3.4). Raises ConfigurationError for numbers out of range.
+    """
+    if not 0 <= similarity <= 1:
+        raise ConfigurationError(f"similarity is {similarity!r}; it must be a number from 0 to 1")
+    _check_count("bands", bands)
+    _check_count("rows", rows)
+    return float(_collision_curve(np.array([similarity]), np.array([bands]), rows)[0, 0])
+
+
+@lru_cache(maxsize=64)
+def bands_for(threshold: float, permutations: int, *, false_negative_weight: float = 0.5) -> tuple[int, int]:
+    """Return the number of bands, and of rows in each, whose S-curve fits the threshold best.
+
+    They minimise the area below the curve left of the threshold (pages that meet in vain) and the area above the curve
+    right of it (pages missed), the latter weighted with `false_negative_weight`, the former with the rest of 1, as Zhu,
+    Nargesian, Pu & Miller do (LSH Ensemble, VLDB 2016). Raises ConfigurationError for numbers out of range.
+    """
+    for name, value in (("threshold", threshold), ("false_negative_weight", false_negative_weight)):
+        if not 0 < value < 1:
+            raise ConfigurationError(f"{name} is {value!r}; it must be a number above 0 and below 1")
+    _check_count("permutations", permutations, MAX_PERMUTATIONS)
+    middles = (np.arange(_STEPS) + 0.5) / _STEPS
+    below, above = threshold * middles, threshold + (1 - threshold) * middles
+    choices = []
+    for rows in range(1, permutations + 1):
+        bands = np.arange(1, permutations // rows + 1)
+        met_in_vain = _collision_curve(below, bands, rows).mean(axis=1) * threshold
+        missed = (1 - _collision_curve(above, bands, rows)).mean(axis=1) * (1 - threshold)
+        errors = (1 - false_negative_weight) * met_in_vain + false_negative_weight * missed
+        best = int(errors.argmin())
+        choices.append((float(errors[best]), int(bands[best]), rows))
+    _, bands_chosen, rows_chosen = min(choices)
+    return bands_chosen, rows_chosen
+
+
+def _collision_curve(similarities: Floats, bands: NDArray[np.int_], rows: int) -> Floats:
+    """Return probabilities of shape (bands, similarities)."""
+    curve: Floats = 1 - (1 - similarities**rows) ** bands[:, None]
+    return curve
+
+
+class BandedIndex:
+    """Buckets of signatures, a table for each band.
+
+    Raises ConfigurationError for more bands than a signature has numbers.
+    """
+
+    def __init__(self, bands: int) -> None:
+        _check_count("bands", bands)
+        self._tables: list[dict[bytes, list[int]]] = [defaultdict(list) for _ in range(bands)]
+        self.signatures: list[Signature] = []
+
+    def add(self, signature: Signature) -> None:
+        """Keep a signature, under the next number from 0 on."""
+        for table, key in zip(self._tables, self._keys(signature), strict=True):
+            table[key].append(len(self.signatures))
+        self.signatures.append(signature)
+
+    def candidates(self, signature: Signature) -> list[int]:
+        """Return the numbers of the signatures that agree with this one on a band, ascending."""
+        found = (table.get(key, ()) for table, key in zip(self._tables, self._keys(signature), strict=True))
+        return sorted({number for numbers in found for number in numbers})
+
+    def best(self, signature: Signature) -> tuple[float, int | None]:
+        """Return the highest estimate among the candidates, and whose it is; 0 and None without one."""
+        estimates = ((estimate(signature, self.signatures[each]), each) for each in self.candidates(signature))
+        return max(estimates, default=(0.0, None), key=lambda found: found[0])
+
+    def _keys(self, signature: Signature) -> Iterable[bytes]:
+        rows = len(signature) // len(self._tables)
+        if not rows:
+            raise ConfigurationError(f"{len(self._tables)} bands of a signature of {len(signature)} numbers")
+        return (signature[band * rows : (band + 1) * rows].tobytes() for band in range(len(self._tables)))
+
+
+def similar_pairs(signatures: Sequence[Signature], bands: int, threshold: float) -> set[tuple[int, int]]:
+    """Return the pairs of signatures that agree on a band and whose estimate reaches the threshold."""
+    index, found = BandedIndex(bands), set()
+    for number, signature in enumerate(signatures):
+        near = (other for other in index.candidates(signature) if estimate(signature, signatures[other]) >= threshold)
+        found |= {(other, number) for other in near}
+        index.add(signature)
+    return found
+
+
+def brute_force(sets: Sequence[Set[object]], threshold: float) -> set[tuple[int, int]]:
+    """Return the pairs of sets whose Jaccard similarity reaches the threshold, by comparing every two."""
+    return {
+        (first, second)
+        for first, second in combinations(range(len(sets)), 2)
+        if jaccard_of_sets(sets[first], sets[second]) >= threshold
+    }
+
+
+def _check_count(name: str, value: int, largest: int | None = None) -> None:
+    if not isinstance(value, int) or value < 1 or (largest is not None and value > largest):
+        limit = "at least 1" if largest is None else f"from 1 to {largest}"
+        raise ConfigurationError(f"{name} is {value!r}; it must be a whole number {limit}")

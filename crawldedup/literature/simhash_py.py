@@ -1,0 +1,319 @@
+"""Simhashes of hashes, permuted tables, and all near pairs of a collection, as the package simhash-py has them.
+
+Fingerprints are cut into blocks (Manku, Jain & Das Sarma, WWW 2007). If two differ in at most `distance` bits, at least
+blocks - distance of their blocks are equal. There is a table for each choice of so many blocks, and it is sorted by
+these. So the two stand near each other in one of the tables. Of 6 blocks, and 3 bits that may differ:
+
+    63------53|52------42|41-----32|31------21|20------10|09------0|
+    |    A    |     B    |    C    |     D    |     E    |    F    |    the fingerprint
+    |    A    |    C    |    F    |     B    |     D    |     E    |    its key in the table A C F
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, pairwise
+from typing import Any, Final, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawldedup.errors import ConfigurationError
+
+Hashes = NDArray[np.uint64]
+_Token = TypeVar("_Token")
+_Keys = TypeVar("_Keys", int, Hashes)
+
+ALL_BYTES: Final = range(256)
+
+
+def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]:
+    """Return every run of `window` tokens; of fewer tokens than that, none.
+
+    Raises:
+        ConfigurationError: `window` is less than 1.
+
+    Example:
+        >>> from crawldedup.literature.simhash_py import shingle
+        >>> list(shingle(["the", "river", "ferry", "runs"], window=3))
+        [['the', 'river', 'ferry'], ['river', 'ferry', 'runs']]
+    """
+    if window < 1:
+        raise ConfigurationError(f"a shingle of {window!r} tokens was asked for; it has at least one")
+    listed = list(tokens)
+    return (listed[start : start + window] for start in range(len(listed) - window + 1))
+
+
+def compute(hashes: Sequence[int], *, weights: Sequence[float] | None = None, bits: int = 64) -> int:
+    """Return the simhash of hashes: bit j is set if hashes with bit j outweigh those without it.
+
+    Args:
+        hashes: Numbers of up to `bits` bits; higher bits are ignored.
+        weights: A weight for each hash; by default 1.
+        bits: 32 or 64.
+
+    Returns:
+        A number of `bits` bits; 0 if there are no hashes. A tie leaves a bit unset.
+
+    Raises:
+        ConfigurationError: `bits` is not allowed.
+
+    Example:
+        >>> from crawldedup.literature.simhash_py import compute
+        >>> bin(compute([0b1100, 0b1010, 0b1001]))
+        '0b1000'
+        >>> bin(compute([0b1100, 0b1010, 0b1001], weights=[1, 3, 1]))
+        '0b1010'
+    """
+    return int.from_bytes(np.packbits(bit_sums(hashes, weights, bits) > 0).tobytes(), "big")
+
+
+def bit_sums(hashes: Sequence[int], weights: Sequence[float] | None = None, bits: int = 64) -> NDArray[np.float64]:
+    """Return what hashes with a bit outweigh those without it, the highest bit first, shape (bits,).
+
+    Raises ConfigurationError for `bits` other than 32 and 64.
+    """
+    if bits not in (32, 64):
+        raise ConfigurationError(f"bits is {bits!r}; it must be 32 or 64")
+    octets = np.array(hashes, np.uint64).astype(">u8").view(np.uint8).reshape(-1, 8)
+    signs = np.unpackbits(octets, axis=1)[:, 64 - bits :].astype(np.float64) * 2 - 1
+    sums: NDArray[np.float64] = signs.sum(axis=0) if weights is None else np.asarray(weights, np.float64) @ signs
+    return sums
+
+
+def num_differing_bits(first: int, second: int) -> int:
+    """Return the Hamming distance of two simhashes: the number of bits that differ.
+
+    Example:
+        >>> from crawldedup.literature.simhash_py import num_differing_bits
+        >>> num_differing_bits(0b1100, 0b1010)
+        2
+    """
+    return (first ^ second).bit_count()
+
+
+class Table:
+    """A sorted table of permuted hashes, or the shard of it whose keys begin with some of the 256 first bytes.
+
+    A query is asked of any shard, and the one that holds its neighbours finds them: they share its leading blocks.
+
+    Args:
+        distance: The most bits that may differ.
+        permutation: Masks of contiguous bits that together cover every bit once. Those that lead come first; the last
+            `distance` of them are not searched by.
+        first_bytes: The first bytes of the keys that this shard holds. Other hashes are not kept.
+
+    Raises:
+        ConfigurationError: The masks are no permutation, or a shard is wanted of keys that share less than a byte.
+
+    Example:
+        >>> from crawldedup.literature.simhash_py import Table, block_masks
+        >>> a, b, c, d = block_masks(4)
+        >>> table = Table(3, [d, a, b, c])
+        >>> table.insert(0xCAFE)
+        >>> table.find_first(0x7000_0000_0000_CAFE) == 0xCAFE, table.find_first(0xCAFF)
+        (True, None)
+    """
+
+    def __init__(self, distance: int, permutation: Sequence[int], *, first_bytes: range = ALL_BYTES) -> None:
+        self.distance, self.first_bytes = distance, first_bytes
+        self._bits = sum(permutation).bit_length()
+        if sum(permutation) != (1 << self._bits) - 1 or sum(map(int.bit_count, permutation)) != self._bits:
+            raise ConfigurationError(f"{list(map(hex, permutation))} are no masks that cover every bit once")
+        if not 0 <= distance < len(permutation):
+            raise ConfigurationError(f"{len(permutation)} blocks for distance {distance}: there must be more blocks")
+        prefix = sum(map(int.bit_count, permutation[: len(permutation) - distance]))
+        if first_bytes != ALL_BYTES and prefix < 8:
+            raise ConfigurationError(f"near keys share {prefix} bits; a shard needs 8: take more blocks")
+        self.search_mask = (1 << self._bits) - (1 << self._bits - prefix)
+        place, self._moves = self._bits, []
+        for mask in permutation:
+            place -= mask.bit_count()
+            self._moves.append((mask, place - (mask & -mask).bit_length() + 1))
+        self._keys = array("Q")
+
+    def permute(self, hashes: _Keys) -> _Keys:
+        """Return the keys of hashes: one number, or an array of them."""
+        keys: Any = hashes & 0
+        for mask, left in self._moves:
+            keys |= (hashes & mask) << left if left >= 0 else (hashes & mask) >> -left
+        return cast("_Keys", keys)
+
+    def unpermute(self, keys: _Keys) -> _Keys:
+        """Return the hashes with these keys."""
+        hashes: Any = keys & 0
+        for mask, left in self._moves:
+            hashes |= keys >> left & mask if left >= 0 else keys << -left & mask
+        return cast("_Keys", hashes)
+
+    def insert(self, number: int) -> None:
+        """Keep a hash, unless it belongs to another shard."""
+        key = self.permute(number)
+        if self._holds(key) and self._place_of(key) is None:
+            insort(self._keys, key)
+
+    def insert_all(self, numbers: Iterable[int] | Hashes) -> None:
+        """Keep many hashes at once."""
+        keys = self.permute(_as_array(numbers))
+        first = keys >> np.uint64(self._bits - 8) if self._bits >= 8 else keys
+        own = keys[np.isin(first, self.first_bytes)] if self.first_bytes != ALL_BYTES else keys
+        self._keys = array("Q", np.union1d(np.array(self._keys, np.uint64), own).tobytes())
+
+    def remove(self, number: int) -> None:
+        """Forget a hash, if it is there."""
+        place = self._place_of(self.permute(number))
+        if place is not None:
+            del self._keys[place]
+
+    def find_first(self, number: int) -> int | None:
+        """Return a hash that shares the leading blocks of this one and differs in at most `distance` bits, or None."""
+        return next(self._near(number), None)
+
+    def find_all(self, number: int) -> list[int]:
+        """Return all such hashes."""
+        return list(self._near(number))
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def _near(self, number: int) -> Iterator[int]:
+        own = self.permute(number)
+        for place in range(bisect_left(self._keys, own & self.search_mask), len(self._keys)):
+            key = self._keys[place]
+            if (key ^ own) & self.search_mask:
+                return
+            if (key ^ own).bit_count() <= self.distance:
+                yield self.unpermute(key)
+
+    def _holds(self, key: int) -> bool:
+        return self.first_bytes == ALL_BYTES or key >> self._bits - 8 in self.first_bytes
+
+    def _place_of(self, key: int) -> int | None:
+        place = bisect_left(self._keys, key)
+        return place if place < len(self._keys) and self._keys[place] == key else None
+
+
+class Corpus:
+    """The union of the tables of all permutations: finds every kept hash within `distance` bits, guaranteed.
+
+    Args:
+        blocks: The number of blocks, above `distance`. More of them make more tables, each quicker to search.
+        distance: The most bits that may differ.
+        bits: The number of bits of a hash, up to 64.
+        first_bytes: Of the shard that is kept here; see `Table`. Together, the shards find what one corpus finds.
+
+    Raises:
+        ConfigurationError: Not 0 <= distance < blocks <= bits <= 64.
+
+    Example:
+        >>> from crawldedup.literature.simhash_py import Corpus
+        >>> corpus = Corpus(blocks=6, distance=3)
+        >>> corpus.insert(0xCAFE)
+        >>> corpus.find_first(0xCAFF) == 0xCAFE
+        True
+    """
+
+    def __init__(self, blocks: int, distance: int, *, bits: int = 64, first_bytes: range = ALL_BYTES) -> None:
+        permutations = block_permutations(blocks, distance, bits)
+        self.tables = tuple(Table(distance, each, first_bytes=first_bytes) for each in permutations)
+
+    def insert(self, number: int) -> None:
+        """Keep a hash."""
+        for table in self.tables:
+            table.insert(number)
+
+    def insert_all(self, numbers: Iterable[int] | Hashes) -> None:
+        """Keep many hashes at once."""
+        hashes = _as_array(numbers)
+        for table in self.tables:
+            table.insert_all(hashes)
+
+    def remove(self, number: int) -> None:
+        """Forget a hash, if it is there."""
+        for table in self.tables:
+            table.remove(number)
+
+    def find_first(self, number: int) -> int | None:
+        """Return a kept hash within `distance` bits, or None."""
+        found = (table.find_first(number) for table in self.tables)
+        return next((near for near in found if near is not None), None)
+
+    def find_all(self, number: int) -> list[int]:
+        """Return all kept hashes within `distance` bits, sorted."""
+        return sorted({near for table in self.tables for near in table.find_all(number)})
+
+
+def find_all(hashes: Iterable[int] | Hashes, blocks: int, distance: int, *, bits: int = 64) -> list[tuple[int, int]]:
+    """Return every pair of different hashes that differ in at most `distance` bits. No pair is missed.
+
+    Args:
+        hashes: The hashes; those that occur twice count once.
+        blocks: The number of blocks that hashes are cut into, above `distance` and at most `bits`. There are
+            C(blocks, distance) passes; with more blocks, each is quicker.
+        distance: The most bits that may differ, from 0.
+        bits: The number of bits of a hash, up to 64.
+
+    Returns:
+        The pairs, sorted. The smaller hash of a pair comes first.
+
+    Raises:
+        ConfigurationError: Not 0 <= distance < blocks <= bits, or a hash has more than `bits` bits.
+
+    Example:
+        >>> from crawldedup.literature.simhash_py import find_all
+        >>> for pair in find_all([0xCAFE, 0xCAFF, 0xBEEF], blocks=5, distance=3):
+        ...     print(*map(hex, pair))
+        0xcafe 0xcaff
+    """
+    tables = [Table(distance, permutation) for permutation in block_permutations(blocks, distance, bits)]
+    distinct = np.sort(_as_array(hashes))
+    # Not np.unique, which takes longer than all the rest.
+    distinct = distinct[np.concatenate((distinct[:1] == distinct[:1], distinct[1:] != distinct[:-1]))]
+    if len(distinct) and int(distinct[-1]) >> bits:
+        raise ConfigurationError(f"{int(distinct[-1]):#x} has more than {bits} bits; give the right number as `bits`")
+    found = [np.sort(table.unpermute(pairs), axis=0) for table in tables for pairs in _near_pairs(table, distinct)]
+    if not found:
+        return []
+    return [(first, second) for first, second in np.unique(np.concatenate(found, axis=1), axis=1).T.tolist()]
+
+
+def _near_pairs(table: Table, hashes: Hashes) -> Iterator[Hashes]:
+    """Yield pairs of near keys that share the leading blocks, shape (2, pairs)."""
+    keys = np.sort(table.permute(hashes))
+    prefixes = keys & table.search_mask
+    starts, step = np.flatnonzero(prefixes[1:] == prefixes[:-1]), 1
+    while len(starts):
+        near = starts[np.bitwise_count(keys[starts] ^ keys[starts + step]) <= table.distance]
+        if len(near):
+            yield np.stack((keys[near], keys[near + step]))
+        step += 1
+        # If a key shares its prefix with the one `step` further on, it does with all in between.
+        starts = starts[: np.searchsorted(starts, len(keys) - step)]
+        starts = starts[prefixes[starts] == prefixes[starts + step]]
+
+
+def block_masks(blocks: int, bits: int = 64) -> list[int]:
+    """Return masks of the blocks that `bits` bits are cut into, the leading one first."""
+    edges = [number * bits // blocks for number in range(blocks, -1, -1)]
+    return [(1 << high) - (1 << low) for high, low in pairwise(edges)]
+
+
+def block_permutations(blocks: int, distance: int, bits: int = 64) -> list[list[int]]:
+    """Return the masks of every choice of blocks - distance blocks, and then of the others.
+
+    Raises ConfigurationError unless 0 <= distance < blocks <= bits <= 64.
+    """
+    if not 0 <= distance < blocks <= bits <= 64:
+        raise ConfigurationError(
+            f"{blocks} blocks for distance {distance} in {bits} bits: there must be more blocks than bits that may "
+            f"differ, and no more blocks than bits"
+        )
+    masks = block_masks(blocks, bits)
+    choices = combinations(masks, blocks - distance)
+    return [[*leading, *(mask for mask in masks if mask not in leading)] for leading in choices]
+
+
+def _as_array(hashes: Iterable[int] | Hashes) -> Hashes:
+    return hashes.astype(np.uint64) if isinstance(hashes, np.ndarray) else np.fromiter(hashes, np.uint64)

@@ -1,0 +1,201 @@
+"""Probabilistic simhash matching: the bits most likely to differ are flipped first (Sood & Loguinov, CIKM 2011).
+
+The weight of a bit tells how volatile it is: the smaller, the likelier it differs in a near duplicate. Bits are
+numbered 1..b by volatility, most volatile first. A set of h flipped bits is a sorted tuple. The sets of size h form a
+binary tree (VOSH, section 4 of the paper) with the root (1, 2, .., h), in which no child is more probable than its
+parent. A max-heap M over the trees of all sizes yields the sets by falling probability, and the search stops at a
+wanted recall.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from array import array
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawldedup.errors import ConfigurationError
+
+Floats = NDArray[np.float64]
+FlipSet = tuple[int, ...]
+"""Volatility ranks 1..b of the bits to flip, ascending."""
+
+_BITS: Final = 64
+_MOST_SIMILAR: Final = 0.9995
+
+
+def children(flips: FlipSet, bits: int) -> list[FlipSet]:
+    """Return the children of a set in its tree: at most a left and a right one.
+
+    Left: add 1 to the last rank. Right: walk from the last rank but one to the first; at a gap of 2 to the next rank,
+    raise this rank by 1; at a wider gap, there is no right child; at a gap of 1, go on.
+    """
+    found = []
+    if flips and flips[-1] < bits:
+        found.append((*flips[:-1], flips[-1] + 1))
+    for place in range(len(flips) - 2, -1, -1):
+        gap = flips[place + 1] - flips[place]
+        if gap == 2:
+            found.append((*flips[:place], flips[place] + 1, *flips[place + 1 :]))
+        if gap >= 2:
+            break
+    return found
+
+
+def flip_sets(probabilities: Sequence[float], max_flips: int | None = None) -> Iterator[tuple[FlipSet, float]]:
+    """Yield sets of bits to flip, by falling p(u, S) = prod over S of p_i x prod over the rest of (1 - p_j).
+
+    `probabilities` are the flip probabilities of bits 1..b in order of volatility: 0.5 >= p_1 >= p_2 >= .. > 0.
+    `max_flips` limits the size of the sets (all sizes by default).
+
+    Example:
+        >>> from itertools import islice
+        >>> from crawldedup.literature.volatility import flip_sets
+        >>> [flips for flips, _ in islice(flip_sets([0.4, 0.3, 0.1]), 5)]
+        [(), (1,), (2,), (1, 2), (3,)]
+    """
+    bits = len(probabilities)
+    odds = [p / (1 - p) for p in probabilities]
+    unflipped = math.prod(1 - p for p in probabilities)
+    sizes = range((bits if max_flips is None else min(max_flips, bits)) + 1)
+
+    def entry(flips: FlipSet) -> tuple[float, FlipSet]:
+        return -unflipped * math.prod(odds[rank - 1] for rank in flips), flips
+
+    heap = [entry(tuple(range(1, size + 1))) for size in sizes]
+    heapq.heapify(heap)
+    while heap:
+        negative, flips = heapq.heappop(heap)
+        yield flips, -negative
+        for child in children(flips, bits):
+            heapq.heappush(heap, entry(child))
+
+
+def flip_probabilities(weights: Floats, similarity: float) -> Floats:
+    """Return how probably each bit differs in a document of this Jaccard similarity, same shape as the weights.
+
+    `weights` are those of `features.bit_weights`. p_j = P(Y > |w_j|) with a normal Y: Phi(-|w_j| u), where
+    u = rho / sqrt(1 - rho^2) and the cosine rho = 2 J / (1 + J). Raises ConfigurationError for J outside of 0..1.
+    """
+    if not 0 < similarity <= 1:
+        raise ConfigurationError(f"similarity is {similarity!r}; it must be a number above 0 and at most 1")
+    rho = 2 * min(similarity, _MOST_SIMILAR) / (1 + min(similarity, _MOST_SIMILAR))
+    u = rho / math.sqrt(1 - rho * rho)
+    return np.array([max(math.erfc(abs(weight) * u / math.sqrt(2)) / 2, 1e-300) for weight in weights])
+
+
+def share_within(probabilities: Iterable[float], max_flips: int) -> float:
+    """Return the probability that at most so many bits differ."""
+    counts = np.zeros(max_flips + 1)
+    counts[0] = 1
+    for p in probabilities:
+        counts[1:] = counts[1:] * (1 - p) + counts[:-1] * p
+        counts[0] *= 1 - p
+    return float(counts.sum())
+
+
+def recall_by_probes(probabilities: Sequence[float], max_flips: int) -> tuple[Floats, Floats]:
+    """Return the recall after each probe, of documents that differ in at most `max_flips` bits: the paper's figure 5.
+
+    The first array is that of the volatile order, the second the mean of random orders. `probabilities` as in
+    `flip_sets`.
+    """
+    found = np.cumsum([probability for _, probability in flip_sets(probabilities, max_flips)])
+    return found / found[-1], np.arange(1, len(found) + 1) / len(found)
+
+
+class VolatilitySearch:
+    """One sorted table of hashes of 64 bits, asked for the likeliest flips of its leading bits first (PSM).
+
+    A probe reads the hashes with the same leading bits, as many as there are bits in the number of hashes, and keeps
+    those within `distance` bits. With recall 1 all flips are tried, so everything within the distance is found.
+
+    Args:
+        distance: The most bits that may differ.
+        similarity: The Jaccard similarity of the features that is looked for; it says how volatile bits are.
+        recall: The share of the hashes within the distance that is to be found.
+
+    Raises:
+        ConfigurationError: An argument is out of range.
+
+    Example:
+        >>> from crawldedup.literature.features import bit_weights, features, simhash
+        >>> from crawldedup.literature.volatility import VolatilitySearch
+        >>> search = VolatilitySearch(distance=8)
+        >>> search.insert(simhash(features("The quick brown fox jumps over the lazy dog")))
+        >>> new = features("The quick brown fox leaps over the lazy dog")
+        >>> len(search.find_all(simhash(new), bit_weights(new)))
+        1
+    """
+
+    def __init__(self, distance: int = 3, *, similarity: float = 0.9, recall: float = 0.98) -> None:
+        if not 0 <= distance < _BITS or not 0 < recall <= 1:
+            raise ConfigurationError(
+                f"distance is {distance}, from 0 to 63, and recall {recall}, above 0 and at most 1"
+            )
+        self.distance, self.similarity, self.recall = distance, similarity, recall
+        self.probes = 0
+        """Of all searches so far."""
+        self._hashes = array("Q")
+
+    def insert(self, number: int) -> None:
+        """Keep a hash."""
+        insort(self._hashes, number)
+
+    def find_first(self, number: int, weights: Floats) -> int | None:
+        """Return a kept hash within the distance, or None. `weights` are those of the bits of the one given."""
+        return next(self._near(number, weights), None)
+
+    def find_all(self, number: int, weights: Floats) -> list[int]:
+        """Return the kept hashes within the distance, the likeliest flips first."""
+        return list(dict.fromkeys(self._near(number, weights)))
+
+    def _near(self, number: int, weights: Floats) -> Iterator[int]:
+        prefix = min(max(len(self._hashes).bit_length(), 8), _BITS)
+        probabilities = flip_probabilities(weights[:prefix], self.similarity)
+        order = np.argsort(-probabilities, kind="stable").tolist()
+        ordered = probabilities[order].tolist()
+        # With recall 1, rounding must not end the search before the last set of flips.
+        wanted = self.recall * share_within(ordered, self.distance) if self.recall < 1 else math.inf
+        rest = _BITS - prefix
+        for flips, probability in flip_sets(ordered, self.distance):
+            self.probes += 1
+            first = (number ^ sum(1 << _BITS - 1 - order[rank - 1] for rank in flips)) >> rest << rest
+            for place in range(bisect_left(self._hashes, first), len(self._hashes)):
+                near = self._hashes[place]
+                if near >> rest << rest != first:
+                    break
+                if (near ^ number).bit_count() <= self.distance:
+                    yield near
+            wanted -= probability
+            if wanted <= 0:
+                return
+
+
+def find_all(
+    hashes: Sequence[int],
+    weights: Sequence[Floats],
+    distance: int = 3,
+    *,
+    similarity: float = 0.9,
+    recall: float = 0.98,
+) -> list[tuple[int, int]]:
+    """Return the pairs of different hashes within `distance` bits: the batch mode. Arguments as in `VolatilitySearch`.
+
+    A pair is found if the search from either of its sides meets the other.
+    """
+    search = VolatilitySearch(distance, similarity=similarity, recall=recall)
+    for number in hashes:
+        search.insert(number)
+    found = {
+        (min(number, near), max(number, near))
+        for number, own in zip(hashes, weights, strict=True)
+        for near in search.find_all(number, own)
+        if near != number
+    }
+    return sorted(found)

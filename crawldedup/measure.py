@@ -1,0 +1,455 @@
+"""Measure what is found among pages of one's own, by the default and by the methods of the literature.
+
+`crawldedup bench PAGES` shows the pages to each method in their order. A method remembers those that it does not flag.
+The truth is the exact Jaccard similarity of the word 3-shingles of every page with those kept before it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from crawldedup.checks import did_you_mean
+from crawldedup.commands.command import Command
+from crawldedup.commands.feeds import refuse
+from crawldedup.commands.output import Output
+from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
+from crawldedup.options import Options
+from crawldedup.printable import printable
+
+DEFAULT: Final = "crawldedup"
+EDGES: Final = (0.0, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
+"""Lower ends of the bands of similarity; the last band holds equal pages only."""
+TOLERANCE: Final = 0.1
+"""A flagged page is false if its best similarity lies more than this below the wanted one."""
+PLOT_SUFFIXES: Final = (".svg", ".png")
+SLOW: Final = {"brute force": 2000}
+"""Methods that compare a page with every other, and of how many pages they are left out unless they are named."""
+_PIPED_WIDTH: Final = 200
+
+BENCH: Final = Command(
+    "measure what is found among your pages, by the default and by methods of the literature",
+    {
+        "source": {
+            "metavar": "PAGES",
+            "help": "folder, feed (.jl, .json, .csv) or .warc file (these two may end in .gz)",
+        },
+        "--only": {
+            "action": "append",
+            "metavar": "METHOD",
+            "help": f"measure this method only; repeat it for several (default: {DEFAULT} and all of the literature)",
+        },
+        "--limit": {"type": int, "metavar": "N", "help": "take the first N pages only"},
+        "--plot": {"type": Path, "metavar": "FILE", "help": "draw the shares by similarity, as .svg or .png"},
+    },
+    ("similarity", "recall", "extractor", "expected_pages"),
+    # A small corpus would make every search look thorough.
+    {"expected_pages": 10_000_000},
+    "Shows pages to each method in their order, and compares what it flags with the exact Jaccard similarity of all "
+    "pairs of pages.",
+    module=__name__,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A page of a corpus. `text` is its main text, `facts` are what tells it from pages that read alike.
+
+    `facts` are "" for a page that has none, and None for a text, in which they cannot be looked for.
+    """
+
+    url: str
+    text: str
+    facts: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Pages in the order of a crawl.
+
+    `unreadable` counts pages without a text. `repeated` counts pages with the URL of an earlier one: these are
+    revisits, not duplicates.
+    """
+
+    name: str
+    documents: tuple[Document, ...]
+    unreadable: int = 0
+    repeated: int = 0
+
+
+Check = Callable[[Document], str | None]
+"""Returns the URL of an earlier page that a page resembles, "" if the method cannot name it; remembers others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method under test, still empty. With `uses_facts`, it keeps pages of different facts apart."""
+
+    name: str
+    check: Check
+    uses_facts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The pages whose best similarity lies from `low` to below `high`; in the last band both are 1."""
+
+    low: float
+    high: float
+    pages: int
+    flagged: int
+
+    @property
+    def name(self) -> str:
+        """Return a short heading, as in ".9-.95"."""
+        low, high = (f"{edge:g}".removeprefix("0") for edge in (self.low, self.high))
+        return "= 1" if self.low == 1 else f"{low}-{high}" if self.low else f"< {high}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A page that was missed, flagged falsely, or kept apart by its facts.
+
+    `exact` is its similarity with `nearest`, the most similar page of the same facts kept before it; of a page kept
+    apart, that of other facts. `original` is the page that the method named.
+    """
+
+    url: str
+    exact: float
+    nearest: str | None
+    original: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a method found in a corpus, by the best similarity of each page with an earlier one that the method kept.
+
+    `missed` reach `similarity` and were not flagged, `false` lie more than `TOLERANCE` below it and were. Pages in
+    `apart` were not flagged, and only one of other facts reaches `similarity`. Pages of fewer words than a fingerprint
+    needs count nowhere. `microseconds` are processor time a page, from its text on. On `failed` pages the method
+    raised an error, first `failure`.
+    """
+
+    method: str
+    similarity: float
+    bands: tuple[Band, ...]
+    to_find: int
+    found: int
+    missed: tuple[Mistake, ...]
+    false: tuple[Mistake, ...]
+    apart: tuple[Mistake, ...]
+    microseconds: float
+    failed: int
+    failure: str | None
+
+    @property
+    def recall(self) -> float | None:
+        """Return the share of the pages to find that was flagged; None if there are none."""
+        return self.found / self.to_find if self.to_find else None
+
+    @property
+    def between(self) -> int:
+        """Return how many flagged pages lie less than `TOLERANCE` below the wanted similarity."""
+        return sum(band.flagged for band in self.bands) - self.found - len(self.false)
+
+
+def run(given: Namespace, output: Output) -> None:
+    """Measure the methods on the pages, and print one table."""
+    # Here, so that `--help` does not wait for numpy.
+    from crawldedup.literature.exact import compare_all
+
+    if given.limit is not None and given.limit < 1:
+        raise ConfigurationError(f"--limit is {given.limit}; it must be at least 1")
+    if given.plot is not None:
+        check_plot(given.plot)
+    options = Options(
+        similarity=given.similarity,
+        recall=given.recall,
+        extractor=given.extractor,
+        expected_pages=given.expected_pages,
+        store="memory://",
+        key=0,
+    )
+    names = chosen_methods(given.only)
+    with output.progress("reading") as progress:
+        steps = _stepping(progress)
+        corpus = read_corpus(given.source, options, limit=given.limit, on_page=steps, on_error=output.unreadable)
+    texts = [document.text for document in corpus.documents]
+    with output.progress("comparing all pairs") as progress:
+        truth = compare_all(texts, _stepping(progress, 2 * len(texts)))
+    trials, left_out = [], []
+    for name in names:
+        if given.only is None and len(texts) > SLOW.get(name, len(texts)):
+            left_out.append(f"{name}: left out above {SLOW[name]:,} pages; --only '{name}' measures it")
+            continue
+        try:
+            with output.progress(name) as progress:
+                steps = _stepping(progress, len(texts))
+                trials.append(run_trial(make_method(name, options), corpus, truth, options.similarity, steps))
+        except MissingDependencyError as error:
+            if given.only is not None:
+                raise
+            left_out.append(f"{name}: left out: {error}")
+    if given.plot is not None:
+        plot_trials(trials, given.plot, title=f"{corpus.name}: {len(texts):,} pages")
+    if output.as_json:
+        output.show(as_json(corpus, truth, trials))
+    else:
+        print_trials(corpus, trials, output.out, left_out)
+
+
+def chosen_methods(only: Sequence[str] | None) -> list[str]:
+    """Return the names of the methods to measure. Raises ConfigurationError for one that does not exist."""
+    from crawldedup.literature.detectors import METHODS
+
+    known = (DEFAULT, *METHODS)
+    for name in only or ():
+        if name not in known:
+            hint = did_you_mean(name, known) or "."
+            raise ConfigurationError(f"there is no method {name!r}{hint} It is one of {', '.join(known)}")
+    return list(dict.fromkeys(only or known))
+
+
+def make_method(name: str, options: Options) -> Method:
+    """Make the default, or a method of the literature by its name."""
+    from crawldedup.literature.detectors import METHODS
+
+    if name == DEFAULT:
+        return Method(name, default_check(options), uses_facts=True)
+    detector = METHODS[name](options.similarity)
+    return Method(name, lambda document: detector.check(document.url, document.text))
+
+
+def default_check(options: Options) -> Check:
+    """Return the check of a Deduplicator with these options, on texts that are read already."""
+    from crawldedup.deduplicator import Deduplicator
+    from crawldedup.page import Page
+    from crawldedup.reader import PageContent, PageReader
+
+    dedup, reader = Deduplicator.from_options(options), PageReader(options)
+
+    def check(document: Document) -> str | None:
+        fingerprint = reader.fingerprint(PageContent(document.text, document.facts))
+        # Every document is a page of its own here, even if two have one canonical URL.
+        (verdict,) = dedup.check_batch([Page(document.url, fingerprint=fingerprint, identity=document.url)])
+        if isinstance(verdict, Exception):
+            raise verdict
+        return (verdict.original or "") if verdict.is_duplicate else None
+
+    return check
+
+
+def read_corpus(
+    name: str,
+    options: Options | None = None,
+    *,
+    limit: int | None = None,
+    on_page: Callable[[], None] = lambda: None,
+    on_error: Callable[[Exception], None] = refuse,
+) -> Corpus:
+    """Read the pages of a folder, a feed or a web archive; the extractor of the options finds the main text of HTML.
+
+    `limit` is the number of pages to read, at most. `on_page` is called for each. `on_error` and errors are as in
+    `crawldedup.commands.sources.sources`; a source without a readable page is an error, too.
+    """
+    from crawldedup.commands.sources import sources
+    from crawldedup.reader import PageReader
+
+    reader = PageReader(options or Options())
+    documents: dict[str, Document] = {}
+    unreadable = repeated = 0
+    for page in islice(sources([name], on_error=on_error), limit):
+        on_page()
+        if page.url in documents:
+            repeated += 1
+            continue
+        try:
+            content = reader.content(page.html, page.text, page.encoding, page.url)
+        except PageError:
+            unreadable += 1
+        else:
+            facts = None if page.text is not None else content.facts or ""
+            documents[page.url] = Document(page.url, content.text, facts)
+    if not documents:
+        raise ConfigurationError(f"{name!r} holds no page that can be read ({unreadable} without a text)")
+    return Corpus(Path(name).name, tuple(documents.values()), unreadable, repeated)
+
+
+def run_trial(
+    method: Method, corpus: Corpus, truth: Any, similarity: float, on_page: Callable[[], None] = lambda: None
+) -> Trial:
+    """Show a corpus to a method, and compare its answers with the truth that `compare_all` made of its texts."""
+    facts = [document.facts or "" if method.uses_facts else "" for document in corpus.documents]
+    index, fewest = truth.kept(facts), Options().min_words
+    best_of: list[tuple[float, bool]] = []
+    missed, false, apart, failures = list[Mistake](), list[Mistake](), list[Mistake](), list[str]()
+    seconds, shown = 0.0, 0
+    for page, document in enumerate(corpus.documents):
+        on_page()
+        if truth.groups[page] < 0:
+            continue
+        # Time of this process, whatever else the machine does.
+        started = time.process_time()
+        try:
+            original = method.check(document)
+        except MissingDependencyError:
+            raise
+        except Exception as error:
+            # A method that fails on a page has not found it. That is a result, and the others still count.
+            original = None
+            failures.append(f"{type(error).__name__}: {error}")
+        seconds, shown = seconds + time.process_time() - started, shown + 1
+        best, nearest = index.best(page)
+        of_others = (0.0, None) if original is not None or best >= similarity else index.best(page, same_facts=False)
+        if original is None:
+            index.add(page)
+        if truth.words[page] < fewest:
+            continue
+        best_of.append((best, original is not None))
+        for mistakes, applies, (exact, other) in (
+            (false, original is not None and best < similarity - TOLERANCE, (best, nearest)),
+            (missed, original is None and best >= similarity, (best, nearest)),
+            (apart, of_others[0] >= similarity, of_others),
+        ):
+            if applies:
+                named = None if other is None else corpus.documents[other].url
+                mistakes.append(Mistake(document.url, exact, named, original))
+    reached = [flagged for best, flagged in best_of if best >= similarity]
+    return Trial(
+        method=method.name,
+        similarity=similarity,
+        bands=bands_of(best_of),
+        to_find=len(reached),
+        found=sum(reached),
+        missed=tuple(missed),
+        false=tuple(false),
+        apart=tuple(apart),
+        microseconds=seconds / max(shown, 1) * 1e6,
+        failed=len(failures),
+        failure=failures[0] if failures else None,
+    )
+
+
+def bands_of(pages: Iterable[tuple[float, bool]]) -> tuple[Band, ...]:
+    """Count pages by their best similarity, each given with whether it was flagged."""
+    listed = list(pages)
+    bands = []
+    for low, high in zip(EDGES, (*EDGES[1:], math.inf), strict=True):
+        inside = [flagged for best, flagged in listed if low <= best < high]
+        bands.append(Band(low, min(high, 1.0), len(inside), sum(inside)))
+    return tuple(bands)
+
+
+def as_json(corpus: Corpus, truth: Any, trials: Iterable[Trial]) -> dict[str, Any]:
+    """Return plain values, ready for JSON."""
+    return {
+        "corpus": corpus.name,
+        "pages": len(corpus.documents),
+        "unreadable": corpus.unreadable,
+        "repeated": corpus.repeated,
+        "without_words": truth.groups.count(-1),
+        "trials": [json.loads(json.dumps({**asdict(trial), "recall": trial.recall})) for trial in trials],
+    }
+
+
+def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, notes: Iterable[str] = ()) -> None:
+    """Print a line for each method: fitted to a terminal, and unbroken in a pipe."""
+    is_terminal = console.is_terminal
+    if not is_terminal:
+        console = Console(file=console.file, width=_PIPED_WIDTH, highlight=False)
+    counts = {"unreadable": corpus.unreadable, "with the URL of an earlier one": corpus.repeated}
+    rest = "".join(f", {count:,} {what}" for what, count in counts.items() if count)
+    about = f"{printable(corpus.name)}: {len(corpus.documents):,} pages{f' (left out{rest})' if rest else ''}"
+    console.print(Text(about))
+    if trials:
+        wanted = trials[0].similarity
+        below = f"{wanted - TOLERANCE:g}"
+        table = Table(box=None, padding=(0, 2 - is_terminal, 0, 0), header_style="bold" if is_terminal else "")
+        table.add_column("method", overflow="fold")
+        for heading in ("to find", "found", "%", f"{below} to {wanted:g}", "false", "kept apart", "us a page"):
+            table.add_column(heading, justify="right")
+        for trial in trials:
+            numbers = trial.to_find, trial.found, percent(trial.recall), trial.between, len(trial.false)
+            apart = f"{len(trial.apart):,}" if trial.apart else ""
+            cells = (f"{number:,}" if isinstance(number, int) else number for number in numbers)
+            table.add_row(Text(printable(trial.method)), *cells, apart, f"{trial.microseconds:,.0f}")
+        console.print(table)
+        console.print(
+            Text(
+                f"to find: pages with an earlier page of {wanted:g} that the method kept. false: flagged, and the best "
+                f"kept page is below {below}. kept apart: only a page of other facts, such as another product, reaches "
+                f"{wanted:g}. us a page: microseconds of the processor, from the text on."
+            )
+        )
+    failures = (f"{trial.method} failed on {trial.failed:,} pages: {trial.failure}" for trial in trials if trial.failed)
+    for note in (*failures, *notes):
+        console.print(Text(printable(note)))
+
+
+def percent(share: float | None) -> str:
+    """Return a share in percent, empty for None. Only all pages give 100, and only none give 0."""
+    if share is None or share in (0, 1):
+        return "" if share is None else f"{share * 100:.0f}"
+    # A single miss among thousands must not round to none.
+    return f"{min(max(share * 100, 0.1), 99.9):.1f}"
+
+
+def check_plot(path: Path) -> None:
+    """Check a path before a measurement of minutes.
+
+    Raises ConfigurationError for a file that is not a picture, and MissingDependencyError without matplotlib.
+    """
+    if path.suffix.lower() not in PLOT_SUFFIXES:
+        raise ConfigurationError(f"a plot is written as {' or '.join(PLOT_SUFFIXES)}, so it cannot be {str(path)!r}")
+    if not path.absolute().parent.is_dir():
+        raise ConfigurationError(f"there is no folder {str(path.absolute().parent)!r} to write a plot into")
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError("a plot needs matplotlib: pip install matplotlib") from error
+
+
+def plot_trials(trials: Sequence[Trial], path: Path, *, title: str) -> None:
+    """Draw the percent of pages flagged in each band, a line for each method. Raises as `check_plot`, and OSError."""
+    check_plot(path)
+    # Not pyplot, which looks for a display and keeps every figure.
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.6, 4.8), layout="constrained")
+    chart = figure.subplots()
+    names = [band.name for band in trials[0].bands]
+    for trial in trials:
+        shares = [100 * band.flagged / band.pages if band.pages else math.nan for band in trial.bands]
+        width = 2.4 if trial is trials[0] else 1.2
+        chart.plot(range(len(names)), shares, "o-", markersize=3, linewidth=width, label=trial.method)
+    chart.set_xticks(range(len(names)), names)
+    chart.set(ylim=(-3, 103), ylabel="pages flagged, %", xlabel="exact similarity with the best page kept before")
+    chart.set_title(title.replace("$", r"\$"), fontsize=9)
+    chart.grid(axis="y", linewidth=0.3)
+    chart.legend(fontsize=8)
+    # An SVG of the same data is the same file, and its words are text.
+    with rc_context({"svg.hashsalt": path.stem, "svg.fonttype": "none"}):
+        figure.savefig(path, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
+
+
+def _stepping(progress: Callable[..., None], total: int | None = None) -> Callable[[], None]:
+    done = 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        progress(done, total)
+
+    return step

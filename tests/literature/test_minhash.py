@@ -1,0 +1,198 @@
+"""MinHash: the published examples, an estimate as good as theory allows, and bands where the S-curve is wanted."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawldedup.demo.site import all_articles
+from crawldedup.errors import ConfigurationError
+from crawldedup.literature.minhash import (
+    MAX_PERMUTATIONS,
+    BandedIndex,
+    bands_for,
+    brute_force,
+    collision_probability,
+    estimate,
+    jaccard_of_sets,
+    minhash,
+    shingles,
+    similar_pairs,
+)
+
+LOREM = (
+    "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore et dolore "
+    "magna aliqua. Ut enim ad minim veniam, quis nostrud exercitation ullamco laboris nisi ut aliquip ex ea commodo "
+    "consequat. Duis aute irure dolor in reprehenderit in voluptate velit esse cillum dolore eu fugiat nulla pariatur. "
+    "Excepteur sint occaecat cupidatat non proident"
+)
+DOC, DOC2 = f"{LOREM}, sunt in culpa qui officia deserunt mollit anim id est laborum.", f"{LOREM} bla bla bla."
+PIZZA = {
+    " xd 1111@ ", "herita! xd", "izza margh", "e pizza ma", "rgherita! ", "ta! xd 111", "ita! xd 11", " pizza mar",
+    "argherita!", "rita! xd 1", "zza marghe", "a! xd 1111", "a margheri", " love pizz", "erita! xd ", "love pizza",
+    "za margher", "margherita", "gherita! x", " margherit", "i love piz", "pizza marg", "ve pizza m", "ove pizza ",
+    "! xd 1111@",
+}  # fmt: skip
+# The signatures that the article prints, in another order; its hash functions are random.
+LAST = (12316643, 6403903, 9259449, 8533874, 31889076, 940623, 278359)
+PUBLISHED = [
+    [
+        4502308,
+        1783860,
+        5303198,
+        4845898,
+        3935831,
+        198103,
+        5887007,
+        8061377,
+        4526224,
+        8467452,
+        7766250,
+        15505788,
+        825368,
+        *LAST,
+    ],
+    [
+        6122847,
+        1783860,
+        20203690,
+        4845898,
+        3935831,
+        198103,
+        12350289,
+        8061377,
+        4526224,
+        8467452,
+        7766250,
+        15505788,
+        825368,
+        *LAST,
+    ],
+]
+
+
+def members(*numbers: int) -> set[str]:
+    return {f"member{number}" for number in numbers}
+
+
+def pair_of(generator: random.Random, size: int, shared: int) -> tuple[set[str], set[str]]:
+    numbers = generator.sample(range(10**9), 2 * size - shared)
+    return members(*numbers[:size]), members(*numbers[size - shared :])
+
+
+def test_published_shingles() -> None:
+    assert shingles("I love pizza Margherita! xd 1111@\n\n\n\n\n\n\n\n\n\n\n\n\n\n", 10) == PIZZA
+    assert shingles("short", 10) == set()
+
+
+def test_published_similarities() -> None:
+    assert jaccard_of_sets(shingles(DOC), shingles(DOC2)) == 0.8285077951002228
+    assert jaccard_of_sets(set(PUBLISHED[0]), set(PUBLISHED[1])) == 0.7391304347826086
+    assert estimate(*(np.array(each, np.uint32) for each in PUBLISHED)) == 17 / 20
+    assert jaccard_of_sets(set(), set()) == 0
+
+
+def test_published_items_are_similar() -> None:
+    sets = [shingles(DOC), shingles(DOC2), shingles("I love pizza Margherita")]
+    assert similar_pairs([minhash(each, 100) for each in sets], bands=10, threshold=0.7) == {(0, 1)}
+    assert brute_force(sets, 0.7) == {(0, 1)}
+
+
+def test_the_published_minima() -> None:
+    """Minhash is the first member in the order: of a set and a larger one that has it, mostly the same."""
+    s1, s2, s3 = ({*"ab"}, {*"ac"}, {*"abcd"})
+    ours = [minhash(each, 4000) for each in (s1, s2, s3)]
+    assert estimate(ours[0], ours[2]) == pytest.approx(2 / 4, abs=0.04)
+    assert estimate(ours[0], ours[1]) == pytest.approx(1 / 3, abs=0.04)
+    assert (np.minimum(ours[0], minhash({*"cd"}, 4000)) == ours[2]).all()
+
+
+@given(st.sets(st.text(max_size=4), max_size=30), st.sets(st.text(max_size=4), max_size=30), st.integers(1, 300))
+@settings(max_examples=60, deadline=None)
+def test_the_signature_of_a_union_is_the_smaller_of_both(one: set[str], other: set[str], permutations: int) -> None:
+    first, second = minhash(one, permutations), minhash(other, permutations)
+    assert (minhash(one | other, permutations) == np.minimum(first, second)).all()
+    assert (minhash(one, MAX_PERMUTATIONS)[:permutations] == first).all()
+    assert estimate(first, first) == 1
+
+
+@pytest.mark.parametrize("shared", [0, 60, 150, 270])
+def test_errors_are_those_of_independent_permutations(shared: int) -> None:
+    generator, standardised = random.Random(shared), []
+    for _ in range(400):
+        one, other = pair_of(generator, 300, shared)
+        exact = jaccard_of_sets(one, other)
+        share = estimate(minhash(one), minhash(other))
+        standardised.append((share - exact) / max(math.sqrt(exact * (1 - exact) / 128), 1e-9))
+    # Mean and variance of 400 standard normal numbers, four standard errors either way.
+    assert abs(np.mean(standardised)) < 0.2
+    assert shared == 0 or abs(np.var(standardised) - 1) < 0.3
+
+
+@pytest.mark.parametrize("similarity", [0.0, 0.3, 0.8, 0.9])
+@pytest.mark.parametrize(("bands", "rows"), [(1, 1), (1, 4), (16, 8), (32, 4)])
+def test_collision_probability_is_what_happens(similarity: float, bands: int, rows: int) -> None:
+    generator, trials = np.random.default_rng(7), 20_000
+    agree = generator.random((trials, bands, rows)) < similarity
+    seen = float(np.logical_or.reduce(agree.all(axis=2), axis=1).mean())
+    expected = collision_probability(similarity, bands, rows)
+    assert abs(seen - expected) < 4.5 * math.sqrt(max(expected, 1e-4) / trials)
+
+
+@pytest.mark.parametrize(("permutations", "threshold"), [(1, 0.5), (16, 0.8), (64, 0.9)])
+def test_bands_are_the_best_there_are(permutations: int, threshold: float) -> None:
+    def total_error(bands: int, rows: int) -> float:
+        similarities = (np.arange(400) + 0.5) / 400
+        curve = np.array([collision_probability(float(similarity), bands, rows) for similarity in similarities])
+        return float(np.where(similarities < threshold, curve, 1 - curve).mean() / 2)
+
+    bands, rows = bands_for(threshold, permutations)
+    assert bands * rows <= permutations
+    best = total_error(bands, rows)
+    for other_rows in range(1, permutations + 1):
+        for other_bands in {1, 2, bands - 1, bands, bands + 1, permutations // other_rows}:
+            if 1 <= other_bands <= permutations // other_rows:
+                assert total_error(other_bands, other_rows) >= best - 1e-4
+
+
+def test_bands_by_what_is_worse() -> None:
+    even, careful = bands_for(0.8, 128), bands_for(0.8, 128, false_negative_weight=0.95)
+    assert collision_probability(0.8, *careful) > 0.9 > collision_probability(0.8, *even)
+
+
+def test_banding_finds_what_brute_force_finds_in_less_time() -> None:
+    """The article's comparison, on the articles of the demo site and an edition of each with a word less."""
+    texts = [text for article in all_articles() for text in (article.text, article.text.replace(" ", "  ", 1)[:-9])]
+    sets = [shingles(text) for text in texts]
+    started = time.process_time()
+    expected = brute_force(sets, 0.9)
+    between = time.process_time()
+    found = similar_pairs([minhash(each) for each in sets], bands=16, threshold=0.9)
+    assert found == expected == {(number, number + 1) for number in range(0, len(texts), 2)}
+    assert time.process_time() - between < between - started
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: shingles("text", 0), "size is 0; it must be a whole number at least 1"),
+        (lambda: minhash({"a"}, 0), "permutations is 0; it must be a whole number from 1 to 4096"),
+        (lambda: minhash({"a"}, 5000), "permutations is 5000"),
+        (lambda: estimate(minhash({"a"}, 3), minhash({"a"}, 2)), "signatures of 3 and 2 numbers"),
+        (lambda: collision_probability(math.nan, 4, 4), "similarity is nan"),
+        (lambda: collision_probability(0.5, 0, 4), "bands is 0"),
+        (lambda: bands_for(1.0, 128), "threshold is 1.0"),
+        (lambda: bands_for(0.5, 128, false_negative_weight=1), "false_negative_weight is 1"),
+        (lambda: BandedIndex(9).add(minhash({"a"}, 8)), "9 bands of a signature of 8 numbers"),
+    ],
+)
+def test_arguments_out_of_range(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        call()

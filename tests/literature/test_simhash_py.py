@@ -1,0 +1,271 @@
+"""What simhash-py publishes, asked of what has its names here; and all pairs, against brute force."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawldedup.demo.site import all_articles
+from crawldedup.errors import ConfigurationError
+from crawldedup.literature.simhash_py import (
+    Corpus,
+    Table,
+    block_masks,
+    block_permutations,
+    compute,
+    find_all,
+    num_differing_bits,
+    shingle,
+)
+
+ANY_NUMBER_OF_BLOCKS = pytest.mark.parametrize("blocks", range(4, 10))
+HASHES = st.integers(0, (1 << 64) - 1)
+MILLION = 1_000_000
+DISTANCE = 3
+
+
+def every_two(numbers: list[int], distance: int) -> list[tuple[int, int]]:
+    pairs = combinations(sorted(set(numbers)), 2)
+    return [(first, second) for first, second in pairs if (first ^ second).bit_count() <= distance]
+
+
+def clustered(bits: int, centres: int, around: int, seed: int) -> list[int]:
+    """Hashes of which many are near each other, some of them twice."""
+    generator = np.random.default_rng(seed)
+    found = []
+    for _ in range(centres):
+        centre = int.from_bytes(generator.bytes(8), "big") >> 64 - bits
+        for _ in range(around):
+            flips = generator.choice(bits, size=min(int(generator.integers(0, 7)), bits), replace=False)
+            found.append(centre ^ sum(1 << int(bit) for bit in flips))
+    return found
+
+
+def plain_compute(hashes: Sequence[int], weights: Sequence[float], bits: int) -> int:
+    value = 0
+    for bit in reversed(range(bits)):
+        total = sum(weight if number >> bit & 1 else -weight for number, weight in zip(hashes, weights, strict=True))
+        value = value << 1 | (total > 0)
+    return value
+
+
+@given(st.lists(st.tuples(HASHES, st.integers(0, 1000)), min_size=1, max_size=40), st.sampled_from([32, 64]))
+@settings(max_examples=100, deadline=None)
+def test_compute_is_the_sign_of_weighted_sums(weighted: list[tuple[int, int]], bits: int) -> None:
+    hashes, weights = [number for number, _ in weighted], [weight for _, weight in weighted]
+    assert compute(hashes, weights=weights, bits=bits) == plain_compute(hashes, weights, bits)
+    assert compute(hashes, bits=bits) == plain_compute(hashes, [1] * len(hashes), bits)
+
+
+def test_published_simhashes() -> None:
+    number = 0xCAFE_F00D_CAFE_F00D
+    inverse = number ^ (1 << 64) - 1
+    assert compute([]) == 0
+    assert compute([number] * 100) == number
+    assert num_differing_bits(number, inverse) == 64
+    assert compute([number, inverse]) == 0
+    assert compute([0b1100, 0b1010, 0b0110]) == 0b1110
+    assert compute([0x1234, 0x2345, 0x3456]) == 0x3254
+
+
+@pytest.mark.parametrize(
+    ("tokens", "window", "expected"),
+    [
+        ("abcd", 3, [["a", "b", "c"], ["b", "c", "d"]]),
+        ((1, 2, 3), 1, [[1], [2], [3]]),
+        (iter(["a", "b"]), 2, [["a", "b"]]),
+        (["a", "b"], 3, []),
+        (range(5), 4, [[0, 1, 2, 3], [1, 2, 3, 4]]),
+        ([], 1, []),
+    ],
+)
+def test_shingles(tokens: Any, window: int, expected: list[list[Any]]) -> None:
+    assert list(shingle(tokens, window)) == expected
+
+
+def simhash_of(text: str) -> int:
+    letters = [letter for letter in text.lower() if letter.isalnum()]
+    hashes = [hashlib.md5("".join(run).encode()).digest()[:8] for run in shingle(letters)]
+    return compute([int.from_bytes(number, "big") for number in hashes])
+
+
+def test_texts_are_near_if_words_are_added_and_far_if_they_are_others() -> None:
+    articles = all_articles()
+    text, other = articles[0].text, articles[-1].text
+    assert num_differing_bits(simhash_of(text), simhash_of(f"{text} (from a newspaper)")) <= DISTANCE
+    assert num_differing_bits(simhash_of(text), simhash_of(other)) > DISTANCE
+
+
+# The blocks, the corpus' fingerprint and the query of the README of simhash-py.
+PICTURE = "63------53|52------42|41-----32|31------21|20------10|09------0|"
+FINGERPRINT = 0b0100101110111011001000101111101110111100001010011101100110110101
+QUERY = 0b0100101110111011011000101111101110011100001010011100100110110101
+
+
+def test_blocks_are_those_of_the_published_picture() -> None:
+    edges = [tuple(map(int, block.replace("-", " ").split())) for block in PICTURE.strip("|").split("|")]
+    assert block_masks(6) == [(1 << high + 1) - (1 << low) for high, low in edges]
+    a, b, c, d, e, f = block_masks(6)
+    assert block_permutations(6, 3)[:3] == [[a, b, c, d, e, f], [a, b, d, c, e, f], [a, b, e, c, d, f]]
+    assert block_permutations(6, 3)[-1] == [d, e, f, a, b, c]
+
+
+def test_the_published_query_is_found_in_the_published_table_alone() -> None:
+    found = []
+    for permutation in block_permutations(6, 3):
+        table = Table(3, permutation)
+        table.insert(FINGERPRINT)
+        if table.find_first(QUERY) == FINGERPRINT:
+            found.append(["ABCDEF"[block_masks(6).index(mask)] for mask in permutation])
+    assert found == [list("ACFBDE")]
+    corpus = Corpus(6, 3)
+    corpus.insert(FINGERPRINT)
+    assert (len(corpus.tables), corpus.find_all(QUERY)) == (20, [FINGERPRINT])
+
+
+@given(HASHES, st.sampled_from(block_permutations(6, 3)))
+def test_keys_have_the_blocks_in_the_order_of_the_permutation(number: int, permutation: list[int]) -> None:
+    table = Table(3, permutation)
+    written = "".join(
+        f"{(number & mask) >> (mask & -mask).bit_length() - 1:0{mask.bit_count()}b}" for mask in permutation
+    )
+    assert table.permute(number) == int(written, 2)
+    assert table.unpermute(table.permute(number)) == number
+    assert table.permute(np.array([number], np.uint64)).tolist() == [table.permute(number)]
+
+
+@given(st.lists(HASHES, max_size=30), st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_corpus_finds_what_is_near_and_forgets_what_is_removed(numbers: list[int], data: st.DataObject) -> None:
+    blocks = data.draw(st.integers(2, 7))
+    distance = data.draw(st.integers(0, blocks - 1))
+    corpus = Corpus(blocks, distance)
+    corpus.insert_all(numbers[::2])
+    for number in numbers[1::2]:
+        corpus.insert(number)
+    query = data.draw(st.sampled_from(numbers)) if numbers else 0
+    query ^= sum(1 << bit for bit in data.draw(st.sets(st.integers(0, 63), max_size=distance + 1)))
+    near = sorted({number for number in numbers if num_differing_bits(number, query) <= distance})
+    assert corpus.find_all(query) == near
+    assert (corpus.find_first(query) is None) == (not near)
+    for number in near:
+        corpus.remove(number)
+    assert corpus.find_all(query) == []
+
+
+def test_shards_of_the_first_bytes_find_together_what_one_corpus_finds() -> None:
+    numbers = clustered(64, centres=20, around=10, seed=3)
+    whole = Corpus(6, DISTANCE)
+    shards = [Corpus(6, DISTANCE, first_bytes=range(start, start + 64)) for start in range(0, 256, 64)]
+    for corpus in (whole, *shards):
+        corpus.insert_all(numbers[:100])
+        for number in numbers[100:]:
+            corpus.insert(number)
+    for position, table in enumerate(whole.tables):
+        sizes = [len(shard.tables[position]) for shard in shards]
+        assert sum(sizes) == len(table) > max(sizes)
+    for query in numbers:
+        assert sorted({near for shard in shards for near in shard.find_all(query)}) == whole.find_all(query)
+
+
+@ANY_NUMBER_OF_BLOCKS
+def test_published_pairs_in_each_byte(blocks: int) -> None:
+    near, alone = (0xCE, 0xEE, 0xEF, 0xFF), 0x33
+    shifts = (0, 8, 16, 24)
+    numbers = [number << shift for shift in shifts for number in (*near, alone)]
+    expected = [(first << shift, second << shift) for shift in shifts for first, second in combinations(near, 2)]
+    assert find_all(numbers, blocks, DISTANCE) == sorted(expected)
+
+
+@ANY_NUMBER_OF_BLOCKS
+def test_published_pairs_that_differ_in_distant_bits(blocks: int) -> None:
+    """Any two of the numbers with three of four bits differ in two; 0 differs from each in three."""
+    groups = [
+        sorted(sum(1 << bit for bit in three) for three in combinations(bits, 3))
+        for bits in ((0, 8, 16, 24), (4, 12, 20, 28))
+    ]
+    expected = [pair for group in groups for pair in combinations(group, 2)]
+    expected += [(0, number) for group in groups for number in group]
+    assert find_all([0, *groups[0], *groups[1]], blocks, DISTANCE) == sorted(expected)
+
+
+@pytest.mark.parametrize("bits", [2, 8, 13, 32, 63, 64])
+@pytest.mark.parametrize(
+    ("blocks", "distance"), [(1, 0), (2, 1), (4, 3), (5, 3), (6, 3), (7, 1), (8, 6), (13, 2), (64, 1), (64, 0)]
+)
+def test_pairs_are_those_of_brute_force(blocks: int, distance: int, bits: int) -> None:
+    if blocks > bits:
+        return
+    numbers = clustered(bits, centres=12, around=10, seed=blocks * 100 + bits)
+    assert find_all(numbers, blocks, distance, bits=bits) == every_two(numbers, distance)
+
+
+@pytest.mark.exhaustive
+@given(
+    st.lists(st.integers(0, (1 << 10) - 1), max_size=60),
+    st.integers(1, 10).flatmap(lambda blocks: st.tuples(st.just(blocks), st.integers(0, min(blocks - 1, 4)))),
+)
+@settings(max_examples=150, deadline=None)
+def test_pairs_are_those_of_brute_force_in_dense_collections(numbers: list[int], search: tuple[int, int]) -> None:
+    blocks, distance = search
+    assert find_all(numbers, blocks, distance, bits=10) == every_two(numbers, distance)
+
+
+@pytest.mark.parametrize("kind", [list, set, tuple, iter, lambda numbers: np.array(numbers, np.uint64)])
+def test_any_collection_will_do(kind: Callable[[list[int]], Iterable[int]]) -> None:
+    assert find_all(kind([9, 1, 8, (1 << 64) - 1]), 4, 1) == [(1, 9), (8, 9)]
+    assert find_all(kind([7, 7]), 64, 63) == find_all(kind([]), 4, 3) == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("blocks", [4, 5, 6])
+def test_all_pairs_of_a_million(blocks: int) -> None:
+    generator = np.random.default_rng(2007)
+    numbers = generator.integers(0, 1 << 64, MILLION, np.uint64, endpoint=False)
+    planted = [
+        (number, number ^ sum(1 << int(bit) for bit in generator.choice(64, size=1 + place % 4, replace=False)))
+        for place, number in enumerate(numbers[:1000].tolist())
+    ]
+    numbers[-1000:] = [other for _, other in planted]
+    generator.shuffle(numbers)
+    # Random hashes this near each other are not to be expected: 0.001 pairs in a million.
+    near = sorted(tuple(sorted(pair)) for pair in planted if num_differing_bits(*pair) <= DISTANCE)
+    assert find_all(numbers, blocks, DISTANCE) == near
+    assert len(near) == 750
+
+
+@pytest.mark.parametrize(("blocks", "distance", "bits"), [(3, 3, 64), (2, 3, 64), (65, 3, 64), (4, -1, 64), (9, 3, 8)])
+def test_impossible_searches(blocks: int, distance: int, bits: int) -> None:
+    for search in (lambda: find_all([], blocks, distance, bits=bits), lambda: Corpus(blocks, distance, bits=bits)):
+        with pytest.raises(ConfigurationError, match="more blocks than bits"):
+            search()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: find_all([1, 1 << 32], 4, 3, bits=32), "more than 32 bits"),
+        (lambda: compute([1], bits=128), "bits is 128"),
+        (lambda: shingle(["a"], 0), "a shingle of 0 tokens"),
+        (lambda: Table(1, [0xFF, 0xF]), "no masks that cover every bit once"),
+        (lambda: Table(2, [0xF0, 0x0F]), "there must be more blocks"),
+        (lambda: Corpus(10, 9, first_bytes=range(8)), "a shard needs 8"),
+    ],
+)
+def test_arguments_out_of_range(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        call()
+
+
+def test_number_of_tables() -> None:
+    for blocks in range(1, 9):
+        for distance in range(blocks):
+            assert len(block_permutations(blocks, distance)) == math.comb(blocks, distance)

@@ -1,0 +1,139 @@
+"""Word scores of Yu, Hu & Zhang: the formula, Chinese words, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from crawldedup.errors import ConfigurationError, MissingDependencyError
+from crawldedup.literature import word_scores
+from crawldedup.literature.features import num_differing_bits, simhash
+from crawldedup.literature.word_scores import is_noun, score_words, tag_chinese, tag_words
+
+CHINESE = "我们在北京大学学习机器学习，学习很有趣。"
+
+
+def tagged(text: str) -> Iterator[tuple[str, str]]:
+    """Read a text that brings its tags: ferry/n sails/v."""
+    for token in text.split():
+        word, _, tag = token.partition("/")
+        yield word, tag
+
+
+def in_proportion(scores: dict[str, float]) -> dict[str, float]:
+    return {word: score / max(scores.values()) for word, score in scores.items()}
+
+
+@pytest.mark.parametrize("lambda_", [0, 0.5, 3, 10])
+def test_score_is_frequency_and_lambda_times_length_and_noun(lambda_: float) -> None:
+    text = "ice/n ice/n ice/n ferry/n ferry/n sails/v to/p to/p to/p to/p"
+    assert score_words(tagged(text), lambda_) == pytest.approx(
+        in_proportion({"ice": 3 + lambda_, "ferry": 2 + 2 * lambda_, "sails": 1 + lambda_, "to": 4})
+    )
+
+
+@pytest.mark.parametrize(
+    ("tag", "value"),
+    [
+        ("n", 1), ("nr", 1), ("nz", 1), ("NN", 1), ("NNPS", 1), ("NOUN", 1), ("PROPN", 1),
+        ("v", 0), ("vn", 0), ("NUM", 0), ("PRON", 0), ("a", 0), ("x", 0), ("", 0),
+    ],
+)  # fmt: skip
+def test_nouns_by_their_tags(tag: str, value: int) -> None:
+    assert is_noun(tag) == bool(value)
+
+
+@pytest.mark.parametrize(("word", "value"), [("elm", 0), ("elms", 1), ("机器学习", 1), ("计算机", 0), ("3.14", 0)])
+def test_words_from_four_characters_on_are_long(word: str, value: int) -> None:
+    assert min(score_words(tagged(f"{word}/v a/v a/v a/v a/v"), 1).values()) == (1 + value) / 4
+
+
+def test_words_are_compared_normalised_and_as_nouns_if_they_are_ever_one() -> None:
+    assert score_words(tagged("Ferry/n FERRY/v ｆｅｒｒｙ/n a/v"), 1) == in_proportion({"ferry": 5, "a": 1})
+    assert len(score_words(tagged("3.14/m 314/m"))) == 2
+    assert score_words(tagged("dock/v dock/n a/v"), 1) == score_words(tagged("dock/n dock/v a/v"), 1)
+
+
+@pytest.mark.parametrize("text", ["", " \n", ",/x ./x -/x", "。/x"])
+def test_texts_without_words_have_no_scores(text: str) -> None:
+    assert score_words(tagged(text)) == {}
+
+
+@pytest.mark.parametrize("lambda_", [-1, float("nan")])
+def test_lambda_is_from_0_on(lambda_: float) -> None:
+    with pytest.raises(ConfigurationError, match="lambda_ is"):
+        score_words([], lambda_)
+
+
+def test_words_of_any_language() -> None:
+    assert list(tag_words("Der Fluß, 冬の港")) == [(word, "x") for word in ("der", "fluss", "冬", "の", "港")]
+
+
+def test_chinese_words_and_parts_of_speech() -> None:
+    found = list(tag_chinese(CHINESE))
+    assert ("北京大学", "nt") in found
+    assert ("机器", "n") in found
+    assert found.count(("学习", "v")) == 3
+    assert [word for word, _ in tag_chinese("张晓霞昨天来了")] == ["张", "晓", "霞", "昨天", "来", "了"]
+    scores = score_words(found, 1)
+    expected = in_proportion({"北京大学": 3, "机器": 2, "学习": 3, "很": 1})
+    assert {word: scores[word] for word in expected} == expected
+
+
+def test_other_languages_beside_chinese() -> None:
+    found = list(tag_chinese("Привет, мир! 北京 Straße 3.14"))
+    assert found == [("привет", "x"), ("мир", "x"), ("北京", "ns"), ("strasse", "x"), ("3", "x"), ("14", "x")]
+
+
+def test_an_edited_chinese_text_is_near() -> None:
+    text = "".join(f"第{number}页。{CHINESE}" for number in range(40))
+    one, edited, other = (
+        simhash(score_words(tag_chinese(each))) for each in (text, text.replace("很", "非常", 2), CHINESE[::-1])
+    )
+    assert num_differing_bits(one, edited) <= 3 < num_differing_bits(one, other)
+
+
+@pytest.mark.exhaustive
+def test_words_that_others_taught_jieba_are_not_known() -> None:
+    import jieba
+
+    before = list(tag_chinese("乒乓球拍卖完了"))
+    jieba.add_word("乒乓球拍卖完了")
+    try:
+        assert list(tag_chinese("乒乓球拍卖完了")) == before
+    finally:
+        jieba.del_word("乒乓球拍卖完了")
+
+
+PROGRAM = f"""
+import sys
+from crawldedup.literature.word_scores import score_words, tag_chinese
+list(tag_chinese("no Chinese here"))
+assert "jieba" not in sys.modules
+print(score_words(tag_chinese({CHINESE!r})))
+"""
+
+
+@pytest.mark.exhaustive
+def test_jieba_is_loaded_late_and_says_nothing(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip() == str(score_words(tag_chinese(CHINESE)))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_jieba_that_is_not_installed() -> None:
+    word_scores._segmenter.cache_clear()
+    with (
+        mock.patch.dict(sys.modules, {"jieba": None}),
+        pytest.raises(MissingDependencyError, match="pip install jieba"),
+    ):
+        list(tag_chinese(CHINESE))
+    assert list(tag_chinese("none here")) == list(tag_words("none here"))

@@ -1,0 +1,263 @@
+"""`crawldedup bench`: what is found among pages of one's own, against the exact truth."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from crawldedup.cli import main
+from crawldedup.errors import ConfigurationError
+from crawldedup.literature.detectors import METHODS, BlockedSimhash, Detector
+from crawldedup.literature.exact import compare_all
+from crawldedup.measure import DEFAULT, Corpus, Document, Method, Mistake, Trial, make_method, read_corpus, run_trial
+from crawldedup.options import Options
+
+PARAGRAPH = "The ferry leaves the island at seven in the morning and comes back long after dark, which nobody minds."
+
+
+def numbered_words(first: int, last: int) -> str:
+    """Words of which none repeats: two such texts of n words in common share n - 2 shingles."""
+    return " ".join(f"w{number}" for number in range(first, last))
+
+
+def product_page(name: str, price: str, text: str) -> str:
+    """HTML of a page about a product, whose main text is the one given."""
+    offer = {"@type": "Product", "name": name, "offers": {"price": price, "priceCurrency": "EUR"}}
+    head = f'<title>{name}</title><script type="application/ld+json">{json.dumps(offer)}</script>'
+    return f"<html><head>{head}</head><body><article><h1>{name}</h1><p>{text}.</p></article></body></html>"
+
+
+def corpus_of(**texts: str) -> Corpus:
+    return Corpus("tests", tuple(Document(f"/{name}", text) for name, text in texts.items()))
+
+
+TEXT = numbered_words(0, 102)  # 100 shingles
+CORPUS = corpus_of(
+    first=TEXT,
+    near=numbered_words(0, 98),  # .96 like the first
+    nearer=numbered_words(0, 97),  # .95 like the first, .99 like the near one
+    half=numbered_words(0, 77),  # .75 like the first
+    close=numbered_words(0, 87),  # .85 like the first
+    other=numbered_words(500, 600),
+    copy=TEXT,
+    thin="a few words",
+    thin_copy="a few words",
+    nothing="…",
+)
+PRODUCTS = Corpus(
+    "products",
+    (
+        Document("/lamp", TEXT, "price 19.90"),
+        Document("/other_lamp", TEXT, "price 24.90"),
+        Document("/lamp_copy", TEXT, "price 19.90"),
+        Document("/about_lamps", numbered_words(0, 98), ""),  # .96 like the lamps
+    ),
+)
+
+
+def flagging(flags: dict[str, str], seen: list[str] | None = None, *, uses_facts: bool = True) -> Method:
+    """A method that flags the pages it was told to, naming an original, and breaks on those that are to be "raised"."""
+
+    def check(document: Document) -> str | None:
+        if seen is not None:
+            seen.append(document.url)
+        if flags.get(document.url) == "raised":
+            raise RuntimeError(f"cannot stand {document.url}")
+        return flags.get(document.url)
+
+    return Method("fake", check, uses_facts)
+
+
+def trial_of(method: Method, corpus: Corpus = CORPUS) -> Trial:
+    return run_trial(method, corpus, compare_all([document.text for document in corpus.documents]), 0.9)
+
+
+def urls(mistakes: tuple[Mistake, ...]) -> list[str]:
+    return [mistake.url for mistake in mistakes]
+
+
+def test_pages_are_counted_by_the_best_page_that_was_kept() -> None:
+    seen: list[str] = []
+    trial = trial_of(flagging({"/near": "/first", "/copy": "/first", "/other": "/first", "/close": "/first"}, seen))
+    assert {(band.low, band.high): (band.pages, band.flagged) for band in trial.bands if band.pages} == {
+        (0.0, 0.5): (2, 1),  # the first, and the other, which is flagged for nothing
+        (0.7, 0.8): (1, 0),
+        (0.85, 0.9): (1, 1),
+        (0.95, 0.98): (2, 1),  # the near one, and the nearer one, for the near one was not kept
+        (1.0, 1.0): (1, 1),
+    }
+    assert (trial.to_find, trial.found, trial.recall, trial.between) == (3, 2, 2 / 3, 1)
+    assert (urls(trial.missed), urls(trial.false), trial.apart) == (["/nearer"], ["/other"], ())
+    assert seen == [document.url for document in CORPUS.documents[:-1]]
+
+
+def test_mistakes_say_what_they_were_mistaken_for() -> None:
+    trial = trial_of(flagging({"/near": "/first", "/half": "/first", "/other": "", "/thin": "/first"}))
+    assert trial.missed == (
+        Mistake("/nearer", 0.95, "/first", None),
+        Mistake("/copy", 1.0, "/first", None),
+    )
+    assert trial.false == (
+        Mistake("/half", pytest.approx(75 / 95), "/nearer", "/first"),
+        Mistake("/other", 0, None, ""),
+    )
+
+
+def test_a_method_that_breaks_has_not_found_the_page() -> None:
+    trial = trial_of(flagging({"/near": "raised", "/copy": "raised"}))
+    assert (trial.failed, trial.failure) == (2, "RuntimeError: cannot stand /near")
+    assert "/near" in urls(trial.missed)
+
+
+def test_pages_of_other_facts_are_kept_apart_and_not_missed() -> None:
+    trial = trial_of(flagging({"/lamp_copy": "/lamp"}), PRODUCTS)
+    assert [(page.url, page.nearest) for page in trial.apart] == [("/other_lamp", "/lamp"), ("/about_lamps", "/lamp")]
+    assert (trial.recall, trial.missed, trial.false) == (1.0, (), ())
+    flagged = trial_of(flagging({"/lamp_copy": "/lamp", "/other_lamp": "/lamp"}), PRODUCTS)
+    assert urls(flagged.false) == ["/other_lamp"]
+    without = trial_of(flagging({"/lamp_copy": "/lamp", "/other_lamp": "/lamp"}, uses_facts=False), PRODUCTS)
+    assert (urls(without.missed), without.apart) == (["/about_lamps"], ())
+
+
+def test_the_default_finds_all_and_keeps_products_apart() -> None:
+    options = Options(store="memory://", key=0)
+    trial = trial_of(make_method(DEFAULT, options))
+    assert (trial.recall, trial.false, trial.failed) == (1.0, (), 0)
+    products = trial_of(make_method(DEFAULT, options), PRODUCTS)
+    assert (products.recall, products.false, len(products.apart)) == (1.0, (), 2)
+    # The same canonical URL, which a crawl would take for a revisit.
+    same = corpus_of(**{"?b=1&a=2": TEXT, "?a=2&b=1#top": TEXT})
+    assert trial_of(make_method(DEFAULT, options), same).found == 1
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_of_the_literature_find_copies_and_nothing_else(name: str) -> None:
+    trial = trial_of(make_method(name, Options()))
+    assert (trial.failed, trial.false) == (0, ())
+    # A tf-idf that learns weighs the same page otherwise once it has seen more.
+    assert "/copy" not in urls(trial.missed) or name.endswith("tf-idf")
+    exact = name in ("minhash", "brute force")
+    assert trial.found == trial.to_find if exact else trial.found
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_detectors_name_the_earlier_page(name: str) -> None:
+    detector: Detector = METHODS[name](0.9)
+    assert detector.check("/a", numbered_words(0, 200)) is None
+    assert detector.check("/b", numbered_words(300, 500)) is None
+    assert detector.check("/c", numbered_words(300, 500)) == "/b"
+
+
+def test_a_detector_takes_any_features() -> None:
+    detector = BlockedSimhash(lambda text: {text[:1]: 1.0})
+    assert (detector.check("/a", "apple"), detector.check("/b", "anise")) == (None, "/a")
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Path:
+    texts = {"a": numbered_words(0, 102), "b": numbered_words(0, 100), "c": numbered_words(500, 600), "d": "   "}
+    path = tmp_path / "pages.jsonl"
+    path.write_text("".join(json.dumps({"url": f"/{name}", "text": text}) + "\n" for name, text in texts.items()))
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    status = main(["bench", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
+    status, out, _ = run(capsys, *arguments, "--json")
+    assert status == 0
+    return json.loads(out)
+
+
+def test_one_table_compares_all_methods(pages: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    plot = tmp_path / "plot.svg"
+    status, out, err = run(capsys, pages, "--plot", plot)
+    assert (status, err) == (0, "")
+    about, heading, *rows = out.splitlines()[: 3 + len(METHODS)]
+    assert about == "pages.jsonl: 3 pages (left out, 1 unreadable)"
+    assert " ".join(heading.split()) == "method to find found % 0.8 to 0.9 false kept apart us a page"
+    for name, row in zip([DEFAULT, *METHODS], rows, strict=True):
+        assert row.startswith(name)
+        assert row.removeprefix(name).split()[:1] == ["1"]
+    assert rows[0].split()[:-1] == [DEFAULT, "1", "1", "100", "0", "0"]
+    assert "minhash" in plot.read_text()
+
+
+def test_the_json_has_what_was_found(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = run_json(capsys, pages, "--only", DEFAULT, "--limit", 3, "--similarity", 0.95)
+    assert (report["corpus"], report["pages"]) == ("pages.jsonl", 3)
+    (trial,) = report["trials"]
+    assert (trial["method"], trial["recall"], trial["missed"], trial["similarity"]) == (DEFAULT, 1.0, [], 0.95)
+    assert [band["pages"] for band in trial["bands"] if band["pages"]] == [2, 1]
+
+
+def test_products_of_a_folder_are_kept_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number, price in enumerate(["19.90", "24.90", "19.90"]):
+        (tmp_path / f"{number}.html").write_text(product_page("Lamp", price, numbered_words(0, 150)))
+    (trial,) = run_json(capsys, tmp_path, "--only", DEFAULT)["trials"]
+    assert [(page["url"][-6:], page["nearest"][-6:]) for page in trial["apart"]] == [("1.html", "0.html")]
+    assert (trial["found"], trial["missed"], trial["false"]) == (1, [], [])
+
+
+def test_what_compares_every_two_pages_is_left_out_of_many(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with mock.patch.dict("crawldedup.measure.SLOW", {"brute force": 2}):
+        assert "brute force: left out above 2 pages; --only 'brute force' measures it" in run(capsys, pages)[1]
+        assert run_json(capsys, pages, "--only", "brute force")["trials"][0]["found"] == 1
+
+
+def test_a_method_whose_package_is_absent_is_left_out(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from crawldedup.literature import word_scores
+
+    word_scores._segmenter.cache_clear()
+    with mock.patch.dict(sys.modules, {"jieba": None}):
+        assert "Yu: left out: Chinese words need the package jieba" in run(capsys, pages)[1]
+        status, _, err = run(capsys, pages, "--only", "simhash of words, Yu")
+        assert (status, "pip install jieba" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--only", "minhsh"], "did you mean 'minhash'"),
+        (["--limit", "0"], "--limit is 0"),
+        (["--plot", "x.doc"], ".svg or .png"),
+        (["--plot", "nowhere/x.svg"], "there is no folder"),
+        (["--similarity", "2"], "similarity"),
+    ],
+)
+def test_what_cannot_be_measured_is_said(
+    pages: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    status, _, err = run(capsys, pages, *arguments)
+    assert (status, message in err) == (2, True)
+
+
+def test_texts_are_those_that_are_fingerprinted(tmp_path: Path) -> None:
+    pages = [
+        {"url": "https://a.example/", "text": " one two "},
+        {"url": "https://b.example/", "html": f"<title>Ferry</title><article><p>{PARAGRAPH}</p></article>"},
+        {"url": "https://a.example/", "text": "again"},
+        {"url": "https://c.example/", "text": "   "},
+        {"url": "https://d.example/", "html": product_page("Lamp", "19.90", PARAGRAPH)},
+    ]
+    path = tmp_path / "pages.jsonl"
+    path.write_text("\n".join(map(json.dumps, pages)))
+    corpus = read_corpus(str(path))
+    a, b, d = corpus.documents
+    assert (a.text, a.facts, b.facts) == ("one two", None, "")
+    assert PARAGRAPH in b.text
+    assert "19.9" in str(d.facts)
+    assert (corpus.unreadable, corpus.repeated) == (1, 1)
+    assert len(read_corpus(str(path), limit=1).documents) == 1
+    (tmp_path / "empty.txt").write_text(" ")
+    with pytest.raises(ConfigurationError, match="no page that can be read"):
+        read_corpus(str(tmp_path / "empty.txt"))
