@@ -252,8 +252,7 @@ def main(given: Sequence[str]) -> None:
 def show(result: dict[str, Any]) -> None:
     console = Console(markup=False)
     console.print(
-        f"{result['pages']:,} pages, {result['sentences']:,} sentences of {', '.join(result['texts'])}; "
-        "memory store"
+        f"{result['pages']:,} pages, {result['sentences']:,} sentences of {', '.join(result['texts'])}; memory store"
     )
     parts = {f"stream, part {number + 1}": row for number, row in enumerate(result["stream"])} | result["templates"]
     table = make_table(
