@@ -38,8 +38,7 @@ from crawldedup.measure import (
     Method,
     as_json,
     check_plot,
-    chosen_methods,
-    make_method,
+    methods,
     plot_trials,
     print_trials,
     read_corpus,
@@ -51,10 +50,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 
-def methods(options: Options) -> Iterator[tuple[str, Callable[[], Method] | None, str]]:
+def all_methods(options: Options) -> Iterator[tuple[str, Callable[[], Method] | None, str]]:
     """Names of methods, what makes each when its turn comes, and the reason why some cannot be made."""
-    for name in chosen_methods(None):
-        yield name, partial(make_method, name, options), ""
+    for name, make in methods(options).items():
+        yield name, make, ""
     for candidate in peer_candidates():
         yield candidate.name, candidate.make and partial(peer, candidate), candidate.missing
 
@@ -104,7 +103,7 @@ def measure(name: str, plot: Path | None, given: argparse.Namespace) -> None:
     corpus = read_corpus(name, options, limit=given.limit)
     texts = [document.text for document in corpus.documents]
     truth = compare_all(texts)
-    every = list(methods(options))
+    every = list(all_methods(options))
     names = {name for name, _, _ in every}
     trials, absent = [], []
     for method, make, missing in every:

@@ -82,7 +82,11 @@ def measure(name: str, options: Options) -> list[Row]:
         seconds = time.perf_counter() - started
         flagged = np.zeros(len(truth.groups), np.bool_)
         flagged[has_text] = decided
-        best = truth.best_earlier((~flagged).tolist(), facts)
+        index, best = truth.kept(facts), []
+        for page, is_flagged in enumerate(flagged.tolist()):
+            best.append(index.best(page)[0])
+            if not is_flagged:
+                index.add(page)
         found = zip(best, flagged.tolist(), truth.words, strict=True)
         bands = bands_of((similarity, is_flagged) for similarity, is_flagged, words in found if words >= MIN_WORDS)
         rows.append(Row(Path(name).name, method, seconds, list(bands)))

@@ -12,6 +12,7 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -173,15 +174,13 @@ def run(given: Namespace, output: Output) -> None:
         raise ConfigurationError(f"--limit is {given.limit}; it must be at least 1")
     if given.plot is not None:
         check_plot(given.plot)
-    options = Options(
-        similarity=given.similarity,
-        recall=given.recall,
-        extractor=given.extractor,
-        expected_pages=given.expected_pages,
-        store="memory://",
-        key=0,
-    )
-    names = chosen_methods(given.only)
+    names = ("similarity", "recall", "extractor", "expected_pages")
+    options = Options(**{name: getattr(given, name) for name in names}, store="memory://", key=0)
+    known = methods(options)
+    for name in given.only or ():
+        if name not in known:
+            hint = did_you_mean(name, known) or "."
+            raise ConfigurationError(f"there is no method {name!r}{hint} It is one of {', '.join(known)}")
     with output.progress("reading") as progress:
         steps = _stepping(progress)
         corpus = read_corpus(given.source, options, limit=given.limit, on_page=steps, on_error=output.unreadable)
@@ -189,19 +188,19 @@ def run(given: Namespace, output: Output) -> None:
     with output.progress("comparing all pairs") as progress:
         truth = compare_all(texts, _stepping(progress, 2 * len(texts)))
     trials, left_out = [], []
-    for name in names:
+    for name in given.only or known:
         if given.only is None and len(texts) > SLOW.get(name, len(texts)):
             left_out.append(f"{name}: left out above {SLOW[name]:,} pages; --only '{name}' measures it")
             continue
         try:
             with output.progress(name) as progress:
                 steps = _stepping(progress, len(texts))
-                trials.append(run_trial(make_method(name, options), corpus, truth, options.similarity, steps))
+                trials.append(run_trial(known[name](), corpus, truth, options.similarity, steps))
         except MissingDependencyError as error:
             if given.only is not None:
                 raise
             left_out.append(f"{name}: left out: {error}")
-    if given.plot is not None:
+    if given.plot is not None and trials:
         plot_trials(trials, given.plot, title=f"{corpus.name}: {len(texts):,} pages")
     if output.as_json:
         output.show(as_json(corpus, truth, trials))
@@ -209,26 +208,16 @@ def run(given: Namespace, output: Output) -> None:
         print_trials(corpus, trials, output.out, left_out)
 
 
-def chosen_methods(only: Sequence[str] | None) -> list[str]:
-    """Return the names of the methods to measure. Raises ConfigurationError for one that does not exist."""
+def methods(options: Options) -> dict[str, Callable[[], Method]]:
+    """Return what makes the default, and each method of the literature, by name."""
     from crawldedup.literature.detectors import METHODS
 
-    known = (DEFAULT, *METHODS)
-    for name in only or ():
-        if name not in known:
-            hint = did_you_mean(name, known) or "."
-            raise ConfigurationError(f"there is no method {name!r}{hint} It is one of {', '.join(known)}")
-    return list(dict.fromkeys(only or known))
+    def of_literature(name: str) -> Method:
+        detector = METHODS[name](options.similarity)
+        return Method(name, lambda document: detector.check(document.url, document.text))
 
-
-def make_method(name: str, options: Options) -> Method:
-    """Make the default, or a method of the literature by its name."""
-    from crawldedup.literature.detectors import METHODS
-
-    if name == DEFAULT:
-        return Method(name, default_check(options), uses_facts=True)
-    detector = METHODS[name](options.similarity)
-    return Method(name, lambda document: detector.check(document.url, document.text))
+    made = {name: partial(of_literature, name) for name in METHODS}
+    return {DEFAULT: lambda: Method(DEFAULT, default_check(options), uses_facts=True), **made}
 
 
 def default_check(options: Options) -> Check:
@@ -380,7 +369,7 @@ def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, note
         for heading in ("to find", "found", "%", f"{below} to {wanted:g}", "false", "kept apart", "us a page"):
             table.add_column(heading, justify="right")
         for trial in trials:
-            numbers = trial.to_find, trial.found, percent(trial.recall), trial.between, len(trial.false)
+            numbers = trial.to_find, trial.found, _percent(trial.recall), trial.between, len(trial.false)
             apart = f"{len(trial.apart):,}" if trial.apart else ""
             cells = (f"{number:,}" if isinstance(number, int) else number for number in numbers)
             table.add_row(Text(printable(trial.method)), *cells, apart, f"{trial.microseconds:,.0f}")
@@ -395,14 +384,6 @@ def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, note
     failures = (f"{trial.method} failed on {trial.failed:,} pages: {trial.failure}" for trial in trials if trial.failed)
     for note in (*failures, *notes):
         console.print(Text(printable(note)))
-
-
-def percent(share: float | None) -> str:
-    """Return a share in percent, empty for None. Only all pages give 100, and only none give 0."""
-    if share is None or share in (0, 1):
-        return "" if share is None else f"{share * 100:.0f}"
-    # A single miss among thousands must not round to none.
-    return f"{min(max(share * 100, 0.1), 99.9):.1f}"
 
 
 def check_plot(path: Path) -> None:
@@ -453,3 +434,10 @@ def _stepping(progress: Callable[..., None], total: int | None = None) -> Callab
         progress(done, total)
 
     return step
+
+
+def _percent(share: float | None) -> str:
+    if share is None or share in (0, 1):
+        return "" if share is None else f"{share * 100:.0f}"
+    # A single miss among thousands must not round to none.
+    return f"{min(max(share * 100, 0.1), 99.9):.1f}"

@@ -44,12 +44,13 @@ class Judged:
 
 @dataclass(slots=True)
 class CrawlOutcome:
-    """What happened in a crawl: `kept` are the URLs that reached the spider."""
+    """What happened in a crawl: `kept` are the URLs that reached the spider, `log` is its log."""
 
     judged: list[Judged] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     stats: dict[str, Any] = field(default_factory=dict)
     reason: str = ""
+    log: str = ""
 
 
 def crawl_settings(store: str, namespace: str | None = None, **changes: Any) -> dict[str, Any]:
@@ -84,15 +85,15 @@ def run_crawl(
 
     Raises CrawlError.
     """
-    outcome, log = CrawlOutcome(), ""
+    outcome = CrawlOutcome()
     with tempfile.TemporaryDirectory(prefix="crawldedup-crawl-") as folder:
         path = Path(folder, "log")
         _follow_process([list(start_urls), dict(settings), path], outcome, on_event)
         if path.exists():
-            log = path.read_text(encoding="utf-8", errors="replace")
+            outcome.log = path.read_text(encoding="utf-8", errors="replace").strip()
     # "crawldedup_error" is the plugin's reason for ending a crawl whose pages it cannot check.
     if outcome.reason in ("", "crawldedup_error"):
-        raise CrawlError(f"the crawl ended too early ({outcome.reason}):\n{log}")
+        raise CrawlError(f"the crawl ended too early ({outcome.reason}):\n{outcome.log}")
     return outcome
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from crawldedup.cli import main
 from crawldedup.errors import ConfigurationError
-from crawldedup.literature.detectors import METHODS, BlockedSimhash, Detector
+from crawldedup.literature.detectors import METHODS, SimhashDetector
 from crawldedup.literature.exact import compare_all
-from crawldedup.measure import DEFAULT, Corpus, Document, Method, Mistake, Trial, make_method, read_corpus, run_trial
+from crawldedup.measure import DEFAULT, Corpus, Document, Method, Mistake, Trial, methods, read_corpus, run_trial
 from crawldedup.options import Options
 
 PARAGRAPH = "The ferry leaves the island at seven in the morning and comes back long after dark, which nobody minds."
@@ -126,18 +126,18 @@ def test_pages_of_other_facts_are_kept_apart_and_not_missed() -> None:
 
 def test_the_default_finds_all_and_keeps_products_apart() -> None:
     options = Options(store="memory://", key=0)
-    trial = trial_of(make_method(DEFAULT, options))
+    trial = trial_of(methods(options)[DEFAULT]())
     assert (trial.recall, trial.false, trial.failed) == (1.0, (), 0)
-    products = trial_of(make_method(DEFAULT, options), PRODUCTS)
+    products = trial_of(methods(options)[DEFAULT](), PRODUCTS)
     assert (products.recall, products.false, len(products.apart)) == (1.0, (), 2)
     # The same canonical URL, which a crawl would take for a revisit.
     same = corpus_of(**{"?b=1&a=2": TEXT, "?a=2&b=1#top": TEXT})
-    assert trial_of(make_method(DEFAULT, options), same).found == 1
+    assert trial_of(methods(options)[DEFAULT](), same).found == 1
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_of_the_literature_find_copies_and_nothing_else(name: str) -> None:
-    trial = trial_of(make_method(name, Options()))
+    trial = trial_of(methods(Options())[name]())
     assert (trial.failed, trial.false) == (0, ())
     # A tf-idf that learns weighs the same page otherwise once it has seen more.
     assert "/copy" not in urls(trial.missed) or name.endswith("tf-idf")
@@ -145,16 +145,8 @@ def test_methods_of_the_literature_find_copies_and_nothing_else(name: str) -> No
     assert trial.found == trial.to_find if exact else trial.found
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_detectors_name_the_earlier_page(name: str) -> None:
-    detector: Detector = METHODS[name](0.9)
-    assert detector.check("/a", numbered_words(0, 200)) is None
-    assert detector.check("/b", numbered_words(300, 500)) is None
-    assert detector.check("/c", numbered_words(300, 500)) == "/b"
-
-
 def test_a_detector_takes_any_features() -> None:
-    detector = BlockedSimhash(lambda text: {text[:1]: 1.0})
+    detector = SimhashDetector(lambda text: {text[:1]: 1.0})
     assert (detector.check("/a", "apple"), detector.check("/b", "anise")) == (None, "/a")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
@@ -36,7 +35,7 @@ DEMO: Final = Command(
 )
 
 _SETTINGS: Final[dict[str, Any]] = {
-    "ADDONS": {"crawldedup.Addon": 500},
+    "ADDONS": '{"crawldedup.Addon": 500}',
     "CONCURRENT_REQUESTS": 8,
     "HTTPPROXY_ENABLED": False,
     "TELNETCONSOLE_ENABLED": False,
@@ -47,7 +46,7 @@ _SETTINGS: Final[dict[str, Any]] = {
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
     # What is shown is which pages are recognised, in the order of the crawl.
     "CRAWLDEDUP_ACTION": "drop",
-    "CRAWLDEDUP_PREFER": [],
+    "CRAWLDEDUP_PREFER": "[]",
     "CRAWLDEDUP_NAMESPACE": "demo",
 }
 _SHOWN: Final = 10
@@ -83,8 +82,7 @@ def run(given: Namespace, output: Output) -> None:
     with tempfile.TemporaryDirectory(prefix="crawldedup-demo-") as name:
         folder = Path(name)
         with output.progress("crawling") as progress:
-            crawl(site, folder, progress, verbose=given.verbose)
-        pages = list(journal_lines(folder / "journal"))
+            pages = crawl(site, folder, progress, verbose=given.verbose)
         score = scored(pages, site)
         if output.as_json:
             outcomes = Counter(page["outcome"] for page in pages)
@@ -99,17 +97,26 @@ def run(given: Namespace, output: Output) -> None:
         output.show(None, *score_lines(score))
 
 
-def crawl(site: DemoSite, folder: Path, progress: Callable[..., None], *, verbose: bool = False) -> None:
-    """Crawl a site with Scrapy in a process of its own, which leaves its journal in the folder. Raises CrawlError."""
+def crawl(
+    site: DemoSite, folder: Path, progress: Callable[..., None], *, verbose: bool = False
+) -> list[dict[str, Any]]:
+    """Crawl a site with Scrapy in a process of its own; return what its journal says of each page.
+
+    Raises CrawlError.
+    """
+    from crawldedup.deduplicator import Deduplicator
     from crawldedup.demo.site import serving
 
     settings = {
         **_SETTINGS,
         "LOG_LEVEL": "DEBUG" if verbose else "WARNING",
-        "CRAWLDEDUP_STORE": index_without_key(folder),
+        "CRAWLDEDUP_STORE": f"sqlite:///{folder.absolute()}/index.sqlite",
         "CRAWLDEDUP_JOURNAL": str(folder / "journal"),
     }
-    options = [word for name, value in settings.items() for word in ("-s", f"{name}={_as_text(value)}")]
+    # An index without a key, so that all runs estimate alike.
+    with Deduplicator(settings["CRAWLDEDUP_STORE"], key=0, namespace=settings["CRAWLDEDUP_NAMESPACE"]):
+        pass
+    options = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
     spider = str(Path(__file__).with_name("spider.py"))
     with serving(_Counted(site, progress)) as base_url, (folder / "log").open("w+b") as log:
         done = subprocess.run(
@@ -124,29 +131,12 @@ def crawl(site: DemoSite, folder: Path, progress: Callable[..., None], *, verbos
         )
         log.seek(0)
         said = log.read().decode(errors="replace")[-_LOG_CHARACTERS:].strip()
-    reason = next((line["end"] for line in _lines(folder / "journal") if "end" in line), None)
+    journals = (folder / "journal").glob("*.jsonl")
+    lines = [json.loads(line) for path in journals for line in path.read_bytes().splitlines()]
+    reason = next((line["end"] for line in lines if "end" in line), None)
     if done.returncode or reason != "finished":
         raise CrawlError(f"the crawl failed ({reason or 'its process ended too early'}). The end of its log:\n{said}")
-
-
-def index_without_key(folder: Path) -> str:
-    """Begin an index without a key, so that all runs estimate alike; return its URL."""
-    from crawldedup.deduplicator import Deduplicator
-
-    url = f"sqlite:///{folder.absolute()}/index.sqlite"
-    with Deduplicator(url, key=0, namespace=_SETTINGS["CRAWLDEDUP_NAMESPACE"]):
-        return url
-
-
-def journal_lines(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield what the journals in a folder say of each response."""
-    return (line for line in _lines(folder) if "outcome" in line)
-
-
-def _lines(folder: Path) -> Iterator[dict[str, Any]]:
-    for path in sorted(folder.glob("*.jsonl")):
-        with path.open("rb") as lines:
-            yield from map(json.loads, lines)
+    return [line for line in lines if "outcome" in line]
 
 
 def scored(pages: Sequence[Mapping[str, Any]], site: DemoSite) -> Score:
@@ -217,10 +207,5 @@ class _Counted:
 
     def reply(self, target: str) -> Reply:
         self._answered += 1
-        with contextlib.suppress(ValueError):
-            self._progress(self._answered, len(self._site.pages))
+        self._progress(self._answered, len(self._site.pages))
         return self._site.reply(target)
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

@@ -212,17 +212,12 @@ def _plain(template: str, content: Content, **parts: object) -> str:
 
 
 def _parse(block: str, language: str) -> Article:
-    original, _, rewrite = block.partition("== rewrite keep ")
-    head, _, body = original.partition("\n\n")
+    original, _, rewrite = block.strip().partition("\n\n== rewrite keep ")
+    head, *paragraphs = original.split("\n\n")
+    kept, *ending = rewrite.split("\n\n")
+    rewritten = (*paragraphs[: int(kept)], *ending) if rewrite else ()
     values = dict(line.split(": ", 1) for line in head.splitlines())
-    paragraphs = _paragraphs(body)
-    kept, _, ending = rewrite.partition("\n\n")
-    rewritten = paragraphs[: int(kept)] + _paragraphs(ending) if rewrite else ()
-    return Article(**values, language=language, paragraphs=paragraphs, rewritten=rewritten)
-
-
-def _paragraphs(body: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in body.split("\n\n") if part.strip())
+    return Article(**values, language=language, paragraphs=tuple(paragraphs), rewritten=rewritten)
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,11 +426,8 @@ def _goods(category: str) -> Iterator[Listed]:
 def _notices() -> Iterator[Listed]:
     first_with: dict[str, str] = {}
     for slug, (heading, text) in read_json("notices.json").items():
-        content, cluster = (
-            Content("en", heading, f"<p>{escape(text)}</p>"),
-            first_with.setdefault(text, f"notice/{slug}"),
-        )
-        page = _page("thin", cluster, content, judged=False)
+        cluster = first_with.setdefault(text, f"notice/{slug}")
+        page = _page("thin", cluster, Content("en", heading, f"<p>{escape(text)}</p>"), judged=False)
         yield f"/notices/{slug}/", slug.replace("-", " ").capitalize(), "", page
 
 

@@ -1,7 +1,4 @@
-"""Each method of the literature as a detector of near duplicates, for `crawldedup bench`.
-
-A detector sees pages one by one, and remembers each that resembles no earlier one.
-"""
+"""Each method of the literature as a detector of near duplicates, for `crawldedup bench`."""
 
 from __future__ import annotations
 
@@ -28,44 +25,24 @@ class Detector(Protocol):
         """Return the URL of an earlier page that this one resembles, "" if the method cannot name it, None for none."""
 
 
-@dataclass
-class BlockedSimhash:
-    """Finds every page within `distance` of 64 bits, by permuted tables."""
+class SimhashDetector:
+    """Finds pages whose simhashes of 64 bits differ in few: by permuted tables, or by flips of volatile bits."""
 
-    features: Features
-    distance: int = 3
-    blocks: int = 5
-    _urls: dict[int, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._corpus = Corpus(self.blocks, self.distance)
+    def __init__(self, features: Features, index: Corpus | VolatilitySearch | None = None) -> None:
+        self._features, self._urls = features, dict[int, str]()
+        self._index = index or Corpus(blocks=5, distance=3)
 
     def check(self, url: str, text: str) -> str | None:
         """See `Detector`."""
-        number = simhash(self.features(text))
-        near = self._corpus.find_first(number)
-        if near is not None:
-            return self._urls[near]
-        self._corpus.insert(number)
-        self._urls[number] = url
-        return None
-
-
-class VolatileSimhash:
-    """Finds pages within 3 of 64 bits, by flipping volatile bits of one table."""
-
-    def __init__(self, similarity: float) -> None:
-        self._search = VolatilitySearch(similarity=similarity)
-        self._urls: dict[int, str] = {}
-
-    def check(self, url: str, text: str) -> str | None:
-        """See `Detector`."""
-        weighted = word_shingles(text)
+        weighted = self._features(text)
         number = simhash(weighted)
-        near = self._search.find_first(number, bit_weights(weighted))
+        if isinstance(self._index, Corpus):
+            near = self._index.find_first(number)
+        else:
+            near = self._index.find_first(number, bit_weights(weighted))
         if near is not None:
             return self._urls[near]
-        self._search.insert(number)
+        self._index.insert(number)
         self._urls[number] = url
         return None
 
@@ -114,7 +91,7 @@ def yu(_: float) -> Detector:
     """Make a simhash of words with the scores of Yu, Hu & Zhang. Raises MissingDependencyError without jieba."""
     # The dictionary takes a second to load, which is no page's cost.
     list(tag_chinese("字"))
-    return BlockedSimhash(lambda text: score_words(tag_chinese(text)))
+    return SimhashDetector(lambda text: score_words(tag_chinese(text)))
 
 
 @dataclass
@@ -132,12 +109,12 @@ class TfIdf:
 
 
 METHODS: Final[dict[str, Callable[[float], Detector]]] = {
-    "simhash of words": lambda _: BlockedSimhash(features),
-    "simhash of words, tf-idf": lambda _: BlockedSimhash(TfIdf()),
+    "simhash of words": lambda _: SimhashDetector(features),
+    "simhash of words, tf-idf": lambda _: SimhashDetector(TfIdf()),
     "simhash of words, Yu": yu,
-    "simhash of 3-shingles": lambda _: BlockedSimhash(word_shingles),
-    "simhash of 3-shingles, 6 bits": lambda _: BlockedSimhash(word_shingles, distance=6, blocks=9),
-    "volatile bits first": VolatileSimhash,
+    "simhash of 3-shingles": lambda _: SimhashDetector(word_shingles),
+    "simhash of 3-shingles, 6 bits": lambda _: SimhashDetector(word_shingles, Corpus(blocks=9, distance=6)),
+    "volatile bits first": lambda j: SimhashDetector(word_shingles, VolatilitySearch(similarity=j)),
     "minhash": BandedMinHash,
     "brute force": BruteForce,
 }

@@ -151,15 +151,6 @@ class Truth:
         """Return an empty index that makes no mistakes. `facts` are those of each page; without them, none has any."""
         return KeptPages(self, facts or [""] * len(self.groups), {})
 
-    def best_earlier(self, kept: Iterable[bool], facts: Sequence[str] | None = None) -> list[float]:
-        """Return, for each page, the highest similarity with an earlier kept page of the same facts, as `best` does."""
-        index, best = self.kept(facts), []
-        for page, is_kept in enumerate(kept):
-            best.append(index.best(page)[0])
-            if is_kept:
-                index.add(page)
-        return best
-
 
 @dataclass(frozen=True, slots=True)
 class KeptPages:

@@ -3,11 +3,6 @@
 Features are words, word shingles or character shingles, with or without case, stop words and term frequencies. Their
 weights are how often they occur (tf), or that and how few documents have them (tf-idf). Near documents are found by
 `simhash_py`: `Corpus.find_all` finds what resembles one, `find_all` the pairs of a collection.
-
-    >>> old = simhash(features("The quick brown fox jumps over the lazy dog", stop_words=ENGLISH_STOP_WORDS))
-    >>> new = simhash(features("The quick brown fox leaps over the lazy dog", stop_words=ENGLISH_STOP_WORDS))
-    >>> num_differing_bits(old, new) < 32
-    True
 """
 
 from __future__ import annotations
@@ -46,21 +41,13 @@ def features(
     stop_words: Collection[str] = (),
     term_frequency: bool = True,
 ) -> Counter[str]:
-    """Return the weighted features of a text.
+    """Return the features of a text with their weights: how often they occur, or 1 without `term_frequency`.
 
-    Args:
-        text: The text.
-        kind: "words", "word-shingles" or "char-shingles".
-        size: The number of words or characters of a shingle, from 1. A shorter text is one shingle.
-        fold_case: With True, "Ferry" and "ferry" are one word.
-        stop_words: Words that are left out before shingling; give them case-folded if `fold_case` is True.
-        term_frequency: With False, every weight is 1; else it is how often a feature occurs.
-
-    Raises:
-        ConfigurationError: `kind` or `size` is not allowed.
+    `size` is the number of words or characters of a shingle; a shorter text is one shingle. With `fold_case`, "Ferry"
+    and "ferry" are one word. `stop_words` are left out before shingling; give them case-folded, too.
+    Raises ConfigurationError for another `kind`, and for a `size` below 1.
 
     Example:
-        >>> from crawldedup.literature.features import ENGLISH_STOP_WORDS, features
         >>> dict(features("The ferry and the Ferry", stop_words=ENGLISH_STOP_WORDS))
         {'ferry': 2}
         >>> sorted(features("the river ferry runs", kind="word-shingles", size=3))
@@ -83,7 +70,6 @@ class DocumentFrequencies:
     """Counts the documents that have each feature, and weighs features by tf-idf.
 
     Example:
-        >>> from crawldedup.literature.features import DocumentFrequencies, features
         >>> seen = DocumentFrequencies()
         >>> for text in ("the ferry", "the harbour", "the ice"):
         ...     seen.learn(features(text))
@@ -111,20 +97,11 @@ class DocumentFrequencies:
 
 
 def simhash(weighted: Mapping[str, float] | Iterable[str], bits: int = 64) -> int:
-    """Return the simhash of features.
+    """Return the simhash of features with their weights, or of features of weight 1; 0 without any.
 
-    Args:
-        weighted: The features and their weights, or features of weight 1.
-        bits: 32 or 64.
-
-    Returns:
-        A number of `bits` bits; 0 if there are no features.
-
-    Raises:
-        ConfigurationError: `bits` is not allowed.
+    Raises ConfigurationError for `bits` other than 32 and 64.
 
     Example:
-        >>> from crawldedup.literature.features import features, num_differing_bits, simhash
         >>> old = simhash(features("The quick brown fox jumps over the lazy dog"))
         >>> new = simhash(features("The quick brown fox leaps over the lazy dog"))
         >>> num_differing_bits(old, new)

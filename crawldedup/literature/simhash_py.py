@@ -30,13 +30,9 @@ ALL_BYTES: Final = range(256)
 
 
 def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]:
-    """Return every run of `window` tokens; of fewer tokens than that, none.
-
-    Raises:
-        ConfigurationError: `window` is less than 1.
+    """Return every run of `window` tokens; of fewer tokens than that, none. Raises ConfigurationError below 1.
 
     Example:
-        >>> from crawldedup.literature.simhash_py import shingle
         >>> list(shingle(["the", "river", "ferry", "runs"], window=3))
         [['the', 'river', 'ferry'], ['river', 'ferry', 'runs']]
     """
@@ -49,19 +45,10 @@ def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]
 def compute(hashes: Sequence[int], *, weights: Sequence[float] | None = None, bits: int = 64) -> int:
     """Return the simhash of hashes: bit j is set if hashes with bit j outweigh those without it.
 
-    Args:
-        hashes: Numbers of up to `bits` bits; higher bits are ignored.
-        weights: A weight for each hash; by default 1.
-        bits: 32 or 64.
-
-    Returns:
-        A number of `bits` bits; 0 if there are no hashes. A tie leaves a bit unset.
-
-    Raises:
-        ConfigurationError: `bits` is not allowed.
+    `weights` has one for each hash, by default 1. A tie leaves a bit unset, and no hashes give 0. Bits of a hash above
+    `bits` (32 or 64) are ignored. Raises ConfigurationError for other `bits`.
 
     Example:
-        >>> from crawldedup.literature.simhash_py import compute
         >>> bin(compute([0b1100, 0b1010, 0b1001]))
         '0b1000'
         >>> bin(compute([0b1100, 0b1010, 0b1001], weights=[1, 3, 1]))
@@ -84,32 +71,21 @@ def bit_sums(hashes: Sequence[int], weights: Sequence[float] | None = None, bits
 
 
 def num_differing_bits(first: int, second: int) -> int:
-    """Return the Hamming distance of two simhashes: the number of bits that differ.
-
-    Example:
-        >>> from crawldedup.literature.simhash_py import num_differing_bits
-        >>> num_differing_bits(0b1100, 0b1010)
-        2
-    """
+    """Return the Hamming distance of two simhashes: the number of bits that differ."""
     return (first ^ second).bit_count()
 
 
 class Table:
     """A sorted table of permuted hashes, or the shard of it whose keys begin with some of the 256 first bytes.
 
-    A query is asked of any shard, and the one that holds its neighbours finds them: they share its leading blocks.
+    `permutation` are masks of contiguous bits that together cover every bit once. Those that lead come first; the last
+    `distance` of them, the most bits that may differ, are not searched by. A shard keeps the keys with its
+    `first_bytes`, and no others. A query is asked of any shard: the one that holds its neighbours, with which it shares
+    the leading blocks, finds them.
 
-    Args:
-        distance: The most bits that may differ.
-        permutation: Masks of contiguous bits that together cover every bit once. Those that lead come first; the last
-            `distance` of them are not searched by.
-        first_bytes: The first bytes of the keys that this shard holds. Other hashes are not kept.
-
-    Raises:
-        ConfigurationError: The masks are no permutation, or a shard is wanted of keys that share less than a byte.
+    Raises ConfigurationError for masks that are no permutation, and for a shard of keys that share less than a byte.
 
     Example:
-        >>> from crawldedup.literature.simhash_py import Table, block_masks
         >>> a, b, c, d = block_masks(4)
         >>> table = Table(3, [d, a, b, c])
         >>> table.insert(0xCAFE)
@@ -198,17 +174,12 @@ class Table:
 class Corpus:
     """The union of the tables of all permutations: finds every kept hash within `distance` bits, guaranteed.
 
-    Args:
-        blocks: The number of blocks, above `distance`. More of them make more tables, each quicker to search.
-        distance: The most bits that may differ.
-        bits: The number of bits of a hash, up to 64.
-        first_bytes: Of the shard that is kept here; see `Table`. Together, the shards find what one corpus finds.
+    Hashes of `bits` bits are cut into `blocks` blocks. More of them make more tables, each quicker to search.
+    `first_bytes` are those of a shard (see `Table`); all shards together find what one corpus finds.
 
-    Raises:
-        ConfigurationError: Not 0 <= distance < blocks <= bits <= 64.
+    Raises ConfigurationError unless 0 <= distance < blocks <= bits <= 64.
 
     Example:
-        >>> from crawldedup.literature.simhash_py import Corpus
         >>> corpus = Corpus(blocks=6, distance=3)
         >>> corpus.insert(0xCAFE)
         >>> corpus.find_first(0xCAFF) == 0xCAFE
@@ -248,21 +219,10 @@ class Corpus:
 def find_all(hashes: Iterable[int] | Hashes, blocks: int, distance: int, *, bits: int = 64) -> list[tuple[int, int]]:
     """Return every pair of different hashes that differ in at most `distance` bits. No pair is missed.
 
-    Args:
-        hashes: The hashes; those that occur twice count once.
-        blocks: The number of blocks that hashes are cut into, above `distance` and at most `bits`. There are
-            C(blocks, distance) passes; with more blocks, each is quicker.
-        distance: The most bits that may differ, from 0.
-        bits: The number of bits of a hash, up to 64.
-
-    Returns:
-        The pairs, sorted. The smaller hash of a pair comes first.
-
-    Raises:
-        ConfigurationError: Not 0 <= distance < blocks <= bits, or a hash has more than `bits` bits.
+    Pairs are sorted, with the smaller hash first. There are C(blocks, distance) passes; with more blocks, each is
+    quicker. Raises ConfigurationError unless 0 <= distance < blocks <= bits <= 64, and for a hash of more bits.
 
     Example:
-        >>> from crawldedup.literature.simhash_py import find_all
         >>> for pair in find_all([0xCAFE, 0xCAFF, 0xBEEF], blocks=5, distance=3):
         ...     print(*map(hex, pair))
         0xcafe 0xcaff

@@ -55,7 +55,6 @@ def flip_sets(probabilities: Sequence[float], max_flips: int | None = None) -> I
 
     Example:
         >>> from itertools import islice
-        >>> from crawldedup.literature.volatility import flip_sets
         >>> [flips for flips, _ in islice(flip_sets([0.4, 0.3, 0.1]), 5)]
         [(), (1,), (2,), (1, 2), (3,)]
     """
@@ -113,19 +112,13 @@ class VolatilitySearch:
     """One sorted table of hashes of 64 bits, asked for the likeliest flips of its leading bits first (PSM).
 
     A probe reads the hashes with the same leading bits, as many as there are bits in the number of hashes, and keeps
-    those within `distance` bits. With recall 1 all flips are tried, so everything within the distance is found.
+    those within `distance` bits. The search stops when it must have met `recall` of these: with 1, when all flips are
+    tried. `similarity` is the Jaccard similarity of the features that is looked for; it says how volatile bits are.
 
-    Args:
-        distance: The most bits that may differ.
-        similarity: The Jaccard similarity of the features that is looked for; it says how volatile bits are.
-        recall: The share of the hashes within the distance that is to be found.
-
-    Raises:
-        ConfigurationError: An argument is out of range.
+    Raises ConfigurationError for an argument out of range.
 
     Example:
         >>> from crawldedup.literature.features import bit_weights, features, simhash
-        >>> from crawldedup.literature.volatility import VolatilitySearch
         >>> search = VolatilitySearch(distance=8)
         >>> search.insert(simhash(features("The quick brown fox jumps over the lazy dog")))
         >>> new = features("The quick brown fox leaps over the lazy dog")

@@ -29,10 +29,6 @@ DEFAULT_LAMBDA: Final = 3.0
 LONG_WORD: Final = 4
 """A word of this many characters or more counts as long."""
 
-NOUNS: Final = ("n", "propn")
-"""Beginnings of the tags of nouns, in lower case: jieba's n, nr, ns, Penn's NN and NNP, NOUN and PROPN of Universal
-Dependencies. That has NUM for numerals, too, which are none."""
-
 NO_PART_OF_SPEECH: Final = "x"
 
 _HAN_RUN: Final = re.compile("([\u3400-\u4dbf\u4e00-\u9fff]+)")
@@ -63,9 +59,9 @@ def score_words(tagged: Iterable[tuple[str, str]], lambda_: float = DEFAULT_LAMB
 
 
 def is_noun(tag: str) -> bool:
-    """Tell whether a part of speech is a noun or a name."""
-    folded = tag.lower()
-    return folded.startswith(NOUNS) and not folded.startswith("num")
+    """Tell a noun or name by its tag: jieba's n, nr, ns, Penn's NN, NNP, NOUN and PROPN of Universal Dependencies."""
+    # NUM is a numeral there.
+    return tag.lower().startswith(("n", "propn")) and not tag.lower().startswith("num")
 
 
 def tag_words(text: str) -> Iterator[tuple[str, str]]:

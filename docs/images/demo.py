@@ -21,7 +21,14 @@ LEFT_OUT = ("Patterns of paths", "Query parameters", "With another similarity", 
 def draw(path: Path) -> None:
     """Run the demo and draw it."""
     environment = {**os.environ, "COLUMNS": str(COLUMNS), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
-    done = subprocess.run(["crawldedup", "demo"], env=environment, stdout=subprocess.PIPE, check=True, text=True)
+    done = subprocess.run(
+        ["crawldedup", "demo"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=True,
+        text=True,
+    )
     console = Console(record=True, width=COLUMNS, file=io.StringIO())
     console.print("[bold]$ crawldedup demo")
     for part in Text.from_ansi(done.stdout.strip()).split("\n\n"):

@@ -90,15 +90,6 @@ def test_rewritten_articles_share_about_half(article: Article) -> None:
         assert 0.4 <= jaccard(original, version) <= 0.7
 
 
-def test_edited_articles_are_really_edited() -> None:
-    for path, page in SITE.pages.items():
-        if page.kind == "edited":
-            original = SITE.pages[path.removesuffix("second-edition/")].content
-            assert page.content is not None
-            assert original is not None
-            assert page.content.html != original.html, path
-
-
 def test_every_kind_of_page_is_there() -> None:
     counts: dict[str, int] = defaultdict(int)
     for page in SITE.pages.values():
@@ -117,19 +108,6 @@ def test_every_page_can_be_reached_and_no_other_link_is_dead() -> None:
                 waiting.append(link)
     assert set(SITE.pages) - seen == {"/robots.txt"}
     assert [link for link in seen if SITE.reply(link).status == 404] == ["/technical/gone"]
-
-
-def test_texts_are_on_the_pages_they_are_said_to_be_on() -> None:
-    for path, page in SITE.pages.items():
-        if page.content is not None and page.kind in ("article", "print", "mirror", "syndicated", "edited"):
-            shown = unescape(page.reply.body.decode())
-            assert all(line in shown for line in text_of(page).split("\n")), path
-
-
-def test_it_is_the_same_on_every_run() -> None:
-    assert {path: page.reply for path, page in DemoSite().pages.items()} == {
-        path: page.reply for path, page in SITE.pages.items()
-    }
 
 
 def test_the_calendar_has_no_end_within_reach() -> None:
@@ -159,14 +137,6 @@ def test_the_calendar_has_no_end_within_reach() -> None:
 def test_what_is_not_there_is_not_found(path: str) -> None:
     assert SITE.reply(path).status == 404
     assert SITE.entry(path) is None
-
-
-def test_unknown_query_parameters_change_nothing() -> None:
-    plain, tracked = SITE.entry("/en/the-slow-loaf/"), SITE.entry("http://host:1/en/the-slow-loaf/?utm=1")
-    assert plain is not None
-    assert tracked is not None
-    assert tracked.cluster == plain.cluster == "the-slow-loaf"
-    assert SITE.reply("/en/the-slow-loaf/?utm=1") == SITE.reply("/en/the-slow-loaf/")
 
 
 def test_the_manifest_is_served_and_lists_what_can_be_judged() -> None:

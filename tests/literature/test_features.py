@@ -68,11 +68,6 @@ def test_simhash_of_features_with_any_weights(bits: int) -> None:
     assert simhash(weighted, bits=bits).bit_length() <= bits
 
 
-def test_features_without_weights_count_once() -> None:
-    assert simhash(["ice", "storm", "storm"]) == simhash({"storm": 1, "ice": 1})
-    assert simhash(word for word in ("ice", "storm")) == simhash({"storm": 1, "ice": 1})
-
-
 def test_frozen_simhashes() -> None:
     weighted = features("The ferries stop when the harbour freezes; then carts cross the ice.")
     assert f"{simhash(weighted):016x}" == "5aade481c1cb0e1e"
@@ -108,14 +103,6 @@ def test_tf_idf_as_defined() -> None:
         [1, math.log(4 / 2) + 1, math.log(4 / 2) + 1, math.log(4) + 1]
     )
     assert seen.weigh(Counter({"a": 3, "d": 1})) == pytest.approx({"a": 3 / 4, "d": (math.log(4) + 1) / 4})
-
-
-def test_what_many_documents_have_counts_less() -> None:
-    seen, template = DocumentFrequencies(), "home contact imprint "
-    for number in range(200):
-        seen.learn(features(template + f"word{number}"))
-    weights = seen.weigh(features(template + "news"))
-    assert weights["news"] / weights["home"] == pytest.approx(math.log(201) + 1)
 
 
 @pytest.mark.parametrize(

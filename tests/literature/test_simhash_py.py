@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from typing import Any
@@ -263,9 +262,3 @@ def test_impossible_searches(blocks: int, distance: int, bits: int) -> None:
 def test_arguments_out_of_range(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         call()
-
-
-def test_number_of_tables() -> None:
-    for blocks in range(1, 9):
-        for distance in range(blocks):
-            assert len(block_permutations(blocks, distance)) == math.comb(blocks, distance)
