@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.cli.options import make_deduplicator
 from crawldedup.commands import indexes, pages
-from crawldedup.commands.advise import advise, kept, mined
 from crawldedup.commands.compare import compare
 from crawldedup.commands.explain import explain
 from crawldedup.commands.feeds import Fields
@@ -88,9 +87,6 @@ _RUN: Final[dict[str, Callable[[Deduplicator, Namespace, Output], None]]] = {
     "clear": lambda dedup, given, output: indexes.clear(dedup, output, yes=given.yes),
     "prune": lambda dedup, _, output: indexes.prune(dedup, output, hint="give --ttl or --max-pages"),
     "copy": _copy,
-    "advise": lambda dedup, given, output: advise(
-        mined(given.sources, output) if given.sources else kept(dedup), given.format, output
-    ),
     "info": lambda dedup, _, output: indexes.info(dedup, output),
     "serve": lambda dedup, given, _: serve(dedup, given),
 }

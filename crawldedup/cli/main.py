@@ -18,7 +18,7 @@ from crawldedup.commands.command import ADVISE_OPTIONS, INDEX_OPTIONS, PARAGRAPH
 from crawldedup.commands.output import run_command
 from crawldedup.demo.command import DEMO
 from crawldedup.evaluation.command import BENCH_QUALITY
-from crawldedup.report.command import REPORT
+from crawldedup.report.command import DEFAULT_SOURCE, REPORT
 from crawldedup.scanning.command import scan_command
 from crawldedup.service.command import SERVE
 
@@ -120,13 +120,14 @@ _COMMANDS: Final = {
         {
             "sources": {
                 "nargs": "*",
+                "default": [DEFAULT_SOURCE],
                 "metavar": "JOURNAL",
-                "help": "journal of a crawl, or a folder or the URL of a Redis, whose last crawl counts (default: the "
-                "rules that the index keeps)",
+                "help": f"journals of one crawl, or a folder, whose last crawl counts (default: {DEFAULT_SOURCE})",
             },
+            "-o --output": {"metavar": "FILE", "help": "write them into this file, as CRAWLDEDUP_RULES reads it"},
             **ADVISE_OPTIONS,
         },
-        (*INDEX_OPTIONS, *PROFILE_OPTIONS),
+        module="crawldedup.commands.advise",
     ),
     "bench quality": BENCH_QUALITY,
     "completion": Command(

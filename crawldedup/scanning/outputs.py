@@ -19,10 +19,9 @@ from crawldedup.commands.filtering.target import check_target, target_file
 from crawldedup.commands.reading.entries import CSV, LINES, PARQUET, form_of
 from crawldedup.commands.reading.parquet import pyarrow_for
 from crawldedup.errors import ConfigurationError
-from crawldedup.journal.records import FORMAT, OUTCOMES, VERSION, line_of, shown
+from crawldedup.journal import FORMAT, OUTCOMES, VERSION, find_journals, line_of, shown
 from crawldedup.printable import printable
 from crawldedup.report.database import Database
-from crawldedup.report.journals import find_journals
 from crawldedup.report.render.files import check_path
 from crawldedup.scanning.results import COLUMNS
 from crawldedup.verdict import Kind

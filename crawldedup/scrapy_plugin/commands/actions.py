@@ -9,7 +9,7 @@ from scrapy import Request, Spider
 from w3lib.url import is_url
 
 from crawldedup.commands import indexes, pages
-from crawldedup.commands.advise import advise, mined
+from crawldedup.commands.advise import advise
 from crawldedup.commands.explain import explain
 from crawldedup.commands.output import run_command
 from crawldedup.commands.sources import Source, readable_sources, under_url
@@ -54,7 +54,7 @@ _APART: Final[dict[str, Any]] = {
 
 _ON_JOURNALS: Final[dict[str, Callable[[list[str], argparse.Namespace, Output], None]]] = {
     "report": report,
-    "advise": lambda sources, given, output: advise(mined(sources, output), given.format, output),
+    "advise": advise,
 }
 
 
