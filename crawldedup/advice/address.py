@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Final, NamedTuple
 
@@ -9,6 +10,8 @@ LONGEST_URL: Final = 2048
 """Letters of the longest URL that rules deal with, which is as many as a journal keeps."""
 MOST_PARAMETERS: Final = 32
 """A URL with more parameters is left alone."""
+
+DIGEST_BYTES: Final = 8
 
 VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|amp|mobile|m"
 """Words, with bars between them, that name views of a page in its URL."""
@@ -51,6 +54,11 @@ class Address(NamedTuple):
         return hash(
             (self.origin, self.path, tuple(sorted(self.parameters)) if self.parameters[1:] else self.parameters)
         )
+
+    def digest(self) -> bytes:
+        """Return what stands for the URL in files, in which the order of parameters does not count."""
+        url = self._replace(parameters=tuple(sorted(self.parameters))).url()
+        return hashlib.blake2b(url.encode("utf-8", "replace"), digest_size=DIGEST_BYTES).digest()
 
     def folder(self) -> str:
         """Return the folder that the page is in, with all numbers alike.

@@ -56,6 +56,7 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
     differs from the article in two respects.
     """
     found: list[Rule] = []
+    all_pages = pages
     for _ in range(_ROUNDS):
         placed = _placed(pages, RuleBook(found))
         new = _chosen(_weighed(_candidates(placed), placed, withdrawn), found)
@@ -65,7 +66,27 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
         # What was not rewritten shows nothing new.
         changed = {rule.site for rule in new} | {rule.replace for rule in new if rule.kind == "host"}
         pages = [page for page in pages if page.address.origin in changed]
-    return sorted(found, key=lambda rule: -rule.support)
+    return _confirmed(sorted(found, key=lambda rule: -rule.support), all_pages)
+
+
+def _confirmed(rules: list[Rule], pages: Sequence[Page]) -> list[Rule]:
+    """Return rules with the targets of which copies were seen, and nothing else."""
+    book = RuleBook(rules)
+    firsts: dict[int, tuple[int, tuple[Rule, ...]]] = {}
+    confirmed: dict[str, dict[int, bytes]] = {rule.name: {} for rule in rules}
+    wrong: set[int] = set()
+    for page in pages:
+        target, used = book.rewritten(page.address)
+        content, others = firsts.setdefault(key := target.key(), (page.content, used))
+        if content != page.content:
+            wrong.add(key)
+        elif not page.is_thin and page.twin is not None:
+            for rule in {*used, *others}:
+                confirmed[rule.name][key] = target.digest()
+    return [
+        replace(rule, confirmed=b"".join(sorted(digest for key, digest in found.items() if key not in wrong)))
+        for rule, found in zip(rules, confirmed.values(), strict=True)
+    ]
 
 
 def _placed(pages: Sequence[Page], book: RuleBook) -> list[_Placed]:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from crawldedup.advice.address import LONGEST_URL, Address, name_of
+from crawldedup.advice.address import DIGEST_BYTES, LONGEST_URL, Address, name_of
 from crawldedup.errors import ConfigurationError
 from crawldedup.printable import printable
 from crawldedup.scope import site_of
@@ -47,6 +47,7 @@ class Rule:
     `support` counts the contents and `copies` the pages that speak for the rule, `against` the pages that it takes for
     copies and that are none, with `contrary` as an example. `targets` is the share of the contents whose rewritten URL
     was seen, and `linked` of those to which another page leads than those that the rule would have left out.
+    `confirmed` has the digests of the rewritten URLs of which copies were seen.
     """
 
     kind: str
@@ -61,6 +62,7 @@ class Rule:
     targets: float = 0.0
     linked: float = 0.0
     examples: tuple[tuple[str, str], ...] = ()
+    confirmed: bytes = b""
     contrary: Contrary | None = field(default=None, compare=False)
 
     @property
@@ -77,6 +79,11 @@ class Rule:
     def what(self) -> str:
         """What the rule does, in a few characters."""
         return f"?{self.find}" if self.kind == "query" else f"{self.find} -> {self.replace or 'nothing'}"
+
+    def targets_confirmed(self) -> frozenset[bytes]:
+        """Return the digests of `confirmed`."""
+        starts = range(0, len(self.confirmed), DIGEST_BYTES)
+        return frozenset(self.confirmed[start : start + DIGEST_BYTES] for start in starts)
 
     @property
     def name(self) -> str:

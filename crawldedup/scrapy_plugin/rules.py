@@ -3,7 +3,8 @@
 A rule tells which URLs are taken for one page, their target. A request is skipped or it passes; none is ever sent to
 another URL than its own. However wrong a rule is, these keep content from getting lost:
 
-- For each rule, URLs of a target are fetched until one is confirmed as a copy: one target says nothing of another.
+- For each rule, URLs of a target are fetched until one is confirmed as a copy, by this crawl or by the one that the
+  rules were made of: one target says nothing of another. And the content of a target must have come in this crawl.
 - One in twenty skipped requests is fetched as a check.
 - What was skipped is kept, and asked for when a check contradicts its target or its rule. Without room, requests pass.
 """
@@ -76,7 +77,8 @@ class _Aim(NamedTuple):
     """What a request would bring: `url` is the key of its own URL, and `rules` names those that lead to `target`."""
 
     url: int
-    address: Address
+    folder: str
+    target: Address
     key: int
     rules: frozenset[str]
 
@@ -87,6 +89,7 @@ class RulesMiddleware:
     def __init__(self, crawler: Crawler, rules: Iterable[Rule], job: Path | None) -> None:
         self._crawler = crawler
         self._rules = {rule.name: rule for rule in rules}
+        self._confirmed = {rule.name: rule.targets_confirmed() for rule in rules}
         self._book = RuleBook(rules)
         self._origins = {origin for rule in rules for origin in (rule.site, rule.replace)}
         self._targets: dict[int, _Target] = {}
@@ -157,7 +160,7 @@ class RulesMiddleware:
         if aim is None or target is None:
             return None
         if aim.rules and not target.is_wrong and target.urls.get(aim.url) is not False:
-            if aim.rules <= target.confirmed:
+            if target.urls and aim.rules <= target.confirmed:
                 self._skip(request, aim)
             elif target.is_on_its_way and times < _MOST_POSTPONED:
                 self._count("postponed")
@@ -203,7 +206,7 @@ class RulesMiddleware:
             rules = tuple(self._rules[name] for name in sorted(aim.rules))
             if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
                 dedup.journal.skipped(request.url, rules)
-            raise PredictedDuplicateError(self._book.rewritten(aim.address)[0].url(), rules)
+            raise PredictedDuplicateError(aim.target.url(), rules)
 
     def _keep(self, request: Request, aim: _Aim, *, is_written: bool = False) -> bool:
         """Keep a request that is skipped. Return False if there is no room, or a later run could not read it."""
@@ -239,8 +242,8 @@ class RulesMiddleware:
         self._others[name] += 1
         if self._others[name] <= (1 - LEAST_CONFIDENCE) * (self._others[name] + self._copies[name]):
             return
-        contrary = Contrary(verdict.url, self._book.rewritten(aim.address)[0].url())
-        rule = replace(self._rules.pop(name), folders=frozenset({aim.address.folder()}), contrary=contrary)
+        contrary = Contrary(verdict.url, aim.target.url())
+        rule = replace(self._rules.pop(name), folders=frozenset({aim.folder}), contrary=contrary)
         self._book = RuleBook(self._rules.values())
         self._count("withdrawn")
         text = printable(f"leaves out the rule {name}, for {contrary}", 2000)
@@ -270,7 +273,9 @@ class RulesMiddleware:
 
     def _target(self, aim: _Aim) -> _Target | None:
         if aim.key not in self._targets and len(self._targets) < MOST_TARGETS:
-            self._targets[aim.key] = _Target()
+            digest = aim.target.digest()
+            confirmed = {name for name, targets in self._confirmed.items() if digest in targets}
+            self._targets[aim.key] = _Target(confirmed=confirmed)
         return self._targets.get(aim.key)
 
     def _aim_of(self, url: str, request: Request) -> _Aim | None:
@@ -284,7 +289,7 @@ class RulesMiddleware:
         target, rules = self._book.rewritten(address)
         number = request.meta.get("rule")
         key = getattr(request.callback, "__name__", "parse"), number if isinstance(number, int) else None, target.key()
-        return _Aim(address.key(), address, hash(key), frozenset(rule.name for rule in rules))
+        return _Aim(address.key(), address.folder(), target, hash(key), frozenset(rule.name for rule in rules))
 
     def _count(self, name: str) -> None:
         assert self._crawler.stats is not None
