@@ -35,6 +35,7 @@ from benchmarks.whole_site_parts.figures import NoFigures, figures, show, show_d
 from benchmarks.whole_site_parts.prose import TRUTH
 from benchmarks.whole_site_parts.rows import rows
 from benchmarks.whole_site_parts.server import Recipe, serving
+from crawldedup.cli import main as command_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +53,8 @@ def measure(row: Row, site: Site) -> Figures | NoFigures:
     label, missing = row.peer()
     if missing:
         return NoFigures(label, missing)
+    if row.advice:
+        command_line(["advise", *row.advice])
     outcome = run_crawl(site.start_url, row.settings)
     if not outcome.delivered:
         return NoFigures(label, outcome.error or "nothing was delivered")

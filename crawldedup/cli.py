@@ -24,7 +24,7 @@ from crawldedup.demo.run import DEMO
 from crawldedup.errors import ConfigurationError
 from crawldedup.measure import BENCH
 from crawldedup.options import options_of
-from crawldedup.report.command import REPORT
+from crawldedup.report.command import DEFAULT_SOURCE, REPORT
 from crawldedup.scanning.command import SCAN
 from crawldedup.service.command import SERVE
 from crawldedup.stores.registry import EmptyStoreError
@@ -307,26 +307,20 @@ def _serve(dedup: Deduplicator, given: Namespace, _: Output) -> None:
 _COMMANDS["report"] = REPORT
 
 
-@_command(
-    "advise",
+_COMMANDS["advise"] = Command(
     "tell which downloads a crawl can save, by rules for its URLs",
     {
         "sources": {
             "nargs": "*",
+            "default": [DEFAULT_SOURCE],
             "metavar": "JOURNAL",
-            "help": "journal of a crawl, or a folder or the URL of a Redis, whose last crawl counts (default: the "
-            "rules that the index keeps)",
+            "help": f"journals of one crawl, or a folder, whose last crawl counts (default: {DEFAULT_SOURCE})",
         },
+        "-o --output": {"metavar": "FILE", "help": "write them into this file, as CRAWLDEDUP_RULES reads it"},
         **ADVISE_OPTIONS,
     },
-    _INDEX,
+    module="crawldedup.commands.advise",
 )
-def _advise(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    from crawldedup.commands.advise import advise, kept, mined
-
-    advise(mined(given.sources, output) if given.sources else kept(dedup), given.format, output)
-
-
 _COMMANDS["bench"] = BENCH
 
 if __name__ == "__main__":

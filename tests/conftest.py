@@ -31,7 +31,7 @@ LONG = (
     "stores/cluster/test_cluster.py",
     "stores/cluster/test_cluster_racing.py",
     "stores/cluster/test_cluster_contract.py",
-    "scrapy_plugin/learning/test_crawls.py",
+    "scrapy_plugin/test_rules.py",
     "scrapy_plugin/test_crawl_walls.py",
     "scanning/test_scan.py",
     "test_faults.py",

@@ -10,7 +10,6 @@ import crawldedup
 
 PACKAGES = [
     "crawldedup",
-    "crawldedup.journal",
     "crawldedup.scrapy_plugin",
 ]
 

@@ -29,12 +29,16 @@ _RULES: Final = [
 
 @dataclass(frozen=True)
 class Row:
-    """A tool and its settings. `package` is that of a peer, which the label follows."""
+    """A tool and its settings. `package` is that of a peer, which the label follows.
+
+    `advice` are arguments of `crawldedup advise`, which writes rules for it.
+    """
 
     name: str
     label: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     package: str = ""
+    advice: tuple[str, ...] = ()
 
     def peer(self) -> tuple[str, str]:
         """What the row is called, and how to install the peer if it is not there."""
@@ -51,7 +55,7 @@ def rows(folder: Path) -> dict[str, Row]:
     rules = folder / _RULES_FILE
     rules.write_text(json.dumps(_RULES))
     return {
-        row.name: row for row in [Row("nothing", "nothing"), *_ours(), *_learning(folder), *_by_url(rules), *_by_text()]
+        row.name: row for row in [Row("nothing", "nothing"), *_ours(), *_by_rules(folder), *_by_url(rules), *_by_text()]
     }
 
 
@@ -77,16 +81,15 @@ def _ours() -> list[Row]:
     ]
 
 
-def _learning(folder: Path) -> list[Row]:
-    """A crawl that learns rules for URLs, and one that begins with its rules and its index."""
-    settings = {
-        "ADDONS": {"crawldedup.Addon": 500},
-        "CRAWLDEDUP_LEARN": True,
-        "CRAWLDEDUP_STORE": f"sqlite:///{folder}/learned.sqlite",
-    }
+def _by_rules(folder: Path) -> list[Row]:
+    """A crawl, one by the rules that its journal speaks for, and one that has its index, too."""
+    addon, journals, rules = {"ADDONS": {"crawldedup.Addon": 500}}, f"{folder}/journals", f"{folder}/rules.json"
+    first = {**addon, "CRAWLDEDUP_STORE": f"sqlite:///{folder}/first.sqlite", "CRAWLDEDUP_JOURNAL": journals}
+    ruled = {"CRAWLDEDUP_RULES": rules, "CRAWLDEDUP_JOURNAL": False}
     return [
-        Row("learn", "crawldedup, learning URL rules", settings),
-        Row("learn-again", "the same, a second crawl", settings),
+        Row("first", "crawldedup, a first crawl", first),
+        Row("rules", "by the rules of the first crawl", addon | ruled, advice=(journals, "--output", rules)),
+        Row("rules-again", "the same, with the index of the first", first | ruled),
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Final, NamedTuple
 
@@ -10,18 +11,18 @@ LONGEST_URL: Final = 2048
 MOST_PARAMETERS: Final = 32
 """A URL with more parameters is left alone."""
 
+DIGEST_BYTES: Final = 8
+
 VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|amp|mobile|m"
 """Words, with bars between them, that name views of a page in its URL."""
 
 # Several times as quick as urllib's parser, which reads what no page has.
 _URL: Final = re.compile(r"(https?)://([^/?#\s]+)([^?#]*)(?:\?([^#]*))?", re.I)
-TOKEN: Final = (
-    r"(?=[^/]*\d)(?=[^/]*[a-z])"
-    r"(?:[\da-f]{8,}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-z]{16,})"
+_NUMBER: Final = re.compile(r"\d+")
+# The id of a session: hexadecimal digits of both kinds, or a long mixture.
+_TOKEN: Final = re.compile(
+    r"(?=[^/]*\d)(?=[^/]*[a-z])(?:[\da-f]{8,}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-z]{16,})", re.I
 )
-"""A pattern for ids of sessions in small letters: hexadecimal digits of both kinds, or a long mixture."""
-
-_TOKEN: Final = re.compile(TOKEN, re.I)
 
 
 class Address(NamedTuple):
@@ -49,15 +50,25 @@ class Address(NamedTuple):
         return f"{self.origin}{self.path}{query}"
 
     def key(self) -> int:
-        """Return a number for the URL, in which the order of parameters does not count. Another program has others."""
+        """Return a number for the URL, in which the order of parameters does not count. Another process has others."""
         return hash(
             (self.origin, self.path, tuple(sorted(self.parameters)) if self.parameters[1:] else self.parameters)
         )
 
-    def section(self) -> str:
-        """Return the first folder of the path, or the path of a page that is in none."""
-        end = self.path.find("/", 1)
-        return self.path if end < 0 else self.path[: end + 1]
+    def digest(self) -> bytes:
+        """Return what stands for the URL in files, in which the order of parameters does not count."""
+        url = self._replace(parameters=tuple(sorted(self.parameters))).url()
+        return hashlib.blake2b(url.encode("utf-8", "replace"), digest_size=DIGEST_BYTES).digest()
+
+    def folder(self) -> str:
+        """Return the folder that the page is in, with all numbers alike.
+
+        Example:
+            >>> from crawldedup.advice.address import Address
+            >>> Address.of("https://example.com/news/2026/11/ferry?sid=7").folder()
+            '/news/0/0/'
+        """
+        return _NUMBER.sub("0", self.path[: self.path.rstrip("/").rfind("/") + 1]) or "/"
 
 
 def name_of(parameter: str) -> str:

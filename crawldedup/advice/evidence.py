@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from crawldedup.advice.address import Address
-from crawldedup.advice.kept import MOST_RULES
-
-if TYPE_CHECKING:
-    from crawldedup.advice.rules import Rule
+from crawldedup.advice.rules import Rule
 
 MOST_PAGES: Final = 300_000
 """So many pages are kept, which takes some 300 MB, and a third of them of one site. Of more, the first count."""
+
+MOST_RULES: Final = 2_000
+"""So many rules are kept that crawls have found wrong."""
 
 _CACHED: Final = 20_000
 _COPIES: Final = ("near", "exact")
@@ -26,7 +26,6 @@ class Seen:
     """A page that was judged; `outcome` is "new", "near", "exact", "revisit" or "thin", others are left out.
 
     `original` is the page that it is a copy of, `digest` stands for its text, `referer` is the page that led to it.
-    With `replaces`, it is the better copy.
     """
 
     url: str
@@ -34,7 +33,6 @@ class Seen:
     original: str | None = None
     digest: str | None = None
     referer: str | None = None
-    replaces: bool = False
 
 
 class Page(NamedTuple):
@@ -49,7 +47,6 @@ class Page(NamedTuple):
     referer: int
     is_thin: bool
     twin: Address | None
-    replaces: bool
 
 
 class Evidence:
@@ -93,7 +90,7 @@ class Evidence:
             return
         referer = self._address(seen.referer) if seen.referer else None
         self._counts[address.origin] += 1
-        self.pages.append(Page(address, key, content, referer.key() if referer else 0, is_thin, twin, seen.replaces))
+        self.pages.append(Page(address, key, content, referer.key() if referer else 0, is_thin, twin))
 
     def add_withdrawn(self, rule: Rule) -> None:
         """Note a rule that a crawl has found wrong."""

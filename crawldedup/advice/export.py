@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable
+from typing import Any, Final
 
-from crawldedup.advice.address import TOKEN, name_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from crawldedup.advice.rules import Rule
+from crawldedup.advice.address import name_of
+from crawldedup.advice.rules import Rule
 
 LINKED: Final = 0.95
 """Links may be denied if at least this share of the contents are linked in another form, too."""
@@ -26,12 +23,14 @@ def discarder_rules(rules: Iterable[Rule]) -> list[dict[str, Any]]:
 
 
 def _discarder_rule(rule: Rule) -> dict[str, Any] | None:
-    if not _PLAIN.fullmatch(rule.site + rule.section + rule.find):
+    # Its patterns are for all that is below a folder, so they name none whose numbers differ, and not the whole site.
+    folders = sorted({re.sub(r"[^/]*0.*", "", folder) for folder in rule.folders} - {"/"})
+    if rule.exceptions or not all(map(_PLAIN.fullmatch, (rule.site, rule.find, *folders))):
         return None
-    if rule.kind == "query":
+    if rule.kind == "query" and folders:
         parts = rule.find.split("&")
         asked = "&".join(part if "=" in part else f"{part}=*" for part in parts)
-        pattern: dict[str, Any] = {"include": [f"{rule.site}{rule.section}?{asked}"]}
+        pattern = {"include": [f"{rule.site}{folder}?{asked}" for folder in folders]}
         return _processed("queryRemoval", pattern, [name_of(part) for part in parts])
     if rule.kind != "prefix":
         return None
@@ -51,24 +50,23 @@ def _processed(processor: str, pattern: dict[str, Any], arguments: list[Any]) ->
 
 def deny_patterns(rules: Iterable[Rule]) -> list[str]:
     """Return regular expressions for the `deny` of a LinkExtractor: of rules whose pages are linked otherwise, too."""
-    return [_pattern(rule) for rule in rules if rule.targets >= LINKED and rule.linked >= LINKED]
+    return [_pattern(rule) for rule in rules if rule.linked >= LINKED <= rule.targets and not rule.exceptions]
 
 
 def _pattern(rule: Rule) -> str:
-    site, find, section = (re.escape(text) for text in (rule.site, rule.find, rule.section))
+    folders = "|".join(re.escape(folder).replace("0", r"\d+") for folder in sorted(rule.folders))
+    begin, find = rf"^{re.escape(rule.site)}(?=(?:{folders})[^/?#]*/?(?:[?#]|$))", re.escape(rule.find)
     match rule.kind:
         case "query":
-            return rf"^{site}{section}[^?#]*\?" + "".join(map(_asked, rule.find.split("&")))
+            return rf"{begin}[^?#]*\?" + "".join(map(_asked, rule.find.split("&")))
         case "prefix":
-            return rf"^{site}{find}[^?#]"
+            return rf"{begin}{find}[^?#]"
         case "suffix":
-            return rf"^{site}[^?#]*{find}(?:[?#]|$)"
-        case "session" if rule.find.startswith(";"):
-            return rf"^{site}[^?#]*(?i:{find})="
+            return rf"{begin}[^?#]*{find}(?:[?#]|$)"
         case "session":
-            return rf"^{site}{find}(?i:{TOKEN})/[^?#]"
+            return rf"{begin}[^?#]*(?i:{find})="
         case _:
-            return rf"^{site}(?:[/?#]|$)"
+            return begin
 
 
 def _asked(part: str) -> str:

@@ -1,22 +1,52 @@
-"""Mine rules: candidates are weighed in rounds, and those that say the same as better ones are left out."""
+"""Mine rules: what do the URLs of copies differ in, and does it hold for all pages of their site?
+
+Candidates are held against all pages in rounds, and those that say the same as better ones are left out.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from crawldedup.advice.candidates import candidates
-from crawldedup.advice.rules import RuleBook
-from crawldedup.advice.weighing import LEAST_SUPPORT, is_refuted, is_sound, narrowed, weighed
+from crawldedup.advice.address import VIEWS, Address, is_token, name_of
+from crawldedup.advice.evidence import Page
+from crawldedup.advice.rules import Contrary, Rule, RuleBook, are_views
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+LEAST_SUPPORT: Final = 5
+"""So many different contents must speak for a rule."""
 
-    from crawldedup.advice.evidence import Page
-    from crawldedup.advice.rules import Rule
-    from crawldedup.advice.weighing import Placed
+LEAST_CONFIDENCE: Final = 0.95
+"""In each folder at least this share of the pages that a rule takes for copies must be copies."""
+
+LEAST_COPIES: Final = 2
+"""So many pages of a folder must speak for a rule that acts there."""
+
+MOST_OF_A_SITE: Final = 64
+"""So many candidates of a site are weighed, those that the most copies speak for."""
+
+MOST_FOLDERS: Final = 1_000
+"""A rule acts in so many folders, those with the most copies."""
 
 _ROUNDS: Final = 3
+_EXAMPLES: Final = 3
+_MOST_COUNTED: Final = 5_000
+_TWINS: Final = 3
+_MOST_PARAMETERS: Final = 6
+_LONGEST_VALUE: Final = 20
+_LONGEST_ENDING: Final = 40
+_MOST_LEVELS: Final = 4
+_VIEW: Final = re.compile(rf"\b(?:{VIEWS}|mirror|wap)\b|^http:", re.IGNORECASE)
+_PATH_PARAMETER: Final = re.compile(r";([^=/;]+)=[^/;]*")
+
+_Change = tuple[str, str, str, str]
+"""The kind, site, find and replace of a rule."""
+
+_Placed = tuple[Address, Page, Address | None]
+"""A page and its twin, as the rules of earlier rounds rewrite their addresses."""
 
 
 def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
@@ -26,32 +56,40 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
     differs from the article in two respects.
     """
     found: list[Rule] = []
+    all_pages = pages
     for _ in range(_ROUNDS):
         placed = _placed(pages, RuleBook(found))
-        new = _chosen(
-            (
-                rule
-                for whole, sections in weighed(candidates(placed, LEAST_SUPPORT), placed)
-                for rule in narrowed(whole, sections, withdrawn)
-                if not is_refuted(rule, withdrawn)
-            ),
-            found,
-        )
+        new = _chosen(_weighed(_candidates(placed), placed, withdrawn), found)
         if not new:
             break
         found += new
         # What was not rewritten shows nothing new.
         changed = {rule.site for rule in new} | {rule.replace for rule in new if rule.kind == "host"}
         pages = [page for page in pages if page.address.origin in changed]
-    return sorted(found, key=lambda rule: -rule.support)
+    return _confirmed(sorted(found, key=lambda rule: -rule.support), all_pages)
 
 
-def weigh(rules: Iterable[Rule], pages: Sequence[Page]) -> list[Rule]:
-    """Return known rules with what these pages say for and against them."""
-    return [rule for rule, _ in weighed(rules, _placed(pages, RuleBook()))]
+def _confirmed(rules: list[Rule], pages: Sequence[Page]) -> list[Rule]:
+    """Return rules with the targets of which copies were seen, and nothing else."""
+    book = RuleBook(rules)
+    firsts: dict[int, tuple[int, tuple[Rule, ...]]] = {}
+    confirmed: dict[str, dict[int, bytes]] = {rule.name: {} for rule in rules}
+    wrong: set[int] = set()
+    for page in pages:
+        target, used = book.rewritten(page.address)
+        content, others = firsts.setdefault(key := target.key(), (page.content, used))
+        if content != page.content:
+            wrong.add(key)
+        elif not page.is_thin and page.twin is not None:
+            for rule in {*used, *others}:
+                confirmed[rule.name][key] = target.digest()
+    return [
+        replace(rule, confirmed=b"".join(sorted(digest for key, digest in found.items() if key not in wrong)))
+        for rule, found in zip(rules, confirmed.values(), strict=True)
+    ]
 
 
-def _placed(pages: Sequence[Page], book: RuleBook) -> list[Placed]:
+def _placed(pages: Sequence[Page], book: RuleBook) -> list[_Placed]:
     if not book.rules:
         return [(page.address, page, page.twin) for page in pages]
     rewritten = cache(lambda address: book.rewritten(address)[0])
@@ -59,27 +97,278 @@ def _placed(pages: Sequence[Page], book: RuleBook) -> list[Placed]:
 
 
 def _chosen(rules: Iterable[Rule], found: Sequence[Rule]) -> list[Rule]:
-    """Return the sound rules but for those that others make superfluous or that undo them."""
+    """Return the rules but for those that others make superfluous or that undo them."""
     chosen: list[Rule] = []
     # The fewest parameters first, and names before names with values.
-    for rule in sorted(
-        filter(is_sound, rules), key=lambda each: (each.find.count("&"), "=" in each.find, -each.support, -each.targets)
-    ):
-        if not any(is_covered(rule, other) for other in (*found, *chosen)):
-            chosen.append(rule)
+    for rule in sorted(rules, key=lambda each: (each.find.count("&"), "=" in each.find, -each.support, -each.targets)):
+        covered = [other.folders for other in (*found, *chosen) if _is_covered(rule, other)]
+        if folders := rule.folders.difference(*covered):
+            chosen.append(replace(rule, folders=folders))
     return chosen
 
 
-def is_covered(rule: Rule, other: Rule) -> bool:
-    """Return True if another rule does what this one does, or the contrary."""
-    if rule.kind != other.kind:
-        return False
-    if rule.kind == "query":
+def _is_covered(rule: Rule, other: Rule) -> bool:
+    """Return True if another rule does what this one does in its folders, or the contrary."""
+    if rule.kind == other.kind == "query":
         names = {part.partition("=")[0] for part in rule.find.split("&")} | {*rule.find.split("&")}
-        return rule.site == other.site and rule.section.startswith(other.section) and names >= {*other.find.split("&")}
-    if rule.kind == "host":
-        is_same = rule.find == other.find and rule.section.startswith(other.section)
-        return is_same or (rule.replace == other.find and rule.find == other.replace)
-    return rule.site == other.site and (
-        rule.find == other.find or (rule.replace, rule.find) == (other.find, other.replace)
+        return rule.site == other.site and names >= {*other.find.split("&")}
+    is_contrary = (rule.replace, rule.find) == (other.find, other.replace)
+    return rule.kind == other.kind and (
+        is_contrary if rule.kind == "host" else rule.site == other.site and (is_contrary or rule.find == other.find)
     )
+
+
+# --- Candidates
+
+
+def _candidates(pages: Sequence[_Placed]) -> list[Rule]:
+    """Return candidates for which enough copies speak, of each site those with the most."""
+    votes: defaultdict[str, Counter[_Change]] = defaultdict(Counter)
+    recent: dict[int, deque[Address]] = {}
+    for address, page, twin in pages:
+        if twin is None:
+            continue
+        copies = recent.setdefault(page.content, deque([twin], _TWINS))
+        for other in {twin, *copies}:
+            for change in _between(address, other):
+                counted = votes[change[1]]
+                if change in counted or len(counted) < _MOST_COUNTED:
+                    counted[change] += 1
+        copies.append(address)
+    chosen = (each for of_site in votes.values() for each in of_site.most_common(MOST_OF_A_SITE))
+    return [Rule(*change) for change, count in chosen if count >= LEAST_SUPPORT]
+
+
+def _between(one: Address, other: Address) -> Iterator[_Change]:
+    """Yield the rules that make one address of another, if they differ in one respect.
+
+    Which of them is the better one is guessed by their words and lengths.
+    """
+    if one.parameters != other.parameters:
+        if one.origin == other.origin and one.path == other.path:
+            yield from _of_queries(one, other)
+    elif one.origin != other.origin:
+        if one.path == other.path and are_views(one.origin, other.origin):
+            worse, better = _sorted(one.origin, other.origin)
+            yield "host", worse, worse, better
+    elif one.path != other.path:
+        yield from _of_paths(one.origin, one.path, other.path)
+
+
+def _sorted(one: str, other: str, *, nothing: str = "") -> tuple[str, str]:
+    """Return the worse of two parts of URLs, and the better one, as which `nothing` counts: it cannot be found."""
+    better, worse = sorted((one, other), key=lambda part: (part != nothing, bool(_VIEW.search(part)), len(part), part))
+    return worse, better
+
+
+def _of_queries(one: Address, other: Address) -> Iterator[_Change]:
+    differing = {*one.parameters} ^ {*other.parameters}
+    names = sorted({*map(name_of, differing)})
+    if not 0 < len(names) <= _MOST_PARAMETERS:
+        return
+    yield "query", one.origin, "&".join(names), ""
+    if len(names) == 1 and len(differing) == 1:
+        (parameter,) = differing
+        if "=" in parameter and len(parameter) <= _LONGEST_VALUE and not is_token(parameter.partition("=")[2]):
+            yield "query", one.origin, parameter, ""
+
+
+def _of_paths(origin: str, one: str, other: str) -> Iterator[_Change]:
+    if ";" in one or ";" in other:
+        if _PATH_PARAMETER.sub("", one) == _PATH_PARAMETER.sub("", other):
+            for name in {*_PATH_PARAMETER.findall(one), *_PATH_PARAMETER.findall(other)}:
+                yield "session", origin, f";{name}", ""
+        return
+    left, right = one.split("/")[1:], other.split("/")[1:]
+    # What names the page stands behind what differs, and is not empty.
+    end = _common(left[::-1], right[::-1], most=min(len(left), len(right)) - _common(left, right))
+    if end and (left[-1] or end > 1):
+        folders = left[: len(left) - end], right[: len(right) - end]
+        if max(map(len, folders)) <= _MOST_LEVELS and not any(map(is_token, (*folders[0], *folders[1]))):
+            before, after = ("/".join(("", *each, "")) for each in folders)
+            yield "prefix", origin, *_sorted(before, after, nothing="/")
+    yield from _of_endings(origin, one, other)
+
+
+def _common(left: Sequence[str], right: Sequence[str], most: int = 1 << 30) -> int:
+    """Return how many parts two sequences have in common at their beginning."""
+    pairs = enumerate(zip(left, right, strict=False))
+    return min(most, next((at for at, (one, other) in pairs if one != other), min(len(left), len(right))))
+
+
+def _of_endings(origin: str, one: str, other: str) -> Iterator[_Change]:
+    start = _common(one, other)
+    if one[start : start + 1].isalnum() or other[start : start + 1].isalnum():
+        # Not in the middle of a word.
+        start -= 1
+        if start < 0 or one[start].isalnum():
+            return
+    left, right = _sorted(one[start:], other[start:])
+    # Numbers tell pages apart.
+    if start and len(left) + len(right) <= _LONGEST_ENDING and not any(map(str.isdigit, left + right)):
+        yield "suffix", origin, left, right
+
+
+# --- What speaks for a candidate, and what against it
+
+
+def _weighed(rules: Iterable[Rule], placed: Sequence[_Placed], withdrawn: Sequence[Rule]) -> Iterator[Rule]:
+    """Yield rules with what speaks for and against them, in the folders where they hold."""
+    wrong: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
+    for rule in withdrawn:
+        wrong[rule.id].update(rule.folders)
+    by_site: defaultdict[str, list[Rule]] = defaultdict(list)
+    for rule in rules:
+        by_site[rule.site].append(rule)
+    evaluator = _Evaluator(placed, by_site)
+    for site, of_site in by_site.items():
+        for rule, folders in evaluator.weigh(site, of_site):
+            sound = [
+                (folder, counts)
+                for folder, counts in folders.items()
+                if counts.is_sound() and folder not in wrong[rule.id]
+            ]
+            sound = sorted(sound, key=lambda each: (-each[1].copies, each[0]))[:MOST_FOLDERS]
+            if len({content for _, counts in sound for content in counts.contents}) >= LEAST_SUPPORT:
+                yield _with_counts(rule, dict(sound))
+
+
+@dataclass(slots=True)
+class _Group:
+    """Pages that a rule takes for one. `first` was judged first, and has the `content` of all.
+
+    Unless `contrary` has the addresses of a `Contrary`. `pages` counts those that the rule rewrites.
+    """
+
+    target: Address
+    content: int
+    first: int
+    folder: str
+    has_target: bool = False
+    is_linked: bool = False
+    pages: int = 0
+    copies: int = 0
+    contrary: tuple[Address, ...] = ()
+    example: tuple[Address, Address] | None = None
+
+
+_Groups = dict[int, dict[int, _Group]]
+"""By the id of a rule, its groups by the keys of their rewritten addresses."""
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What the groups of one folder say of a rule."""
+
+    contents: set[int] = field(default_factory=set)
+    groups: list[_Group] = field(default_factory=list)
+    copies: int = 0
+    against: int = 0
+
+    def add(self, group: _Group) -> None:
+        if group.contrary:
+            self.against += group.pages
+        elif group.copies:
+            self.copies += group.copies
+            self.contents.add(group.content)
+        else:
+            return
+        self.groups.append(group)
+
+    def is_sound(self) -> bool:
+        return self.copies >= max(LEAST_COPIES, LEAST_CONFIDENCE * (self.copies + self.against))
+
+
+def _with_counts(rule: Rule, folders: dict[str, _Counts]) -> Rule:
+    groups = [group for counts in folders.values() for group in counts.groups]
+    good = [group for group in groups if not group.contrary]
+    bad = sorted((group for group in groups if group.contrary), key=lambda group: group.first)
+    examples = [group.example for group in sorted(good, key=lambda group: group.first) if group.example]
+    return replace(
+        rule,
+        folders=frozenset(folders),
+        exceptions=frozenset(group.target.url() for group in bad),
+        support=len({content for counts in folders.values() for content in counts.contents}),
+        copies=sum(counts.copies for counts in folders.values()),
+        against=sum(counts.against for counts in folders.values()),
+        targets=round(sum(group.has_target for group in good) / len(good), 3),
+        linked=round(sum(group.is_linked for group in good) / len(good), 3),
+        examples=tuple((one.url(), other.url()) for one, other in examples[:_EXAMPLES]),
+        contrary=Contrary(*(address.url() for address in bad[0].contrary)) if bad else None,
+    )
+
+
+class _Evaluator:
+    """All pages, found by the keys of their addresses, and for each site those that its pages lead to."""
+
+    def __init__(self, placed: Sequence[_Placed], sites: Iterable[str]) -> None:
+        self._placed = placed
+        self._standing: dict[int, int] = {}
+        self._orders: dict[int, int] = {}
+        self._of_site: dict[str, list[int]] = {site: [] for site in sites}
+        self._led_to: defaultdict[str, list[int]] = defaultdict(list)
+        for order, (address, page, _) in enumerate(placed):
+            self._standing.setdefault(address.key(), order)
+            self._orders.setdefault(page.key, order)
+            if (of_site := self._of_site.get(address.origin)) is not None:
+                of_site.append(order)
+        for order, (_, page, _) in enumerate(placed):
+            # A page with a content of its own.
+            if page.twin is None and (referer := self._orders.get(page.referer)) is not None:
+                self._led_to[placed[referer][0].origin].append(order)
+
+    def weigh(self, site: str, rules: Sequence[Rule]) -> Iterator[tuple[Rule, dict[str, _Counts]]]:
+        """Yield each rule of a site with what the pages of each folder say of it."""
+        book = RuleBook(rules)
+        groups: _Groups = {id(rule): {} for rule in rules}
+        for order in self._of_site[site]:
+            address, page, _ = self._placed[order]
+            for rule, made in book.applied(address):
+                key = made.key()
+                group = groups[id(rule)].get(key)
+                if group is None:
+                    group = groups[id(rule)][key] = self._group(rule, made, order)
+                self._add(group, address, page)
+        for order in self._led_to.pop(site, ()):
+            self._blame(book, groups, order)
+        for rule in rules:
+            folders: defaultdict[str, _Counts] = defaultdict(_Counts)
+            for group in groups.pop(id(rule)).values():
+                folders[group.folder].add(group)
+            yield rule, folders
+
+    def _group(self, rule: Rule, made: Address, order: int) -> _Group:
+        """Return the group of a page, with the page at the rewritten URL, if that was seen."""
+        address, page, _ = self._placed[order]
+        target = self._standing.get(made.key())
+        if target is None:
+            return _Group(made, page.content, order, address.folder())
+        _, standing, _ = self._placed[target]
+        referer = self._orders.get(standing.referer)
+        is_linked = referer is not None and rule.rewritten(self._placed[referer][0]) is None
+        return _Group(made, standing.content, min(order, target), address.folder(), True, is_linked)
+
+    def _add(self, group: _Group, address: Address, page: Page) -> None:
+        group.pages += 1
+        if page.content != group.content:
+            other = self._standing.get(group.target.key(), group.first)
+            group.contrary = group.contrary or (page.address, self._placed[other][1].address)
+        elif not page.is_thin and (group.has_target or address != self._placed[group.first][0]):
+            group.copies += 1
+            group.example = group.example or (address, group.target)
+
+    def _blame(self, book: RuleBook, groups: _Groups, order: int) -> None:
+        """Blame rules that leave out the page that led here, if it came after its copies.
+
+        Those have not led here, although their links were followed before.
+        """
+        here, page, _ = self._placed[order]
+        referer = self._orders[page.referer]
+        address, leading, _ = self._placed[referer]
+        if leading.twin is None:
+            return
+        for rule, made in book.applied(address):
+            group = groups[id(rule)][made.key()]
+            twin, first, _ = self._placed[group.first]
+            if group.first < referer and address != twin and rule.rewritten(here) is None:
+                group.contrary = group.contrary or (leading.address, first.address, page.address)

@@ -1,19 +1,24 @@
-"""Rules for URLs as plain data, and how they are applied."""
+"""Rules for URLs: what they rewrite, and the file that holds them for the next crawl."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
-from crawldedup.advice.address import LONGEST_URL, Address, is_token, name_of
+import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from crawldedup.advice.address import DIGEST_BYTES, LONGEST_URL, Address, name_of
+from crawldedup.errors import ConfigurationError
+from crawldedup.printable import printable
+from crawldedup.scope import site_of
 
 KINDS: Final = ("query", "prefix", "suffix", "session", "host")
 _MOST_STEPS: Final = 8
+_VIEW_OF_HOST: Final = re.compile(r"(?:(?:www|m|mobile|amp|wap|print)\.)*(?=[^.]+\.)", re.IGNORECASE)
 
 
 class Contrary(NamedTuple):
@@ -35,68 +40,60 @@ class Rule:
     """A part of the URLs of one site that does not change the text, and what to write in its place.
 
     `site` is scheme and host. By its kind, `find` is: names of parameters with "&" between them, of which all must be
-    there, or a name with its value ("query"); how a path begins ("prefix") or ends ("suffix"); what stands in front of
-    the id of a session in a path, or ";" and the name that it has ("session"); scheme and host ("host"). It applies to
-    paths that begin with `section`. `replace` stands for what was found.
+    there, or a name with its value ("query"); how a path begins ("prefix") or ends ("suffix"); ";" and the name of a
+    session's id in a path ("session"); scheme and host ("host"). `replace` stands for what was found. The rule applies
+    to pages in `folders`, where it was seen, and not to those whose rewritten URL is one of `exceptions`.
 
-    `support` counts the contents that were seen at URLs that the rule takes for one, `against` the groups of such URLs
-    with different texts or links, of which `contrary` is an example. `targets` is the share of the first whose
-    rewritten URL was seen, and `linked` of those to which another page leads than those that the rule would have left
-    out.
+    `support` counts the contents and `copies` the pages that speak for the rule, `against` the pages that it takes for
+    copies and that are none, with `contrary` as an example. `targets` is the share of the contents whose rewritten URL
+    was seen, and `linked` of those to which another page leads than those that the rule would have left out.
+    `confirmed` has the digests of the rewritten URLs of which copies were seen.
     """
 
     kind: str
     site: str
     find: str
     replace: str = ""
-    section: str = "/"
+    folders: frozenset[str] = frozenset()
+    exceptions: frozenset[str] = frozenset()
     support: int = 0
+    copies: int = 0
     against: int = 0
     targets: float = 0.0
     linked: float = 0.0
     examples: tuple[tuple[str, str], ...] = ()
+    confirmed: bytes = b""
     contrary: Contrary | None = field(default=None, compare=False)
 
     @property
-    def id(self) -> tuple[str, str, str, str, str]:
-        """What the rule does, without what speaks for it."""
-        return self.kind, self.site, self.section, self.find, self.replace
+    def id(self) -> tuple[str, str, str, str]:
+        """What the rule does, without where and what speaks for it."""
+        return self.kind, self.site, self.find, self.replace
 
     @property
     def confidence(self) -> float:
-        """The share of the groups of URLs that speak for the rule."""
-        return self.support / (self.support + self.against) if self.support else 0.0
+        """The share of the pages that speak for the rule."""
+        return self.copies / (self.copies + self.against) if self.copies else 0.0
 
     @property
     def what(self) -> str:
         """What the rule does, in a few characters."""
-        if self.kind == "query":
-            return f"?{self.find}"
-        find = f"{self.find}*/" if self.kind == "session" and not self.find.startswith(";") else self.find
-        return f"{find} -> {self.replace or 'nothing'}"
+        return f"?{self.find}" if self.kind == "query" else f"{self.find} -> {self.replace or 'nothing'}"
 
-    def includes(self, other: Rule) -> bool:
-        """Return True if this rule takes those URLs for copies that another one does, in whichever direction."""
-        return (
-            self.kind == other.kind
-            and (self.site == other.site or self.kind == "host")
-            and {self.find, self.replace} == {other.find, other.replace}
-            and other.section.startswith(self.section)
-        )
+    def targets_confirmed(self) -> frozenset[bytes]:
+        """Return the digests of `confirmed`."""
+        starts = range(0, len(self.confirmed), DIGEST_BYTES)
+        return frozenset(self.confirmed[start : start + DIGEST_BYTES] for start in starts)
 
-    def applies(self, url: str) -> bool:
-        """Return True for a URL that the rule rewrites."""
-        return self.rewrite(url) != url
-
-    def rewrite(self, url: str) -> str:
-        """Return the URL in its place, or the same if the rule does not apply."""
-        address = Address.of(url)
-        rewritten = None if address is None else self.rewritten(address)
-        return url if rewritten is None else rewritten.url()
+    @property
+    def name(self) -> str:
+        """What stands for the rule in logs and reports."""
+        return f"{self.site}: {self.what}"
 
     def rewritten(self, address: Address) -> Address | None:
         """Return the address in its place, or None if the rule does not apply."""
-        if address.origin != self.site or not address.path.startswith(self.section):
+        # A candidate is tried everywhere.
+        if address.origin != self.site or (self.folders and address.folder() not in self.folders):
             return None
         if self.kind == "query":
             return self._without_parameters(address)
@@ -118,95 +115,81 @@ class Rule:
             return self.replace + path[len(self.find) :] if path.startswith(self.find) and path != self.find else None
         if self.kind == "suffix":
             return (path[: -len(self.find)] + self.replace or "/") if path.endswith(self.find) else None
-        if self.find.startswith(";"):
-            return re.sub(rf"{re.escape(self.find)}=[^/;]*", "", path, flags=re.IGNORECASE)
-        token, _, rest = path[len(self.find) :].partition("/")
-        return self.replace + rest if path.startswith(self.find) and rest and is_token(token) else None
-
-    def id_as_dict(self) -> dict[str, str]:
-        """Return what the rule does as plain values, which `from_dict` takes."""
-        return dict(zip(("kind", "site", "section", "find", "replace"), self.id, strict=True))
+        return re.sub(rf"{re.escape(self.find)}=[^/;]*", "", path, flags=re.IGNORECASE)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        return {**asdict(self), "what": self.what, "confidence": round(self.confidence, 3)}
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        # Alike in every process.
+        folders = {"folders": sorted(self.folders), "exceptions": sorted(self.exceptions)}
+        return {**plain, **folders, "what": self.what, "confidence": round(self.confidence, 3)}
 
-    @classmethod
-    def from_dict(cls, values: object) -> Self:
-        """Return the rule of which `as_dict` gave these values. Raises ValueError for those of no rule."""
-        if not isinstance(values, dict):
-            raise ValueError("a rule is an object")
-        given = {each.name: values[each.name] for each in fields(cls) if each.name in values}
-        rule = cls(**{**given, "examples": (), "contrary": None})
-        if not rule._is_sound():
-            raise ValueError("it is no rule")
-        return rule
-
-    def _is_sound(self) -> bool:
+    def is_whole(self) -> bool:
         """Return True for values that rules have: others may come from a hand, or from another program."""
-        texts = (self.kind, self.site, self.find, self.replace, self.section)
-        numbers = (self.support, self.against, self.targets, self.linked)
-        if not all(isinstance(each, str) and len(each) <= LONGEST_URL for each in texts):
+        if not (self.kind in KINDS and 0 < len(self.find) <= LONGEST_URL and _is_origin(self.site)):
             return False
-        if not all(isinstance(each, int | float) and each >= 0 for each in numbers):
-            return False
-        is_whole = self.kind in KINDS and bool(self.find) and _is_origin(self.site) and self.section.startswith("/")
-        if self.kind == "host":
-            return is_whole and self.find == self.site and _is_origin(self.replace)
-        is_path = self.kind in ("prefix", "suffix", "session") and not self.find.startswith(";")
-        return is_whole and (not is_path or self.kind == "suffix" or self.replace.startswith("/"))
+        match self.kind:
+            case "host":
+                return self.find == self.site and _is_origin(self.replace) and are_views(self.find, self.replace)
+            case "prefix":
+                return self.find.startswith("/") and self.replace.startswith("/")
+            case "session":
+                return self.find.startswith(";") and not self.replace
+            case _:
+                return self.kind == "suffix" or not self.replace
 
 
 def _is_origin(text: str) -> bool:
     return (address := Address.of(text)) is not None and address.origin == text
 
 
-class _OfSite:
-    """The rules of one site, of which few apply to an address."""
+def are_views(one: str, other: str) -> bool:
+    """Return True for two origins of one site that differ by scheme, "www." or the name of a view alone.
 
-    def __init__(self) -> None:
-        self._by_parameter: defaultdict[str, list[Rule]] = defaultdict(list)
-        self._by_kind: dict[str, list[Rule]] = {kind: [] for kind in KINDS}
-        self._by_parts: dict[str, tuple[str, ...]] = {"prefix": (), "suffix": (), "session": ()}
+    Anyone may own another host, and answer there what he likes.
+    """
+    hosts = [_VIEW_OF_HOST.sub("", origin.partition("://")[2], count=1) for origin in (one, other)]
+    return hosts[0] == hosts[1] and site_of(one) == site_of(other)
 
-    def add(self, rule: Rule) -> None:
-        if rule.kind == "query":
-            self._by_parameter[name_of(rule.find.partition("&")[0])].append(rule)
-            return
-        self._by_kind[rule.kind].append(rule)
-        if rule.kind in self._by_parts:
-            self._by_parts[rule.kind] += (rule.find,)
 
-    def possible(self, address: Address) -> Iterator[Rule]:
-        """Yield the rules that may apply to an address."""
-        if address.parameters and self._by_parameter:
-            for name in dict.fromkeys(map(name_of, address.parameters)):
-                yield from self._by_parameter.get(name, ())
-        path, parts = address.path, self._by_parts
-        if parts["prefix"] and path.startswith(parts["prefix"]):
-            yield from self._by_kind["prefix"]
-        if parts["suffix"] and path.endswith(parts["suffix"]):
-            yield from self._by_kind["suffix"]
-        if parts["session"] and (";" in path or path.startswith(parts["session"])):
-            yield from self._by_kind["session"]
-        yield from self._by_kind["host"]
+def read_rules(path: Path) -> list[Rule]:
+    """Return the rules of a file that `crawldedup advise` wrote. Raises ConfigurationError."""
+    shown = printable(str(path))
+    try:
+        rules = msgspec.json.decode(path.read_bytes(), type=list[Rule])
+    except (OSError, msgspec.MsgspecError, RecursionError) as error:
+        raise ConfigurationError(
+            f"{shown} cannot be read as rules: {error}; `crawldedup advise JOURNAL --output {shown}` writes them"
+        ) from error
+    for number, rule in enumerate(rules, start=1):
+        if not rule.is_whole():
+            raise ConfigurationError(f"{shown}: rule {number} is none of these kinds: {', '.join(KINDS)}")
+        if not rule.folders:
+            raise ConfigurationError(f"{shown}: rule {number} names no folders, and acts in those that it names alone")
+    return rules
 
 
 class RuleBook:
-    """Rules, found quickly by the URL that they apply to."""
+    """Rules, found by the URL that they apply to."""
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self.rules = tuple(rules)
-        self._sites: defaultdict[str, _OfSite] = defaultdict(_OfSite)
+        self._by_parameter: defaultdict[tuple[str, str], list[Rule]] = defaultdict(list)
+        self._by_site: defaultdict[str, list[Rule]] = defaultdict(list)
         for rule in self.rules:
-            self._sites[rule.site].add(rule)
+            if rule.kind == "query":
+                self._by_parameter[rule.site, name_of(rule.find.partition("&")[0])].append(rule)
+            else:
+                self._by_site[rule.site].append(rule)
 
     def applied(self, address: Address) -> Iterator[tuple[Rule, Address]]:
         """Yield each rule that applies to an address, and what it makes of it."""
-        site = self._sites.get(address.origin)
-        for rule in site.possible(address) if site is not None else ():
+        rules: list[Rule] = []
+        for name in dict.fromkeys(map(name_of, address.parameters)):
+            rules += self._by_parameter.get((address.origin, name), ())
+        for rule in (*rules, *self._by_site.get(address.origin, ())):
             made = rule.rewritten(address)
-            if made is not None:
+            if made is not None and not (rule.exceptions and made.url() in rule.exceptions):
                 yield rule, made
 
     def rewritten(self, address: Address) -> tuple[Address, tuple[Rule, ...]]:

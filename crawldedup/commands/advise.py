@@ -3,55 +3,52 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 from crawldedup.advice.evidence import Evidence
 from crawldedup.advice.export import deny_patterns, discarder_rules
-from crawldedup.advice.kept import NOTE, KeptRules
 from crawldedup.advice.mining import mine
-from crawldedup.commands.indexes import require_existing
-from crawldedup.commands.output import safe_message
+from crawldedup.advice.rules import Rule
+from crawldedup.commands.output import Output, safe_message
 from crawldedup.errors import ConfigurationError
-from crawldedup.journal import journals
-from crawldedup.journal.verdicts import collect
+from crawldedup.journal import collect, find_journals
 from crawldedup.printable import pluralize, printable
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from crawldedup.advice.rules import Rule
-    from crawldedup.commands.output import Output
-    from crawldedup.deduplicator import Deduplicator
-
 _UNFIT: Final = {
-    "duplicate-url-discarder": "it removes parts of URLs, and cannot replace them",
-    "deny": "their pages are linked in no other form, so that no link would lead there",
+    "duplicate-url-discarder": "it removes parts of URLs for good, and can neither replace them nor make exceptions",
+    "deny": "their pages are linked in no other form, so that no link would lead there, or they have exceptions",
 }
 
 
-def advise(rules: Sequence[Rule], form: str, output: Output) -> None:
-    """Show rules as the option `--format` says."""
-    if form == "rules":
-        output.show([rule.as_dict() for rule in rules], *_lines(rules))
-        return
-    exported = discarder_rules(rules) if form == "duplicate-url-discarder" else deny_patterns(rules)
-    output.show(exported, json.dumps(exported, indent=2))
+def run(given: Namespace, output: Output) -> None:
+    """Show or write the rules that the journals speak for."""
+    advise(given.sources, given, output)
+
+
+def advise(sources: Sequence[str], given: Namespace, output: Output) -> None:
+    """Show or write rules as the options say. Raises ConfigurationError and OSError."""
+    rules = _mined(sources, output)
+    exported: list[Any] = [rule.as_dict() for rule in rules]
+    if given.format != "rules":
+        exported = discarder_rules(rules) if given.format == "duplicate-url-discarder" else deny_patterns(rules)
+    text = json.dumps(exported, indent=2)
+    if given.output is not None:
+        Path(given.output).write_text(f"{text}\n", "ascii")
+        told = f"{pluralize(len(exported), 'rule')} written into {printable(str(given.output))}"
+        output.show({"output": str(given.output), "rules": len(exported)}, told)
+    else:
+        output.show(exported, *(_lines(rules) if given.format == "rules" else [text]))
     if left := len(rules) - len(exported):
-        output.error(ConfigurationError(f"{pluralize(left, 'rule')} left out: {_UNFIT[form]}"))
+        output.error(ConfigurationError(f"{pluralize(left, 'rule')} left out: {_UNFIT[given.format]}"))
 
 
-def kept(dedup: Deduplicator) -> Sequence[Rule]:
-    """Return the rules that an index keeps."""
-    require_existing(dedup)
-    return KeptRules.from_text(dedup.note(NOTE)).rules
-
-
-def mined(sources: Sequence[str], output: Output) -> Sequence[Rule]:
-    """Return the rules that journals speak for."""
+def _mined(sources: Sequence[str], output: Output) -> Sequence[Rule]:
     evidence = Evidence()
-    with ExitStack() as stack, output.progress("reading verdicts") as progress:
-        paths = [path for source in sources for path in stack.enter_context(journals(source))]
+    with output.progress("reading verdicts") as progress:
+        paths = [journal.path for journal in find_journals(sources)]
         unreadable = collect(paths, evidence, lambda pages: progress(pages, None))
     if unreadable:
         output.unreadable(ConfigurationError(f"{pluralize(unreadable, 'line')} cannot be read and were left out"))
@@ -61,7 +58,8 @@ def mined(sources: Sequence[str], output: Output) -> Sequence[Rule]:
 def _lines(rules: Sequence[Rule]) -> Iterator[str]:
     for rule in rules:
         speaks = f"{pluralize(rule.support, 'content')}, confidence {rule.confidence:.3f}"
-        yield f"{printable(rule.site + rule.section)}: {printable(rule.what)} ({speaks})"
+        folders = ", ".join(sorted(rule.folders)[:3]) + (", ..." if len(rule.folders) > 3 else "")
+        yield f"{printable(rule.name)} in {printable(folders)} ({speaks})"
         for example, _ in rule.examples[:1]:
             yield f"  such as {printable(example)}"
         if rule.contrary:

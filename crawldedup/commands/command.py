@@ -18,7 +18,7 @@ ADVISE_OPTIONS: Final[dict[str, dict[str, Any]]] = {
         "default": "rules",
         "help": "the rules themselves, or what another tool reads: a file for duplicate-url-discarder, or the deny "
         "patterns of a LinkExtractor (default: rules)",
-    }
+    },
 }
 
 

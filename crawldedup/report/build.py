@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawldedup.report import clusters, overview
-from crawldedup.report.comparison import EARLIER, comparison_of, make_changes
+from crawldedup.report.comparison import EARLIER, comparison_of, have_one_index, make_changes
 from crawldedup.report.findings import findings_of
-from crawldedup.report.journals import have_one_index
 from crawldedup.report.model import Report
 from crawldedup.report.places import places_of
 from crawldedup.report.similarity import similarity_of
@@ -16,8 +15,8 @@ from crawldedup.report.timeline import timeline_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crawldedup.journal import Journal
     from crawldedup.report.database import Database
-    from crawldedup.report.journals import Journal
     from crawldedup.report.model import Advice
 
 
@@ -67,5 +66,6 @@ def make_report(
             comparison=comparison,
             advice=tuple(advice),
             savings=overview.savings_of(database),
+            withdrawn=overview.withdrawn_of(database),
         )
     return findings_of(report)

@@ -11,7 +11,7 @@ class Changes:
 
     `new` pages were not met then; `changed` ones had another text; `duplicated` ones were no duplicates then, or not
     met; the text of `moved` ones came at another URL; `skipped` ones were not asked for, because
-    a learned rule takes them for copies; `gone` ones were not met, nor was their text.
+    a rule takes them for copies; `gone` ones were not met, nor was their text.
     """
 
     site: str

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.commands.command import Command
 from crawldedup.errors import ConfigurationError
-from crawldedup.journal import crawls
-from crawldedup.journal import journals as journals_of
-from crawldedup.journal.names import is_redis
+from crawldedup.journal import collect, crawls, find_journals
 from crawldedup.printable import pluralize, printable
 
 if TYPE_CHECKING:
@@ -20,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawldedup.commands.output import Output
-    from crawldedup.journal import CrawlSummary
-    from crawldedup.report.journals import Journal
+    from crawldedup.journal import CrawlSummary, Journal
     from crawldedup.report.model import Advice
 
 DEFAULT_SOURCE: Final = ".scrapy/crawldedup"
@@ -50,7 +47,7 @@ REPORT: Final = Command(
             "nargs": "*",
             "default": [DEFAULT_SOURCE],
             "metavar": "SOURCE",
-            "help": f"journal, folder of journals, or URL of a Redis that holds them (default: {DEFAULT_SOURCE})",
+            "help": f"journals of one crawl, or a folder of journals (default: {DEFAULT_SOURCE})",
         },
         **ARGUMENTS,
     },
@@ -74,7 +71,6 @@ def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
     # Here, so that `--help` does not wait for DuckDB.
     from crawldedup.report.build import make_report
     from crawldedup.report.database import Database
-    from crawldedup.report.journals import find_journals
     from crawldedup.report.render.files import check_path, write_report
     from crawldedup.report.render.terminal import lines_of
 
@@ -86,26 +82,17 @@ def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
             )
         check_path("--output", given.output)
     with ExitStack() as stack:
-        journals = find_journals(_here(stack, sources, given.crawl), given.crawl, output.unreadable)
+        journals = find_journals(sources, given.crawl)
         against: list[Journal] = []
         if given.against:
-            is_source = is_redis(given.against) or Path(given.against).exists()
-            places, crawl = ([given.against], None) if is_source else (sources, given.against)
-            against = find_journals(_here(stack, places, crawl), crawl, output.unreadable)
+            is_source = Path(given.against).exists()
+            against = find_journals([given.against]) if is_source else find_journals(sources, given.against)
         database = stack.enter_context(Database(stack.enter_context(output.shares())))
         made = make_report(database, journals, against, _advice_of(journals))
         if given.output is not None:
             write_report(database, made, given.output)
     if given.output is None:
         output.show(made.as_dict(), *lines_of(made))
-
-
-def _here(stack: ExitStack, sources: Sequence[str], crawl: str | None) -> list[str]:
-    """Return files and folders as they are, and in place of each Redis the files of its crawl until the stack ends."""
-    here: list[str] = []
-    for source in sources:
-        here += map(str, stack.enter_context(journals_of(source, crawl))) if is_redis(source) else [source]
-    return here
 
 
 def _line_of(crawl: CrawlSummary) -> str:
@@ -116,12 +103,11 @@ def _line_of(crawl: CrawlSummary) -> str:
 def _advice_of(journals: Sequence[Journal]) -> list[Advice]:
     from crawldedup.advice.evidence import Evidence
     from crawldedup.advice.mining import mine
-    from crawldedup.journal.verdicts import collect
     from crawldedup.report.model import Advice
 
     evidence = Evidence(MOST_PAGES)
     collect((journal.path for journal in journals), evidence)
     return [
-        Advice(rule.kind, rule.site + rule.section, rule.what, rule.support, rule.confidence, rule.examples)
+        Advice(rule.kind, rule.site, rule.what, rule.support, rule.confidence, rule.examples)
         for rule in mine(evidence.pages, evidence.withdrawn)
     ]

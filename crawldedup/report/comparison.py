@@ -9,10 +9,10 @@ from crawldedup.report.changes import Change, Changes, Comparison
 from crawldedup.report.overview import IS_COPY
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from crawldedup.journal import Journal
     from crawldedup.report.database import Database
-    from crawldedup.report.journals import Journal
 
 EARLIER: Final = "_earlier"
 """The suffix of the earlier crawl's tables."""
@@ -23,6 +23,12 @@ NOT_MET: Final = ("gone", "moved", "skipped")
 _KINDS: Final = tuple(field.name for field in fields(Changes))[1:]
 _MOST_SITES: Final = 200
 _EXAMPLES: Final = 20
+
+
+def have_one_index(journals: Iterable[Journal]) -> bool:
+    """Return True for crawls whose pages were remembered in one index, so that their digests can be compared."""
+    indexes = {(str(journal.settings.get("store")), str(journal.settings.get("namespace"))) for journal in journals}
+    return len(indexes) == 1 and not any(store.startswith("memory:") for store, _ in indexes)
 
 
 def make_changes(database: Database, *, by_text: bool) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-    from crawldedup.report.journals import Journal
+    from crawldedup.journal import Journal
 
     Progress = Callable[[str, float], None]
     Row = tuple[Any, ...]
@@ -63,7 +63,6 @@ _COLUMNS: Final = {
     "known": "BIGINT",
     "queued": "BIGINT",
     "walls": "BIGINT",
-    "lost": "BIGINT",
     "index_bytes": "BIGINT",
     "skipped": "VARCHAR",
     "rule": "VARCHAR",
@@ -153,7 +152,7 @@ class Database:
         self._make_pages(suffix)
         (left_out,) = self.row(
             f"""SELECT count(*) FILTER (NOT coalesce(outcome IN {OUTCOMES}, false)
-                    AND coalesce(known, queued, walls, lost) IS NULL AND coalesce(wall, skipped, "end") IS NULL
+                    AND coalesce(known, queued, walls) IS NULL AND coalesce(wall, skipped, "end") IS NULL
                     AND crawldedup_journal IS NULL AND withdrawn IS NULL) FROM lines{suffix}"""
         )
         return int(left_out)

@@ -44,9 +44,6 @@ def _trouble(report: Report) -> Iterator[Finding]:
         what = "the crawl" if len(crawl.processes) == 1 else f"{missing} of {len(crawl.processes)} processes"
         why = "still running, killed, or no room to write it"
         yield Finding("warn", f"No end of {what} is recorded: {why}.", "about")
-    if lost := sum(process.lost for process in crawl.processes):
-        text = f"{pluralize(lost, 'line')} of the journals are missing, so the figures are too low."
-        yield Finding("bad", text, "about")
     if crawl.left_out:
         yield Finding("warn", f"{pluralize(crawl.left_out, 'line')} of the journals could not be read.", "about")
 
@@ -77,7 +74,16 @@ def _advice(report: Report) -> Iterator[Finding]:
     if report.advice:
         saved = sum(rule.support for rule in report.advice)
         rules = pluralize(len(report.advice), "URL rule")
-        yield Finding("info", f"{rules} would have saved the copies of {saved:,} contents.", "advice")
+        yield Finding(
+            "info",
+            f"{rules} would have saved copies of {saved:,} contents: `crawldedup advise --output rules.json` writes "
+            "them for CRAWLDEDUP_RULES.",
+            "advice",
+        )
+    if report.withdrawn:
+        named = "; ".join(report.withdrawn[:_MOST_TRAPS])
+        text = f"{pluralize(len(report.withdrawn), 'URL rule')} proved wrong and was left out, such as {named}."
+        yield Finding("warn", f"{text} `crawldedup advise` writes rules without it.", "advice")
     if report.totals.across_sites:
         text = f"{pluralize(report.totals.across_sites, 'duplicate')} of a page on another site: mirrors or partners."
         yield Finding("info", text, "sites")

@@ -16,7 +16,7 @@ NAMELESS = "(no name)"
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process of a crawl, whose journal lacks `lost` lines.
+    """One process of a crawl.
 
     `end` is the reason why it finished. None is recorded while it runs, after it was killed, or without room for it.
     """
@@ -25,7 +25,6 @@ class Process:
     pid: int
     started: float
     end: str | None
-    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +236,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """How many downloads of the crawl a rule has saved, which it had learned."""
+    """How many downloads of the crawl a rule has saved."""
 
     rule: str
     downloads: int
@@ -245,7 +244,10 @@ class Saving:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that is shown of a crawl. Lists hold the most important entries only, so that a report stays small."""
+    """All that is shown of a crawl. Lists hold the most important entries only, so that a report stays small.
+
+    `withdrawn` names the rules of `CRAWLDEDUP_RULES` that proved wrong.
+    """
 
     crawl: Crawl
     totals: Totals
@@ -265,6 +267,7 @@ class Report:
     comparison: Comparison | None = None
     advice: tuple[Advice, ...] = ()
     savings: tuple[Saving, ...] = ()
+    withdrawn: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""

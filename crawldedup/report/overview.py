@@ -7,7 +7,6 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeGuard
 
-from crawldedup.journal.records import pages_in
 from crawldedup.report.counts import OUTCOMES, Counts
 from crawldedup.report.database import host_of
 from crawldedup.report.model import Crawl, Index, Process, Reason, Saving, Spread, Totals, Wall
@@ -16,8 +15,8 @@ from crawldedup.search.two_stage import expected_recall
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crawldedup.journal import Journal
     from crawldedup.report.database import Database
-    from crawldedup.report.journals import Journal
 
 COUNTS: Final = ", ".join(f"count(*) FILTER (outcome = '{outcome}')" for outcome in OUTCOMES)
 """The columns of `Counts`, in its order."""
@@ -25,6 +24,7 @@ COUNTS: Final = ", ".join(f"count(*) FILTER (outcome = '{outcome}')" for outcome
 IS_COPY: Final = "outcome IN ('near', 'exact')"
 
 _MOST_REASONS: Final = 40
+_MOST_RULES: Final = 40
 _MOST_WALLS: Final = 20
 _MOST_STATS: Final = 1000
 _LARGEST: Final = 1e18
@@ -40,11 +40,8 @@ _WORK: Final = {"probes": "probes", "candidates": "candidates compared"}
 def crawl_of(database: Database, journals: Sequence[Journal], left_out: int) -> Crawl:
     """Return what the journals say of themselves."""
     last = journals[-1]
-    rows = database.rows(
-        f"""SELECT process, max("end"), max(lost), any_value(stats), count(*) FILTER (outcome IN {OUTCOMES})
-        FROM lines GROUP BY process"""
-    )
-    ends = {process: (end, max(lost or 0, _counted(stats) - pages)) for process, end, lost, stats, pages in rows}
+    rows = database.rows("""SELECT process, max("end") FROM lines GROUP BY process""")
+    ends: dict[int, str | None] = dict(rows)
     (seconds,) = database.row("SELECT max(moment) FROM lines")
     return Crawl(
         name=last.crawl,
@@ -54,7 +51,7 @@ def crawl_of(database: Database, journals: Sequence[Journal], left_out: int) -> 
         version=last.version,
         settings=last.settings,
         processes=tuple(
-            Process(journal.host, journal.pid, journal.started, *ends.get(number, (None, 0)))
+            Process(journal.host, journal.pid, journal.started, ends.get(number))
             for number, journal in enumerate(journals)
         ),
         left_out=left_out,
@@ -113,7 +110,7 @@ def walls_of(database: Database) -> tuple[Wall, ...]:
 
 
 def savings_of(database: Database) -> tuple[Saving, ...]:
-    """Return how many downloads were saved by learned rules. What was downloaded after all, or anyway, is not saved."""
+    """Return how many downloads were saved by rules. What was downloaded after all, or anyway, is not saved."""
     rows = database.rows(
         f"""SELECT coalesce(rule, '') AS named, count(DISTINCT page) AS pages
         FROM (SELECT rule, hash(skipped) AS page FROM lines WHERE skipped IS NOT NULL)
@@ -121,6 +118,14 @@ def savings_of(database: Database) -> tuple[Saving, ...]:
         GROUP BY named ORDER BY pages DESC, named LIMIT {_MOST_REASONS}"""
     )
     return tuple(Saving(*row) for row in rows)
+
+
+def withdrawn_of(database: Database) -> tuple[str, ...]:
+    """Return the rules that proved wrong in this crawl."""
+    rows = database.rows(
+        f"SELECT DISTINCT rule FROM lines WHERE withdrawn IS NOT NULL AND rule <> '' ORDER BY rule LIMIT {_MOST_RULES}"
+    )
+    return tuple(rule for (rule,) in rows)
 
 
 def times_of(database: Database) -> tuple[Spread, ...]:
@@ -155,13 +160,6 @@ def stats_of(database: Database) -> dict[str, float | str]:
                     is_maximum = "max" in name or "largest" in name
                     merged[name] = max(former, value) if is_maximum else former + value
     return dict(sorted(merged.items()))
-
-
-def _counted(stats: str | None) -> int:
-    """Return how many responses a crawl has counted; a Redis keeps the last lines of its journal only."""
-    with suppress(ValueError, RecursionError):
-        return pages_in({"stats": json.loads(stats or "null")})
-    return 0
 
 
 def _is_share(value: object) -> TypeGuard[float]:

@@ -18,7 +18,7 @@ from crawldedup.batch.folder import ScanFolder
 from crawldedup.commands.feeds import CSV, LINES, form_of
 from crawldedup.commands.rows import check_target, write_rows
 from crawldedup.errors import ConfigurationError
-from crawldedup.journal.records import FORMAT, OUTCOMES, VERSION, line_of, shown
+from crawldedup.journal import FORMAT, OUTCOMES, VERSION, find_journals, line_of, shown
 from crawldedup.printable import pluralize, printable
 from crawldedup.verdict import Kind
 
@@ -168,7 +168,6 @@ def _write_report(results: Results, path: Path, progress: Callable[[str, float],
     """Write the report on the pages of a scan, as on those of a crawl."""
     from crawldedup.report.build import make_report
     from crawldedup.report.database import Database
-    from crawldedup.report.journals import find_journals
     from crawldedup.report.render.files import write_report
 
     with TemporaryDirectory(prefix="crawldedup-scan-") as folder, Database(progress) as database:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawldedup.scrapy_plugin.items.verdict_fields import DropItemsMiddleware
-from crawldedup.scrapy_plugin.learning.middleware import LearnMiddleware
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline
+from crawldedup.scrapy_plugin.rules import RulesMiddleware
 from crawldedup.scrapy_plugin.settings import PREFIX
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 # meta refresh (580) and retries (550): what reaches 545 is a decoded page that the spider is about to get.
 DOWNLOADER_ORDER = 545
 
-# Next to the one above, on the engine's side: it hears of a page's verdict, or that there is none.
-LEARN_ORDER = 544
+# After the middlewares that refuse requests (offsite 50, robots.txt 100), and before anything is sent.
+RULES_ORDER = 544
 
 # Next to the engine, after every other spider middleware had its say about the items.
 SPIDER_ORDER = 40
@@ -45,8 +45,8 @@ class Addon:
             settings: The settings of the crawl. Components that are placed already stay where they are.
         """
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", DedupMiddleware, DOWNLOADER_ORDER)
-        if settings.get(f"{PREFIX}LEARN") is not None:
-            settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LearnMiddleware, LEARN_ORDER)
+        if settings.get(f"{PREFIX}RULES") is not None:
+            settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RulesMiddleware, RULES_ORDER)
         settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", DropItemsMiddleware, SPIDER_ORDER)
         # Fields that are named wrongly, as an empty list is, are for the pipeline to refuse.
         if settings.get(f"{PREFIX}ITEM_FIELDS") is not None:

@@ -28,9 +28,10 @@ class DuplicatePageError(IgnoreRequest):
 
 
 class PredictedDuplicateError(IgnoreRequest):
-    """Raised for a request that is not made, because a learned rule takes it for a copy.
+    """Raised for a request that is not made, because a rule takes it for a copy.
 
-    The errback of the request receives it.
+    The errback of the request receives it. If the rule proves wrong, the request is made after all, and its callback
+    is called.
 
     Attributes:
         target: The URL that the request is taken for a copy of.

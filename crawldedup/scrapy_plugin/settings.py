@@ -13,7 +13,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError
-from crawldedup.journal.names import OWN_STORE, check_crawl, check_journal, is_redis
+from crawldedup.journal import check_crawl, check_journal
 from crawldedup.options import Options, check_similarity, option, options_of
 from crawldedup.scope import check_sites
 from crawldedup.scrapy_plugin.items.text import ItemFields, check_item_fields
@@ -103,12 +103,11 @@ class CrawlOptions(Options):
     remember: bool = _crawl_option(
         True, checks.flag, "With False, pages are looked up and nothing is added.", kind=bool
     )
-    learn: bool = _crawl_option(
-        False,
-        checks.flag,
-        "Learn which parts of URLs never change the text, and skip requests that would bring copies of pages that were "
-        "delivered. Samples of them are fetched, to find out when a rule is wrong.",
-        kind=bool,
+    rules: str | None = _crawl_option(
+        None,
+        checks.optional(checks.string),
+        "A file of URL rules, which `crawldedup advise --output` writes. Requests that a rule calls copies are skipped "
+        "once a copy of their page is confirmed, and one in twenty of them is fetched as a check.",
     )
     on_error: str = _crawl_option(
         "pass",
@@ -135,14 +134,13 @@ class CrawlOptions(Options):
     journal: str | bool = _crawl_option(
         "crawldedup",
         check_journal,
-        "Where the crawl writes its journal, of which reports are made: a directory below the project's data "
-        "directory, the URL of a Redis, or the Redis of the index (store). False writes none.",
+        "The directory, below the project's data directory, for the crawl's journal, of which reports are made. False "
+        "writes none.",
     )
     journal_keep: int = _crawl_option(
         20,
         checks.whole(1),
-        "How many crawls keep their journals in the directory, the present one included. Those of earlier crawls take "
-        "2 GB at most.",
+        "How many crawls keep their journals in the directory, the present one included.",
         kind=int,
     )
     crawl: str | None = _crawl_option(
@@ -176,6 +174,11 @@ class CrawlOptions(Options):
         declared = crawl_settings()
         for name in settings:
             if isinstance(name, str) and name.startswith(PREFIX) and name not in declared:
+                if name == f"{PREFIX}LEARN":
+                    raise ConfigurationError(
+                        f"{name} is gone: write rules by `crawldedup advise --output rules.json` after a crawl, set "
+                        f'{PREFIX}RULES = "rules.json" for the next one'
+                    )
                 # A setting that nothing reads would be thought to work.
                 hint = checks.did_you_mean(name, declared)
                 raise ConfigurationError(f"{name} is not a setting of crawldedup{hint}")
@@ -186,10 +189,6 @@ class CrawlOptions(Options):
         options = cls(**given)
         if options.report and options.journal is False:
             raise ConfigurationError(f"{PREFIX}REPORT needs a journal, and {PREFIX}JOURNAL is False")
-        if options.journal == OWN_STORE and not is_redis(options.store):
-            raise ConfigurationError(
-                f"{PREFIX}JOURNAL is {OWN_STORE!r}, but the index is in no Redis; name a directory, or a Redis"
-            )
         return options
 
 

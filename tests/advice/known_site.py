@@ -21,18 +21,20 @@ class Made(NamedTuple):
     referer: str = ""
 
 
+VIEWED = ("/news/", "/forum/", "/guides/")
+PRINTED = (*VIEWED, "/print/")
 BUILT_WITH = {
-    ("query", WWW, "/", "utm_campaign&utm_source", ""),
-    ("query", WWW, "/", "sid", ""),
-    ("query", WWW, "/forum/", "sort", ""),
-    ("query", WWW, "/news/", "view=print", ""),
-    ("prefix", WWW, "/", "/print/", "/news/"),
-    ("suffix", WWW, "/", "/amp", ""),
-    ("suffix", WWW, "/", "/index.html", "/"),
-    ("session", WWW, "/", ";jsessionid", ""),
-    ("session", WWW, "/", "/app/s/", "/app/"),
-    ("host", MOBILE, "/", MOBILE, WWW),
+    ("query", WWW, "utm_campaign&utm_source", ""): VIEWED,
+    ("query", WWW, "sid", ""): PRINTED,
+    ("query", WWW, "sort", ""): ("/forum/",),
+    ("query", WWW, "view=print", ""): ("/news/",),
+    ("prefix", WWW, "/print/", "/news/"): ("/print/",),
+    ("suffix", WWW, "/amp", ""): ("/news/0/",),
+    ("suffix", WWW, "/index.html", "/"): ("/shop/0/",),
+    ("session", WWW, ";jsessionid", ""): ("/shop/0/",),
+    ("host", MOBILE, MOBILE, WWW): VIEWED,
 }
+"""The rules, and the folders where each holds."""
 
 
 def known_site(size: int = 12, seed: int = 1) -> list[Made]:
@@ -67,9 +69,6 @@ def known_site(size: int = 12, seed: int = 1) -> list[Made]:
         add(f"/shop/{number}/", f"shop {number}")
         add(f"/shop/{number}/index.html", f"shop {number}")
         add(f"/shop/{number}/;jsessionid={token()}", f"shop {number}")
-        add(f"/app/page-{number}", f"app {number}")
-        add(f"/app/s/{token()}/page-{number}", f"app {number}")
-        add(f"/app/s/{token()}/page-{number}", f"app {number}")
         # These select contents, and one of them a wall.
         add(f"/show?id={number}", f"shown {number}")
         add(f"/show?id={number}&page=2", f"shown {number}, continued")

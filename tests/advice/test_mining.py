@@ -8,13 +8,24 @@ from dataclasses import replace
 import pytest
 
 from crawldedup.advice.evidence import Evidence, Page, Seen
-from crawldedup.advice.mining import mine, weigh
+from crawldedup.advice.mining import mine
 from crawldedup.advice.rules import Rule, RuleBook
-from tests.advice.known_site import BUILT_WITH, MOBILE, WWW, Made, evidence_of, known_site, verdicts
+from tests.advice.known_site import BUILT_WITH, WWW, Made, evidence_of, known_site, verdicts
+
+Found = dict[tuple[str, ...], tuple[str, ...]]
+SID = ("query", WWW, "sid", "")
 
 
-def mined(*seen: Seen) -> set[tuple[str, ...]]:
-    return {rule.id for rule in mine(evidence_of(seen).pages)}
+def mined(*seen: Seen) -> Found:
+    return found(mine(evidence_of(seen).pages))
+
+
+def found(rules: list[Rule]) -> Found:
+    return {rule.id: tuple(sorted(rule.folders)) for rule in rules}
+
+
+def built_with() -> Found:
+    return {rule: tuple(sorted(folders)) for rule, folders in BUILT_WITH.items()}
 
 
 def shuffled(pages: list[Made], seed: int) -> list[Made]:
@@ -24,13 +35,9 @@ def shuffled(pages: list[Made], seed: int) -> list[Made]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_rules_are_those_that_the_site_was_built_with(seed: int) -> None:
-    assert {rule.id for rule in mine(evidence_of(verdicts(known_site(seed=seed))).pages)} == BUILT_WITH
-
-
-def test_what_leads_to_contents_of_its_own_is_no_rule_in_any_order() -> None:
-    for seed in range(4):
-        pages = evidence_of(verdicts(shuffled(known_site(), seed))).pages
-        assert {rule.id for rule in mine(pages)} == BUILT_WITH
+    assert mined(*verdicts(known_site(seed=seed))) == built_with()
+    # What leads to contents of its own is no rule in any order.
+    assert mined(*verdicts(shuffled(known_site(), seed))) == built_with()
 
 
 def test_no_two_contents_have_one_rewritten_url() -> None:
@@ -46,71 +53,95 @@ def test_no_two_contents_have_one_rewritten_url() -> None:
     assert {len(each) for each in contents.values()} == {1}
     copies = sum(seen.outcome == "exact" for seen in verdicts(pages))
     # Of the others, walls and the months of a year are copies that no rule is for.
-    assert rewritten > 0.8 * copies
+    assert rewritten > 0.75 * copies
 
 
-def test_hardly_any_counter_evidence_is_allowed() -> None:
-    seen = list(verdicts(known_site(size=10)))
+def test_a_rule_does_not_hold_in_a_folder_where_it_is_contradicted() -> None:
     contrary = [Seen(f"{WWW}/guides/{number}?sid=0a1b2c3d", "new") for number in range(3)]
-    assert ("query", WWW, "/", "sid", "") not in mined(*seen, *contrary)
+    rules = mined(*verdicts(known_site(size=10)), *contrary)
+    assert rules[SID] == ("/forum/", "/news/", "/print/")
+
+
+def test_a_page_that_contradicts_a_rule_is_its_exception() -> None:
+    seen = [*verdicts(known_site(60)), Seen(f"{WWW}/guides/7?sid=0a1b2c3d", "new")]
+    (rule,) = (rule for rule in mine(evidence_of(seen).pages) if rule.id == SID)
+    assert rule.exceptions == {f"{WWW}/guides/7"}
+    assert str(rule.contrary) == f"{WWW}/guides/7?sid=0a1b2c3d is no copy of {WWW}/guides/7"
+    # Both sides count pages: there are two that the rule rewrites to that one.
+    assert (rule.support, rule.against) == (179, 2)
+    targets = [RuleBook([rule]).rewritten(page.address)[0].url() for page in evidence_of(seen).pages]
+    assert f"{WWW}/guides/7?sid=0a1b2c3d" in targets
+
+
+def test_many_pages_of_one_content_do_not_outweigh_those_that_differ() -> None:
+    """Whoever may publish pages in two folders, at which a parameter says nothing, makes no rule for a third."""
+    pages = [Seen(f"{WWW}/{'uv'[n % 2]}/{n}", "new") for n in range(60)]
+    pages += [Seen(f"{each.url}?ref={ref}", "exact", each.url) for each in pages[:60] for ref in range(40)]
+    stories = [Seen(f"{WWW}/story?ref={ref}", "new") for ref in range(60)]
+    assert mined(*pages) == mined(*pages, *stories) == {("query", WWW, "ref", ""): ("/u/", "/v/")}
+    # In the folder of the stories, too, each page that differs counts.
+    junk = [Seen(f"{WWW}/{n}", "new") for n in range(20)]
+    junk += [Seen(f"{each.url}?ref={ref}", "exact", each.url) for each in junk[:20] for ref in range(40)]
+    assert mined(*junk) == {("query", WWW, "ref", ""): ("/",)}
+    assert ("query", WWW, "ref", "") not in mined(*junk, *stories)
 
 
 def test_what_was_withdrawn_is_not_found_again_and_the_rest_is() -> None:
-    contrary = Seen(f"{WWW}/news/0?sid=0a1b2c3d", "new")
-    pages = evidence_of([*verdicts(known_site(24)), contrary]).pages
-    sid, print_view = Rule("query", WWW, "sid"), Rule("prefix", WWW, "/print/", "/news/")
-    in_section = {section: replace(sid, section=section) for section in ("/news/", "/forum/", "/guides/", "/print/")}
-    others = BUILT_WITH - {sid.id, print_view.id}
-    assert {rule.id for rule in mine(pages)} == BUILT_WITH
-    sections = {rule.id for name, rule in in_section.items() if name != "/news/"}
-    turned = replace(print_view, find="/news/", replace="/print/")
-    for withdrawn in (sid, in_section["/news/"]):
-        assert {rule.id for rule in mine(pages, [withdrawn, turned])} == others | sections
+    pages = evidence_of(verdicts(known_site(24))).pages
+    sid, print_view = (
+        Rule(*SID, frozenset({"/news/"})),
+        Rule("prefix", WWW, "/print/", "/news/", frozenset({"/print/"})),
+    )
+    rules, others = found(mine(pages, [sid, print_view])), built_with()
+    # Without the rule for print views, those are pages of their own.
+    del others["prefix", WWW, "/print/", "/news/"]
+    assert rules == {**others, SID: ("/forum/", "/guides/", "/print/")}
 
 
 def test_one_page_in_place_of_many_is_no_evidence() -> None:
     wall = f"{WWW}/login"
     pages = [Seen(wall, "new")]
     pages += [Seen(f"{WWW}/thread/{n}?do={what}", "exact", wall) for n in range(50) for what in ("answer", "quote")]
-    assert mined(*pages) == set()
+    assert mined(*pages) == {}
 
 
-def test_a_rule_holds_where_it_was_seen() -> None:
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("http://a.example", "http://b.example"),
+        ("https://victim.blogs.example", "https://a.blogs.example"),
+        ("http://127.0.0.1:8421", "http://127.0.0.2:8421"),
+        ("https://m.example", "https://www.example"),
+        ("https://e.example", "https://e.example:8080"),
+    ],
+)
+def test_a_host_that_another_may_own_makes_no_rule(one: str, other: str) -> None:
     pages = []
-    for number in range(10):
-        thread = f"{WWW}/forum/{number}"
-        pages += [Seen(thread, "new"), Seen(f"{thread}?sort=new", "exact", thread)]
-    assert mined(*pages) == {("query", WWW, "/forum/", "sort", "")}
+    for number in range(60):
+        pages += [Seen(f"{one}/p/{number}", "new"), Seen(f"{other}/p/{number}", "exact", f"{one}/p/{number}")]
+    assert mined(*pages) == {}
 
 
-def test_the_better_copy_is_the_target() -> None:
-    story, shelf = "https://b.example/story/{}", "https://a.example/story/{}"
+@pytest.mark.parametrize("other", ["https://www.e.com", "http://e.com", "https://m.e.com", "http://amp.e.com"])
+def test_views_of_one_site_make_a_rule(other: str) -> None:
     pages = []
     for number in range(6):
-        copy, own = shelf.format(number), story.format(number)
-        pages += [Seen(copy, "new"), Seen(own, "near", copy, replaces=True)]
-    assert mined(*pages) == {("host", "https://a.example", "/", "https://a.example", "https://b.example")}
+        page = f"https://e.com/p/{number}"
+        pages += [Seen(page, "new"), Seen(f"{other}/p/{number}", "exact", page)]
+    assert mined(*pages) == {("host", other, other, "https://e.com"): ("/p/",)}
 
 
-def test_short_texts_count_against_a_rule_only() -> None:
+def test_short_texts_do_not_make_a_rule() -> None:
     pages = []
     for number in range(20):
         page = f"{WWW}/note/{number}"
         pages += [Seen(page, "thin", digest=f"{number}"), Seen(f"{page}?sid=0a1b2c3d", "thin", digest=f"{number}")]
-    assert mined(*pages) == set()
-    copies = [replace(each, outcome="new", digest=None) if "?" not in each.url else each for each in pages]
-    assert weigh([Rule("query", WWW, "sid")], evidence_of(copies).pages)[0].against == 20
-
-
-def test_known_rules_are_weighed_by_new_pages() -> None:
-    pages = evidence_of(verdicts(known_site())).pages
-    rules = [Rule("host", MOBILE, MOBILE, WWW), Rule("query", WWW, "page"), Rule("query", WWW, "month")]
-    right, wrong, leading = weigh(rules, pages)
-    assert (right.support, right.against, right.contrary) == (36, 0, None)
-    assert (wrong.support, wrong.against) == (0, 12)
-    assert str(wrong.contrary) == f"{WWW}/show?id=0&page=2 is no copy of {WWW}/show?id=0"
-    year = f"{WWW}/calendar/0"
-    assert str(leading.contrary) == f"{year}?month=0 leads to {WWW}/events/0-0, and {year} does not"
+    assert mined(*pages) == {}
+    copies = [Seen(f"{WWW}/note/{n}?sid={n}", "exact", f"{WWW}/note/{n}") for n in range(20)]
+    longer = [replace(each, outcome="new", digest=None) for each in pages[::2]]
+    assert mined(*longer, *copies) != {}
+    # A short page in place of a longer one speaks against it.
+    assert mined(*longer, *copies, *pages[1::2]) == {}
 
 
 @pytest.mark.parametrize(
@@ -134,8 +165,7 @@ def test_hostile_urls_do_no_harm(url: str) -> None:
     for number in range(8):
         own = [Seen(f"{url}{number}", "new", referer=url), Seen(f"{url}{number}?x;y={url}", "exact", f"{url}{number}")]
         pages += evidence_of(own).pages
-    for rule in mine(pages):
-        assert rule.rewrite(url) is not None
+    assert all(rule.what and rule.is_whole() for rule in mine(pages))
 
 
 def test_memory_is_bounded() -> None:

@@ -2,108 +2,123 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from duplicate_url_discarder.url_canonicalizer import UrlCanonicalizer
 
 from crawldedup.advice.address import Address
 from crawldedup.advice.export import deny_patterns, discarder_rules
-from crawldedup.advice.kept import KeptRules
 from crawldedup.advice.mining import mine
-from crawldedup.advice.rules import Rule, RuleBook
+from crawldedup.advice.rules import Rule, RuleBook, read_rules
+from crawldedup.errors import ConfigurationError
 from tests.advice.known_site import WWW, evidence_of, known_site, verdicts
 
 E = "https://e.com"
 TOKEN = "0a1b2c3d4e5f"
 
+
+def rule(kind: str, find: str, replace: str = "", *folders: str, site: str = E, **counts: Any) -> Rule:
+    return Rule(kind, site, find, replace, frozenset(folders or ("/", "/a/")), **counts)
+
+
 CASES = [
-    (Rule("query", E, "sid"), "/a?b=1&sid=2#top", "/a?b=1"),
-    (Rule("query", E, "sid"), "/a?sid=2", "/a"),
-    (Rule("query", E, "sid"), "/a?side=2", None),
-    (Rule("query", E, "a&b"), "/x?b=1&c=2&a=3", "/x?c=2"),
-    (Rule("query", E, "a&b"), "/x?a=1", None),
-    (Rule("query", E, "view=print"), "/x?view=print", "/x"),
-    (Rule("query", E, "view=print"), "/x?view=prints", None),
-    (Rule("query", E, "sid", section="/forum/"), "/forums?sid=1", None),
-    (Rule("prefix", E, "/print/", "/news/"), "/print/1.html?b=1", "/news/1.html?b=1"),
-    (Rule("prefix", E, "/print/", "/"), "/print/", None),
-    (Rule("prefix", E, "/print/", "/"), "/print/a/print/b", "/a/print/b"),
-    (Rule("suffix", E, "/index.html", "/"), "/a/index.html", "/a/"),
-    (Rule("suffix", E, "/index.html", "/"), "/a/windex.html", None),
-    (Rule("session", E, ";jsessionid"), f"/a;JSESSIONID={TOKEN}?x=1", "/a?x=1"),
-    (Rule("session", E, "/s/", "/"), f"/s/{TOKEN}/page", "/page"),
-    (Rule("session", E, "/s/", "/"), "/s/products/page", None),
-    (Rule("session", E, "/s/", "/"), f"/s/{TOKEN}/", None),
-    (Rule("host", E, E, "https://www.e.com"), "/a?b=1", None),
+    (rule("query", "sid"), "/a?b=1&sid=2#top", "/a?b=1"),
+    (rule("query", "sid"), "/a?sid=2", "/a"),
+    (rule("query", "sid"), "/a?side=2", None),
+    (rule("query", "a&b"), "/x?b=1&c=2&a=3", "/x?c=2"),
+    (rule("query", "a&b"), "/x?a=1", None),
+    (rule("query", "view=print"), "/x?view=print", "/x"),
+    (rule("query", "view=print"), "/x?view=prints", None),
+    (rule("query", "sid", "", "/forum/"), "/forums?sid=1", None),
+    (rule("query", "sid", "", "/forum/"), "/forum/1/?sid=1", "/forum/1/"),
+    (rule("query", "sid", "", "/forum/"), "/forum/1/2?sid=1", None),
+    (rule("query", "sid", "", "/forum/0/"), "/forum/1/2?sid=1", "/forum/1/2"),
+    (rule("prefix", "/print/", "/news/", "/print/"), "/print/1.html?b=1", "/news/1.html?b=1"),
+    (rule("prefix", "/print/", "/"), "/print/", None),
+    (rule("prefix", "/print/", "/", "/print/a/print/"), "/print/a/print/b", "/a/print/b"),
+    (rule("suffix", "/index.html", "/"), "/a/index.html", "/a/"),
+    (rule("suffix", "/index.html", "/"), "/a/windex.html", None),
+    (rule("session", ";jsessionid"), f"/a;JSESSIONID={TOKEN}?x=1", "/a?x=1"),
+    (rule("host", E, "https://www.e.com"), "/a?b=1", None),
 ]
+
+
+def rewritten(rules: list[Rule], url: str) -> str:
+    address = Address.of(url)
+    assert address is not None
+    return RuleBook(rules).rewritten(address)[0].url()
 
 
 @pytest.mark.parametrize(("rule", "path", "expected"), CASES)
 def test_a_rule_rewrites_what_it_is_for(rule: Rule, path: str, expected: str | None) -> None:
     wanted = f"https://www.e.com{path}" if rule.kind == "host" else E + (expected or path)
-    assert rule.rewrite(E + path) == wanted
-    assert rule.applies(E + path) == (wanted != E + path)
-    assert rule.rewrite(f"https://other.com{path}") == f"https://other.com{path}"
+    assert rewritten([rule], E + path) == wanted
+    assert rewritten([rule], f"https://other.com{path}") == f"https://other.com{path}".partition("#")[0]
+    if expected:
+        assert rewritten([dataclasses.replace(rule, exceptions=frozenset({wanted}))], E + path).endswith(
+            path.partition("#")[0]
+        )
 
 
 def test_rules_work_together() -> None:
+    rules = [
+        rule("host", "http://m.e.com", E, "/print/", site="http://m.e.com"),
+        rule("prefix", "/print/", "/news/", "/print/"),
+        rule("query", "utm", "", "/news/", "/print/"),
+        rule("query", "sid", "", "/print/", site="http://m.e.com"),
+    ]
     address = Address.of("http://m.e.com/print/1?sid=1&utm=2")
     assert address is not None
-    rules = [
-        Rule("host", "http://m.e.com", "http://m.e.com", E),
-        Rule("prefix", E, "/print/", "/news/"),
-        Rule("query", E, "utm"),
-        Rule("query", "http://m.e.com", "sid"),
-    ]
     target, used = RuleBook(rules).rewritten(address)
     assert target.url() == f"{E}/news/1"
     assert {*used} == {*rules}
 
 
 def test_rules_that_undo_each_other_end() -> None:
-    address = Address.of(f"{E}/a/1")
-    assert address is not None
-    RuleBook([Rule("prefix", E, "/a/", "/b/"), Rule("prefix", E, "/b/", "/a/")]).rewritten(address)
+    rewritten([rule("prefix", "/a/", "/b/", "/a/"), rule("prefix", "/b/", "/a/", "/b/")], f"{E}/a/1")
 
 
-def test_rules_are_kept_as_they_are() -> None:
-    rules = tuple(rule for rule, _, _ in CASES)
-    kept = KeptRules(rules[:4], rules[4:])
-    assert KeptRules.from_text(kept.to_text()) == kept
+def test_a_file_holds_rules_as_they_are(tmp_path: Path) -> None:
+    rules = [rule for rule, _, _ in CASES]
+    rules[0] = dataclasses.replace(rules[0], exceptions=frozenset({f"{E}/b"}), support=7, examples=(("a", "b"),))
+    (tmp_path / "rules.json").write_text(json.dumps([each.as_dict() for each in rules]))
+    assert read_rules(tmp_path / "rules.json") == rules
+
+
+SOUND = {"kind": "query", "site": E, "find": "a", "folders": ["/"]}
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("rules", "message"),
     [
-        "",
-        "{",
-        "[]",
-        "[" * 100_000,
-        '{"rules": {}}',
-        '{"rules": [1, null, {}, {"kind": "query"}]}',
-        json.dumps({"rules": [{"kind": "prefix", "site": E, "find": "", "replace": "/"}]}),
-        json.dumps({"rules": [{"kind": "prefix", "site": E, "find": "/a/", "replace": "x"}]}),
-        json.dumps({"rules": [{"kind": "host", "site": E, "find": E, "replace": "javascript:x"}]}),
-        json.dumps({"rules": [{"kind": "query", "site": E, "find": "a", "support": "9"}]}),
-        json.dumps({"rules": [{"kind": "query", "site": "x" * 10_000, "find": "a"}]}),
+        (None, "No such file"),
+        ("", "cannot be read as rules"),
+        ("[" * 100_000, "cannot be read as rules"),
+        ({"rules": []}, "Expected `array`"),
+        ([1], r"\$\[0\]"),
+        ([SOUND, {**SOUND, "support": "9"}], r"\$\[1\]\.support"),
+        ([SOUND, {**SOUND, "kind": "session-folder"}], "rule 2 is none of these kinds: query, prefix"),
+        ([{**SOUND, "kind": "prefix", "find": "/a/", "replace": "x"}], "rule 1 is none"),
+        ([{**SOUND, "kind": "host", "find": E, "replace": "javascript:x"}], "rule 1 is none"),
+        ([{**SOUND, "kind": "host", "find": E, "replace": "https://other.com"}], "rule 1 is none"),
+        ([{**SOUND, "site": "x" * 10_000}], "rule 1 is none"),
+        ([{**SOUND, "folders": []}], "rule 1 names no folders"),
     ],
 )
-def test_what_is_no_rule_is_left_out(text: str) -> None:
-    assert KeptRules.from_text(text) == KeptRules()
-
-
-def test_what_one_crawler_withdraws_is_withdrawn() -> None:
-    one, other = Rule("query", E, "a"), Rule("query", E, "b")
-    ours, theirs = KeptRules((one,), ()), KeptRules((other,), (one,))
-    assert ours.merged(theirs) == theirs.merged(ours) == KeptRules((other,), (one,))
+def test_what_is_no_rule_is_refused(tmp_path: Path, rules: Any, message: str) -> None:
+    path = tmp_path / "rules.json"
+    if rules is not None:
+        path.write_text(rules if isinstance(rules, str) else json.dumps(rules))
+    with pytest.raises(ConfigurationError, match=message):
+        read_rules(path)
 
 
 def test_duplicate_url_discarder_does_what_the_rules_say(tmp_path: Path) -> None:
     pages = known_site()
-    for number in range(12):
-        pages += [page._replace(url=f"{WWW}/m/{number}", content=f"/guides/{number}") for page in pages[:1]]
     rules = mine(evidence_of(verdicts(pages)).pages)
     made = discarder_rules(rules)
     (tmp_path / "rules.json").write_text(json.dumps(made))
@@ -111,32 +126,33 @@ def test_duplicate_url_discarder_does_what_the_rules_say(tmp_path: Path) -> None
     removing = [rule for rule in rules if rule.kind == "query"]
     assert len(made) == len(removing) == 4
     for page in pages:
-        address = Address.of(page.url)
-        assert address is not None
-        assert process(page.url) == RuleBook(removing).rewritten(address)[0].url()
+        assert process(page.url) == rewritten(removing, page.url)
+    assert discarder_rules([dataclasses.replace(removing[0], exceptions=frozenset({WWW}))]) == []
+    assert discarder_rules([dataclasses.replace(removing[0], folders=frozenset({"/", "/thread-0/"}))]) == []
 
 
 def test_duplicate_url_discarder_removes_folders(tmp_path: Path) -> None:
-    rules = [Rule("prefix", E, "/docs/print/", "/docs/"), Rule("prefix", E, "/print/", "/news/")]
+    folders = ("/docs/print/", "/docs/print/a/print/")
+    rules = [rule("prefix", "/docs/print/", "/docs/", *folders), rule("prefix", "/print/", "/news/", "/print/")]
     made = discarder_rules(rules)
     assert len(made) == 1
     (tmp_path / "rules.json").write_text(json.dumps(made))
     process = UrlCanonicalizer([tmp_path / "rules.json"]).process_url
     for path in ("/docs/print/a/print/b?c=1", "/docs/print/", "/docs/a", "/print/a"):
-        assert process(E + path) == rules[0].rewrite(E + path)
+        assert process(E + path) == rewritten(rules[:1], E + path)
 
 
 def test_links_are_denied_that_a_rule_is_for() -> None:
     from scrapy.http import HtmlResponse
     from scrapy.linkextractors import LinkExtractor
 
-    for rule, path, expected in CASES:
-        seen = Rule(rule.kind, rule.site, rule.find, rule.replace, rule.section, 5, 0, 1.0, 1.0)
+    for each, path, expected in CASES:
+        seen = dataclasses.replace(each, support=5, targets=1.0, linked=1.0)
         body = f'<a href="{E}{path}">x</a>'.encode()
         links = LinkExtractor(deny=deny_patterns([seen])).extract_links(HtmlResponse(f"{E}/here", body=body))
-        is_rewritten = expected is not None or rule.kind == "host"
-        assert len(links) == (not is_rewritten), (rule, path)
+        is_rewritten = expected is not None or each.kind == "host"
+        assert len(links) == (not is_rewritten), (each, path)
 
 
 def test_links_without_another_form_are_followed() -> None:
-    assert deny_patterns([Rule("query", E, "sid", support=9, targets=1.0, linked=0.5)]) == []
+    assert deny_patterns([rule("query", "sid", support=9, targets=1.0, linked=0.5)]) == []

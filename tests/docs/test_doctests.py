@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from crawldedup import client, errors
-from crawldedup.journal.files import FileJournal
-from crawldedup.journal.records import line_of
+from crawldedup.journal import FileJournal, line_of
 from crawldedup.options import Options
 from crawldedup.scrapy_plugin import errors as scrapy_errors
 from crawldedup.scrapy_plugin import signals

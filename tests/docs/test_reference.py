@@ -15,8 +15,6 @@ from scrapy.settings import Settings
 import crawldedup
 from crawldedup import client, errors, scrapy_plugin
 from crawldedup import journal as crawl_journal
-from crawldedup.journal import files, records
-from crawldedup.journal.streams import JOURNAL_ACL_RULES
 from crawldedup.scrapy_plugin import errors as crawl_errors
 from crawldedup.scrapy_plugin import policy, signals, stats
 from crawldedup.scrapy_plugin.commands import dedup
@@ -159,7 +157,6 @@ def test_the_access_rules_can_be_pasted() -> None:
     pasted = re.findall(r"```text\n(.*?)```", text, re.DOTALL)[0].split()
     assert pasted == list(ACL_RULES)
     assert f"`{' '.join(CLUSTER_ACL_RULES)}`" in text
-    assert f"`{' '.join(JOURNAL_ACL_RULES)}`" in text
     assert f"`{' '.join(SENTINEL_ACL_RULES)}`" in text
 
 
@@ -187,10 +184,10 @@ def test_every_flag_of_a_response_is_in_the_reference() -> None:
 
 def test_the_reference_of_journals_names_no_field_that_does_not_exist() -> None:
     page = REFERENCE / "journal.md"
-    lines = page.read_text("utf-8").partition("\n## Lines\n")[2].partition("\n## In Redis\n")[0]
+    lines = page.read_text("utf-8").partition("\n## Lines\n")[2].partition("\n## Nothing\n")[0]
     named = {
         name for row in re.findall(r"^\| (`[^|]+`) \|", lines, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
     }
     assert len(named) > 40
-    written = "".join(map(inspect.getsource, (journal, records, files)))
+    written = "".join(map(inspect.getsource, (journal, crawl_journal)))
     assert {name for name in named if f'"{name}"' not in written} == set()

@@ -14,6 +14,7 @@ import pytest
 import crawldedup
 from crawldedup.cli import main, parser
 from crawldedup.commands import output
+from tests.commands.test_advise import journal
 from tests.docs.pages import SITE, module_at, section
 
 PAGE: Final = SITE / "reference" / "commands.md"
@@ -64,6 +65,7 @@ def test_what_commands_print_is_in_their_rows(folder: Path, capsys: pytest.Captu
         ("info",),
         ("advise",),
         ("scan", "pages.jl"),
+        ("advise", journal(folder)),
         ("filter", "pages.jl", "-o", "kept.jl"),
         ("forget", "https://e.example/0"),
         ("clear", "--yes"),

@@ -11,18 +11,16 @@ from typing import Final
 
 import pytest
 
-from crawldedup import Deduplicator
-from crawldedup.advice import kept as kept_rules
+from crawldedup import Deduplicator, journal
 from crawldedup.batch import folder
 from crawldedup.errors import ConfigurationError, ForeignStoreError
 from crawldedup.extraction.extract import TEXT_PROFILE
 from crawldedup.fingerprinting.fingerprint import PROFILE
-from crawldedup.journal import names, records
-from crawldedup.journal.files import header_of, refusal_of
 from crawldedup.options import Options
 from crawldedup.reader import PageReader
 from crawldedup.report import model
 from crawldedup.scanning import run
+from crawldedup.scrapy_plugin import rules
 from crawldedup.scrapy_plugin.runtime import seen
 from crawldedup.search.routing import MAX_PARTITIONS
 from crawldedup.stores.cluster.partitions import old_head, prefixes
@@ -47,11 +45,11 @@ def test_the_versions_are_those_in_the_code() -> None:
     assert report is not None
     assert versions() == {
         "SQLite index": str(database._VERSION),
-        "Journal": str(records.VERSION),
+        "Journal": str(journal.VERSION),
         "Report": report[1],
         "Work folder of a scan": str(folder._FORMAT),
     }
-    assert f'`"{records.FORMAT}": {records.VERSION}`' in section(PAGE, "Journal")
+    assert f'`"{journal.FORMAT}": {journal.VERSION}`' in section(PAGE, "Journal")
     assert f'`"crawldedup_report": {report[1]}`' in section(PAGE, "Report")
     assert f'`"format": {folder._FORMAT}`' in section(PAGE, "Work folder of a scan")
 
@@ -83,11 +81,8 @@ def test_the_names_are_those_in_the_code() -> None:
     assert f"`{re.sub(r'/[0-9]+}', '/<number>}', prefixes('<namespace>', 1)[0])}`" in cluster
     assert f"`{old_head('<namespace>')[: len('crawldedup:{<namespace>.0')]}`" in cluster
     assert f"up to {MAX_PARTITIONS}" in cluster
-    assert {seen.FILE_NAME, names.NAME_FILE} <= set(re.findall(r"^\| `(\S+)` \|", job, re.MULTILINE))
+    assert {seen.FILE_NAME, journal.NAME_FILE, rules.FILE_NAME} <= set(re.findall(r"^\| `(\S+)` \|", job, re.MULTILINE))
     assert f"`{run._FOLDER_SUFFIX}`" in section(PAGE, "Work folder of a scan")
-    notes = section(PAGE, "Notes")
-    assert f"the note `{kept_rules.NOTE}`" in notes
-    assert f"{kept_rules.MOST_RULES:,} of each" in notes
     assert f"the first {LONGEST_TEXT:,} characters" in section(PAGE, "Kept texts")
 
 
@@ -105,10 +100,10 @@ def test_a_sqlite_file_of_a_newer_layout_is_refused_and_stays_as_it_is(tmp_path:
 
 
 def test_what_is_of_another_version_is_refused(tmp_path: Path) -> None:
-    journal = tmp_path / "journal.jsonl"
-    journal.write_text(json.dumps({records.FORMAT: records.VERSION + 1, "crawl": "a", "spider": "a", "started": 0}))
-    assert header_of(journal) is None
-    assert "newer crawldedup" in str(refusal_of(journal))
+    newer = tmp_path / "journal.jsonl"
+    newer.write_text(json.dumps({journal.FORMAT: journal.VERSION + 1, "crawl": "a", "spider": "a", "started": 0}))
+    with pytest.raises(ConfigurationError, match=f"no header of version {journal.VERSION}"):
+        journal.journals(newer)
     work = tmp_path / "work"
     folder.ScanFolder(work, {"sources": []}).close()
     task = json.loads((work / "scan.json").read_text())

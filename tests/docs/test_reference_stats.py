@@ -44,17 +44,9 @@ def set_by_counting(noun: str) -> set[str]:
 
 def set_elsewhere() -> set[str]:
     """The stats that other modules than that of `CrawlStats` set."""
-    learning = source_of("learning/middleware.py") + source_of("learning/teacher.py")
-    names = {
-        f"learn/{name}"
-        for name in re.findall(r'_count\("(\w+)"\)|\{PREFIX\}learn/(\w+)"', learning)
-        for name in name
-        if name
-    }
-    for module in ("items/verdict_fields.py", "runtime/journal.py"):
-        names |= {
-            name.removeprefix(PREFIX) for name in re.findall(r'[ct]_value\("(crawldedup/\S+)"', source_of(module))
-        }
+    names = {f"rules/{name}" for name in re.findall(r'_count\("(\w+)"\)', source_of("rules.py"))}
+    counted = re.findall(r'[ct]_value\("(crawldedup/\S+)"', source_of("items/verdict_fields.py"))
+    names |= {name.removeprefix(PREFIX) for name in counted}
     return {PREFIX + name for name in names}
 
 
@@ -97,9 +89,7 @@ def test_no_other_module_sets_stats() -> None:
     assert {name: count for name, count in setting.items() if count} == {
         "stats.py": 8,
         "items/verdict_fields.py": 1,
-        "learning/middleware.py": 1,
-        "learning/teacher.py": 2,
-        "runtime/journal.py": 1,
+        "rules.py": 1,
     }
 
 

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from crawldedup.journal import find_journals
 from crawldedup.report.build import make_report
 from crawldedup.report.database import Database
-from crawldedup.report.journals import find_journals
 from tests.report.synthetic_journal import Line, header, write_lines
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from crawldedup.journal import find_journals
 from crawldedup.report.build import make_report
 from crawldedup.report.counts import Counts
-from crawldedup.report.journals import find_journals
 from crawldedup.report.model import Report
 from crawldedup.report.render.html import page_of
 from crawldedup.report.render.wording import headline, index_health
@@ -171,19 +171,6 @@ def test_the_health_of_the_index_is_told(report_of: ReportOf) -> None:
     assert index_health(made) == f"{text} Expected recall: 96 %."
     assert {each.name: each.total for each in made.index.work} == {"probes": 40, "candidates compared": 3}
     assert text in page_of(made)
-
-
-def test_lost_lines_are_told_of_each_process(report_of: ReportOf) -> None:
-    made = report_of({"lost": 3}, {"t": 1, "url": "a", "outcome": "new"}, {"t": 2, "end": "finished", "lost": 7})
-    assert [(process.end, process.lost) for process in made.crawl.processes] == [("finished", 7)]
-    assert made.crawl.left_out == 0
-    assert made.findings[0].text.startswith("7 lines of the journals are missing")
-
-
-def test_pages_are_missing_where_a_crawl_has_counted_more(report_of: ReportOf) -> None:
-    stats = {"crawldedup/checked": 9, "crawldedup/skipped/status": 3, "crawldedup/item/checked": 5}
-    made = report_of({"t": 1, "url": "a", "outcome": "new"}, {"t": 2, "end": "finished", "stats": stats})
-    assert made.crawl.processes[0].lost == 11
 
 
 def test_a_crawl_without_pages_has_a_report(report_of: ReportOf) -> None:

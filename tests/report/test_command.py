@@ -76,7 +76,7 @@ def test_a_file_is_written_in_the_format_of_its_name(
         (["--output", "nowhere/report.html"], "there is no folder"),
         (["--output", "made.html"], "--output is 'made.html', which is a folder; name a file in it"),
         (["nowhere"], "there is no file or folder 'nowhere'"),
-        (["--crawl", "\x1b[2J"], r"there is no journal of a crawl '\\x1b[2J'; those that are there: news-1, news-2"),
+        (["--crawl", "\x1b[2J"], r"there is no crawl '\x1b[2J' in .scrapy/crawldedup; there are: news-2, news-1"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(

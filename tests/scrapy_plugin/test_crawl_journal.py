@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawldedup import __version__
-from crawldedup.journal import crawls, journals
-from crawldedup.journal.records import record_in
+from crawldedup.journal import crawls, journals, record_in
 from tests.scrapy_plugin.conftest import in_one_mode, with_every_store
 from tests.scrapy_plugin.crawling import QUICK, crawl_apart, finish, start
 from tests.scrapy_plugin.website import Answer, Site, article
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.scrapy_plugin.conftest import Crawler
-    from tests.servers import RedisServer
 
 PAGES = ["/a", "/a-near", "/a-copy", "/a", "/thin", "/picture", "/missing"]
 OUTCOMES = ["new", "near", "exact", "revisit", "thin", "skipped", "skipped"]
@@ -44,8 +42,7 @@ def site() -> Iterator[Site]:
 
 def read(source: str | Path, crawl: str | None = None) -> list[list[dict[str, Any]]]:
     """The records of each journal of a crawl."""
-    with journals(source, crawl) as paths:
-        records = [[record_in(line) for line in path.read_bytes().splitlines()] for path in paths]
+    records = [[record_in(line) for line in path.read_bytes().splitlines()] for path in journals(source, crawl)]
     return [[record for record in one if record is not None] for one in records]
 
 
@@ -81,17 +78,6 @@ def test_every_response_is_in_the_journal(site: Site, crawl: Crawler, store: str
     )
     assert [line["t"] for line in lines] == sorted(line["t"] for line in lines)
     assert result.errors == []
-
-
-@in_one_mode
-def test_a_journal_goes_to_the_redis_of_the_index(site: Site, crawl: Crawler, redis_server: RedisServer) -> None:
-    settings = {"CRAWLDEDUP_STORE": redis_server.url, "CRAWLDEDUP_JOURNAL": "store", "CRAWLDEDUP_CRAWL": "daily"}
-    assert crawl(site, PAGES, **settings).errors == []
-    (records,) = read(redis_server.url, "daily")
-    assert [record["outcome"] for record in records[1:-1]] == OUTCOMES
-    assert records[-1]["end"] == "finished"
-    # The index is still the only one there.
-    assert redis_server.client.keys("crawldedup:{*}:m") == [b"crawldedup:{default}:m"]
 
 
 def test_a_crawl_that_is_killed_leaves_what_it_has_seen_in_the_data_directory(site: Site, tmp_path: Path) -> None:
@@ -130,8 +116,6 @@ def test_a_journal_that_cannot_be_written_costs_no_page(site: Site, crawl: Crawl
     assert result.passed == ["/a", "/b"]
     (warning,) = result.errors
     assert "cannot write the journal in" in warning
-    # Two pages, the end, and the end without stats.
-    assert result.counts["journal/lost"] == 4
 
 
 @in_one_mode

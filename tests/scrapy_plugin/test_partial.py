@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup.journal import journals
-from crawldedup.journal.records import record_in
+from crawldedup.journal import journals, record_in
 from tests.scrapy_plugin.conftest import in_one_mode, with_every_lasting_store, with_every_store
 from tests.scrapy_plugin.website import Answer, Site
 
@@ -49,8 +48,7 @@ def crawled(crawl: Crawler, site: Site, store: str, pages: list[Any] = ALL, **se
 
 
 def lines_of(place: Path) -> dict[str, dict[str, Any]]:
-    with journals(place) as paths:
-        records = [record_in(line) for path in paths for line in path.read_bytes().splitlines()]
+    records = [record_in(line) for path in journals(place) for line in path.read_bytes().splitlines()]
     return {record["url"].rpartition("/")[2]: record for record in records if record and "url" in record}
 
 

@@ -212,9 +212,3 @@ def test_a_report_is_written_from_a_journal(tmp_path: Path) -> None:
     for wrong, why in (("report.pdf", "must end with one of .html"), ("nowhere/report.html", "there is no folder")):
         with pytest.raises(ConfigurationError, match=f"CRAWLDEDUP_REPORT.*{why}"):
             read(CRAWLDEDUP_REPORT=wrong)
-
-
-def test_a_journal_in_the_redis_of_the_index_needs_one() -> None:
-    assert read(CRAWLDEDUP_JOURNAL="store", CRAWLDEDUP_STORE="redis://cache").journal == "store"
-    with pytest.raises(ConfigurationError, match="CRAWLDEDUP_JOURNAL is 'store', but the index is in no Redis"):
-        read(CRAWLDEDUP_JOURNAL="store", CRAWLDEDUP_STORE="sqlite:///seen.sqlite")

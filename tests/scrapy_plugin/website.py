@@ -56,7 +56,10 @@ def compressed(answer: Answer) -> Answer:
 
 
 class Site:
-    """Serves a dict of paths to answers, counts what is asked for, and does an action before it answers."""
+    """Serves a dict of paths, with or without queries, to answers.
+
+    It counts what is asked for, and does an action before it answers.
+    """
 
     def __init__(self, pages: Mapping[str, Answer]) -> None:
         self.pages = dict(pages)
@@ -73,7 +76,7 @@ class Site:
                 length = int(self.headers.get("Content-Length") or 0)
                 posted = self.rfile.read(length).decode()
                 path = self.path.split("?")[0]
-                answer = site.pages.get(path + posted, Answer(b"not found", 404))
+                answer = site.pages.get(self.path) or site.pages.get(path + posted, Answer(b"not found", 404))
                 if action := site.actions.get(self.path):
                     action()
                 self.protocol_version = "HTTP/1.0" if answer.is_old else "HTTP/1.1"

@@ -9,7 +9,7 @@ from scrapy import Request, Spider
 from w3lib.url import is_url
 
 from crawldedup.commands import indexes, pages
-from crawldedup.commands.advise import advise, mined
+from crawldedup.commands.advise import advise
 from crawldedup.commands.output import run_command
 from crawldedup.commands.sources import readable_sources, under_url
 from crawldedup.deduplicator import Deduplicator
@@ -53,7 +53,7 @@ _APART: Final[dict[str, Any]] = {
 
 _ON_JOURNALS: Final[dict[str, Callable[[list[str], argparse.Namespace, Output], None]]] = {
     "report": report,
-    "advise": lambda sources, given, output: advise(mined(sources, output), given.format, output),
+    "advise": advise,
 }
 
 

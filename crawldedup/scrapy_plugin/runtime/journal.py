@@ -9,7 +9,7 @@ import os
 import socket
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.core.scheduler import Scheduler
 from scrapy.utils.job import job_dir
@@ -18,9 +18,18 @@ from scrapy.utils.project import data_path
 from crawldedup import __version__
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
-from crawldedup.journal.files import FileJournal
-from crawldedup.journal.names import NAME_FILE, OWN_STORE, crawl_of, is_redis, name_of_job, own_writer
-from crawldedup.journal.records import FORMAT, OUTCOMES, VERSION, line_of, shown
+from crawldedup.journal import (
+    FORMAT,
+    NAME_FILE,
+    OUTCOMES,
+    VERSION,
+    FileJournal,
+    crawl_of,
+    line_of,
+    name_of_job,
+    own_writer,
+    shown,
+)
 from crawldedup.printable import printable
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.runtime.report import write_report
@@ -57,27 +66,8 @@ def _covered(coverage: Coverage | None) -> dict[str, Any]:
 
 
 def place_of_journals(options: CrawlOptions) -> str:
-    """Return where crawls write their journals: the path of a directory, or the URL of a Redis. Raises OSError."""
-    place = options.store if options.journal == OWN_STORE else str(options.journal)
-    return place if is_redis(place) else data_path(place)
-
-
-class Sink(Protocol):
-    """Where lines go. It raises nothing."""
-
-    @property
-    def trouble(self) -> str | None:
-        """What went wrong last."""
-
-    @property
-    def lost(self) -> int:
-        """How many lines are not there."""
-
-    def write(self, line: bytes) -> None:
-        """Take a line."""
-
-    def close(self) -> None:
-        """Wait until all is written, within limits."""
+    """Return the directory where crawls write their journals. Raises OSError."""
+    return data_path(str(options.journal))
 
 
 class CrawlJournal:
@@ -85,7 +75,7 @@ class CrawlJournal:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._sink: Sink | None = None
+        self._sink: FileJournal | None = None
         self._job: Path | None = None
         self._began = 0.0
         self._sample_at = SAMPLE_SECONDS
@@ -182,16 +172,16 @@ class CrawlJournal:
         self._page(request, response, outcome, {"reason": reason})
 
     def withdrawn(self, rules: Iterable[Rule]) -> None:
-        """Write which learned rules are wrong, whoever found that."""
+        """Write which rules have proved wrong, and in which folders."""
         if self._sink is not None:
             for rule in rules:
-                self._put({"withdrawn": rule.id_as_dict()})
+                named = dict(zip(("kind", "site", "find", "replace"), rule.id, strict=True))
+                self._put({"withdrawn": {**named, "folders": sorted(rule.folders)}, "rule": shown(rule.name)})
 
     def skipped(self, url: str, rules: Iterable[Rule]) -> None:
-        """Write that a request was not made, because learned rules take it for a copy."""
+        """Write that a request was not made, because rules take it for a copy."""
         if self._sink is not None:
-            named = "; ".join(f"{rule.site}{rule.section}: {rule.what}" for rule in rules)
-            self._put({"skipped": shown(url), "rule": shown(named)})
+            self._put({"skipped": shown(url), "rule": shown("; ".join(rule.name for rule in rules))})
 
     async def end(self, reason: str, index_bytes: int | None) -> None:
         """Write the last line, with the crawl's stats, close the journal, and write the report that was asked for."""
@@ -204,12 +194,10 @@ class CrawlJournal:
             for name, value in self._crawler.stats.get_stats().items()
             if name.startswith(_SHOWN_STATS) and isinstance(value, int | float) and abs(value) < _MOST**2
         }
-        figures = {"known": self._known, "index_bytes": index_bytes, "lost": self._sink.lost or None}
-        told = {name: value for name, value in figures.items() if value is not None}
-        self._put({"end": reason, "stats": stats, **told})
-        if self._sink.lost > told.get("lost", 0):
-            # Less may fit where the stats do not.
-            self._put({"end": reason})
+        figures = {"known": self._known, "index_bytes": index_bytes}
+        self._put(
+            {"end": reason, "stats": stats, **{name: value for name, value in figures.items() if value is not None}}
+        )
         await asyncio.to_thread(self._sink.close)
         self._look_for_trouble()
         self._sink = None
@@ -220,16 +208,9 @@ class CrawlJournal:
             assert self._crawler.spider is not None
             await write_report(self._report, self._source, self._crawl, self._crawler.spider)
 
-    def _opened(self, options: CrawlOptions, header: Mapping[str, Any]) -> Sink:
+    def _opened(self, options: CrawlOptions, header: Mapping[str, Any]) -> FileJournal:
         self._place = str(options.journal)
-        self._source = place_of_journals(options)
-        if is_redis(self._source):
-            # The client takes a tenth of a second to import.
-            from crawldedup.journal.streams import StreamJournal
-
-            self._place = shown_url(self._source)
-            return StreamJournal(self._source, header, own_writer())
-        self._place = self._source
+        self._place = self._source = place_of_journals(options)
         return FileJournal(Path(self._source), header, own_writer(), keep=options.journal_keep)
 
     def _page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
@@ -276,11 +257,8 @@ class CrawlJournal:
             self._look_for_trouble()
 
     def _look_for_trouble(self) -> None:
-        """Log the first trouble of the journal, and count what it has cost so far."""
+        """Log the first trouble of the journal."""
         assert self._sink is not None
-        assert self._crawler.stats is not None
-        if self._sink.lost:
-            self._crawler.stats.set_value("crawldedup/journal/lost", self._sink.lost)
         if self._sink.trouble is not None and not self._has_complained:
             self._has_complained = True
             self._complain(self._sink.trouble)

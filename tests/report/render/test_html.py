@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from lxml import html
 
+from crawldedup.journal import find_journals
 from crawldedup.report.build import make_report
 from crawldedup.report.database import Database
-from crawldedup.report.journals import find_journals
 from crawldedup.report.model import Advice
 from crawldedup.report.render.html import LARGEST_PAGE, page_of
 from tests.browsers import BROWSER, needs_browser

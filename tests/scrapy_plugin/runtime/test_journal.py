@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import asyncio
-import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,8 +7,7 @@ from scrapy import Request, Spider
 from scrapy.http import HtmlResponse
 
 from crawldedup.errors import StoreUnavailableError
-from crawldedup.journal import crawls
-from crawldedup.journal.records import record_in
+from crawldedup.journal import record_in
 from crawldedup.scrapy_plugin.reading.messages import Judged
 from crawldedup.scrapy_plugin.runtime import journal as runtime
 from crawldedup.scrapy_plugin.runtime.journal import CrawlJournal
@@ -59,20 +56,6 @@ def test_what_became_of_a_page(tmp_path: Path, verdict: Verdict, fate: dict[str,
     assert line.get("unchanged", False) == fate.get("unchanged", False)
     # What is not so is not there.
     assert not {"changed", "replaces", "abandoned", "depth", "referer", "latency"} & line.keys()
-
-
-@pytest.mark.parametrize("room", [60, 20])
-def test_where_the_stats_do_not_fit_the_end_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
-    journal = begun(tmp_path)
-    write_all = os.write
-    journal.unchecked(Request(URL), HtmlResponse(URL), "status")
-    monkeypatch.setattr(os, "write", lambda file, line: write_all(file, line[:room]))
-    journal.unchecked(Request(URL), HtmlResponse(URL), "status")
-    asyncio.run(journal.end("finished", None))
-    _, *last = lines_in(tmp_path)
-    assert [line.get("end", line.get("lost")) for line in last] == ([2, "finished"] if room == 60 else [])
-    (listed,) = crawls(tmp_path)
-    assert (listed.pages, listed.state) == (1, "finished" if room == 60 else "unfinished")
 
 
 def test_hostile_pages_and_workers_cost_lines_at_most(tmp_path: Path) -> None:

@@ -1,0 +1,419 @@
+"""The journals of crawls: what became of every response, as JSON lines, a file for each process.
+
+The first line is a header, the last one tells how the crawl ended. A process that is killed leaves all other lines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import re
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path, PurePath
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+
+from crawldedup.advice.evidence import Evidence, Seen
+from crawldedup.advice.rules import Rule
+from crawldedup.checks import refused
+from crawldedup.errors import ConfigurationError
+from crawldedup.printable import printable
+from crawldedup.verdict import Kind
+
+__all__ = ["CrawlSummary", "crawls", "journals"]
+
+FORMAT: Final = "crawldedup_journal"
+"""The key of a header that no other line has. Its value is `VERSION`."""
+VERSION: Final = 1
+
+NAME_FILE: Final = "crawldedup.crawl"
+"""Has the name of the crawl, in the directory of a job that may be paused."""
+
+LONGEST_URL: Final = 2048
+
+OUTCOMES: Final = {
+    Kind.NEW: "new",
+    Kind.NEAR_DUPLICATE: "near",
+    Kind.EXACT_DUPLICATE: "exact",
+    Kind.REVISIT: "revisit",
+    Kind.THIN: "thin",
+}
+"""What the lines of checked pages call their kinds."""
+
+_LONGEST_NAME: Final = 60
+_LONGEST_LINE: Final = 1 << 20
+_LOCKLESS_SECONDS: Final = 86_400
+_MOST_SHOWN: Final = 20
+_PROGRESS_STEP: Final = 10_000
+_FOREIGN: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_CRAWL: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+_encode: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """A journal's file, and what its first line says."""
+
+    crawldedup_journal: Literal[1]
+    crawl: str
+    spider: str
+    started: Annotated[float, msgspec.Meta(ge=0, lt=2**37)]
+    host: str = ""
+    pid: int = 0
+    version: str = ""
+    known: int | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    path: Path = Path()
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlSummary:
+    """Describes one crawl of a source.
+
+    Attributes:
+        name: The name of the crawl, unique within its source.
+        spider: The name of its spider.
+        started: When its first process started, in seconds since 1970 (UTC).
+        processes: The number of processes that wrote a journal, from 1.
+        pages: The number of responses that came, from 0.
+        state: "running", "unfinished" for a crawl that was killed, or the reason why it ended, as "finished".
+    """
+
+    name: str
+    spider: str
+    started: float
+    processes: int
+    pages: int
+    state: str
+
+
+# --- Lines
+
+
+def line_of(record: Mapping[str, Any]) -> bytes:
+    """Return a record as one line."""
+    return _encode(record).encode("ascii") + b"\n"
+
+
+def record_in(line: bytes | str) -> dict[str, Any] | None:
+    """Return the record that a line holds; None for a line that was cut off, or is of another program."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def shown(url: str) -> str:
+    """Return a URL without lone surrogates, which are no Unicode text, and cut at `LONGEST_URL` characters.
+
+    A cut one ends with a hash of the whole and "…", so that different URLs stay different.
+    """
+    if not url.isascii():
+        url = url.encode("utf-8", "replace").decode("utf-8")
+    if len(url) <= LONGEST_URL:
+        return url
+    whole = hashlib.blake2b(url.encode(), digest_size=8).hexdigest()
+    return f"{url[: LONGEST_URL - len(whole) - 1]}{whole}…"
+
+
+# --- Names
+
+
+def check_journal(name: str, value: object) -> str | bool:
+    """Check for the directory of journals; False for none. Raises ConfigurationError."""
+    if value is False or (isinstance(value, str) and value.lower() in ("false", "0")):
+        return False
+    if not isinstance(value, str | PurePath) or not str(value):
+        raise refused(name, value, "a directory, or False")
+    if value == "store" or "://" in str(value):
+        raise ConfigurationError(
+            f"{name} names a server, and journals are files: name a directory, and give the files of all machines to "
+            "`crawldedup report A B C`"
+        )
+    return str(value)
+
+
+def check_crawl(name: str, value: object) -> str:
+    """Check for the name of a crawl. Raises ConfigurationError."""
+    if not isinstance(value, str) or not _CRAWL.fullmatch(value):
+        raise refused(name, value, "1 to 100 letters, digits and the signs . _ -")
+    return value
+
+
+def crawl_of(spider: str, started: float) -> str:
+    """Return the name of a crawl that was given none: its spider, and when it started in UTC, to the millisecond."""
+    second = time.strftime("%Y%m%dT%H%M%S", time.gmtime(started))
+    return f"{_safe(spider)}-{second}.{int(started * 1000) % 1000:03d}"
+
+
+def name_of_job(job: Path | None, name: str) -> str:
+    """Return the name that the first run of a job had: this one, unless there was a run before."""
+    with contextlib.suppress(OSError, ValueError):
+        if job is not None and not (job / NAME_FILE).exists():
+            (job / NAME_FILE).write_text(name, "ascii")
+        elif job is not None and _CRAWL.fullmatch(earlier := (job / NAME_FILE).read_text("ascii")):
+            return earlier
+    return name
+
+
+def own_writer() -> str:
+    """Return the name of this process: its host and its id."""
+    return f"{_safe(socket.gethostname())}-{os.getpid()}"
+
+
+def _safe(text: str) -> str:
+    """Return a text whose other characters are replaced. What that changes ends with a hash: names stay different."""
+    safe = _FOREIGN.sub("_", text)[:_LONGEST_NAME]
+    if safe == text:
+        return text
+    return f"{safe}-{hashlib.blake2b(text.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
+
+
+# --- Files
+
+
+class FileJournal:
+    """Writes a journal into a new file of a directory, where journals of earlier crawls make room.
+
+    Nothing is raised: a line that there is no room for is lost, and `trouble` tells of the last failure.
+    """
+
+    def __init__(self, directory: Path, header: Mapping[str, Any], writer: str, *, keep: int) -> None:
+        self.trouble: str | None = None
+        self._file: int | None = None
+        # Written again before the next line, if there is no room for it now.
+        self._header = line_of(header)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            _prune(directory, keep, present=header["crawl"])
+            self._file = _create(directory, f"{header['crawl']}-{writer}")
+        except OSError as error:
+            self.trouble = str(error)
+        self.write(b"")
+
+    def write(self, line: bytes) -> None:
+        """Write a line, if there is room for it."""
+        if self._file is None:
+            return
+        line = self._header + line
+        try:
+            if (written := os.write(self._file, line)) < len(line):
+                # The next line would be a part of what was cut off.
+                os.ftruncate(self._file, os.fstat(self._file).st_size - written)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            self._header = b""
+        except OSError as error:
+            self.trouble = str(error)
+
+    def close(self) -> None:
+        """Close the file; harmless when repeated."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                os.close(self._file)
+            self._file = None
+
+
+def _create(directory: Path, stem: str) -> int:
+    """Create a file that was not there: process ids are used again, and one process may run several crawls."""
+    for number in count(1):
+        path = directory / (f"{stem}.jsonl" if number == 1 else f"{stem}-{number}.jsonl")
+        with contextlib.suppress(FileExistsError):
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
+            with contextlib.suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return file
+    raise AssertionError("numbers do not end")
+
+
+def _prune(directory: Path, keep: int, *, present: str) -> None:
+    """Remove the oldest crawls beyond so many, the `present` one included. Other files stay, and running crawls."""
+    of_crawls = _by_crawl(journal for journal in _journals_in(directory) if journal.crawl != present)
+    for crawl in of_crawls[max(0, keep - 1) :]:
+        # Other crawls may do the same at the same time, and files may be another user's.
+        with contextlib.suppress(OSError):
+            if not any(_is_written(journal.path) for journal in crawl):
+                for journal in crawl:
+                    journal.path.unlink(missing_ok=True)
+
+
+def _is_written(path: Path) -> bool:
+    """Return True for a journal whose crawl still runs, told by its lock. Raises OSError if it cannot be opened."""
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # a file system without locks
+            return time.time() - os.fstat(file.fileno()).st_mtime < _LOCKLESS_SECONDS
+    return False
+
+
+# --- Finding and reading them
+
+
+def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> list[Journal]:
+    """Return the journals of the named crawl, or of the last one, in files and folders, in the order of their starts.
+
+    Files belong to one crawl, if no folder is given. What is no journal in a folder is left alone. Raises
+    ConfigurationError for a file that is no journal, and where there is none of the crawl.
+    """
+    places = [*map(Path, sources)]
+    found = _all_journals(places)
+    if crawl is None and found and any(place.is_dir() for place in places):
+        crawl = max(found, key=lambda journal: journal.started).crawl
+    chosen = [journal for journal in found if crawl in (None, journal.crawl)]
+    if not chosen:
+        where = ", ".join(printable(str(place)) for place in places)
+        names = [printable(of_crawl[0].crawl) for of_crawl in _by_crawl(found)]
+        more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
+        raise ConfigurationError(
+            f"there is no crawl {crawl!r} in {where}; there are: {', '.join(names[:_MOST_SHOWN])}{more}"
+            if names
+            else f"there is no journal of a crawl (*.jsonl) in {where}"
+        )
+    return sorted(chosen, key=lambda journal: (journal.started, journal.path))
+
+
+def journals(source: str | Path, crawl: str | None = None) -> list[Path]:
+    """Return the files of one crawl, one for each process.
+
+    Args:
+        source: A directory, or a file.
+        crawl: The name of the crawl; by default the latest one.
+
+    Raises:
+        ConfigurationError: There is no such crawl, or the file is no journal.
+        OSError: Files cannot be read.
+
+    Example:
+        >>> import json
+        >>> from crawldedup.journal import journals
+        >>> for path in journals("journals"):
+        ...     header, *lines = map(json.loads, path.read_text().splitlines())
+        >>> header["spider"], [line["outcome"] for line in lines if "outcome" in line]
+        ('news', ['new', 'new'])
+    """
+    return [journal.path for journal in find_journals([source], crawl)]
+
+
+def crawls(source: str | Path) -> list[CrawlSummary]:
+    """Return the crawls of a directory or file, the latest first.
+
+    Raises:
+        ConfigurationError: There is nothing at `source`, or the file is no journal.
+        OSError: Files cannot be read.
+
+    Example:
+        >>> from crawldedup.journal import crawls
+        >>> for crawl in crawls("journals"):
+        ...     print(crawl.spider, crawl.pages, crawl.state)
+        news 2 finished
+    """
+    return [_summary(of_crawl) for of_crawl in _by_crawl(_all_journals([Path(source)]))]
+
+
+def collect(paths: Iterable[Path], evidence: Evidence, progress: Callable[[int], object] = lambda _: None) -> int:
+    """Collect the pages of journals as evidence until it is full, and the rules that the crawl has withdrawn.
+
+    Returns how many lines cannot be read before it is full. `progress` is called with the pages that were collected.
+    Raises OSError.
+    """
+    unreadable = 0
+    for path in paths:
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            for number, line in enumerate(iter(lambda: lines.readline(_LONGEST_LINE), "")):
+                if number % _PROGRESS_STEP == 0:
+                    progress(len(evidence.pages))
+                if not evidence.is_full or '"withdrawn":' in line:
+                    unreadable += not _is_collected(record_in(line), evidence)
+    return unreadable
+
+
+def _is_collected(record: dict[str, Any] | None, evidence: Evidence) -> bool:
+    """Add what a line says. Return False for one that cannot be read."""
+    try:
+        if record is None:
+            return False
+        if "withdrawn" in record:
+            evidence.add_withdrawn(msgspec.convert(record["withdrawn"], Rule))
+        elif "outcome" in record:
+            evidence.add(msgspec.convert(record, Seen))
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _all_journals(places: Iterable[Path]) -> list[Journal]:
+    found: list[Journal] = []
+    for place in places:
+        if place.is_dir():
+            found += _journals_in(place)
+        elif not place.exists():
+            raise ConfigurationError(f"there is no file or folder {printable(str(place))!r} to read journals from")
+        elif (journal := _journal_at(place)) is not None:
+            found.append(journal)
+        else:
+            raise ConfigurationError(
+                f"{printable(str(place))} is no journal of a crawl: its first line is no header of version {VERSION}"
+            )
+    return found
+
+
+def _journals_in(directory: Path) -> Iterator[Journal]:
+    for path in sorted(directory.glob("*.jsonl")):
+        # To open a named pipe would wait for ever.
+        if path.is_file() and (journal := _journal_at(path)) is not None:
+            yield journal
+
+
+def _journal_at(path: Path) -> Journal | None:
+    """Return a journal; None for a file without a header, or one that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return replace(msgspec.json.decode(file.readline(_LONGEST_LINE), type=Journal), path=path.absolute())
+    except (OSError, msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def _by_crawl(found: Iterable[Journal]) -> list[list[Journal]]:
+    """Return the journals of each crawl, the crawl that started last first."""
+    of_crawls: dict[str, list[Journal]] = {}
+    for journal in found:
+        of_crawls.setdefault(journal.crawl, []).append(journal)
+    return sorted(of_crawls.values(), key=lambda crawl: -max(journal.started for journal in crawl))
+
+
+def _summary(crawl: list[Journal]) -> CrawlSummary:
+    first = min(crawl, key=lambda journal: journal.started)
+    ends = [_end_of(journal.path) for journal in crawl]
+    if any(end is None and _is_written(journal.path) for journal, end in zip(crawl, ends, strict=True)):
+        state = "running"
+    else:
+        state = "unfinished" if None in ends else ", ".join(sorted({*filter(None, ends)}))
+    pages = sum(map(_pages_of, crawl))
+    return CrawlSummary(first.crawl, first.spider, first.started, len(crawl), pages, state)
+
+
+def _end_of(path: Path) -> str | None:
+    """Return why a crawl ended, from the last line of a journal that was brought to its end; else None."""
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _LONGEST_LINE))
+        lines = file.read().splitlines()
+    end = (record_in(lines[-1]) or {}).get("end") if lines else None
+    return end if isinstance(end, str) else None
+
+
+def _pages_of(journal: Journal) -> int:
+    with journal.path.open("rb") as file:
+        return sum(b'"outcome":' in line for line in file)

@@ -1,0 +1,248 @@
+"""Journals in files: written, pruned, named, found again, and read as evidence."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawldedup.advice.evidence import Evidence, Seen
+from crawldedup.advice.rules import Rule
+from crawldedup.errors import ConfigurationError
+from crawldedup.journal import (
+    LONGEST_URL,
+    CrawlSummary,
+    FileJournal,
+    check_crawl,
+    check_journal,
+    collect,
+    crawl_of,
+    crawls,
+    find_journals,
+    journals,
+    line_of,
+    record_in,
+    shown,
+)
+from tests.journal.lines import END, START, header, page
+
+
+def write(folder: Path, crawl: str, *records: dict[str, Any], started: float = START, keep: int = 1000) -> Path:
+    """Write a journal, and return its path."""
+    before = set(folder.glob("*"))
+    journal = FileJournal(folder, header(crawl, started=started), "host-1", keep=keep)
+    for record in records:
+        journal.write(line_of(record))
+    journal.close()
+    (path,) = set(folder.glob("*")) - before
+    return path
+
+
+def lines_in(path: Path) -> list[Any]:
+    return [record_in(line) for line in path.read_bytes().splitlines()]
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(crawl.name for crawl in crawls(folder) for _ in range(crawl.processes))
+
+
+def test_a_line_is_in_the_file_as_soon_as_it_is_written(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    journal = FileJournal(folder, header("a"), "host-1", keep=1)
+    journal.write(line_of(page(1)))
+    assert lines_in(folder / "a-host-1.jsonl") == [header("a"), page(1)]
+    assert crawls(folder)[0].state == "running"
+    journal.close()
+    assert crawls(folder)[0].state == "unfinished"
+    # Another of its name is another file.
+    assert lines_in(write(folder, "a", page(2))) == [header("a"), page(2)]
+    assert names_in(folder) == ["a", "a"]
+
+
+def test_the_oldest_crawls_make_room_and_nothing_else_does(tmp_path: Path) -> None:
+    for number in range(6):
+        write(tmp_path, f"c{number}", page(1), started=START + number)
+    write(tmp_path, "c4", page(1), started=START + 10)
+    running = FileJournal(tmp_path, header("c1", started=START + 1), "host-2", keep=1000)
+    foreign = [tmp_path / "notes.txt", tmp_path / "items.jsonl", tmp_path / "empty.jsonl"]
+    for path, text in zip(foreign, ["crawldedup_journal", '{"crawl": "c0"}\n', ""], strict=True):
+        path.write_text(text)
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    FileJournal(tmp_path, header("c9"), "host-1", keep=3).close()
+    # Of a crawl that still runs, what other processes have left stays, too.
+    assert names_in(tmp_path) == ["c1", "c1", "c4", "c4", "c5", "c9"]
+    assert all(path.exists() for path in foreign)
+    running.close()
+    FileJournal(tmp_path, header("c4"), "host-1", keep=1).close()
+    assert names_in(tmp_path) == ["c4", "c4", "c4"]
+
+
+def test_a_journal_goes_on_after_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_all, rooms = os.write, [10, 10, 1000, 10, 1000]
+    monkeypatch.setattr(os, "write", lambda file, lines: write_all(file, lines[: rooms.pop(0)]))
+    journal = FileJournal(tmp_path, header("a"), "host-1", keep=1)
+    for number in range(1, 5):
+        journal.write(line_of(page(number)))
+        assert "No space left" in (journal.trouble or "")
+    assert lines_in(tmp_path / "a-host-1.jsonl") == [header("a"), page(2), page(4)]
+
+
+def test_a_directory_that_cannot_be_used_costs_lines_only(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    journal = FileJournal(tmp_path / "file" / "below", header("a"), "host-1", keep=1)
+    journal.write(line_of(page(1)))
+    journal.close()
+    assert journal.trouble is not None
+
+
+SPIDERS = ["news", "../../etc/news", "..", "a/b", "a_b", "a\\b", "täglich", "\udce9", "x" * 300, "x" * 301, ""]
+
+
+def test_every_spider_has_a_crawl_of_its_own_whose_file_is_in_the_directory(tmp_path: Path) -> None:
+    names = [crawl_of(spider, START) for spider in SPIDERS]
+    assert names[0] == "news-20261118T110640.000"
+    for name in names:
+        assert check_crawl("CRAWL", name) == name
+        FileJournal(tmp_path / "journals", header(name), "host-1", keep=20).close()
+    assert sorted(names_in(tmp_path / "journals")) == sorted(set(names))
+    assert [path.name for path in tmp_path.iterdir()] == ["journals"]
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [("crawldedup", "crawldedup"), (Path("/var/a"), "/var/a"), (False, False), ("False", False), ("0", False)],
+)
+def test_places_of_journals(value: object, place: object) -> None:
+    assert check_journal("JOURNAL", value) == place
+
+
+@pytest.mark.parametrize("value", ["store", "redis://host", "redis+cluster://a:1,b:2"])
+def test_a_server_is_no_place(value: str) -> None:
+    with pytest.raises(ConfigurationError, match="JOURNAL names a server, and journals are files: name a directory"):
+        check_journal("JOURNAL", value)
+
+
+@pytest.mark.parametrize("value", [True, "", 7, None])
+def test_what_is_no_place_is_refused(value: object) -> None:
+    with pytest.raises(ConfigurationError, match=r"^JOURNAL"):
+        check_journal("JOURNAL", value)
+
+
+@pytest.mark.parametrize("value", ["", "a/b", "a b", "x" * 101, 7, "ä", "a\n"])
+def test_what_is_no_name_of_a_crawl_is_refused(value: object) -> None:
+    with pytest.raises(ConfigurationError, match=r"^CRAWL"):
+        check_crawl("CRAWL", value)
+
+
+HOSTILE = [
+    "https://e.com/\"}\n{'",
+    "https://e.com/\u202egnp.exe\u2028\x1b[31m",
+    "https://e.com/caf\udce9",
+    "https://e.com/\ud83d\ude00",
+    "https://e.com/" + "\U0001f600" * 10_000,
+    "",
+]
+
+
+@pytest.mark.parametrize("url", HOSTILE, ids=ascii)
+def test_a_hostile_url_stays_in_its_line(url: str) -> None:
+    line = line_of({"url": shown(url)})
+    assert line.isascii()
+    assert line.splitlines(keepends=True) == [line]
+    arrived = json.loads(line)["url"]
+    # DuckDB and others refuse what is no Unicode text.
+    arrived.encode("utf-8")
+    assert arrived[:14] == url[:14]
+    assert len(arrived) <= LONGEST_URL
+
+
+def test_long_urls_that_differ_at_their_ends_stay_different() -> None:
+    stem = "https://e.com/" + "a" * 10_000
+    cut = {shown(stem + end) for end in "xyz"}
+    assert len(cut) == 3
+    assert all(len(url) == LONGEST_URL and url.endswith("…") for url in cut)
+    assert shown("x" * LONGEST_URL) == "x" * LONGEST_URL
+
+
+def test_the_last_crawl_or_a_named_one_is_found_with_all_its_processes(tmp_path: Path) -> None:
+    older = write(tmp_path, "z", page(1), END)
+    newer = [write(tmp_path, "a", page(1), END, started=START + 5), write(tmp_path, "a", started=START + 9)]
+    (tmp_path / "foreign.jsonl").write_text("{}\n")
+    assert journals(tmp_path) == newer
+    assert journals(str(tmp_path), "z") == journals(older) == [older]
+    # Files that are named belong to one crawl.
+    assert [each.path for each in find_journals([newer[1], older])] == [older, newer[1]]
+
+
+def test_crawls_are_listed_latest_first_with_what_became_of_them(tmp_path: Path) -> None:
+    write(tmp_path, "ended", page(1), page(2), END)
+    killed = write(tmp_path, "killed", page(1), page(2), started=START + 1)
+    with killed.open("ab") as file:
+        file.write(b'{"t": 2, "url": "http')
+    write(tmp_path, "fleet", page(1), END, started=START + 2)
+    running = FileJournal(tmp_path, header("fleet", started=START + 3), "host-2", keep=9)
+    assert crawls(tmp_path) == [
+        CrawlSummary("fleet", "news", START + 2, 2, 1, "running"),
+        CrawlSummary("killed", "news", START + 1, 1, 2, "unfinished"),
+        CrawlSummary("ended", "news", START, 1, 2, "finished"),
+    ]
+    running.close()
+    assert crawls(killed) == [CrawlSummary("killed", "news", START + 1, 1, 2, "unfinished")]
+
+
+@pytest.mark.parametrize(
+    ("source", "crawl", "message"),
+    [
+        ("missing", None, "there is no file or folder"),
+        ("foreign.jsonl", None, "its first line is no header"),
+        ("empty", None, "there is no journal of a crawl"),
+        ("full", "b", "there is no crawl 'b' in .*; there are: a$"),
+    ],
+)
+def test_a_source_without_the_crawl_says_what_is_wrong(
+    tmp_path: Path, source: str, crawl: str | None, message: str
+) -> None:
+    (tmp_path / "foreign.jsonl").write_text("{}\n")
+    (tmp_path / "empty").mkdir()
+    write(tmp_path / "full", "a")
+    with pytest.raises(ConfigurationError, match=message):
+        journals(tmp_path / source, crawl)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("", "{", '{"t": 1', "[1]", "\x00", "[" * 100_000, "a" * 3_000_000, '{"a": 1}', "null"),
+        *(json.dumps(header("a") | change) for change in ({"crawldedup_journal": 2}, {"crawl": 7})),
+        *(json.dumps(header("a") | {"started": started}) for started in ("now", float("nan"), 1e300, -1)),
+    ],
+    ids=range(15),
+)
+def test_what_has_no_header_is_no_journal(tmp_path: Path, line: str) -> None:
+    (tmp_path / "a.jsonl").write_text(line)
+    assert crawls(tmp_path) == []
+    with pytest.raises(ConfigurationError, match="is no journal of a crawl"):
+        crawls(tmp_path / "a.jsonl")
+
+
+SEEN = Seen("https://e.com/a", "near", "https://e.com/b", "0123456789abcdef", "https://e.com/")
+WITHDRAWN = {"kind": "query", "site": "https://e.com", "find": "sid", "replace": "", "folders": ["/a/"]}
+
+
+def test_verdicts_are_read_until_there_are_enough_and_withdrawn_rules_to_the_end(tmp_path: Path) -> None:
+    pages = [{**asdict(SEEN), "url": f"https://e{number}.com/", "bytes": 9} for number in range(9)]
+    others = [{"t": 2, "wall": "https://e.com/a"}, {"skipped": "https://e.com/c", "rule": "r"}]
+    path = write(tmp_path, "a", *others, *pages, {"withdrawn": WITHDRAWN}, END)
+    lines = path.read_text().splitlines()
+    bad = ['{"url": "https://e.com/a", "outc', "[]", '{"url": 1, "outcome": "new"}', "[", '{"withdrawn": 1}']
+    bad += ['{"url": "x", "outcome": "new", "referer": 1}', '{"withdrawn": {"kind": "query"}}']
+    path.write_text("\n".join([lines[0], "[", *lines[1:-1], *bad, lines[-1]]))
+    for most, unreadable in ((30, 8), (3, 3)):
+        evidence = Evidence(most)
+        assert collect([path], evidence) == unreadable
+    assert len(evidence.pages) == 3
+    assert evidence.withdrawn == [Rule("query", "https://e.com", "sid", folders=frozenset({"/a/"}))]
