@@ -262,7 +262,6 @@ def test_numbers_can_tell_pages_apart(pages: Path, capsys: pytest.CaptureFixture
     ("arguments", "message"),
     [
         (["chek", "a.html"], "did you mean 'check'? (see crawldedup --help)"),
-        (["bench", "qality"], "did you mean 'quality'? (see crawldedup bench --help)"),
         (["check"], "the following arguments are required: PAGE (see crawldedup check --help)"),
         (["check", "a.html", "--simlarity", "0.8"], "did you mean '--similarity'?"),
     ],
@@ -324,7 +323,7 @@ def test_a_source_that_cannot_be_read_is_said_and_does_not_end_the_run(
         assert json.loads(out)["duplicates"] == 1
 
 
-@pytest.mark.parametrize("command", [["check"], ["scan"], ["bench", "quality"]])
+@pytest.mark.parametrize("command", [["check"], ["scan"], ["bench"]])
 def test_a_bad_line_of_a_feed_is_said_and_does_not_end_the_run(
     pages: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
