@@ -1,6 +1,6 @@
 """The command line: `crawldedup --help`. Each command is declared beside the function that runs it.
 
-These functions import what they need: `--help` waits for neither Scrapy nor numpy.
+The modules of `commands` are imported when they are used: `--help` waits for neither Scrapy nor numpy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from crawldedup import __version__
+from crawldedup import __version__, commands
 from crawldedup.checks import did_you_mean
 from crawldedup.commands.command import ADVISE_OPTIONS, INDEX_OPTIONS, PARAGRAPH_OPTIONS, PROFILE_OPTIONS, Command
 from crawldedup.commands.output import Output, run_command
@@ -26,7 +26,7 @@ from crawldedup.measure import BENCH
 from crawldedup.options import options_of
 from crawldedup.report.command import DEFAULT_SOURCE, REPORT
 from crawldedup.scanning.command import SCAN
-from crawldedup.service.command import SERVE
+from crawldedup.service.command import SERVE, serve
 from crawldedup.stores.registry import EmptyStoreError
 
 if TYPE_CHECKING:
@@ -93,12 +93,12 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     made = _Parser(prog="crawldedup", description="Recognises near-duplicate pages, during a crawl or anywhere else.")
     made.add_argument("--version", action="version", version=f"crawldedup {__version__}")
-    commands = made.add_subparsers(metavar="COMMAND", required=True)
-    groups = {"": commands}
+    added_to = made.add_subparsers(metavar="COMMAND", required=True)
+    groups = {"": added_to}
     for name, command in _COMMANDS.items():
         group, _, own_name = name.rpartition(" ")
         if group not in groups:
-            group_parser = commands.add_parser(group, help="measure on pages of your own")
+            group_parser = added_to.add_parser(group, help="measure on pages of your own")
             groups[group] = group_parser.add_subparsers(metavar="WHAT", required=True)
         description = command.description or f"{command.help[0].upper()}{command.help[1:]}."
         added = groups[group].add_parser(own_name, help=command.help, description=description)
@@ -165,15 +165,13 @@ def _command(
 
 
 def _fields(given: Namespace) -> Fields:
-    from crawldedup.commands.feeds import Fields
-
-    return Fields(given.url_field, given.html_field, given.text_field)
+    return commands.feeds.Fields(given.url_field, given.html_field, given.text_field)
 
 
 def _pages(given: Namespace, output: Output) -> Iterator[Page]:
-    from crawldedup.commands.sources import readable_sources, under_url
-
-    return under_url(readable_sources(given.pages, output.unreadable, _fields(given)), given.url)
+    return commands.sources.under_url(
+        commands.sources.readable_sources(given.pages, output.unreadable, _fields(given)), given.url
+    )
 
 
 @_command(
@@ -183,17 +181,12 @@ def _pages(given: Namespace, output: Output) -> Iterator[Page]:
     (*_ASKING, "store_urls", "keep_texts", *PARAGRAPH_OPTIONS),
 )
 def _check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    from crawldedup.commands.pages import check
-
-    check(dedup, _pages(given, output), output)
+    commands.pages.check(dedup, _pages(given, output), output)
 
 
 @_command("find", "list the remembered pages that resemble a page; remember nothing", {"page": _ONE_PAGE}, _ASKING)
 def _find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    from crawldedup.commands.pages import find
-    from crawldedup.commands.sources import single_source
-
-    find(dedup, single_source(given.page), output)
+    commands.pages.find(dedup, commands.sources.single_source(given.page), output)
 
 
 @_command(
@@ -203,17 +196,12 @@ def _find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     (*_ASKING, "keep_texts", "paragraphs"),
 )
 def _explain(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    from crawldedup.commands.pages import explain
-
-    explain(dedup, _pages(given, output), output)
+    commands.pages.explain(dedup, _pages(given, output), output)
 
 
 @_command("compare", "tell how alike two pages are", {"pages": {"nargs": 2, **_ONE_PAGE}}, _COMPARING)
 def _compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    from crawldedup.commands.pages import compare
-    from crawldedup.commands.sources import single_source
-
-    compare(dedup.options, *map(single_source, given.pages), output=output)
+    commands.pages.compare(dedup.options, *map(commands.sources.single_source, given.pages), output=output)
 
 
 # Two runs are compared alike everywhere.
@@ -252,18 +240,15 @@ def _scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     key=0,
 )
 def _filter(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    from crawldedup.commands.filtering import Files, filter_items
-    from crawldedup.commands.indexes import require_existing
-
-    files = Files(tuple(given.inputs), given.output, given.dropped, given.force)
+    files = commands.filtering.Files(tuple(given.inputs), given.output, given.dropped, given.force)
     with ExitStack() as stack:
         index = None
         if given.against is not None:
             index = stack.enter_context(closing(_deduplicator(given, store=given.against, store_flag="--against")))
-            require_existing(index)
+            commands.indexes.require_existing(index)
             # Of other keys no fingerprints can be compared.
             dedup = stack.enter_context(closing(_deduplicator(given, key=index.key.secret or 0)))
-        filter_items(dedup, index, files, _fields(given), output)
+        commands.filtering.filter_items(dedup, index, files, _fields(given), output)
 
 
 @_command(
@@ -273,9 +258,7 @@ def _filter(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     (*_INDEX, "scope"),
 )
 def _forget(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    from crawldedup.commands.indexes import forget
-
-    forget(dedup, [(url, None, None) for url in given.urls], output)
+    commands.indexes.forget(dedup, [(url, None, None) for url in given.urls], output)
 
 
 @_command(
@@ -285,22 +268,16 @@ def _forget(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     INDEX_OPTIONS,
 )
 def _clear(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    from crawldedup.commands.indexes import clear
-
-    clear(dedup, output, yes=given.yes)
+    commands.indexes.clear(dedup, output, yes=given.yes)
 
 
 @_command("info", "show the figures of an index", {}, _INDEX)
 def _info(dedup: Deduplicator, _: Namespace, output: Output) -> None:
-    from crawldedup.commands.indexes import info
-
-    info(dedup, output)
+    commands.indexes.info(dedup, output)
 
 
 @_command("serve", SERVE.help, SERVE.arguments, SERVE.options)
 def _serve(dedup: Deduplicator, given: Namespace, _: Output) -> None:
-    from crawldedup.service.command import serve
-
     serve(dedup, given)
 
 

@@ -1,7 +1,5 @@
 """Ask a service that `crawldedup serve` runs: `Client`, and `AsyncClient` for asyncio."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json
@@ -125,7 +123,6 @@ class _Call(Generic[T]):
 
 
 def _error_of(problem: dict[str, Any]) -> CrawlDedupError:
-    """Return the error that a problem stands for."""
     code, status, detail = str(problem.get("type")).rpartition(":")[2], problem.get("status"), problem["detail"]
     if status in (429, 503):
         return TryAgainError(detail, problem.get("retry_after", 1.0))
@@ -209,7 +206,6 @@ def _batches(pages: Iterable[Page], size: int) -> Iterator[_Results]:
 
 
 def _values(page: Page) -> dict[str, Any]:
-    """Return a page as the service takes it."""
     given = {each.name: getattr(page, each.name) for each in fields(page) if getattr(page, each.name) != each.default}
     if given.pop("delivered", True) is False:
         raise ConfigurationError("pages that are checked by a service are delivered: leave `delivered` out")
@@ -221,8 +217,6 @@ def _values(page: Page) -> dict[str, Any]:
 
 
 class _Common:
-    """What both clients are told."""
-
     def __init__(
         self,
         url: str = "http://127.0.0.1:8300",
@@ -241,7 +235,6 @@ class _Common:
         self._connect()
 
     def _connect(self) -> None:
-        """Make the connections' pool."""
         raise NotImplementedError
 
     def _deadline(self) -> float:

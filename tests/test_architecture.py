@@ -16,16 +16,16 @@ LONGEST_MODULE = 570
 # The lines that a room may have. They only ever fall: a room that needs more takes it from another.
 BUDGETS = {
     "library": 3600,
-    "reading": 4282,
+    "reading": 4123,
     "search": 1830,
     "stores": 4850,
     "workers": 252,
     "scrapy_plugin": 5555,
     "report": 4226,
-    "scan": 1958,
+    "scan": 1716,
     "spark": 750,
-    "service": 3072,
-    "cli": 2931,
+    "service": 2228,
+    "cli": 2209,
     "literature": 2400,
 }
 MOST_LINES = 37_700

@@ -7,8 +7,6 @@ n keys a page do the work of nearly n * n probes. Only the leading bits of a key
 are, so that a key is shared by about the same number of unrelated pages in every collection.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cache

@@ -1,7 +1,5 @@
 """Find the duplicates among the pages of some columns, on one machine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ with the first page of each longer key that it shares with many: of a thousand c
 Pairs wait on disk for their turn, so that memory holds those of some pages only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Read the pages of the records of web archives, and go on behind members of gzip that are damaged."""
 
-from __future__ import annotations
-
 import io
 import re
 import zlib
@@ -16,6 +14,8 @@ from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.page import Page
 
 Tell = Callable[[int, str], None]
+Found = tuple[int, int, bool, BinaryIO, int]
+"""Where a record begins and ends, whether it is shared, and a stream that begins with its so many bytes now."""
 
 RESPONSE: Final = "response"
 _CONVERSION: Final = "conversion"
@@ -57,16 +57,6 @@ class Record(NamedTuple):
     page: Page | None
 
 
-class _Found(NamedTuple):
-    """Where a record stands, and a stream that begins with its `size` bytes for the moment."""
-
-    start: int
-    end: int
-    is_shared: bool
-    stream: BinaryIO
-    size: int
-
-
 class _Member(NamedTuple):
     """A member of a gzip file: the bytes from `start` to `end`, and what they hold.
 
@@ -102,26 +92,26 @@ def records_of(path: Path, on_error: OnError) -> Iterator[Record]:
         ) from error
     loader = ArcWarcRecordLoader(verify_http=False, arc2warc=False)
     with path.open("rb") as file, Complaints(on_error, str(path), "record", "damaged") as complaints:
-        for found in _found_in(file, path, complaints):
+        for start, end, is_shared, stream, size in _found_in(file, path, complaints):
             record = page = None
             try:
-                limited = LimitReader(found.stream, min(found.size, MOST_BYTES))
+                limited = LimitReader(stream, min(size, MOST_BYTES))
                 record = loader.parse_record_stream(limited, known_format="warc", no_record_parse=True)
                 page = _page_of(record, loader)
             except (ArchiveLoadFailed, StatusAndHeadersParserException, EOFError, ValueError) as error:
-                complaints.tell(_damaged(path, found.start, f"this record cannot be read: {error}"))
+                complaints.tell(_damaged(path, start, f"this record cannot be read: {error}"))
             if record is not None:
                 headers = record.rec_headers
                 concurrent = tuple(value for name, value in headers.headers if name.lower() == "warc-concurrent-to")
                 id_ = headers.get_header("WARC-Record-ID") or ""
-                yield Record(*found[:3], record.rec_type or "", id_, concurrent, page)
+                yield Record(start, end, is_shared, record.rec_type or "", id_, concurrent, page)
 
 
 def _damaged(path: Path, place: int, problem: str) -> ConfigurationError:
     return ConfigurationError(f"{path}, at byte {place:,}: {problem}")
 
 
-def _found_in(file: BinaryIO, path: Path, complaints: Complaints) -> Iterator[_Found]:
+def _found_in(file: BinaryIO, path: Path, complaints: Complaints) -> Iterator[Found]:
     """Yield the records that can be found. Raises ConfigurationError for a file without any."""
     waiting: list[ConfigurationError] = []
     is_archive = False
@@ -149,13 +139,13 @@ def _no_archive(path: Path, error: ConfigurationError) -> ConfigurationError:
     return ConfigurationError(f"{path} cannot be read as a web archive: {error}")
 
 
-def _plain(file: BinaryIO, tell: Tell) -> Iterator[_Found]:
+def _plain(file: BinaryIO, tell: Tell) -> Iterator[Found]:
     size = file.seek(0, io.SEEK_END)
     for start, length, end in _framed(file, size, size, tell):
-        yield _Found(start, end, False, file, length)
+        yield start, end, False, file, length
 
 
-def _packed(file: BinaryIO, tell: Tell) -> Iterator[_Found]:
+def _packed(file: BinaryIO, tell: Tell) -> Iterator[Found]:
     for member in _members_of(file, tell):
         content = io.BytesIO(member.content)
 
@@ -167,7 +157,7 @@ def _packed(file: BinaryIO, tell: Tell) -> Iterator[_Found]:
         framed = list(_framed(content, member.size, len(member.content), note))
         for place, length, _ in framed:
             content.seek(place)
-            yield _Found(member.start, member.end, len(framed) > 1 or member.is_cut, content, length)
+            yield member.start, member.end, len(framed) > 1 or member.is_cut, content, length
 
 
 def _framed(stream: BinaryIO, size: int, available: int, tell: Tell) -> Iterator[tuple[int, int, int]]:

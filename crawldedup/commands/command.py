@@ -1,7 +1,5 @@
 """Declare a command of `crawldedup`, without what it takes to run it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final

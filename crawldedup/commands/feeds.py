@@ -1,7 +1,5 @@
 """Read the items of feeds as they stand there, and the pages in them: JSON lines, JSON arrays, CSV and Parquet."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -3,13 +3,12 @@
 What stays goes out as it came: the bytes of a line, of a member of an array or of a record, the row of a table.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Generic, NamedTuple, TypeVar
@@ -27,6 +26,7 @@ from crawldedup.printable import pluralize
 from crawldedup.verdict import Kind, Verdict
 
 T = TypeVar("T")
+OnUnreadable = Callable[[str, PageError], None]
 
 _BATCH: Final = 100
 _BATCH_LETTERS: Final = 16 * 1024 * 1024
@@ -100,45 +100,41 @@ class Decision(NamedTuple, Generic[T]):
     is_known: bool = False
 
 
-class Decider:
-    """Compares items by their texts alone: each is a page of its own, whatever its URL.
+def decide(
+    dedup: Deduplicator,
+    index: Deduplicator | None,
+    on_unreadable: OnUnreadable,
+    numbers: Iterator[int],
+    items: Iterable[tuple[T, Page | None]],
+) -> Iterator[Decision[T]]:
+    """Yield a decision for each item, in their order. An item without a page is no copy. Raises StoreError.
 
-    `dedup` remembers the items that are no copies. Nothing is added to the `index`.
+    Items are compared by their texts alone: each is a page of its own, named by the next of the `numbers`, whatever its
+    URL. `dedup` remembers those that are no copies. Nothing is added to the `index`.
     """
 
-    def __init__(
-        self, dedup: Deduplicator, index: Deduplicator | None, on_unreadable: Callable[[str, PageError], None]
-    ) -> None:
-        self._dedup = dedup
-        self._index = index
-        self._on_unreadable = on_unreadable
-        self._numbers = count()
-
-    def decide(self, items: Iterable[tuple[T, Page | None]]) -> Iterator[Decision[T]]:
-        """Yield a decision for each item, in their order. An item without a page is no copy. Raises StoreError."""
-        for batch in _batches(items):
-            found = [self._looked_up(item, page) for item, page in batch]
-            verdicts = self._dedup.check_many([each[1] for each in found if not isinstance(each, Decision)])
-            for each in found:
-                yield each if isinstance(each, Decision) else Decision(each[0], next(verdicts))
-
-    def _looked_up(self, item: T, page: Page | None) -> Decision[T] | tuple[T, Page]:
-        """Return the decision, if the earlier items have no part in it, else what to ask about."""
+    def looked_up(item: T, page: Page | None) -> Decision[T] | tuple[T, Page]:
         if page is None:
             return Decision(item)
         try:
-            read = self._dedup.fingerprint(html=page.html, text=page.text, encoding=page.encoding, url=page.url)
+            read = dedup.fingerprint(html=page.html, text=page.text, encoding=page.encoding, url=page.url)
         except PageError as error:
-            self._on_unreadable(page.url, error)
+            on_unreadable(page.url, error)
             return Decision(item)
-        name = f"filter {next(self._numbers)}"
-        if self._index is not None:
-            (known,) = self._index.check_batch([Page(page.url, fingerprint=read, identity=name, remember=False)])
+        name = f"filter {next(numbers)}"
+        if index is not None:
+            (known,) = index.check_batch([Page(page.url, fingerprint=read, identity=name, remember=False)])
             if isinstance(known, Exception):
                 raise known
             if known.is_duplicate:
                 return Decision(item, known, is_known=True)
         return item, Page(page.url, fingerprint=read, identity=name)
+
+    for batch in _batches(items):
+        found = [looked_up(item, page) for item, page in batch]
+        verdicts = dedup.check_many([each[1] for each in found if not isinstance(each, Decision)])
+        for each in found:
+            yield each if isinstance(each, Decision) else Decision(each[0], next(verdicts))
 
 
 def _batches(items: Iterable[tuple[T, Page | None]]) -> Iterator[list[tuple[T, Page | None]]]:
@@ -172,16 +168,14 @@ def filter_items(dedup: Deduplicator, index: Deduplicator | None, files: Files, 
             why = f"{url}: kept without being compared ({error.reason}): {error}"
             unread.tell(PageError(error.reason, why))
 
-        run = _Run(Decider(dedup, index, kept), fields, output, dropped)
+        run = _Run(partial(decide, dedup, index, kept, count()), fields, output, dropped)
         (run.archives if is_archive else run.feeds)(files, out)
     run.tell()
 
 
 class _Run:
-    """One run, with its figures."""
-
-    def __init__(self, decider: Decider, fields: Fields, output: Output, dropped: BinaryIO | None) -> None:
-        self._decider = decider
+    def __init__(self, decide: Callable[..., Any], fields: Fields, output: Output, dropped: BinaryIO | None) -> None:
+        self._decide = decide
         self._fields = fields
         self._output = output
         self._dropped = dropped
@@ -191,7 +185,7 @@ class _Run:
         """Write the items of feeds."""
         writer = _Writer(files.form, out, Path(files.target))
         found = chain.from_iterable(self._whole(self._entries(name)) for name in files.inputs)
-        for decision in self._decider.decide(self._output.counted(found)):
+        for decision in self._decide(self._output.counted(found)):
             writer.take(decision.item, is_kept=self._is_kept(decision, decision.item.place))
         writer.finish()
 
@@ -209,7 +203,7 @@ class _Run:
         for path in map(Path, files.inputs):
             records = []
             found = ((each, each.page) for each in self._whole(_apart(path, is_packed, self._output.unreadable)))
-            for decision in self._decider.decide(self._output.counted(found)):
+            for decision in self._decide(self._output.counted(found)):
                 record = decision.item
                 is_kept = record.page is None or self._is_kept(decision, f"{path}, at byte {record.start:,}")
                 records.append((record._replace(page=None), not is_kept))
@@ -232,7 +226,6 @@ class _Run:
             self._output.unreadable(error)
 
     def _is_kept(self, decision: Decision[Any], place: str) -> bool:
-        """Count an item, and write the verdict of one to leave out."""
         verdict = decision.verdict
         self._counts["items"] += 1
         if verdict is None or not verdict.is_duplicate:
@@ -319,7 +312,6 @@ class _Writer:
         self._is_empty = False
 
     def _collect(self) -> None:
-        """Add the rows that wait to the row group."""
         if self._rows:
             taken = self._batch.take(self._arrow.array(self._rows))
             self._group.append(taken)

@@ -1,7 +1,5 @@
 """Commands on an index: its figures, forgetting and clearing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any

@@ -1,26 +1,19 @@
 """What commands print: JSON or words, errors, and their progress."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.printable import printable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from rich.console import RenderableType
-
-    T = TypeVar("T")
-
+T = TypeVar("T")
 _LONGEST_MESSAGE = 2000
 
 
@@ -47,14 +40,6 @@ class Output:
         """Print that a page cannot be compared."""
         value = {"url": url, "skipped": error.reason, "message": str(error)}
         self.show(value, f"{printable(url)}: skipped ({error.reason}): {safe_message(error)}")
-
-    @contextmanager
-    def skipping(self, url: str) -> Iterator[None]:
-        """Skip a page that raises PageError."""
-        try:
-            yield
-        except PageError as error:
-            self.skip(url, error)
 
     def error(self, error: Exception) -> None:
         """Print an error in one line on standard error."""

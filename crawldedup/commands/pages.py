@@ -1,7 +1,5 @@
 """Commands on pages: check, find, explain and compare them, in JSON or in words that are safe to show."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
@@ -101,34 +99,34 @@ def explain(
     require_existing(dedup)
     options = dedup.options
     for page in output.counted(pages):
-        with output.skipping(page.url):
-            told = dedup.explain(
-                page.url,
-                html=page.html,
-                text=page.text,
-                encoding=page.encoding,
-                scope_key=scope_key,
-                canonical=page.canonical,
-                revisit_similarity=revisit_similarity,
-            )
-            value = {
-                **told.verdict.as_dict(),
-                "thin": told.thin,
-                "text": (told.text or "")[:_SHOWN_TEXT],
-                "facts": told.facts,
-                "store": shown_url(options.store),
-                "namespace": options.namespace,
-                "pages": told.pages,
-                "scope": options.scope,
-                "scope_key": scope_key or (site_of(page.url) if options.scope == "site" else ""),
-                "wanted_similarity": told.similarity,
-                "wanted_recall": options.recall,
-                "threshold": told.threshold,
-                "limit": told.limit,
-                "crowd": told.crowd,
-                "compared": [candidate.as_dict() for candidate in told.candidates],
-            }
-            output.show(value, *_explanation_in_words(value, told))
+        named: dict[str, Any] = {
+            "scope_key": scope_key,
+            "canonical": page.canonical,
+            "revisit_similarity": revisit_similarity,
+        }
+        try:
+            told = dedup.explain(page.url, html=page.html, text=page.text, encoding=page.encoding, **named)
+        except PageError as error:
+            output.skip(page.url, error)
+            continue
+        value = {
+            **told.verdict.as_dict(),
+            "thin": told.thin,
+            "text": (told.text or "")[:_SHOWN_TEXT],
+            "facts": told.facts,
+            "store": shown_url(options.store),
+            "namespace": options.namespace,
+            "pages": told.pages,
+            "scope": options.scope,
+            "scope_key": scope_key or (site_of(page.url) if options.scope == "site" else ""),
+            "wanted_similarity": told.similarity,
+            "wanted_recall": options.recall,
+            "threshold": told.threshold,
+            "limit": told.limit,
+            "crowd": told.crowd,
+            "compared": [candidate.as_dict() for candidate in told.candidates],
+        }
+        output.show(value, *_explanation_in_words(value, told))
 
 
 def _explanation_in_words(value: dict[str, Any], told: Explanation) -> Iterator[str]:
@@ -153,7 +151,6 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation) -> Iterator[
 
 
 def _candidate_in_words(candidate: Candidate) -> Iterator[str]:
-    """Yield how a remembered page compares, safe to show."""
     match = candidate.match
     yield f"  {outcome(candidate):9}  {printable(match.url) or 'a page without URL'}"
     probe = "known by its URL" if candidate.probe is None else f"met by probe {candidate.probe}"

@@ -1,7 +1,5 @@
 """Write files, which appear under their names only when they are whole: rows as JSON lines or CSV, or any bytes."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

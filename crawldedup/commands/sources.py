@@ -1,7 +1,5 @@
 """Read pages from files, folders, standard input, feeds, web archives, sitemaps and the web."""
 
-from __future__ import annotations
-
 import http.client
 import os
 import sys

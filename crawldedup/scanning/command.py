@@ -1,7 +1,5 @@
 """The command `crawldedup scan`."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Final

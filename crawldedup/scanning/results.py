@@ -1,7 +1,5 @@
 """What a scan has found: rows, clusters and counts; and files of them, as rows or as the report of a crawl."""
 
-from __future__ import annotations
-
 import os
 import socket
 import time
@@ -165,7 +163,6 @@ def write(results: Results, path: Path, progress: Callable[[str, float], None], 
 
 
 def _write_report(results: Results, path: Path, progress: Callable[[str, float], None]) -> None:
-    """Write the report on the pages of a scan, as on those of a crawl."""
     from crawldedup.report.build import make_report
     from crawldedup.report.database import Database
     from crawldedup.report.render.files import write_report

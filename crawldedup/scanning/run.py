@@ -1,7 +1,5 @@
 """Run a scan: collect the pages in a folder, find the duplicates among them, and tell or write what was found."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Show the service to a person: compare two pages, search the index and look into it, in HTML without scripts."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
@@ -125,7 +123,6 @@ def _parsed(body: bytes) -> list[tuple[str, str]]:
 
 
 def _page_in(form: Form, name: str, label: str, url: str) -> Page:
-    """Return the page that a field holds. Raises ConfigurationError."""
     content, kind = form.get(name, "").strip(), form.get(f"{name}-kind", "guess")
     if not content:
         raise ConfigurationError(f"{label} is empty: paste a text, or the HTML of a page")
@@ -138,7 +135,6 @@ def _page_in(form: Form, name: str, label: str, url: str) -> Page:
 
 @cache
 def _stylesheet() -> str:
-    """Return the style of reports, and what the pages have beside it."""
     report = files("crawldedup.report.render") / "page" / "report.css"
     own = files("crawldedup.service") / "page" / "page.css"
     return report.read_text("utf-8") + own.read_text("utf-8")

@@ -1,7 +1,5 @@
 """Logs as lines of JSON in ASCII: nothing that a client or a page says can forge a line or move a cursor."""
 
-from __future__ import annotations
-
 import json
 import logging
 import sys

@@ -1,17 +1,13 @@
 """The figures at /metrics. Those of all worker processes are added up where PROMETHEUS_MULTIPROC_DIR is set."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from crawldedup.verdict import Verdict
+from crawldedup.verdict import Verdict
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 

@@ -1,7 +1,5 @@
 """What clients send: JSON, or a page as it is, to `Page`. ConfigurationError says what to change."""
 
-from __future__ import annotations
-
 import base64
 import json
 from dataclasses import fields, replace

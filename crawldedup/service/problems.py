@@ -1,7 +1,5 @@
 """Errors as application/problem+json (RFC 9457): each says what to change, or when to try again."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final

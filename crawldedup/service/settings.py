@@ -1,7 +1,5 @@
 """What `crawldedup serve` was told, and how its worker processes learn it."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import asdict, dataclass

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -398,7 +399,6 @@ def test_a_long_feed_is_decided_piece_by_piece(tmp_path: Path, monkeypatch: pyte
             taken += 1
             yield number, Page("", text=text(number)) if number % 1000 == 0 else None
 
-    decider = filtering.Decider(Deduplicator(key=0), None, lambda *_: None)
-    for decision in decider.decide(items()):
+    for decision in filtering.decide(Deduplicator(key=0), None, lambda *_: None, count(), items()):
         assert decision.item < taken <= decision.item + 101
     assert taken == 5000
