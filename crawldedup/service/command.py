@@ -73,7 +73,7 @@ _ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
     },
     "--reports": {
         "metavar": "SOURCE",
-        "help": "show the report of the last crawl of this journal, folder of journals, or URL of a Redis at /report",
+        "help": "show the report of the last crawl of this journal or folder of journals at /report",
     },
     "--log-level": {
         "choices": ("debug", "info", "warning"),
