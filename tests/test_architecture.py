@@ -21,7 +21,7 @@ BUDGETS = {
     "stores": 4850,
     "workers": 252,
     "scrapy_plugin": 5555,
-    "report": 4226,
+    "report": 3550,
     "scan": 1716,
     "spark": 750,
     "service": 2228,

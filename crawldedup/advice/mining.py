@@ -66,7 +66,24 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
         # What was not rewritten shows nothing new.
         changed = {rule.site for rule in new} | {rule.replace for rule in new if rule.kind == "host"}
         pages = [page for page in pages if page.address.origin in changed]
-    return _confirmed(sorted(found, key=lambda rule: -rule.support), all_pages)
+    merged: dict[tuple[str, ...], Rule] = {}
+    for rule in found:
+        # A later round may have found it in further folders.
+        merged[rule.id] = _joined(merged[rule.id], rule) if rule.id in merged else rule
+    return _confirmed(sorted(merged.values(), key=lambda rule: -rule.support), all_pages)
+
+
+def _joined(one: Rule, other: Rule) -> Rule:
+    return replace(
+        one,
+        folders=one.folders | other.folders,
+        exceptions=one.exceptions | other.exceptions,
+        support=one.support + other.support,
+        copies=one.copies + other.copies,
+        against=one.against + other.against,
+        targets=min(one.targets, other.targets),
+        linked=min(one.linked, other.linked),
+    )
 
 
 def _confirmed(rules: list[Rule], pages: Sequence[Page]) -> list[Rule]:

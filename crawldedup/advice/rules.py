@@ -78,6 +78,8 @@ class Rule:
     @property
     def what(self) -> str:
         """What the rule does, in a few characters."""
+        if self.kind == "suffix":
+            return f"*{self.find} -> *{self.replace}"
         return f"?{self.find}" if self.kind == "query" else f"{self.find} -> {self.replace or 'nothing'}"
 
     def targets_confirmed(self) -> frozenset[bytes]:

@@ -3,8 +3,8 @@
 A rule tells which URLs are taken for one page, their target. A request is skipped or it passes; none is ever sent to
 another URL than its own. However wrong a rule is, these keep content from getting lost:
 
-- For each rule, URLs of a target are fetched until one is confirmed as a copy, by this crawl or by the one that the
-  rules were made of: one target says nothing of another. And the content of a target must have come in this crawl.
+- Nothing is skipped at a target whose content has not come, and of which no copy was confirmed for that rule, now or in
+  the crawl that the rules were made of: one target says nothing of another.
 - One in twenty skipped requests is fetched as a check.
 - What was skipped is kept, and asked for when a check contradicts its target or its rule. Without room, requests pass.
 """
@@ -14,11 +14,11 @@ from __future__ import annotations
 import logging
 import pickle
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from scrapy import Request
 from scrapy import signals as scrapy_signals
@@ -45,13 +45,10 @@ logger = logging.getLogger(__name__)
 
 FILE_NAME: Final = "crawldedup.rules"
 """Has what was skipped, in the directory of a job that may be paused."""
-
 CHECKED: Final = 20
 """One in so many skipped requests is fetched."""
-
 MOST_SKIPPED: Final = 50_000
 """So many skipped requests are kept, which takes some 100 MB."""
-
 MOST_TARGETS: Final = 200_000
 """So many targets are watched, which takes some 80 MB. Requests for others pass."""
 
@@ -61,20 +58,19 @@ _MOST_POSTPONED: Final = 2
 
 @dataclass(slots=True)
 class _Target:
-    """What is known of a rewritten URL: the names of the rules of which a copy is `confirmed`, and its `urls`.
+    """What is known of a rewritten URL: the rules of which a copy is `confirmed`, and the keys of the URLs that it has.
 
-    Those are keys of all URLs with its content; False stands for one that an earlier crawl has delivered, not this one.
+    Of these, False stands for one that an earlier crawl has delivered, and this one has not met.
     """
 
+    confirmed: set[str]
     urls: dict[int, bool] = field(default_factory=dict)
-    confirmed: set[str] = field(default_factory=set)
-    skipped: list[tuple[Request, frozenset[str]]] = field(default_factory=list)
     is_on_its_way: bool = False
     is_wrong: bool = False
 
 
 class _Aim(NamedTuple):
-    """What a request would bring: `url` is the key of its own URL, and `rules` names those that lead to `target`."""
+    """What a request would bring: `url` and `key` stand for its own URL and for its target, `rules` are names."""
 
     url: int
     folder: str
@@ -86,18 +82,18 @@ class _Aim(NamedTuple):
 class RulesMiddleware:
     """Skips requests that rules call copies of pages that came. `job` is the file of a job that may be paused."""
 
-    def __init__(self, crawler: Crawler, rules: Iterable[Rule], job: Path | None) -> None:
+    def __init__(self, crawler: Crawler, rules: list[Rule], job: Path | None) -> None:
         self._crawler = crawler
         self._rules = {rule.name: rule for rule in rules}
-        self._confirmed = {rule.name: rule.targets_confirmed() for rule in rules}
         self._book = RuleBook(rules)
+        self._confirmed = {rule.name: rule.targets_confirmed() for rule in rules}
         self._origins = {origin for rule in rules for origin in (rule.site, rule.replace)}
         self._targets: dict[int, _Target] = {}
+        self._skipped: list[tuple[Request, _Aim]] = []
         self._copies: Counter[str] = Counter()
         self._others: Counter[str] = Counter()
-        self._predicted = self._kept = 0
+        self._predicted = 0
         self._job = job
-        self._file: BinaryIO | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -122,40 +118,35 @@ class RulesMiddleware:
 
     def engine_started(self) -> None:
         """Take what earlier runs of a job have skipped, and leave out the rules that they found wrong."""
-        if self._job is None:
+        if self._job is None or not self._job.exists():
             return
-        requests = []
-        # A run that was killed may have cut the last value off.
-        with suppress(OSError, EOFError, pickle.UnpicklingError), self._job.open("rb") as file:
-            # As Scrapy's own queues in that directory.
-            while value := pickle.load(file):
-                if isinstance(value, str):
-                    self._rules.pop(value, None)
-                else:
-                    requests.append(request_from_dict(value, spider=self._crawler.spider))
+        values = []
+        # A run that was killed may have cut the last value off. Scrapy's own queues are pickled there, too.
+        with suppress(EOFError, ValueError, pickle.UnpicklingError), self._job.open("rb") as file:
+            while True:
+                values.append(pickle.load(file))
+        self._rules = {name: rule for name, rule in self._rules.items() if name not in values}
         self._book = RuleBook(self._rules.values())
-        with suppress(OSError):
-            self._file = self._job.open("ab")
-        for request in requests:
-            aim = self._aim_of(request.url, request)
-            if aim is None or not aim.rules or not self._keep(request, aim, is_written=True):
-                self._ask(request)
+        for value in values:
+            if isinstance(value, dict):
+                request = request_from_dict(value, spider=self._crawler.spider)
+                aim = self._aim_of(request.url, request)
+                if aim is not None and aim.rules:
+                    self._skipped.append((request, aim))
+                else:
+                    self._ask(request)
 
     def spider_closed(self, reason: str) -> None:
-        """Close the file of a job. The next run needs it, unless there is none."""
-        if self._file is not None and self._job is not None:
-            self._file.close()
-            if reason == "finished":
-                self._job.unlink(missing_ok=True)
+        """Remove the file of a job that has no further run."""
+        if self._job is not None and reason == "finished":
+            self._job.unlink(missing_ok=True)
 
     def process_request(self, request: Request) -> Request | None:
         """Let a request pass, or put it off while its target is on its way. Raises PredictedDuplicateError."""
         url, times = request.meta.get(_POSTPONED_KEY) or ("", 0)
         # Spiders hand the meta of a page on to the next request.
         times = times if url == request.url else 0
-        if _is_exempt(request) or (request.dont_filter and not times):
-            return None
-        aim = self._aim_of(request.url, request)
+        aim = None if _is_exempt(request, is_postponed=times > 0) else self._aim_of(request.url, request)
         target = aim and self._target(aim)
         if aim is None or target is None:
             return None
@@ -179,16 +170,14 @@ class RulesMiddleware:
         if aim is None or target is None or verdict.kind is Kind.THIN:
             return
         target.is_on_its_way = False
-        original = None
-        if verdict.is_duplicate:
-            original = self._aim_of(verdict.original or "", request)
+        original = self._aim_of(verdict.original or "", request) if verdict.is_duplicate else aim
+        if original is None or original.key != aim.key:
             # A copy of anything else may be a wall.
-            if original is None or original.key != aim.key:
-                return
-        if target.urls and (original or aim).url not in target.urls:
+            return
+        if target.urls and original.url not in target.urls:
             self._contradict(aim, target, verdict)
             return
-        if original is not None:
+        if verdict.is_duplicate:
             target.urls.setdefault(original.url, False)
             target.confirmed |= aim.rules | original.rules
             self._copies.update(aim.rules)
@@ -199,43 +188,26 @@ class RulesMiddleware:
         self._predicted += 1
         if self._predicted % CHECKED == 0:
             self._count("checked")
-        elif not self._keep(request, aim):
+        elif len(self._skipped) >= MOST_SKIPPED or not self._is_written(
+            lambda: request.to_dict(spider=self._crawler.spider)
+        ):
             self._count("no_room")
         else:
             self._count("skipped")
+            self._skipped.append((request, aim))
             rules = tuple(self._rules[name] for name in sorted(aim.rules))
             if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
                 dedup.journal.skipped(request.url, rules)
             raise PredictedDuplicateError(aim.target.url(), rules)
-
-    def _keep(self, request: Request, aim: _Aim, *, is_written: bool = False) -> bool:
-        """Keep a request that is skipped. Return False if there is no room, or a later run could not read it."""
-        target = self._target(aim)
-        if self._kept >= MOST_SKIPPED or target is None:
-            return False
-        try:
-            if not is_written and self._job is not None:
-                self._write(request.to_dict(spider=self._crawler.spider))
-        except (OSError, ValueError, TypeError, AttributeError, pickle.PicklingError):
-            return False
-        self._kept += 1
-        target.skipped.append((request, aim.rules))
-        return True
-
-    def _write(self, value: dict[str, Any] | str) -> None:
-        """Write for later runs of the job. Raises OSError, and what comes of values that cannot be pickled."""
-        if self._file is None:
-            raise OSError
-        self._file.write(pickle.dumps(value))
-        self._file.flush()
 
     def _contradict(self, aim: _Aim, target: _Target, verdict: Verdict) -> None:
         """Skip nothing more at a target, nor by a rule whose checks fail too often; ask for what was skipped.
 
         Of rules that work together, the one that has done the least so far is to blame.
         """
-        target.is_wrong = True
-        self._ask_for_skipped(target)
+        if not target.is_wrong:
+            target.is_wrong = True
+            self._ask_for(lambda skipped: skipped.key == aim.key)
         if not (rules := sorted(aim.rules & self._rules.keys(), key=lambda name: (self._copies[name], name))):
             return
         name = rules[0]
@@ -250,20 +222,14 @@ class RulesMiddleware:
         logger.warning("crawldedup: %s", text, extra={"spider": self._crawler.spider})
         if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
             dedup.journal.withdrawn([rule])
-        with suppress(OSError):
-            self._write(name)
-        for each in self._targets.values():
-            self._ask_for_skipped(each, name)
+        self._is_written(lambda: name)
+        self._ask_for(lambda skipped: name in skipped.rules)
 
-    def _ask_for_skipped(self, target: _Target, rule: str | None = None) -> None:
-        """Ask for what was skipped at a target, by one rule or by any."""
-        skipped, target.skipped = target.skipped, []
-        for request, rules in skipped:
-            if rule is None or rule in rules:
-                self._kept -= 1
-                self._ask(request)
-            else:
-                target.skipped.append((request, rules))
+    def _ask_for(self, is_wanted: Callable[[_Aim], bool]) -> None:
+        wanted = [request for request, aim in self._skipped if is_wanted(aim)]
+        self._skipped = [(request, aim) for request, aim in self._skipped if not is_wanted(aim)]
+        for request in wanted:
+            self._ask(request)
 
     def _ask(self, request: Request) -> None:
         """Ask for what was skipped. The filter of seen requests knows it already."""
@@ -271,11 +237,20 @@ class RulesMiddleware:
         self._count("asked_again")
         self._crawler.engine.crawl(request.replace(dont_filter=True))
 
+    def _is_written(self, value: Callable[[], object]) -> bool:
+        """Write a value for later runs of a job, if there are any. Return False if that is not possible."""
+        try:
+            if self._job is not None:
+                with self._job.open("ab") as file:
+                    file.write(pickle.dumps(value()))
+        except (OSError, ValueError, TypeError, AttributeError, pickle.PicklingError):
+            return False
+        return True
+
     def _target(self, aim: _Aim) -> _Target | None:
         if aim.key not in self._targets and len(self._targets) < MOST_TARGETS:
             digest = aim.target.digest()
-            confirmed = {name for name, targets in self._confirmed.items() if digest in targets}
-            self._targets[aim.key] = _Target(confirmed=confirmed)
+            self._targets[aim.key] = _Target({name for name, known in self._confirmed.items() if digest in known})
         return self._targets.get(aim.key)
 
     def _aim_of(self, url: str, request: Request) -> _Aim | None:
@@ -296,7 +271,7 @@ class RulesMiddleware:
         self._crawler.stats.inc_value(f"crawldedup/rules/{name}")
 
 
-def _is_exempt(request: Request) -> bool:
+def _is_exempt(request: Request, *, is_postponed: bool) -> bool:
     """Return True for a request that is made whatever it brings: one that a crawl starts with, or that is asked for."""
     return (
         request.method != "GET"
@@ -305,4 +280,5 @@ def _is_exempt(request: Request) -> bool:
         or request.meta.get(OVERRIDE_KEY) is False
         or "redirect_urls" in request.meta
         or is_start(request)
+        or (request.dont_filter and not is_postponed)
     )

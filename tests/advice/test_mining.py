@@ -98,6 +98,29 @@ def test_what_was_withdrawn_is_not_found_again_and_the_rest_is() -> None:
     assert rules == {**others, SID: ("/forum/", "/guides/", "/print/")}
 
 
+def test_a_rule_that_two_rounds_find_in_two_folders_is_one() -> None:
+    """Print views have ids of sessions alone, so that they are no copies of each other by one difference."""
+    pages = []
+    for number in range(6):
+        story, thread = f"{WWW}/news/{number}", f"{WWW}/forum/{number}"
+        pages += [Seen(thread, "new"), *(Seen(f"{thread}?sid={each}", "exact", thread) for each in "ab")]
+        pages += [Seen(story, "new"), Seen(f"{WWW}/print/{number}?v=1", "exact", story)]
+        pages += [Seen(f"{story}?v=1", "exact", story), Seen(f"{WWW}/print/{number}?v=1&sid=c", "exact", story)]
+    rules = mine(evidence_of(pages).pages)
+    assert len({rule.name for rule in rules}) == len(rules)
+    assert found(rules)[SID] == ("/forum/", "/print/")
+
+
+def test_a_beginning_and_an_ending_are_two_rules() -> None:
+    pages = []
+    for number in range(6):
+        pages += [Seen(f"{WWW}/{number}/", "new"), Seen(f"{WWW}/x{number}/", "new")]
+        pages.append(Seen(f"{WWW}/amp/{number}/", "exact", f"{WWW}/{number}/"))
+        pages.append(Seen(f"{WWW}/x{number}/amp/", "exact", f"{WWW}/x{number}/"))
+    names = {rule.name for rule in mine(evidence_of(pages).pages)}
+    assert names == {f"{WWW}: /amp/ -> /", f"{WWW}: */amp/ -> */"}
+
+
 def test_one_page_in_place_of_many_is_no_evidence() -> None:
     wall = f"{WWW}/login"
     pages = [Seen(wall, "new")]

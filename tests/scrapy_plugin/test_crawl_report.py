@@ -13,7 +13,7 @@ from crawldedup.cli import main
 from crawldedup.report.render.files import SUFFIXES
 from tests.scrapy_plugin.conftest import STORES, exhaustive, in_one_mode
 from tests.scrapy_plugin.crawling import QUICK, finish, start
-from tests.scrapy_plugin.learning.test_crawls import index, kept, learned, numbered, page
+from tests.scrapy_plugin.test_rules import numbered, rules_file, sid, with_sids
 from tests.scrapy_plugin.website import Site, article
 
 if TYPE_CHECKING:
@@ -51,10 +51,7 @@ def counts(path: Path) -> dict[str, int]:
 def test_a_crawl_ends_with_its_report(site: Site, crawl: Crawler, store: str, suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"end{suffix}"
     settings = {"CRAWLDEDUP_STORE": store, "CRAWLDEDUP_REPORT": str(path)}
-    if store.startswith("redis"):
-        settings["CRAWLDEDUP_JOURNAL"] = "store"
-    else:
-        settings["CRAWLDEDUP_JOURNAL"] = str(tmp_path / "journals")
+    settings["CRAWLDEDUP_JOURNAL"] = str(tmp_path / "journals")
     result = crawl(site, PAGES, **settings)
     assert f"INFO: crawldedup: the report is in {path}" in result.log
     assert result.errors == []
@@ -68,17 +65,16 @@ def test_a_crawl_ends_with_its_report(site: Site, crawl: Crawler, store: str, su
 
 
 @in_one_mode
-def test_requests_that_a_learned_rule_skips_are_not_gone(crawl: Crawler, tmp_path: Path) -> None:
+def test_requests_that_a_rule_skips_are_not_gone(crawl: Crawler, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    settings = {"CRAWLDEDUP_STORE": index(tmp_path), "CRAWLDEDUP_JOURNAL": str(tmp_path / "journals")}
-    pages = {**numbered("a", 20), **numbered("b", 20)}
-    with Site(pages) as site:
-        kept(index(tmp_path), learned(site))
-        for name, learns in (("first", False), ("second", True)):
-            more = {"CRAWLDEDUP_CRAWL": name, "CRAWLDEDUP_LEARN": learns}
-            result = crawl(site, [*map(page, pages)], **settings, **more)
-        skipped = result.counts["learn/skipped"]
-        rule = {"rule": f"{site.url}/: /b/ -> /a/", "downloads": skipped}
+    settings = {"CRAWLDEDUP_JOURNAL": str(tmp_path / "journals"), "CRAWLDEDUP_STORE": f"sqlite:///{tmp_path}/i.sqlite"}
+    pages = with_sids(numbered("news", 8))
+    with Site(numbered("news", 8)) as site:
+        crawl(site, pages, **settings, CRAWLDEDUP_CRAWL="first")
+        rules = rules_file(tmp_path, sid(site))
+        result = crawl(site, pages, **settings, CRAWLDEDUP_CRAWL="second", CRAWLDEDUP_RULES=rules)
+        skipped = result.counts["rules/skipped"]
+        rule = {"rule": f"{site.url}: ?sid", "downloads": skipped}
     assert main(["report", settings["CRAWLDEDUP_JOURNAL"], "--against", "first", "--output", str(report)]) == 0
     made = json.loads(report.read_text())
     assert skipped > 10

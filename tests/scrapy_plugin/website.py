@@ -76,7 +76,7 @@ class Site:
                 length = int(self.headers.get("Content-Length") or 0)
                 posted = self.rfile.read(length).decode()
                 path = self.path.split("?")[0]
-                answer = site.pages.get(self.path) or site.pages.get(path + posted, Answer(b"not found", 404))
+                answer = site.pages.get(self.path + posted) or site.pages.get(path + posted, Answer(b"not found", 404))
                 if action := site.actions.get(self.path):
                     action()
                 self.protocol_version = "HTTP/1.0" if answer.is_old else "HTTP/1.1"

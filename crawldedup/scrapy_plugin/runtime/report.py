@@ -22,7 +22,7 @@ _PROGRAM: Final = "import json, sys; from crawldedup.cli import main; sys.exit(m
 
 
 async def write_report(path: str, source: str, crawl: str, spider: Spider) -> None:
-    """Write the report of a crawl, whose journals are in a folder or a Redis. Logs what goes wrong.
+    """Write the report of a crawl, whose journals are in a folder. Logs what goes wrong.
 
     It is made in a process of its own, whose memory ends with it.
     """
