@@ -10,19 +10,15 @@ is nothing to tune. Functions of the normal distribution are read from tables: n
 look-up is quicker than one.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Doubles = NDArray[np.float64]
+Doubles = NDArray[np.float64]
 
 MAX_SIMILARITY: Final = 0.9995
 """Similarities above this are treated as this: at 1 the model would allow no flip at all."""
@@ -70,9 +66,9 @@ def mean_of_largest(count: int) -> float:
     return float(np.trapezoid(1 - below**count - above**count, dx=1 / _STEPS))
 
 
-def grid_rows(absolute_weights: NDArray[np.float32], u: float) -> NDArray[np.intp]:
+def grid_rows(absolute_weights: NDArray[np.float32], u: float | NDArray[np.float32]) -> NDArray[np.intp]:
     """Return the table rows of x = |w| u, same shape as the weights."""
-    rows = (absolute_weights * np.float32(u * _STEPS)).astype(np.intp)
+    rows = (absolute_weights * np.multiply(u, _STEPS, dtype=np.float32)).astype(np.intp)
     return np.minimum(rows, _MAX_X * _STEPS, out=rows)
 
 
@@ -137,6 +133,7 @@ def estimate_deviation(similarity: float, bits: int) -> float:
     return deviation_of_u * slope
 
 
+@cache
 def accept_threshold(similarity: float, bits: int, recall: float) -> float:
     """Return the estimate from which on a page is accepted as similar.
 
