@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
-from crawldedup.search.crowd import crowd_rule
+from crawldedup.search.decision import crowd_rule
 from crawldedup.search.decision import SCALED_LIMIT, likelihood_costs
 from crawldedup.search.model import (
     MAX_SIMILARITY,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from crawldedup.batch.columns import Columns
-    from crawldedup.search.crowd import Crowd
+    from crawldedup.search.decision import Crowd
 
     Rows = NDArray[np.int64]
 

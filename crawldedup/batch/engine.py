@@ -17,7 +17,7 @@ from crawldedup.batch.pairs import Nearness, candidate_pairs, crowded, earlier_o
 from crawldedup.batch.spill import WaitingPairs
 from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting.features import is_first_of_run
-from crawldedup.search.limits import STORED_BITS
+from crawldedup.search.plan import STORED_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from crawldedup.batch.columns import Columns
     from crawldedup.batch.decision import Goal
     from crawldedup.batch.keys import Keys
-    from crawldedup.search.tables import Table
+    from crawldedup.search.plan import Table
 
     Progress = Callable[[str, float], None]
     Rows = NDArray[np.int64]

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from crawldedup.batch.columns import VOLATILITY_UNIT
-from crawldedup.search.limits import STORED_BITS
+from crawldedup.search.plan import STORED_BITS
 from crawldedup.search.model import grid_rows, normal_tables, search_similarity, steepness
 from crawldedup.search.plan import flip_sets
-from crawldedup.search.two_stage import TABLES as TABLES
+from crawldedup.search.query import TABLES as TABLES
 from crawldedup.simhash import blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from crawldedup.search.model import Doubles
-    from crawldedup.search.tables import Table
+    from crawldedup.search.plan import Table
 
     Keys = NDArray[np.uint64]
 

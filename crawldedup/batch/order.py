@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from crawldedup.batch.keys import Keys
-    from crawldedup.search.crowd import Crowd
+    from crawldedup.search.decision import Crowd
 
     Numbers = NDArray[np.int64]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from crawldedup.batch.keys import MOST_PAGES, numbers_in
 from crawldedup.fingerprinting.features import is_first_of_run
-from crawldedup.search.limits import STORED_BITS
+from crawldedup.search.plan import STORED_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

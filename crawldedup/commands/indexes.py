@@ -11,7 +11,7 @@ from rich.text import Text
 from crawldedup.commands.output import safe_message
 from crawldedup.errors import ConfigurationError
 from crawldedup.printable import pluralize, printable
-from crawldedup.search.two_stage import expected_recall
+from crawldedup.search.query import expected_recall
 from crawldedup.stores.registry import is_persistent, require_index
 
 if TYPE_CHECKING:

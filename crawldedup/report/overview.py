@@ -11,7 +11,7 @@ from crawldedup.journal.records import pages_in
 from crawldedup.report.counts import OUTCOMES, Counts
 from crawldedup.report.database import host_of
 from crawldedup.report.model import Crawl, Index, Process, Reason, Saving, Spread, Totals, Wall
-from crawldedup.search.two_stage import expected_recall
+from crawldedup.search.query import expected_recall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ import numpy as np
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.search.plan import ProbePlan
-from crawldedup.search.tables import Table, split_blocks
+from crawldedup.search.plan import Table, split_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ import numpy as np
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting.features import is_first_of_run
-from crawldedup.search.tables import split_blocks
+from crawldedup.search.plan import split_blocks
 from crawldedup.simhash.blocks import BlockSearch
 
 if TYPE_CHECKING:

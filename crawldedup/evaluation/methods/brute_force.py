@@ -10,14 +10,14 @@ import numpy as np
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS
 from crawldedup.search.method import Search
 from crawldedup.search.plan import ProbePlan
-from crawldedup.search.tables import rotated_tables
-from crawldedup.search.two_stage import TwoStage
+from crawldedup.search.plan import rotated_tables
+from crawldedup.search.query import TwoStage
 from crawldedup.stores.packed_keys import MAX_PAGES
 
 if TYPE_CHECKING:
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.search.method import SearchContext
-    from crawldedup.search.tables import Order
+    from crawldedup.search.plan import Order
 
 _ALL_KEYS: Final = ProbePlan(np.zeros(1, np.intp), np.zeros(1, np.uint64), np.full(1, 2**64 - 1, np.uint64), recall=1.0)
 

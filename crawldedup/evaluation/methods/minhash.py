@@ -26,17 +26,17 @@ from crawldedup.fingerprinting.fingerprint import (
     thin_fingerprint_of,
 )
 from crawldedup.search.decision import WeightedThreshold
-from crawldedup.search.limits import MAX_CANDIDATES, MAX_KEYS, STORED_BITS
+from crawldedup.search.plan import MAX_CANDIDATES, MAX_KEYS, STORED_BITS
 from crawldedup.search.method import Search
 from crawldedup.search.plan import ProbePlan
-from crawldedup.search.tables import KEY_BITS
+from crawldedup.search.plan import KEY_BITS
 from crawldedup.text.tokenize import word_hashes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from crawldedup.search.method import SearchContext
-    from crawldedup.search.tables import Order
+    from crawldedup.search.plan import Order
 
 MAX_BANDS: Final = 64
 """Each band costs a table: a look-up for each page, and bytes for each key."""

@@ -20,11 +20,11 @@ from crawldedup.fingerprinting.fingerprint import (
     thin_fingerprint_of,
 )
 from crawldedup.search.decision import Prefilter, WeightedThreshold, estimate_similarity
-from crawldedup.search.limits import MAX_CANDIDATES, MAX_KEYS, STORED_BITS
+from crawldedup.search.plan import MAX_CANDIDATES, MAX_KEYS, STORED_BITS
 from crawldedup.search.method import Search
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import page_plan
-from crawldedup.search.tables import rotated_tables
+from crawldedup.search.plan import rotated_tables
 from crawldedup.simhash.blocks import BlockSearch
 from crawldedup.text.tokenize import word_hashes
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from crawldedup.fingerprinting.features import SearchFeatures
     from crawldedup.search.method import SearchContext
     from crawldedup.search.plan import ProbePlan
-    from crawldedup.search.tables import Order
+    from crawldedup.search.plan import Order
 
 _ONE_TABLE: Final = rotated_tables(1, SEARCH_BITS)
 _EQUAL_COSTS: Final = bytes([1]) * SEARCH_BITS

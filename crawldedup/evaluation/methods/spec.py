@@ -13,7 +13,7 @@ from crawldedup.evaluation.methods.features import DEFAULT_KIND, FEATURE_KINDS, 
 from crawldedup.evaluation.methods.minhash import MinHash
 from crawldedup.evaluation.methods.simhash import BlockedSimhash, ProbabilisticSimhash
 from crawldedup.evaluation.methods.weighting import DEFAULT_WEIGHTING
-from crawldedup.search.two_stage import TwoStage
+from crawldedup.search.query import TwoStage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
