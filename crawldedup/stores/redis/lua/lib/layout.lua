@@ -1,11 +1,11 @@
 -- The keys of one index, all with one prefix (KEYS[1] .. suffix) and in one hash slot:
 --
---   m               hash: profile, key, order, epoch, pages, next, depth, split, crawlers, oldest, sweep; partitions
+--   m               hash: profile, key, order, epoch, pages, next, depth, split, crawlers, oldest, sweep
 --   c               sorted set: crawlers at work; score = end of the lease
 --   w               hash: the process that holds each crawler's lease
 --   n               hash: pages that are not delivered yet; field = URL key, value = the crawler's number
 --   notes           hash: short texts about the index, by their names
---   b:<batch>       string, for some seconds: the place of the last question of a batch that was counted as a copy
+--   b:<batch>       string, for some seconds: the place of the last page of a batch that was counted as a copy
 --   <e>:t<n>:<b>    sorted set: one bucket of permuted table n; member = 5 bytes of key .. 4 bytes of page number
 --   <e>:f<n>:<d>    string: the filter of table n for buckets of depth d; a bit for each part that holds a key
 --   <e>:u:<b>       sorted set: one bucket of the URL table, members alike
@@ -46,8 +46,7 @@ do
   local found = call('HMGET', META, 'profile', 'epoch', unpack(names))
   meta.profile, meta.epoch = found[1], tonumber(found[2])
   for i = 1, #names do
-    local text = found[i + 2]
-    local value = tonumber(text or 0)
+    local value = tonumber(found[i + 2] or 0)
     -- Pages that others removed may have been counted twice.
     local is_number = value and value >= (i == 1 and -4294967295 or 0) and value < 4294967295 and value % 1 == 0
     meta[names[i]] = is_number and value or 0
@@ -55,17 +54,13 @@ do
   end
   is_sound = is_sound and meta.depth <= MAX_DEPTH and meta.split < 2 ^ meta.depth
     and BUCKET_PAGES * (2 ^ meta.depth + meta.split - 1) <= 2 * meta.next + 4096
-end
--- Without arguments the index is cleared, which is the way out.
-if meta.profile and not is_sound and ARGV[1] then return redis.error_reply('FOREIGN hash at ' .. META) end
-if not meta.profile then
-  -- Only these fields are left of a head that was cleared, or lost while crawlers were at work.
-  local kept = {epoch = true, crawlers = true, first = true} -- the last by an earlier version
-  local fields = call('HGETALL', META)
-  for i = 1, #fields, 2 do
-    if not kept[fields[i]] then return redis.error_reply('FOREIGN hash at ' .. META) end
+  if not meta.profile then
+    -- Only the epoch and `crawlers` are left of a head that was cleared, or lost while crawlers were at work.
+    is_sound = #call('HGETALL', META) == (found[2] and 2 or 0) + (found[7] and 2 or 0)
   end
 end
+-- Without arguments the index is cleared, which is the way out.
+if not is_sound and (ARGV[1] or not meta.profile) then return redis.error_reply('FOREIGN hash at ' .. META) end
 local DATA = PREFIX .. (meta.epoch or 0) .. ':'
 
 local function leading(key)
@@ -117,4 +112,8 @@ local function members_between(table_name, low, high, limit)
     value = (floor(value / width) + 1) * width
   end
   return members
+end
+
+local function now_from(argument)
+  return tonumber(argument) or tonumber(call('TIME')[1])
 end
