@@ -24,9 +24,7 @@ from typing import ClassVar, Final, Protocol, Self
 from crawldedup.checks import LONGEST_KEY
 from crawldedup.errors import KeyMismatchError, ProfileMismatchError, StoreError
 from crawldedup.search.decision import Prefilter, WeightedThreshold
-from crawldedup.search.limits import MAX_CANDIDATES, MAX_KEYS
-from crawldedup.search.plan import ProbePlan
-from crawldedup.search.tables import Table
+from crawldedup.search.plan import MAX_CANDIDATES, MAX_KEYS, ProbePlan, Table
 from crawldedup.text.keys import NO_KEY, Key
 
 LEASE_SECONDS: Final = 120
