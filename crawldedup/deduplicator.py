@@ -211,14 +211,10 @@ class Deduplicator:
         for run in self._runs(batch):
             self._join_or_look(join=run[0][0].remember)
             decided = self._decided(run)
-            # Of an index that was begun again, the new key is known by now.
-            again = [
-                place
-                for place, (_, content) in enumerate(run)
-                if isinstance(content, PageContent) and isinstance(decided[place], KeyMismatchError)
-            ]
-            for place, result in zip(again, self._decided([run[place] for place in again]), strict=True):
-                decided[place] = result
+            for place, (page, content) in enumerate(run):
+                if isinstance(content, PageContent) and isinstance(decided[place], KeyMismatchError):
+                    # Of an index that was begun again, the new key is known by now.
+                    decided[place] = self._decided([(page, content)])[0]
             results += decided
         return results
 
