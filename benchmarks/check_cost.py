@@ -14,7 +14,7 @@ from typing import Any, Final
 import mmh3
 
 from crawldedup import Deduplicator, Fingerprint, Options, Page
-from crawldedup.fingerprinting.fingerprint import Content, fingerprints
+from crawldedup.fingerprinting.fingerprint import Source, fingerprints
 from crawldedup.search.query import QueryBuilder, verdict_of
 from crawldedup.stores.base import Query
 from crawldedup.text.keys import NO_KEY
@@ -48,7 +48,7 @@ def measure(store: str, texts: list[str], batch: int) -> Iterator[tuple[str, flo
     words = [text.split() for text in texts]
     yield "mmh3, word by word", timed(lambda some: [mmh3.hash64(word) for own in words[some] for word in own])
     reads: list[Fingerprint] = []
-    yield "fingerprints", timed(lambda some: reads.extend(fingerprints([Content(text) for text in texts[some]])))
+    yield "fingerprints", timed(lambda some: reads.extend(fingerprints([Source(text) for text in texts[some]])))
     pages = [Page(f"https://made-up.example/{place}", text=text) for place, text in enumerate(texts)]
     asked, wanted = list(zip(pages, reads, strict=True)), [0.9] * len(texts)
     builder, queries = QueryBuilder(Options(key=0)), list[Query]()

@@ -9,7 +9,6 @@ from typing import Any, Final, Self
 from crawldedup import checks
 from crawldedup.errors import (
     ClosedError,
-    ConfigurationError,
     CrawlDedupError,
     KeyMismatchError,
     PageError,
@@ -19,7 +18,7 @@ from crawldedup.errors import (
 from crawldedup.explain import Explanation, accepting_all, explained
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
 from crawldedup.options import Options
-from crawldedup.page import Page, PageContent, PageReader
+from crawldedup.page import Content, Item, Page, PageContent, PageReader
 from crawldedup.paragraphs.coverage import ParagraphCheck
 from crawldedup.search.query import TABLES, QueryBuilder, match_of, preview, verdict_of
 from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record, StoreInfo
@@ -34,8 +33,9 @@ BATCH_SECONDS: Final = 0.5
 """A batch that took this long to read goes to the store as it is."""
 HEARTBEAT_SECONDS: Final = 20.0
 
-Content = PageContent | Fingerprint | PageError
-"""What is known of a page before its fingerprint is made: one that was given, or why there is none."""
+Asked = tuple[Page, Fingerprint]
+Found = tuple[Fingerprint, Query, float, list[Record]]
+OnUnreadable = Callable[[Page, PageError], None]
 Name = tuple[str, str | None, str | None]
 """The URL, the identity and the scope key of a page."""
 
@@ -52,10 +52,6 @@ class Deduplicator:
     Args:
         store: The URL of the store; see the option `store`.
         **options: The options of `Options` by keyword.
-
-    Raises:
-        ConfigurationError: An option is unknown, or its value is not allowed.
-        MissingDependencyError: The option `extractor` names a package that is not installed.
 
     Example:
         >>> from crawldedup import Deduplicator
@@ -89,44 +85,21 @@ class Deduplicator:
 
     @classmethod
     def from_options(cls, options: Options) -> Self:
-        """Make a Deduplicator of checked options.
-
-        Args:
-            options: The options. Those that a subclass of `Options` adds are left out.
-        """
+        """Make a Deduplicator of checked options. Those that a subclass of `Options` adds are left out."""
         return cls(options.store, **options.index_values())
 
-    # The way of a page.
-
     def check(self, url: str, **page: Any) -> Verdict:
-        """Decide about a page and remember it.
+        """Decide about a page and remember it: `check_many` of one page.
 
         The decision is one atomic step of the store: of two processes that check exact copies at once, one gets `new`.
-
-        Args:
-            url: The URL of the page.
-            **page: What else `Page` takes.
-
-        Returns:
-            The verdict. With the option `paragraphs`, it tells of a page that is no duplicate how much of it is known.
-
-        Raises:
-            ConfigurationError: An argument is not allowed.
-            PageError: The page cannot be read. Nothing is remembered.
-            KeyMismatchError: A fingerprint was given that was made with another key.
-            StoreError: The store cannot answer. The call can be repeated.
+        With the option `paragraphs`, the verdict tells of a page that is no duplicate how much of it is known.
+        Raises ConfigurationError, PageError for a page that cannot be read, and KeyMismatchError for a fingerprint that
+        was made with another key than the index has.
         """
-        (result,) = self.check_batch([Page(url, **page)])
-        if isinstance(result, CrawlDedupError):
-            raise result
-        return result
+        return _verdict_or_raise(self.check_batch([Page(url, **page)])[0])
 
     def check_many(
-        self,
-        pages: Iterable[Page],
-        *,
-        batch: int = BATCH,
-        on_unreadable: Callable[[Page, PageError], None] | None = None,
+        self, pages: Iterable[Page], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
     ) -> Iterator[Verdict]:
         """Decide about many pages in their order, a batch of them in one round trip to the store.
 
@@ -139,43 +112,31 @@ class Deduplicator:
             batch: The most pages to ask about at once, from 1.
             on_unreadable: Is called with each page that cannot be read and its error. Without it, the error is raised.
 
-        Yields:
-            The verdicts, in the order of the pages that can be read.
-
         Raises:
-            ConfigurationError: An argument is not allowed.
-            PageError: A page cannot be read, and there is no `on_unreadable`. Earlier verdicts hold, and the iteration
-                ends.
-            StoreError: The store cannot decide about one page. Earlier verdicts hold, and the iteration can go on.
-            StoreUnavailableError: The store cannot be reached. Earlier verdicts hold, and the iteration ends.
+            PageError: A page cannot be read, and there is no `on_unreadable`. The iteration ends.
+            StoreUnavailableError: The store cannot be reached. The iteration ends.
+            StoreError: The store cannot decide about one page. The iteration can go on.
         """
         return map(_verdict_or_raise, self._check_many(iter(pages), checks.whole(1)("batch", batch), on_unreadable))
 
     def check_batch(self, pages: Sequence[Page]) -> list[Verdict | CrawlDedupError]:
         """Decide about pages in one round trip to the store; return a verdict or an error for each, in their order.
 
-        The verdicts equal those of `check` for one page after the other. Pages that are not remembered, and those that
-        name an earlier page of the batch as their original, take a round trip of their own.
-
-        Args:
-            pages: The pages.
-
-        Raises:
-            ConfigurationError: One of the pages is no Page.
-            StoreError: The index cannot be opened.
+        Raises StoreError only if the index cannot be opened. Pages that are not remembered, and those that name one of
+        the batch as their original, may take a round trip of their own.
         """
-        return self._checked([(page, self._content(page)) for page in pages])
+        return self._checked([(page, self._reader.try_content(page)) for page in pages])
 
     def _check_many(
-        self, pages: Iterator[Page], size: int, on_unreadable: Callable[[Page, PageError], None] | None
+        self, pages: Iterator[Page], size: int, on_unreadable: OnUnreadable | None
     ) -> Iterator[Verdict | StoreError]:
         failure: Exception | None = None
         while failure is None:
-            batch: list[tuple[Page, Content]] = []
+            batch: list[Item] = []
             deadline = time.monotonic() + BATCH_SECONDS
             try:
                 for page in pages:
-                    batch.append((page, self._content(page)))
+                    batch.append((page, self._reader.try_content(page)))
                     is_last = on_unreadable is None and isinstance(batch[-1][1], PageError)
                     if is_last or len(batch) >= size or time.monotonic() >= deadline:
                         break
@@ -196,50 +157,32 @@ class Deduplicator:
         if failure is not None:
             raise failure
 
-    def _content(self, page: object) -> Content:
-        if not isinstance(page, Page):
-            raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a Page")
-        if page.fingerprint is not None:
-            return page.fingerprint
-        try:
-            return self._reader.content(page)
-        except PageError as error:
-            return error
-
-    def _checked(self, batch: Sequence[tuple[Page, Content]]) -> list[Verdict | CrawlDedupError]:
+    def _checked(self, batch: Sequence[Item]) -> list[Verdict | CrawlDedupError]:
+        if batch:
+            self._join_or_look(join=any(page.remember for page, _ in batch))
         results: list[Verdict | CrawlDedupError] = []
         for run in self._runs(batch):
-            self._join_or_look(join=run[0][0].remember)
-            decided = self._decided(run)
-            for place, (page, content) in enumerate(run):
-                if isinstance(content, PageContent) and isinstance(decided[place], KeyMismatchError):
-                    # Of an index that was begun again, the new key is known by now.
-                    decided[place] = self._decided([(page, content)])[0]
-            results += decided
+            for item, result in zip(run, self._decided(run), strict=True):
+                is_outdated = isinstance(result, KeyMismatchError) and isinstance(item[1], PageContent)
+                # Of an index that was begun again, the new key is known by now.
+                results += self._decided([item]) if is_outdated else [result]
         return results
 
-    def _runs(self, batch: Sequence[tuple[Page, Content]]) -> Iterator[list[tuple[Page, Content]]]:
+    def _runs(self, batch: Sequence[Item]) -> Iterator[list[Item]]:
         """Cut a batch where the query about a page depends on the answers about those before it."""
-        run: list[tuple[Page, Content]] = []
+        key, run = self._store.layout.key, list[Item]()
         for page, content in batch:
-            if run and (page.remember != run[0][0].remember or self._names_one_of(run, page)):
+            if run and (page.remember != run[0][0].remember or self._queries.names_one_of(key, page, run)):
                 yield run
                 run = []
             run.append((page, content))
         if run:
             yield run
 
-    def _names_one_of(self, run: Sequence[tuple[Page, Content]], page: Page) -> bool:
-        if page.canonical is None or not page.remember:
-            return False
-        key = self._store.layout.key
-        names = [self._queries.name(key, other.url, other.identity, other.scope_key) for other, _ in run]
-        return self._queries.original(key, page) in names
-
-    def _decided(self, run: Sequence[tuple[Page, Content]]) -> list[Verdict | CrawlDedupError]:
+    def _decided(self, run: Sequence[Item]) -> list[Verdict | CrawlDedupError]:
         """Take pages all the way: all of them are to be remembered, or none."""
         remember, key = run[0][0].remember, self._store.layout.key
-        reads = self._fingerprints(run, key)
+        reads = self._reader.try_fingerprints(run, key)
         asked = [(page, read) for (page, _), read in zip(run, reads, strict=True) if isinstance(read, Fingerprint)]
         told = tuple(self._delivered) if remember else ()
         names = tuple(self._queries.name(key, *each) for each in told)
@@ -256,20 +199,7 @@ class Deduplicator:
         verdicts = map(self._verdict, asked, queries, answers)
         return [next(verdicts) if isinstance(read, Fingerprint) else read for read in reads]
 
-    def _fingerprints(self, run: Sequence[tuple[Page, Content]], key: Key) -> list[Fingerprint | CrawlDedupError]:
-        made = iter(self._reader.fingerprints([each for _, each in run if isinstance(each, PageContent)], key))
-        reads = [next(made) if isinstance(each, PageContent) else each for _, each in run]
-        return [
-            KeyMismatchError(
-                f"the fingerprint of {page.url!r} was made with the key {read.key_id:016x} and the index has the key "
-                f"{key.id:016x} (0: none): make it again with this Deduplicator, or with its `key`"
-            )
-            if isinstance(read, Fingerprint) and read.key_id != key.id
-            else read
-            for (page, _), read in zip(run, reads, strict=True)
-        ]
-
-    def _similarities(self, asked: Sequence[tuple[Page, Fingerprint]], key: Key) -> list[float]:
+    def _similarities(self, asked: Sequence[Asked], key: Key) -> list[float]:
         """Return the similarity to search from for each page: a lower one if the original it names resembles it."""
         similarities = [self._queries.similarity(page) for page, _ in asked]
         if named := [place for place, (page, _) in enumerate(asked) if page.canonical is not None]:
@@ -286,107 +216,43 @@ class Deduplicator:
         found = self._store.find(queries)
         return [preview(query, records, self._packed_text) for query, records in zip(queries, found, strict=True)]
 
-    def _verdict(
-        self, asked: tuple[Page, Fingerprint], query: Query, answer: Answer | StoreError
-    ) -> Verdict | StoreError:
+    def _verdict(self, asked: Asked, query: Query, answer: Answer | StoreError) -> Verdict | StoreError:
         if isinstance(answer, StoreError):
             return answer
         page, read = asked
         if page.remember:
             self._pages = answer.pages
             self._queries.learn(query, answer)
-        verdict = verdict_of(page.url, read, query, answer)
-        return self._paragraphs.with_coverage(page, read, query, verdict)
-
-    # Other questions about pages.
+        return self._paragraphs.with_coverage(page, read, query, verdict_of(page.url, read, query, answer))
 
     def fingerprint(self, url: str = "", **page: Any) -> Fingerprint:
-        """Return the fingerprint of a page. Nothing is remembered.
-
-        Args:
-            url: Tells the option `content` the site.
-            **page: What else `Page` takes.
-
-        Raises:
-            ConfigurationError: An argument is not allowed.
-            PageError: The page cannot be read.
-            StoreError: The key of the index cannot be looked up.
-
-        Example:
-            >>> from crawldedup import Deduplicator
-            >>> page = Deduplicator().fingerprint(html="<p>Closed today.</p>")
-            >>> page.words, page.thin
-            (2, True)
-        """
+        """Return the fingerprint of a page. Nothing is remembered. Raises as `check`."""
         return self._reader.read_page(Page(url, **page), self.key).fingerprint
 
     def find(self, url: str = "", **page: Any) -> list[Match]:
-        """Return remembered pages that resemble this one.
+        """Return remembered pages that resemble this one, most similar first. Raises as `check`.
 
         Nothing is changed. The search misses a few near duplicates, as the option `recall` says.
-
-        Args:
-            url: Tells the scope "site" the site, and the option `content` the rules.
-            **page: What else `Page` takes.
-
-        Returns:
-            The matches, most similar first; an empty list if there are none.
-
-        Raises:
-            ConfigurationError: An argument is not allowed.
-            PageError: The page cannot be read.
-            StoreError: The store cannot answer.
         """
-
         given = Page(url, **page)
-        read, query, _, records = self._looked_up(given, self._content(given))
+        read, query, _, records = self._found(given, self._reader.try_content(given))
         return sorted((match_of(read, query, each) for each in records), key=lambda match: -match.similarity)
 
     def explain(self, url: str, **page: Any) -> Explanation:
-        """Explain the verdict that a page would get now. Nothing is remembered.
-
-        Args:
-            url: The URL of the page.
-            **page: What else `Page` takes.
-
-        Returns:
-            The verdict, and the remembered pages that were compared, those that were refused included.
-
-        Raises:
-            ConfigurationError: An argument is not allowed.
-            PageError: The page cannot be read.
-            StoreError: The store cannot answer.
-        """
+        """Explain the verdict that a page would get now. Nothing is remembered. Raises as `check`."""
         given = Page(url, **{**page, "remember": False})
-        content = self._content(given)
-        read, query, similarity, records = self._looked_up(given, content, accepting_all)
-        read_content = content if isinstance(content, PageContent) else None
-        told = explained(
-            *(url, read, query, records, self._packed_text),
-            content=read_content,
-            pages=self._pages,
-            similarity=similarity,
-        )
+        content = self._reader.try_content(given)
+        read, query, similarity, records = self._found(given, content, accepting_all)
+        told = explained(given.url, read, query, records, self._packed_text, content, self._pages, similarity)
         return replace(told, verdict=self._paragraphs.with_coverage(given, read, query, told.verdict))
 
-    def _looked_up(
-        self, page: Page, content: Content, widened: Callable[[Query], Query] = lambda query: query
-    ) -> tuple[Fingerprint, Query, float, list[Record]]:
+    def _found(self, page: Page, content: Content, widened: Callable[[Query], Query] = lambda query: query) -> Found:
         """Return the fingerprint of a page, the query about it, from what similarity on, and what the store finds."""
         if isinstance(content, PageError):
             raise content
         self._join_or_look(join=False)
-        if isinstance(content, PageContent):
-            # Of an index that was begun again, the new key is known afterwards.
-            with suppress(KeyMismatchError):
-                return self._found(page, content, widened)
-        return self._found(page, content, widened)
-
-    def _found(
-        self, page: Page, content: Content, widened: Callable[[Query], Query]
-    ) -> tuple[Fingerprint, Query, float, list[Record]]:
         key = self._store.layout.key
-        (read,) = self._fingerprints([(page, content)], key)
+        (read,) = self._reader.try_fingerprints([(page, content)], key)
         if isinstance(read, CrawlDedupError):
             raise read
         similarities = self._similarities([(page, read)], key)
@@ -395,41 +261,19 @@ class Deduplicator:
         return read, query, similarities[0], records
 
     def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
-        """Remove a page by its URL, or every page with the text of a fingerprint.
+        """Remove a page by its URL, or every page with the text of a fingerprint; return how many were removed.
 
-        Args:
-            page: The URL, or the fingerprint. A fingerprint does not tell its site or spider: in these scopes it needs
-                the `scope_key`.
-            identity: The identity that the page was checked with. Such a page is known by it instead of its URL.
-            scope_key: The scope key that the page was checked with.
-
-        Returns:
-            How many pages were removed.
-
-        Raises:
-            ConfigurationError: An argument is not allowed.
-            KeyMismatchError: The fingerprint was made with another key.
-            StoreError: The store cannot answer. The call can be repeated.
+        Pages are known by the identity and the scope key that they were checked with. A fingerprint does not tell its
+        site or spider: in these scopes it needs the `scope_key`.
         """
         if isinstance(page, Fingerprint):
-            _, query, _, records = self._looked_up(Page("", fingerprint=page, scope_key=scope_key), page)
+            _, query, _, records = self._found(Page("", fingerprint=page, scope_key=scope_key), page)
             copies = [record.url_key for record in records if record.digest == query.record.digest]
             return sum(self._store.forget(PageName(url_key, query.shard_key)) for url_key in copies)
         return int(self._store.forget(self._name(page, identity, scope_key)))
 
     def text_of(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> str | None:
-        """Return the text that is kept of a remembered page; None if there is none.
-
-        Texts are kept with the option `keep_texts`.
-
-        Args:
-            url: The URL of the page.
-            identity: The identity that the page was checked with.
-            scope_key: The scope key that the page was checked with.
-
-        Raises:
-            StoreError: The store cannot answer.
-        """
+        """Return the text that is kept of a remembered page, with the option `keep_texts`; None if there is none."""
         return unpacked_text(self._packed_text(self._name(url, identity, scope_key)))
 
     def _name(self, url: str, identity: str | None, scope_key: str | None) -> PageName:
@@ -443,29 +287,7 @@ class Deduplicator:
     def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
         """Note that a page checked with `delivered=False` was delivered.
 
-        The next check, `heartbeat` or `close` tells it to the store. A process that dies before that leaves the page
-        abandoned.
-
-        Args:
-            url: The URL of the page, as in the check.
-            identity: The identity of the page, as in the check.
-            scope_key: The scope key of the page, as in the check.
-
-        Raises:
-            ConfigurationError: An argument is not a text.
-            ClosedError: The Deduplicator is closed.
-
-        Example:
-            >>> from crawldedup import Deduplicator
-            >>> saved = []
-            >>> with Deduplicator() as dedup:
-            ...     url, text = "https://a.example/", "Closed today."
-            ...     verdict = dedup.check(url, text=text, delivered=False)
-            ...     if not verdict.is_duplicate:
-            ...         saved.append(verdict.url)
-            ...         dedup.deliver(verdict.url)
-            >>> saved
-            ['https://a.example/']
+        The next check, `heartbeat` or `close` tells it to the store. If the process dies before, the page is abandoned.
         """
         self._require_not_closed()
         self._delivered[_check_name(url, identity, scope_key)] = None
@@ -480,8 +302,6 @@ class Deduplicator:
         for name in told:
             self._delivered.pop(name, None)
 
-    # The index.
-
     @property
     def options(self) -> Options:
         """Return the options, checked."""
@@ -489,11 +309,7 @@ class Deduplicator:
 
     @property
     def key(self) -> Key:
-        """Return the secret of the index, made when it began.
-
-        Raises:
-            StoreError: The key cannot be looked up.
-        """
+        """Return the secret of the index, made when it began. Raises StoreError if it cannot be looked up."""
         if not self._is_closed:
             self._join_or_look(join=False)
         return self._store.layout.key
@@ -523,16 +339,8 @@ class Deduplicator:
     def open(self, session: CrawlSession | None = None) -> None:
         """Connect to the store, check that the index fits, and join the crawl.
 
-        A closed Deduplicator is opened again. An open one stays as it is.
-
-        Args:
-            session: The session that another process of the same crawl has got. The processes then count as one
-                crawler.
-
-        Raises:
-            ProfileMismatchError: The index was made with other options.
-            ForeignStoreError: The store holds data of another program or version.
-            StoreUnavailableError: The store cannot be reached.
+        A closed Deduplicator is opened again. An open one stays as it is. Processes that are given the session of one
+        count as one crawler. Raises ProfileMismatchError for an index that was made with other options.
         """
         if not self._is_open:
             self._is_closed = False
@@ -540,12 +348,9 @@ class Deduplicator:
         self._join_or_look(join=True)
 
     def close(self, *, leave: bool = True) -> None:
-        """Leave the crawl and disconnect.
+        """Leave the crawl and disconnect. What `deliver` noted goes to the store first, if that can be reached.
 
-        The call can be repeated. What `deliver` noted goes to the store first, if that can be reached.
-
-        Args:
-            leave: With False, the crawl goes on for other processes that share its session.
+        With `leave` False, the crawl goes on for other processes that share its session.
         """
         if self._is_open:
             with suppress(StoreError):
@@ -555,53 +360,26 @@ class Deduplicator:
         self._next_look = 0.0
 
     def clear(self) -> None:
-        """Remove every page of this namespace, whatever options it was made with.
-
-        Crawlers at work go on in the empty index. Notes of the index are removed, too.
-
-        Raises:
-            StoreError: The store cannot answer. The call can be repeated.
-        """
+        """Remove all pages and notes of this namespace. Crawlers at work go on in the empty index."""
         self._require_not_closed()
         self._store.clear()
         self._pages = 0
 
     def info(self) -> StoreInfo:
-        """Return the figures of the index: pages, bytes, tables, profile and namespace.
-
-        Raises:
-            StoreError: The store cannot answer.
-        """
+        """Return the figures of the index: pages, bytes, tables, profile and namespace."""
         self._join_or_look(join=False)
         return self._store.info()
 
     def note(self, name: str, text: str | None = None) -> str:
-        """Return a short text that is kept with the index; write it before if a text is given.
+        """Return a short text that is kept with the index, or ""; write it before if a text is given.
 
         Of crawlers that write at once, one has its way. `clear` removes notes.
-
-        Args:
-            name: The name of the note.
-            text: The text to write; None only reads.
-
-        Returns:
-            The note; "" if there is none.
-
-        Raises:
-            StoreError: The store cannot answer.
         """
         self._join_or_look(join=text is not None)
         return self._store.note(name, text)
 
     def heartbeat(self) -> None:
-        """Renew the lease of this crawler, if it joined a crawl.
-
-        A crawler without a heartbeat for 120 seconds counts as dead. Checks send one every 20 seconds. Call this while
-        idle.
-
-        Raises:
-            StoreError: The store cannot answer. The call can be repeated.
-        """
+        """Renew the lease of this crawler: while idle. Checks do so every 20 seconds. After 120 without, it is dead."""
         self._require_not_closed()
         if self._is_open:
             self._store.heartbeat()
@@ -638,7 +416,7 @@ def _check_name(url: str, identity: str | None, scope_key: str | None) -> Name:
     return *named, checks.optional_string("scope_key", scope_key)
 
 
-def _verdict_or_raise(result: Verdict | StoreError) -> Verdict:
-    if isinstance(result, StoreError):
+def _verdict_or_raise(result: Verdict | CrawlDedupError) -> Verdict:
+    if isinstance(result, CrawlDedupError):
         raise result
     return result

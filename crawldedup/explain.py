@@ -134,15 +134,15 @@ def explained(
     query: Query,
     records: Sequence[Record],
     text_of: Callable[[PageName], bytes],
-    *,
-    content: PageContent | None,
+    content: object,
     pages: int,
     similarity: float,
 ) -> Explanation:
     """Explain what the records mean that were found for a page, in an index of this many pages.
 
-    `content` is what was read of the page, if it was. `text_of` is as in `preview`.
+    `content` is what was read of the page, or its fingerprint. `text_of` is as in `preview`.
     """
+    text, facts = (content.text, content.fact_lines) if isinstance(content, PageContent) else (None, ())
     rule = query.rule
     compared = [_candidate(read, query, record, similarity) for record in records]
     bar = rule.bar([candidate.cost for candidate in compared if candidate.cost <= rule.reach])
@@ -151,8 +151,8 @@ def explained(
     answer = preview(query, accepted, text_of)
     return Explanation(
         verdict=verdict_of(url, read, query, replace(answer, candidates=len(records))),
-        text=None if content is None else content.text,
-        facts=() if content is None else content.fact_lines,
+        text=text,
+        facts=facts,
         thin=read.thin,
         pages=pages,
         similarity=similarity,

@@ -7,14 +7,14 @@ from typing import Final, NamedTuple
 import mmh3
 
 from crawldedup import checks
-from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.errors import ConfigurationError, CrawlDedupError, KeyMismatchError, PageError
 from crawldedup.extraction.area import area_of
 from crawldedup.extraction.extract import TEXT_PROFILE, extract_page
 from crawldedup.extraction.extractors import get_extractor
 from crawldedup.extraction.html_page import HtmlPage
 from crawldedup.facts.page_facts import page_facts, text_facts
 from crawldedup.fingerprinting.anchors import paragraphs_of
-from crawldedup.fingerprinting.fingerprint import PROFILE, Content, Fingerprint, fingerprints
+from crawldedup.fingerprinting.fingerprint import PROFILE, Fingerprint, Source, fingerprints
 from crawldedup.markup.limits import check_size
 from crawldedup.options import Options, check_similarity
 from crawldedup.text.canonical import NO_LINKS, HeadLinks, head_links
@@ -131,6 +131,11 @@ class ReadPage:
     unselected: bool = False
 
 
+Content = PageContent | Fingerprint | PageError
+"""What is known of a page before its fingerprint is made: one that was given, or why there is none."""
+Item = tuple[Page, Content]
+
+
 class PageReader:
     """Reads pages as its options say. Raises MissingDependencyError for an extractor that is not installed."""
 
@@ -169,11 +174,38 @@ class PageReader:
             raise PageError("empty", "the text is empty")
         return PageContent(tidied, text_facts(tidied, options.distinguish))
 
+    def try_content(self, page: object) -> Content:
+        """Return what is compared of a page, or why that cannot be read, or the fingerprint that it was given as."""
+        if not isinstance(page, Page):
+            raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a Page")
+        if page.fingerprint is not None:
+            return page.fingerprint
+        try:
+            return self.content(page)
+        except PageError as error:
+            return error
+
+    def try_fingerprints(self, items: Sequence[Item], key: Key) -> list[Fingerprint | CrawlDedupError]:
+        """Return the fingerprint of each page, or why it cannot be compared in an index of this key."""
+        made = iter(self.fingerprints([content for _, content in items if isinstance(content, PageContent)], key))
+        reads: list[Fingerprint | CrawlDedupError] = []
+        for page, content in items:
+            read = next(made) if isinstance(content, PageContent) else content
+            if isinstance(read, Fingerprint) and read.key_id != key.id:
+                message = (
+                    f"the fingerprint of {page.url!r} was made with the key {read.key_id:016x} and the index has the "
+                    f"key {key.id:016x} (0: none): make it again with this Deduplicator, or with its `key`"
+                )
+                reads.append(KeyMismatchError(message))
+            else:
+                reads.append(read)
+        return reads
+
     def fingerprints(self, contents: Sequence[PageContent], key: Key = NO_KEY) -> list[Fingerprint]:
         """Return the fingerprints of what was read."""
         options = self._options
         made = fingerprints(
-            [Content(each.text, each.whole, each.facts) for each in contents], min_words=options.min_words, key=key
+            [Source(each.text, each.whole, each.facts) for each in contents], min_words=options.min_words, key=key
         )
         if options.paragraphs is not None:
             made = [

@@ -104,7 +104,7 @@ class Fingerprint:
     paragraphs: tuple[Paragraph, ...] = field(default=(), repr=False)
 
 
-class Content(NamedTuple):
+class Source(NamedTuple):
     """What a fingerprint is made of: the main text, and what `fingerprint` takes beside it."""
 
     text: str
@@ -145,30 +145,30 @@ def fingerprint(
         >>> (page.search ^ copy.search).bit_count()
         2
     """
-    return fingerprints([Content(text, identity, facts)], min_words=min_words, key=key)[0]
+    return fingerprints([Source(text, identity, facts)], min_words=min_words, key=key)[0]
 
 
-def fingerprints(contents: Sequence[Content], *, min_words: int = MIN_WORDS, key: Key = NO_KEY) -> list[Fingerprint]:
+def fingerprints(sources: Sequence[Source], *, min_words: int = MIN_WORDS, key: Key = NO_KEY) -> list[Fingerprint]:
     """Return the fingerprints that `fingerprint` makes of each: some texts at a time, in one pass of arrays."""
     made: list[Fingerprint] = []
-    for some in _groups(contents):
+    for some in _groups(sources):
         made += _fingerprints(some, min_words, key)
     return made
 
 
-def _groups(contents: Sequence[Content]) -> Iterator[Sequence[Content]]:
+def _groups(sources: Sequence[Source]) -> Iterator[Sequence[Source]]:
     first = letters = 0
-    for place, content in enumerate(contents):
-        letters += len(content.text)
+    for place, source in enumerate(sources):
+        letters += len(source.text)
         if place > first and (letters > _LETTERS_A_PASS or place - first == _TEXTS_A_PASS):
-            yield contents[first:place]
-            first, letters = place, len(content.text)
-    if contents:
-        yield contents[first:]
+            yield sources[first:place]
+            first, letters = place, len(source.text)
+    if sources:
+        yield sources[first:]
 
 
-def _fingerprints(contents: Sequence[Content], min_words: int, key: Key) -> Iterator[Fingerprint]:
-    hashes, starts = hashes_of_texts([content.text for content in contents], key)
+def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> Iterator[Fingerprint]:
+    hashes, starts = hashes_of_texts([source.text for source in sources], key)
     words = np.diff(starts).tolist()
     is_full = [count >= max(min_words, SHINGLE_WORDS) for count in words]
     if not all(is_full):
@@ -176,8 +176,8 @@ def _fingerprints(contents: Sequence[Content], min_words: int, key: Key) -> Iter
     weights = zip(
         *_weights_of([count for count, full in zip(words, is_full, strict=True) if full], hashes), strict=True
     )
-    for content, count, full in zip(contents, words, is_full, strict=True):
-        text, identity, facts = content
+    for source, count, full in zip(sources, words, is_full, strict=True):
+        text, identity, facts = source
         if not full:
             yield thin_fingerprint(text_digest(text if identity is None else identity, key), count, key.id)
             continue

@@ -139,7 +139,7 @@ def likelihood_rules(
     costs = likelihood_costs(rows)
     return [
         WeightedThreshold(own.tobytes(), SCALED_LIMIT, threshold, crowd) if has_weight else identity_rule(len(own))
-        for own, has_weight, threshold, crowd in zip(costs, rows.any(axis=1), thresholds, crowds, strict=True)
+        for own, has_weight, threshold, crowd in zip(costs, list(rows.any(axis=1)), thresholds, crowds, strict=True)
     ]
 
 

@@ -4,7 +4,7 @@ Tolerant search bits find, sharp verify bits decide, and the page's own weights 
 made in one pass of arrays: keys, probe plans, prefilters and rules. Each is complete, and stays as it is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -83,6 +83,13 @@ class QueryBuilder:
         """Return the name of the page that a page names as its original: it is of the same scope."""
         return self._name(key, self._scope_of(page.url, page.scope_key), page.canonical or "", None)
 
+    def names_one_of(self, key: Key, page: Page, others: Iterable[tuple[Page, object]]) -> bool:
+        """Return whether the original that a page names is one of the others."""
+        if page.canonical is None:
+            return False
+        original = self.original(key, page)
+        return any(original == self.name(key, each.url, each.identity, each.scope_key) for each, _ in others)
+
     def _scope_of(self, url: str, scope_key: str | None) -> str:
         """Return what pages share that may be compared: the `scope_key`, or what the scope says of the URL."""
         if scope_key is not None:
@@ -118,7 +125,7 @@ class QueryBuilder:
         extra_bits = [self._hot_prefixes.extra_bits(each) for each in keys]
         sizes = [max(size, options.expected_pages, 1) << extra for extra in extra_bits]
         found = searches(filed, keys, similarities, sizes, options.recall)
-        queries = []
+        queries: list[Query] = []
         for place, ((page, _), read) in enumerate(zip(asked, filed, strict=True)):
             name = self._name(key, scopes[place], page.url, page.identity)
             effort = HOT_EFFORT if extra_bits[place] else 1
