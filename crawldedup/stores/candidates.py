@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.search.decision import Prefilter, WeightedThreshold
-from crawldedup.search.plan import STORED_BITS
-from crawldedup.search.plan import Table
+from crawldedup.search.plan import STORED_BITS, Table
 from crawldedup.stores.base import Layout, Query
 
 Keys = NDArray[np.uint64]
@@ -32,7 +31,7 @@ def pack_key(key: int, page: int) -> int:
 
 
 class Ranges(NamedTuple):
-    """The ranges that queries of a batch read, best first for each: whose, of which table, first and last packed key."""
+    """The ranges that queries of a batch read, best first: whose, of which table, first and last packed key."""
 
     of: Indexes
     tables: Indexes

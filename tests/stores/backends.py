@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.sqlite.store import MemoryStore, SqliteStore
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from crawldedup.stores.base import Layout, Store
     from tests.servers import RedisServer
 
+CONTEXT = multiprocessing.get_context("forkserver")
+"""For processes that have not what this one holds."""
 SHARED_NAMES = ["sqlite", "redis"]
 NAMES = ["memory", *SHARED_NAMES]
 
@@ -48,9 +52,6 @@ class Backend:
             return MemoryStore(layout, clock=clock)
         if self.name == "sqlite":
             return SqliteStore(self.url.removeprefix("sqlite:///"), layout, clock=clock)
-        # While its module is being rebuilt, the others shall be tested.
-        from crawldedup.stores.redis.store import RedisStore
-
         return RedisStore(self.url, layout, clock=clock)
 
     def contents(self) -> object:

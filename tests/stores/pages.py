@@ -10,7 +10,6 @@ import mmh3
 import numpy as np
 
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_fingerprint
-from crawldedup.search.decision import crowd_rule
 from crawldedup.search.decision import (
     SCALED_LIMIT,
     crowd_rule,

@@ -1,13 +1,15 @@
 """Anchors of paragraphs in a SQLite file: which pages hold an anchor, and the anchors of each page."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from crawldedup.stores.base import MAX_RETIRED, MOST_HOLDERS, AnchorQuery, Holders, PageName
 from crawldedup.stores.sqlite.index import SqliteIndex
 from crawldedup.stores.sqlite.schema import anchor_tables
+
+_GIVEN: Final = "(SELECT value FROM json_each(?))"
 
 
 class _Page(NamedTuple):
@@ -42,7 +44,9 @@ class Anchors:
         held = self._held(query.anchors)
         of = tuple(_before(own, held[anchor]) for anchor in query.anchors)
         numbers = str(list({number for pages in of for number in pages or ()}))
-        sql = f"SELECT number, url FROM {self._pages} WHERE added_at >= ? AND number IN (SELECT value FROM json_each(?))"
+        sql = (
+            f"SELECT number, url FROM {self._pages} WHERE added_at >= ? AND number IN (SELECT value FROM json_each(?))"
+        )
         urls = dict(self._db.execute(sql, (oldest, numbers)).fetchall())
         if add:
             self._add(query, own, held)
@@ -84,13 +88,15 @@ class Anchors:
         self._db.execute(f"DELETE FROM {self._pages} WHERE number = ?", (page.number,))
 
     def _page(self, where: str, *values: int) -> _Page | None:
-        row = self._db.execute(f"SELECT number, added_at, before, anchors FROM {self._pages} {where}", values).fetchone()
+        row = self._db.execute(
+            f"SELECT number, added_at, before, anchors FROM {self._pages} {where}", values
+        ).fetchone()
         return None if row is None else _Page(*row)
 
     def _held(self, anchors: Iterable[int]) -> dict[int, list[int]]:
         """Return the numbers of the pages that hold each anchor."""
         held: dict[int, list[int]] = {anchor: [] for anchor in anchors}
-        sql = f"SELECT k, pages FROM {self._anchors} WHERE k IN (SELECT value FROM json_each(?))"
+        sql = f"SELECT k, pages FROM {self._anchors} WHERE k IN {_GIVEN}"
         found = self._db.execute(sql, (str(list(held)),))
         held.update((anchor, np.frombuffer(pages, "<u4").tolist()) for anchor, pages in found)
         return held

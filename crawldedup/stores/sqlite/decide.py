@@ -134,10 +134,8 @@ class _Turn:
             self._load(page.number for page in found if page.cost != NEVER)
             return found
         met = [page for page in found if page.number > 0 and page.number not in self._outdated]
-        for page in found:
-            if page.number < 0 and (number := self._page_of.get(-1 - page.number)):
-                met.append(page._replace(number=number))
-        return met
+        of_batch = ((page, self._page_of.get(-1 - page.number)) for page in found if page.number < 0)
+        return met + [page._replace(number=number) for page, number in of_batch if number is not None]
 
     def _revisit(self, place: int) -> Answer:
         """Note that a page was seen again, and its new text if it has one; its URL, age and copies stay."""

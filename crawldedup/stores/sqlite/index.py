@@ -51,6 +51,9 @@ class Page(NamedTuple):
         return Record(url, unsigned(url_key), unsigned(search), signature, digest, rank, packed_text, *times)
 
 
+_TYPES: Final = tuple(Page.__annotations__.values())
+
+
 class Candidate(NamedTuple):
     """A page that a query is to be compared with: its number, or -1 minus that of an earlier query of the batch.
 
@@ -95,7 +98,10 @@ class SqliteIndex:
     def load_head(self) -> str:
         """Read what the index knows of its pages as a whole; return its profile."""
         head = f"SELECT profile, newest_freed, freed, swept FROM indexes WHERE number = {self.number}"
-        profile, self.newest, self.freed, self.swept = self.db.execute(head).fetchone()
+        profile, *counts = self.db.execute(head).fetchone()
+        if set(map(type, counts)) != {int}:
+            raise ValueError("it counts its pages otherwise")
+        self.newest, self.freed, self.swept = counts
         if profile:
             (newest,) = self.db.execute(f"SELECT max(number) FROM {self._pages}").fetchone()
             self.newest = max(self.newest, newest or 0)
@@ -133,7 +139,7 @@ class SqliteIndex:
         # SQLite keeps values of any type in any column.
         pages: list[Page] = list(map(Page._make, rows))  # type: ignore[arg-type]
         for page in pages:
-            if type(page.url) is not str or len(page.signature) != self.layout.signature_bytes:
+            if tuple(map(type, page)) != _TYPES or len(page.signature) != self.layout.signature_bytes:
                 raise ValueError(f"the page {page.number!r} is none")
         return pages
 
@@ -219,7 +225,9 @@ class SqliteIndex:
         of, pages, costs = ranges.of[places][is_met], pages[is_met], costs[is_met]
         pairs = np.unique(of << 32 | pages + _VIRTUAL)
         if is_alone and len(pairs) > batch[0].max_candidates:
-            of, pages = np.zeros(batch[0].max_candidates, np.intp), likeliest(pages, costs, batch[0].max_candidates)
+            order = np.lexsort((keys[is_met], places[is_met]))
+            pages = likeliest(pages[order], costs[order], batch[0].max_candidates)
+            of = np.zeros(len(pages), np.intp)
         else:
             of, pages = pairs >> 32, (pairs & 0xFFFF_FFFF) - _VIRTUAL
             is_crowded |= np.bincount(of, minlength=len(batch)) > [query.max_candidates for query in batch]

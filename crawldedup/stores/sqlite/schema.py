@@ -232,6 +232,7 @@ def clear_index(db: sqlite3.Connection, namespace: str) -> None:
         db.execute(f"DROP TABLE {name}")
     for table in ("pending", "notes"):
         db.execute(f"DELETE FROM {table} WHERE idx = ?", found)
-    db.execute("UPDATE indexes SET profile = ?, key = x'', freed = 0, newest_freed = 0, swept = 0 WHERE number = ?",
+    db.execute(
+        "UPDATE indexes SET profile = ?, key = x'', freed = 0, newest_freed = 0, swept = 0 WHERE number = ?",
         (CLEARED, *found),
     )

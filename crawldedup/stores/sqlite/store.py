@@ -1,6 +1,6 @@
 """The embedded stores: one SQLite file, shared by the processes of one machine, and one in memory.
 
-This module locks and shares the file; `decide` decides about pages, `index` keeps them, `crawlers` knows who is at work.
+This module locks and shares the file. `decide` decides about pages, `index` keeps them, `crawlers` knows who works.
 """
 
 import contextlib
@@ -16,8 +16,8 @@ from weakref import WeakSet
 from crawldedup.errors import ConfigurationError, StoreError, StoreUnavailableError
 from crawldedup.stores.base import (
     NO_SESSION,
-    Answer,
     AnchorQuery,
+    Answer,
     CrawlSession,
     Holders,
     Layout,
@@ -160,7 +160,11 @@ class SqliteStore:
     def anchors(self, query: AnchorQuery, *, add: bool = True) -> Holders:
         """See `Store`."""
         with self._locked(query.key_id, writes=add) as index:
-            return Anchors(index, self._now()).holders(query, add=add) if index else Holders(((),) * len(query.anchors), {})
+            return (
+                Anchors(index, self._now()).holders(query, add=add)
+                if index
+                else Holders(((),) * len(query.anchors), {})
+            )
 
     def forget_anchors(self, name: PageName) -> bool:
         """See `Store`."""
