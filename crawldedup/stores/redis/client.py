@@ -23,7 +23,7 @@ TIMEOUT_SECONDS: Final = 2.0
 
 CUT_OFF: Final = (redis.ConnectionError, redis.TimeoutError, OSError)
 ANY_ERROR: Final = (redis.RedisError, RedisClusterException, OSError)
-Command = tuple[bytes | str | int | float, ...]
+Command = tuple[Any, ...]
 
 _HOST: Final = r"(?:\[[^\[\]]+\]|[^\[\]:,\s/@?#]+)(?::0*[1-9][0-9]{0,4})?"
 _HOSTS: Final = rf"(?P<hosts>{_HOST}(?:,{_HOST})*)"
@@ -127,9 +127,10 @@ def _address(name: str, default_port: int) -> tuple[str, int]:
     return found["host"], found.get("port", default_port)
 
 
-def _options(target: Target, seconds: float = TIMEOUT_SECONDS) -> dict[str, Any]:
+def _options(target: Target, share: int = 1) -> dict[str, Any]:
     """Return the options of every connection: it repeats nothing, because only the store knows what may be."""
     # Protocol 3 would bring longer handshakes, and servers may ask its clients to wait longer than our limit.
+    seconds = TIMEOUT_SECONDS / share
     limits = {"socket_timeout": seconds, "socket_connect_timeout": seconds, "protocol": 2}
     return {**limits, "retry": Retry(NoBackoff(), 0), "health_check_interval": 0, **target.options}
 
@@ -144,15 +145,14 @@ def connect(target: Target) -> redis.Redis:
         # They are asked one after another, so together they get the time of one server.
         shared = {name: value for name, value in target.options.items() if name.startswith("ssl_")}
         of_sentinels = target._replace(options={"ssl": target.tls, **shared, **target.sentinel_login})
-        limits = _options(of_sentinels, TIMEOUT_SECONDS / len(target.hosts))
+        limits = _options(of_sentinels, len(target.hosts))
         sentinels = _Sentinels(target.hosts, sentinel_kwargs=limits, ssl=target.tls, **options)  # type: ignore[no-untyped-call]
         return sentinels.master_for(target.service)  # type: ignore[no-any-return, no-untyped-call]
-    kind = redis.SSLConnection if target.tls else redis.Connection
-    if target.hosts:
-        options = {"host": target.hosts[0][0], "port": target.hosts[0][1], **options}
-    else:
-        kind = redis.UnixDomainSocketConnection
-    return redis.Redis.from_pool(redis.ConnectionPool(connection_class=kind, **options))
+    kind: Any = redis.SSLConnection if target.tls else redis.Connection
+    if not target.hosts:
+        return redis.Redis.from_pool(redis.ConnectionPool(redis.UnixDomainSocketConnection, **options))
+    host, port = target.hosts[0]
+    return redis.Redis.from_pool(redis.ConnectionPool(kind, host=host, port=port, **options))
 
 
 def connect_cluster(target: Target) -> RedisCluster:
@@ -223,7 +223,8 @@ def exchange(asked: Sequence[tuple[redis.Redis, Sequence[Command]]]) -> list[lis
 
 def _talk(server: redis.Redis, commands: Sequence[Command]) -> Iterator[Any]:
     """Send commands to a server and yield nothing; then yield its answers, or the errors in place of them."""
-    connection, trouble = None, None
+    connection: Any = None
+    trouble: BaseException | None = None
     try:
         try:
             connection = server.connection_pool.get_connection()
@@ -235,20 +236,20 @@ def _talk(server: redis.Redis, commands: Sequence[Command]) -> Iterator[Any]:
             answer: Any = trouble
             if trouble is None:
                 try:
-                    answer = connection.read_response()  # type: ignore[union-attr]
+                    answer = connection.read_response()
                 except redis.ResponseError as error:
                     answer = error
                 except ANY_ERROR as error:
                     answer = trouble = error
             yield answer
     except BaseException as error:
-        trouble = error  # type: ignore[assignment]
+        trouble = error
         raise
     finally:
         if connection:
             if trouble:
                 # No later call must read what was meant for this one.
-                connection.disconnect()  # type: ignore[no-untyped-call]
+                connection.disconnect()
             server.connection_pool.release(connection)
 
 

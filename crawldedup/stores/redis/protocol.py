@@ -17,8 +17,8 @@ from crawldedup.search.plan import KEY_BITS, STORED_BITS, Table
 from crawldedup.stores.base import (
     MOST_HOLDERS,
     PAGE_BITS,
-    Answer,
     AnchorQuery,
+    Answer,
     CrawlSession,
     Holders,
     Layout,
@@ -54,6 +54,7 @@ _NOT_KEPT: Final = np.uint64(KEY_BITS - 8 * KEY_BYTES)
 _PAGE_BYTES: Final = PAGE_BITS // 8
 
 Numbers = NDArray[np.uint64]
+Costs = NDArray[np.float32]
 
 
 def pack_order(tables: Sequence[Table]) -> bytes:
@@ -64,7 +65,7 @@ def pack_order(tables: Sequence[Table]) -> bytes:
 
 def pack_questions(queries: Sequence[Query], layout: Layout, now: int) -> list[tuple[bytes, ...]]:
     """Return for each query where to look and what to accept; `now` is 0 for the server's clock."""
-    searches = _pack_searches(queries, layout)
+    searches = _pack_searches(queries, layout) if queries else []
     return [(_pack_head(query, now), *search) for query, search in zip(queries, searches, strict=True)]
 
 
@@ -102,68 +103,61 @@ def _pack_searches(queries: Sequence[Query], layout: Layout) -> list[tuple[bytes
     A probe has eight bytes: table, lowest key, number of leading bits that its keys share, and a bit for each eighth of
     the range that can hold keys the prefilter accepts. The prefilter has a cost byte for each value of each four bits.
     """
-    size = 8 * len(layout.tables)
     keys = np.array([query.keys for query in queries], np.uint64).reshape(len(queries), -1)
-    filters = [
-        (query.prefilter.costs, query.prefilter.limit) if query.prefilter else (_NO_COSTS, 0) for query in queries
-    ]
-    raw = np.frombuffer(b"".join(costs for costs, _ in filters), np.uint8).reshape(-1, KEY_BITS)
     costs = np.zeros((*keys.shape, KEY_BITS), np.float32)
-    costs[:, :, :STORED_BITS] = raw[:, _key_bits(layout.tables)]
-    by_nibble = costs[:, :, : 4 * _NIBBLES].reshape(*keys.shape, _NIBBLES, 4) @ _bits(4).T
-    limits = np.array([limit for _, limit in filters], np.float32)
-    probes = _pack_probes(queries, keys, costs, by_nibble, limits).astype(">u8").tobytes()
-    nibbles = np.minimum(by_nibble, 255).astype(np.uint8).reshape(len(queries), -1)
+    given = b"".join(query.prefilter.costs if query.prefilter else _NO_COSTS for query in queries)
+    costs[:, :, :STORED_BITS] = np.frombuffer(given, np.uint8).reshape(-1, KEY_BITS)[:, _key_bits(layout.tables)]
+    by_nibble = costs[:, :, : 4 * _NIBBLES].reshape(-1, 4) @ _bits(4)
+    probes = _pack_probes(queries, keys, costs.ravel(), by_nibble.ravel()).astype(">u8").tobytes()
+    nibbles = np.minimum(by_nibble, 255).astype(np.uint8).tobytes()
     packed_keys = keys.astype(">u8").tobytes()
-    packed, first = [], 0
+    key_size, nibbles_size, first = 8 * keys.shape[1], 16 * _NIBBLES * keys.shape[1], 0
+    packed: list[tuple[bytes, ...]] = []
     for place, query in enumerate(queries):
         last = first + 8 * len(query.plan)
-        own_keys = packed_keys[place * size : (place + 1) * size]
-        key_costs = nibbles[place].tobytes() if query.prefilter else b""
-        rule = query.rule
-        packed.append(
-            (own_keys, _pack_body(query.record), probes[first:last], rule.costs, key_costs, _pack_crowd(rule.crowd))
-        )
+        own_keys = packed_keys[place * key_size : (place + 1) * key_size]
+        key_costs = nibbles[place * nibbles_size : (place + 1) * nibbles_size] if query.prefilter else b""
+        rule = (query.rule.costs, key_costs, _pack_crowd(query.rule.crowd))
+        packed.append((own_keys, _pack_body(query.record), probes[first:last], *rule))
         first = last
     return packed
 
 
-def _pack_probes(
-    queries: Sequence[Query],
-    keys: Numbers,
-    costs: NDArray[np.float32],
-    by_nibble: NDArray[np.float32],
-    limits: NDArray[np.float32],
-) -> Numbers:
-    """Return the probes of all queries, given the costs of the bits of their keys, and of four bits at a time.
+def _pack_probes(queries: Sequence[Query], keys: Numbers, costs: Costs, by_nibble: Costs) -> Numbers:
+    """Return the probes of all queries, given the costs of the bits of their keys, and of each four bits.
 
     Which eighths of a range are wanted is worked out for ranges as wide as the last one of the page, which nearly all
     are; the others want every eighth.
     """
-    counts = [len(query.plan) for query in queries]
-    if not any(counts):
+    counts = np.array([len(query.plan) for query in queries])
+    if not counts.any():
         return np.empty(0, np.uint64)
-    tables = np.concatenate([query.plan.tables for query in queries])
-    lows = np.concatenate([query.plan.lows for query in queries])
-    spans = lows ^ np.concatenate([query.plan.highs for query in queries])
-    free = np.frexp((spans >> _NOT_KEPT).astype(np.float64))[1].astype(np.int64)
-    page = np.repeat(np.arange(len(queries)), counts)
+    tables, lows, highs = (
+        np.concatenate([getattr(query.plan, name) for query in queries]) for name in ("tables", "lows", "highs")
+    )
+    spans = lows ^ highs
+    free = np.frexp((spans >> _NOT_KEPT).astype(np.float64))[1]
+    page = np.arange(len(queries)).repeat(counts)
     row = page * keys.shape[1] + tables
-    usual = free.take(np.cumsum(counts) - 1)
-    prefix = 8 * KEY_BYTES - usual
-    flipped = (keys.ravel().take(row) ^ lows) & ~spans
+    usual = free.take(counts.cumsum() - 1)
+    prefix = (8 * KEY_BYTES - usual).repeat(keys.shape[1])
+    own = keys.ravel()
+    flipped = (own.take(row) ^ lows) & ~spans
     spent = np.zeros(len(lows), np.float32)
     for number in range(min(-(-int(prefix.max()) // 4), _NIBBLES)):
-        nibble = (flipped >> np.uint64(KEY_BITS - 4 - 4 * number)).astype(np.int64) & 15
-        spent += by_nibble.ravel().take((row * _NIBBLES + number) * 16 + nibble)
-    next_bits = keys >> np.maximum(KEY_BITS - 3 - prefix, 0).astype(np.uint64)[:, None] & np.uint64(7)
-    next_costs = np.take_along_axis(costs, prefix[:, None, None] + np.arange(3), axis=2)
-    of_parts = _bits(3)[np.arange(_PARTS) ^ next_bits.astype(np.int64)[:, :, None]]
-    part_costs = (of_parts * next_costs[:, :, None]).sum(axis=3).reshape(-1, _PARTS)
-    is_wanted = spent[:, None] + part_costs.take(row, axis=0) <= limits.take(page)[:, None]
+        nibble = (flipped >> np.uint64(KEY_BITS - 4 - 4 * number) & np.uint64(15)).astype(np.int64)
+        spent += by_nibble.take((row * _NIBBLES + number) * 16 + nibble)
+    # The three bits behind the prefix tell the eighths of a range.
+    first_bits = np.arange(len(own)) * KEY_BITS + prefix
+    by_part = costs.take(first_bits[:, None] + np.arange(3)) @ _bits(3)
+    own_part = (own >> np.maximum(KEY_BITS - 3 - prefix, 0).astype(np.uint64) & np.uint64(7)).astype(np.int64)
+    part = (row * _PARTS)[:, None] + (np.arange(_PARTS) ^ own_part.take(row)[:, None])
+    limits = np.array([query.prefilter.limit if query.prefilter else 0 for query in queries], np.float32)
+    is_wanted = by_part.take(part) <= (limits.take(page) - spent)[:, None]
     wanted = np.where(free == usual.take(page), np.packbits(is_wanted, axis=1)[:, 0], EVERY_PART)
-    probes = tables.astype(np.uint64) << np.uint64(56) | lows >> _NOT_KEPT << np.uint64(16)
-    return probes | (8 * KEY_BYTES - free << 8 | wanted).astype(np.uint64)
+    probes: Numbers = tables.astype(np.uint64) << np.uint64(56) | lows >> _NOT_KEPT << np.uint64(16)
+    probes |= (8 * KEY_BYTES - free << 8 | wanted).astype(np.uint64)
+    return probes
 
 
 @cache
@@ -173,9 +167,10 @@ def _key_bits(tables: tuple[Table, ...]) -> NDArray[np.intp]:
 
 
 @cache
-def _bits(width: int) -> NDArray[np.float32]:
-    """Return the bits of the numbers of so many bits, shape (2^width, width)."""
-    return np.unpackbits(np.arange(1 << width, dtype=np.uint8)[:, None], axis=1)[:, -width:].astype(np.float32)
+def _bits(width: int) -> Costs:
+    """Return the bits of the numbers of so many bits, shape (width, 2^width)."""
+    numbers = np.arange(1 << width, dtype=np.uint8)[:, None]
+    return np.ascontiguousarray(np.unpackbits(numbers, axis=1)[:, -width:].T.astype(np.float32))
 
 
 def pack_crawl(query: Query, session: CrawlSession, place: int, batch: bytes, most: int | None) -> bytes:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import redis
 
-from crawldedup.errors import CrawlDedupError, StoreError, StoreUnavailableError
+from crawldedup.errors import StoreError, StoreUnavailableError
 from crawldedup.stores import base
 from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record, key_changed
 from crawldedup.stores.process import has_exited, own_process
@@ -43,7 +43,7 @@ class Call(NamedTuple):
     def next(self, answer: object) -> Command:
         """Return the command for another attempt, given the answer to the last one."""
         if self.is_check and isinstance(answer, CUT_OFF):
-            return (*self.command[:-1], protocol.as_retry(bytes(self.command[-1])))
+            return (*self.command[:-1], protocol.as_retry(self.command[-1]))
         return self.command
 
 
@@ -71,8 +71,8 @@ class RedisStore:
         self._clock = clock
         self._session = base.NO_SESSION
         self._joining = threading.Lock()
-        self._prefixes: Sequence[str] = (f"crawldedup:{{{layout.namespace}}}:",)
-        self._warnings: tuple[str, ...] = ()
+        self._prefixes: tuple[str, ...] = (f"crawldedup:{{{layout.namespace}}}:",)
+        self._answering: tuple[str, ...] = self._prefixes
         self._connect()
 
     @classmethod
@@ -115,7 +115,7 @@ class RedisStore:
         return most
 
     def _attempts(self) -> Iterator[None]:
-        """Yield before each attempt to get answers: there is one more if the connection breaks, which may have been idle."""
+        """Yield before each attempt to get answers: there is another if the connection breaks, after a long rest."""
         yield
         yield
 
@@ -155,10 +155,15 @@ class RedisStore:
     def _ask(self, prefix: str, script: str, *arguments: Any) -> Any:
         return self._told([Call(prefix, _script(prefix, script, *arguments))])[0]
 
-    def _every(self, command: Callable[[str], Command]) -> dict[str, Any]:
-        """Return the answers to a command behind every prefix, of the servers that can be reached; at least of one."""
-        answers = self._run([Call(prefix, command(prefix)) for prefix in self._prefixes])
-        reached = self._reached(dict(zip(self._prefixes, answers, strict=True)))
+    def _every(self, command: Callable[[str], Command], *, anew: bool = False) -> dict[str, Any]:
+        """Return the answers to a command behind every prefix, of the servers that can be reached; at least of one.
+
+        Those that could not be reached are not asked before a call `anew`.
+        """
+        asked = self._prefixes if anew else self._answering
+        answers = self._run([Call(prefix, command(prefix)) for prefix in asked])
+        reached = self._reached(dict(zip(asked, answers, strict=True)))
+        self._answering = tuple(reached)
         return {prefix: _checked(answer) for prefix, answer in reached.items()}
 
     @contextlib.contextmanager
@@ -196,7 +201,7 @@ class RedisStore:
     def _look(self) -> int:
         """Take the key that the index has, if it is there; return how many pages. Raises ProfileMismatchError."""
         pages = 0
-        for prefix, answer in self._every(lambda prefix: ("HGETALL", f"{prefix}m")).items():
+        for prefix, answer in self._every(lambda prefix: ("HGETALL", f"{prefix}m"), anew=True).items():
             head = _mapping(answer)
             if profile := head.get(b"profile"):
                 secret = head.get(b"key", b"")
@@ -211,8 +216,8 @@ class RedisStore:
         layout = self._layout
         own = (layout.profile, protocol.pack_order(layout.tables), self._now() or "", base.LEASE_SECONDS)
         if not number:
-            first = next(iter(self._every(lambda prefix: ("EXISTS", f"{prefix}m"))))
-            number, _ = self._ask(first, "join", *own, -secrets.randbelow(_NUMBERS_AHEAD), layout.key.secret)
+            given = (-secrets.randbelow(_NUMBERS_AHEAD), layout.key.secret)
+            number, _ = self._ask(self._answering[0], "join", *own, *given)
         joined = self._every(lambda prefix: _script(prefix, "join", *own, number, layout.key.secret))
         return number, sum(pages for _, pages in joined.values())
 
@@ -223,7 +228,7 @@ class RedisStore:
     def heartbeat(self) -> None:
         with self._errors():
             own = (self._now() or "", base.LEASE_SECONDS, self._session.number)
-            self._every(lambda prefix: _script(prefix, "heartbeat", *own))
+            self._every(lambda prefix: _script(prefix, "heartbeat", *own), anew=True)
             # The index may have been lost, and begun again by another crawler.
             self._name_process()
             self._end_dead_leases()
@@ -279,21 +284,21 @@ class RedisStore:
                     self._end_dead_leases()
                     own = [place for place in own if not self._is_at_work(protocol.crawler_of(replies[place]))]
                 again = self._replies([queries[place] for place in own], is_retry=True)
-            except CrawlDedupError as error:
+            except StoreError as error:
                 again = [error] * len(own)
             for place, reply in zip(own, again, strict=True):
                 answers[place] = self._answer(queries[place], reply)
         return answers
 
     def _replies(self, queries: Sequence[Query], *, is_retry: bool = False) -> list[Any]:
-        """Return what the script `check` replies, or errors; if the index was lost in mid-crawl, begin it again first."""
+        """Return what the script `check` replies, or errors. An index that was lost in mid-crawl is begun again."""
         calls = self._checks(queries, is_retry=is_retry)
         replies = self._run(calls)[: len(queries)]
         if lost := [place for place, reply in enumerate(replies) if reply == [b"lost"]]:
             try:
                 self.open()
                 begun = self._run([calls[place] for place in lost])
-            except CrawlDedupError as error:
+            except StoreError as error:
                 begun = [error] * len(lost)
             for place, reply in zip(lost, begun, strict=True):
                 replies[place] = reply
@@ -314,18 +319,18 @@ class RedisStore:
             own = protocol.pack_crawl(query, self._session, place, batch, most)
             own = protocol.as_retry(own) if is_retry else own
             pages = (protocol.pack_names(delivered), query.record.packed_text)
-            command = ("EVALSHA", sha, 1, prefix, layout.profile, *question, *pages, own)
+            command: Command = ("EVALSHA", sha, 1, prefix, layout.profile, *question, *pages, own)
             # What comes twice in a batch is a revisit the second time, whether or not an answer was lost.
             calls.append(Call(prefix, command, url_key not in asked))
             asked.add(url_key)
         return calls + self._deliveries(elsewhere)
 
-    def _answer(self, query: Query, reply: Any) -> Answer | CrawlDedupError:
+    def _answer(self, query: Query, reply: Any) -> Answer | StoreError:
         try:
             with self._errors():
                 self._check_key(query)
                 return protocol.unpack_answer(_checked(reply), self._layout)
-        except CrawlDedupError as error:
+        except StoreError as error:
             return error
 
     def _check_key(self, query: Query | base.AnchorQuery) -> None:
@@ -397,7 +402,7 @@ class RedisStore:
             self.open()
 
     def _remove_epochs(self, over: Mapping[str, int]) -> None:
-        """Remove the keys behind each prefix that are of its epoch or an earlier one: others may have cleared meanwhile."""
+        """Remove the keys behind each prefix that are of its epoch or earlier: others may have begun later ones."""
         for server in self._servers():
             pipeline = server.pipeline(transaction=False)
             for key in server.scan_iter(f"crawldedup:{{{self._layout.namespace}[/}}]*", count=1000):
@@ -419,8 +424,10 @@ class RedisStore:
         """See `Store`. Sizes are estimated."""
         with self._errors():
             pages = self._look()
+        silent = len(self._prefixes) - len(self._answering)
+        warning = f"of {len(self._prefixes)} parts, {silent} do not answer, and their pages are not counted"
         size, tables, layout = pages * BYTES_A_PAGE, pages * TABLE_BYTES_A_PAGE, self._layout
-        named = (layout.profile, layout.namespace, self._url, self._warnings)
+        named = (layout.profile, layout.namespace, self._url, (warning,) if silent else ())
         return base.StoreInfo(pages, size, tables, len(layout.tables), *named)
 
 
@@ -441,6 +448,8 @@ def _checked(reply: Any) -> Any:
 
 def _mapping(reply: Any) -> dict[bytes, bytes]:
     """Return a hash, as either version of the protocol has it."""
+    if isinstance(reply, bytes):
+        raise TypeError("no hash")
     return reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
 
 
