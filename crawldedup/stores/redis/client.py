@@ -6,10 +6,10 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 import redis
+from redis import exceptions
 from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode, RedisCluster
 from redis.connection import parse_url
-from redis.exceptions import NoPermissionError, NoScriptError, RedisClusterException
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
@@ -22,7 +22,7 @@ TIMEOUT_SECONDS: Final = 2.0
 """Limit for connecting and for an answer. Longer, and pages pass unchecked instead."""
 
 CUT_OFF: Final = (redis.ConnectionError, redis.TimeoutError, OSError)
-ANY_ERROR: Final = (redis.RedisError, RedisClusterException, OSError)
+ANY_ERROR: Final = (redis.RedisError, exceptions.RedisClusterException, OSError)
 Command = tuple[Any, ...]
 
 _HOST: Final = r"(?:\[[^\[\]]+\]|[^\[\]:,\s/@?#]+)(?::0*[1-9][0-9]{0,4})?"
@@ -193,7 +193,9 @@ class _Sentinels(Sentinel):
                 # They are asked for new connections alone, which are rare. Other threads may be asking, too.
                 sentinel.connection_pool.disconnect(inuse_connections=False)
         if len(errors) == len(self.sentinels):
-            refusals = (error for error in errors if isinstance(error, redis.AuthenticationError | NoPermissionError))
+            refusals = (
+                error for error in errors if isinstance(error, redis.AuthenticationError | exceptions.NoPermissionError)
+            )
             # The client would repeat a ConnectionError, but silent sentinels have used up the time.
             raise next(refusals, redis.TimeoutError(f"no sentinel answers ({'; '.join(map(str, errors))})"))
         if service_name not in known:
@@ -212,7 +214,7 @@ def exchange(asked: Sequence[tuple[redis.Redis, Sequence[Command]]]) -> list[lis
         next(talk)
     answers = [list(talk) for talk in talks]
     for (server, commands), replies in zip(asked, answers, strict=True):
-        if unknown := [place for place, reply in enumerate(replies) if isinstance(reply, NoScriptError)]:
+        if unknown := [place for place, reply in enumerate(replies) if isinstance(reply, exceptions.NoScriptError)]:
             again = [commands[place] for place in unknown]
             loads: list[Command] = [("SCRIPT", "LOAD", SCRIPTS[str(sha)]) for sha in {command[1] for command in again}]
             _, *replies_now = _talk(server, [*loads, *again])

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import count
-from typing import Any, Final
+from typing import Final, cast
 
 import redis
 from redis.cluster import RedisCluster
@@ -43,26 +43,16 @@ class RedisClusterStore(RedisStore):
         self._prefixes = self._answering = prefixes(layout.namespace)
         self._has_warned = False
 
-    def _connect(self) -> None:
-        self._cluster: RedisCluster | None = None
-
-    def _disconnect(self) -> None:
-        cluster, self._cluster = self._cluster, None
-        if cluster is not None:
-            cluster.close()
-
-    def _connected(self) -> RedisCluster:
-        cluster = self._cluster = self._cluster or connect_cluster(self._target)
-        return cluster
+    def _connect(self) -> RedisCluster:
+        return connect_cluster(self._target)
 
     def _servers(self) -> Iterable[redis.Redis]:
-        cluster = self._connected()
-        return map(cluster.get_redis_connection, cluster.get_primaries())  # type: ignore[no-untyped-call]
+        return map(self._client.get_redis_connection, self._client.get_primaries())
 
     def _server(self, prefix: str) -> redis.Redis:
-        cluster = self._connected()
         # No key has the bare prefix as its name, but all have its slot.
-        return cluster.get_redis_connection(cluster.get_node_from_key(prefix))  # type: ignore[no-untyped-call]
+        client = self._client
+        return cast(redis.Redis, client.get_redis_connection(client.get_node_from_key(prefix)))
 
     def _prefix(self, shard_key: int | None) -> str:
         if shard_key is None and not self._has_warned:
@@ -86,15 +76,12 @@ class RedisClusterStore(RedisStore):
         while time.monotonic() + pause <= last_start:
             time.sleep(pause)
             with contextlib.suppress(*ANY_ERROR):
-                self._connected().nodes_manager.initialize()
+                self._client.nodes_manager.initialize()
             yield
             pause = _PAUSE_SECONDS
 
     def _is_repeated(self, answer: object) -> bool:
         return isinstance(answer, Exception) and is_transient(answer) and not refusal_in(answer, self._url)
-
-    def _reached(self, answers: dict[str, Any]) -> dict[str, Any]:
-        return {prefix: told for prefix, told in answers.items() if not self._is_repeated(told)} or answers
 
 
 @cache

@@ -7,15 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 import redis
-from redis.exceptions import (
-    AskError,
-    ClusterCrossSlotError,
-    ClusterError,
-    MovedError,
-    NoPermissionError,
-    RedisClusterException,
-    TryAgainError,
-)
+from redis import exceptions
 from redis.sentinel import MasterNotFoundError
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError, StoreError, StoreFullError, StoreUnavailableError
@@ -34,21 +26,17 @@ BAD_REPLIES: Final = (TypeError, ValueError, LookupError, AttributeError, struct
 
 _REFUSALS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
     (redis.AuthenticationError, "", "refuses the user or the password"),
-    (NoPermissionError, "", "does not let this user work"),
+    (exceptions.NoPermissionError, "", "does not let this user work"),
     (UnknownServiceError, "", "names a service that the sentinels do not know"),
-    (
-        redis.ConnectionError,
-        "CERTIFICATE_VERIFY_FAILED|ALERT_CERTIFICATE_REQUIRED",
-        "and this program do not agree on TLS",
-    ),
-    (MovedError, "", "is a node of a cluster, so write redis+cluster://"),
+    (redis.ConnectionError, "CERTIFICATE_(VERIFY_FAILED|REQUIRED)", "and this program do not agree on TLS"),
+    (exceptions.MovedError, "", "is a node of a cluster, so write redis+cluster://"),
     (redis.ResponseError, "cluster support disabled", "is not a node of a cluster, so write redis://"),
 )
 """Kind and pattern of the errors that only other settings can mend, and what the message says."""
 
 _TRANSIENT_KINDS: Final = (
-    *(redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError, ClusterError, AskError, TryAgainError),
-    *(ClusterCrossSlotError, RedisClusterException, OSError),
+    *(redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError, OSError, exceptions.RedisClusterException),
+    *(exceptions.ClusterError, exceptions.AskError, exceptions.TryAgainError, exceptions.ClusterCrossSlotError),
 )
 _TRANSIENT: Final = re.compile(
     r"\b(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|READONLY|BUSY|NOREPLICAS|MISCONF)\b|access a non local key"
@@ -66,7 +54,7 @@ def store_errors(shown_url: str, was_in: Callable[[], bool], namespace: str) -> 
     """
     try:
         yield
-    except (redis.RedisError, RedisClusterException, OSError) as error:
+    except (redis.RedisError, exceptions.RedisClusterException, OSError) as error:
         raise _as_ours(error, shown_url, was_in(), namespace) from error
 
 
@@ -109,10 +97,10 @@ def refusal_in(error: BaseException | None, store: str) -> str | None:
     """Return what only other settings can mend, if that is what an error says. A cluster's client wraps errors."""
     while error is not None:
         for kind, pattern, refusal in _REFUSALS:
-            is_moved = kind is MovedError and store.startswith("redis+cluster:")
+            is_moved = kind is exceptions.MovedError and store.startswith("redis+cluster:")
             if isinstance(error, kind) and re.search(pattern, str(error)) and not is_moved:
                 return refusal
-        error = (error.__cause__ or error.__context__) if isinstance(error, RedisClusterException) else None
+        error = (error.__cause__ or error.__context__) if isinstance(error, exceptions.RedisClusterException) else None
     return None
 
 

@@ -32,7 +32,7 @@ RECORDS_PER_LIST: Final = 512
 EVERY_PART: Final = 255
 KEY_BYTES: Final = 5
 
-_HEAD: Final = struct.Struct(">IIII8s4s8s")
+_HEAD: Final = struct.Struct(">IIIIQIQ")
 _SEARCH_PLACE: Final = 16
 _QUESTION: Final = struct.Struct(">IIBBIIIIH")
 _BODY: Final = struct.Struct(">QIQ")
@@ -70,18 +70,9 @@ def pack_questions(queries: Sequence[Query], layout: Layout, now: int) -> list[t
 
 
 def _pack_head(query: Query, now: int) -> bytes:
-    retention = query.retention
-    return _QUESTION.pack(
-        now,
-        retention.ttl_seconds or 0,
-        retention.refresh,
-        query.exact_only,
-        query.rule.limit,
-        min(query.max_candidates, _MOST),
-        min(query.max_keys, _MOST),
-        query.prefilter.limit if query.prefilter else 0,
-        len(query.record.signature),
-    )
+    kept, key_limit = query.retention, query.prefilter.limit if query.prefilter else 0
+    most = (min(query.max_candidates, _MOST), min(query.max_keys, _MOST), key_limit, len(query.record.signature))
+    return _QUESTION.pack(now, kept.ttl_seconds or 0, kept.refresh, query.exact_only, query.rule.limit, *most)
 
 
 def _pack_body(record: Record) -> bytes:
@@ -217,26 +208,14 @@ def unpack_answer(reply: bytes, layout: Layout) -> Answer:
 def unpack_record(record: bytes, layout: Layout, text: bytes = b"") -> Record:
     """Return a record of the index. Raises ValueError or struct.error for what is none."""
     added_at, seen_at, copies, _, search, digest, url_key = _HEAD.unpack_from(record)
-    end = url = _HEAD.size + layout.signature_bytes
+    end = _HEAD.size + layout.signature_bytes
     if len(record) < end:
         raise ValueError("a record is too short")
-    if record[url : url + 1] == _EARLIER_MARK:
-        url += 2
-    rank = 0
-    if record[url : url + 1] == _RANK_MARK:
-        rank, url = record[url + 1], url + 2
-    return Record(
-        record[url:].decode("utf-8", "replace"),
-        int.from_bytes(url_key, "big"),
-        int.from_bytes(search, "big"),
-        record[_HEAD.size : end],
-        int.from_bytes(digest, "big"),
-        rank,
-        text,
-        added_at,
-        seen_at,
-        copies >> 8,
-    )
+    place, rank = end + 2 * (record[end : end + 1] == _EARLIER_MARK), 0
+    if record[place : place + 1] == _RANK_MARK:
+        rank, place = record[place + 1], place + 2
+    url, signature = record[place:].decode("utf-8", "replace"), record[_HEAD.size : end]
+    return Record(url, url_key, search, signature, digest, rank, text, added_at, seen_at, copies >> 8)
 
 
 def unpack_holders(reply: Sequence[Any]) -> Holders:

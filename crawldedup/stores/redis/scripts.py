@@ -10,7 +10,6 @@ from importlib import resources
 from typing import Final
 
 _FOLDER: Final = resources.files("crawldedup.stores.redis").joinpath("lua")
-_HEAD: Final = "-- parts: "
 
 SCRIPTS: Final[dict[str, str]] = {}
 """The scripts that were asked for, by the names that the server has for them."""
@@ -31,14 +30,7 @@ def script_text(name: str) -> str:
     All but the first part stand in a function of their own: Lua looks up what a function takes from around it in a
     list of all such names of one level, and a script makes some fifty functions each time it runs.
     """
-    first, *others = (_FOLDER.joinpath(f"lib/{part}.lua").read_text("utf-8") for part in parts_of(name))
-    return "\n".join((first, "return (function()", *others, _entry(name), "end)()"))
-
-
-def parts_of(name: str) -> list[str]:
-    """Return the parts that the head of an entry script names."""
-    return _entry(name).partition("\n")[0].removeprefix(_HEAD).split(", ")
-
-
-def _entry(name: str) -> str:
-    return _FOLDER.joinpath(f"{name}.lua").read_text("utf-8")
+    entry = _FOLDER.joinpath(f"{name}.lua").read_text("utf-8")
+    parts = entry.partition("\n")[0].removeprefix("-- parts: ").split(", ")
+    first, *others = (_FOLDER.joinpath(f"lib/{part}.lua").read_text("utf-8") for part in parts)
+    return "\n".join((first, "return (function()", *others, entry, "end)()"))

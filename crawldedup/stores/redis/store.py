@@ -10,7 +10,7 @@ import secrets
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self, cast
 
 import redis
 
@@ -48,7 +48,7 @@ class Call(NamedTuple):
 
 
 class _LostError(Exception):
-    """Raised for an index that was lost: it must be begun again."""
+    """Raised for an index that was lost."""
 
 
 class _ForeignError(Exception):
@@ -73,7 +73,7 @@ class RedisStore:
         self._joining = threading.Lock()
         self._prefixes: tuple[str, ...] = (f"crawldedup:{{{layout.namespace}}}:",)
         self._answering: tuple[str, ...] = self._prefixes
-        self._connect()
+        self._connected: Any = None
 
     @classmethod
     def check_url(cls, url: str) -> None:
@@ -93,18 +93,20 @@ class RedisStore:
 
     # What a cluster does in another way.
 
-    def _connect(self) -> None:
-        self._client = connect(self._target)
+    def _connect(self) -> Any:
+        return connect(self._target)
 
-    def _disconnect(self) -> None:
-        self._client.close()
+    @property
+    def _client(self) -> Any:
+        self._connected = self._connected or self._connect()
+        return self._connected
 
     def _servers(self) -> Iterable[redis.Redis]:
         """Return a client of each server that is written to."""
         return (self._client,)
 
     def _server(self, prefix: str) -> redis.Redis:  # noqa: ARG002
-        return self._client
+        return cast(redis.Redis, self._client)
 
     def _prefix(self, shard_key: int | None) -> str:  # noqa: ARG002
         """Return what the keys of the pages of a shard begin with."""
@@ -121,10 +123,6 @@ class RedisStore:
 
     def _is_repeated(self, answer: object) -> bool:
         return isinstance(answer, redis.ConnectionError)
-
-    def _reached(self, answers: dict[str, Any]) -> dict[str, Any]:
-        """Return the answers, by prefixes, without those of servers that a crawl can do without."""
-        return answers
 
     # How servers are asked.
 
@@ -162,9 +160,9 @@ class RedisStore:
         """
         asked = self._prefixes if anew else self._answering
         answers = self._run([Call(prefix, command(prefix)) for prefix in asked])
-        reached = self._reached(dict(zip(asked, answers, strict=True)))
-        self._answering = tuple(reached)
-        return {prefix: _checked(answer) for prefix, answer in reached.items()}
+        told = {prefix: answer for prefix, answer in zip(asked, answers, strict=True) if not self._is_repeated(answer)}
+        self._answering = tuple(told) or asked
+        return dict(zip(self._answering, map(_checked, told.values() or answers), strict=True))
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -240,7 +238,9 @@ class RedisStore:
                 if number and leave:
                     self._end_leases([number])
             finally:
-                self._disconnect()
+                client, self._connected = self._connected, None
+                if client is not None:
+                    client.close()
 
     def _name_process(self) -> None:
         """Note the process of this crawler, by which others on its machine can tell whether it is at work."""
@@ -368,15 +368,16 @@ class RedisStore:
             return bytes(self._ask(self._prefix(name.shard_key), "text", protocol.pack_names([name]), *limits))
 
     def forget(self, name: PageName) -> bool:
-        return self._forget(name, anchors_alone=0)
+        return self._forget(name, 0)
 
     def forget_anchors(self, name: PageName) -> bool:
-        return self._forget(name, anchors_alone=1)
+        return self._forget(name, 1)
 
-    def _forget(self, name: PageName, *, anchors_alone: int) -> bool:
+    def _forget(self, name: PageName, anchors_alone: int) -> bool:
         with self._errors():
-            asked = (protocol.pack_names([name]), anchors_alone)
-            return int(self._ask(self._prefix(name.shard_key), "forget", *asked)) > 0
+            return (
+                int(self._ask(self._prefix(name.shard_key), "forget", protocol.pack_names([name]), anchors_alone)) > 0
+            )
 
     def anchors(self, query: base.AnchorQuery, *, add: bool = True) -> base.Holders:
         prefix, shard_key = self._prefix(query.name.shard_key), query.name.shard_key

@@ -1,11 +1,8 @@
 -- parts: layout, records, crawlers, writing, search
--- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, ARGV[9]: URL keys of own pages that were
--- delivered, ARGV[10]: text to keep of the page, or '', ARGV[11]: limit of pages (0: none), own number, flags, place of the
--- question in its batch, the rule of revisits (a limit and the costs of bits) if there is one, and the name of the batch, if
--- there are several questions. Flags: 1 if the answer to the same question may have been lost, 2 if the page is pending, 4 if
--- there is a rule of revisits.
--- Returns what `crawldedup.stores.redis.protocol.unpack_answer` unpacks, {'profile', the index's profile}, or {'lost'}.
--- The record of a changed page is that of the earlier text.
+-- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, URL keys of own pages that were delivered,
+-- text to keep of the page, or '', and what `pack_crawl` packs. Flags: 1 if the answer to the same question may have been
+-- lost, 2 if the page is pending, 4 if there is a rule of revisits (a limit, and costs of bits).
+-- Returns what `unpack_answer` unpacks, {'profile', the index's profile}, or {'lost'}.
 
 if not meta.profile then return {'lost'} end
 if meta.profile ~= ARGV[1] then return {'profile', meta.profile} end

@@ -1,6 +1,5 @@
 -- Anchors of paragraphs, and the pages that hold them. An anchor has 8 bytes: the leading ones choose its bucket, the
 -- last 5 are its field there. A page has 5 bytes, the leading ones of its URL key.
---
 -- The number of buckets is chosen once, by the limit of anchors, so that each stays a small packed hash in the server.
 
 local ANCHORS, QUEUE, PAGE, BUCKET = DATA .. 'ah', DATA .. 'aq', DATA .. 'ap:', DATA .. 'a:'

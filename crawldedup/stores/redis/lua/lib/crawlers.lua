@@ -9,19 +9,13 @@ local function is_at_work(crawler, now)
   return ends and now < ends and ends <= now + LEASE_SECONDS
 end
 
-local function is_pending(url_key, crawler)
-  return tonumber(call('HGET', PENDING, url_key)) == crawler
-end
+local function is_pending(url_key, crawler) return tonumber(call('HGET', PENDING, url_key)) == crawler end
 
 -- Note that a crawler has a page pending. A full server notes nothing: the page counts as delivered.
-local function mark_pending(url_key, crawler)
-  redis.pcall('HSET', PENDING, url_key, crawler)
-end
+local function mark_pending(url_key, crawler) redis.pcall('HSET', PENDING, url_key, crawler) end
 
 -- Note that a page is nobody's any more. A replica that only reads notes nothing: the page may be delivered twice.
-local function unmark(url_key)
-  redis.pcall('HDEL', PENDING, url_key)
-end
+local function unmark(url_key) redis.pcall('HDEL', PENDING, url_key) end
 
 -- Note that pages of a crawler were delivered; those that another has taken over meanwhile are still pending. In a
 -- script that adds pages, this comes behind: a full server refuses a script's first write, but none behind one that frees.

@@ -1,27 +1,19 @@
 -- Records, their texts, and the URL table that leads to them.
---
 -- A record has these bytes: added 4, seen 4, copies 3, tag 1, crawler 4, search 8, digest 4, URL key 8, signature, rank 2,
 -- URL. A rank above 0 is 254 and its byte; no URL begins with 254. The tag is the last byte of the URL key of the copy
 -- counted last: if its question is repeated because the answer was lost, it is not counted again.
 
-local function list_of(page)
-  return format('%sr:%d', DATA, floor(page / RECORDS_A_LIST))
-end
+local function list_of(page) return format('%sr:%d', DATA, floor(page / RECORDS_A_LIST)) end
 
 local function read_record(page)
   local record = call('LINDEX', list_of(page), page % RECORDS_A_LIST)
-  if record and #record > HEAD then return record end
-  return nil
+  return record and #record > HEAD and record or nil
 end
 
-local function text_key(page)
-  return format('%sx:%d', DATA, page)
-end
+local function text_key(page) return format('%sx:%d', DATA, page) end
 
 -- Return the text that is kept of a page, or ''.
-local function text_of(page)
-  return call('GET', text_key(page)) or ''
-end
+local function text_of(page) return call('GET', text_key(page)) or '' end
 
 local function number_at(record, first)
   local a, b, c, d = byte(record, first, first + 3)
@@ -59,9 +51,7 @@ local function counted(record, now, url_key, is_known)
 end
 
 -- Return the time from which a page's time to live counts: its last visit if `refresh` is 1, else its adding.
-local function age_mark(record, refresh)
-  return number_at(record, refresh == 1 and 5 or 1)
-end
+local function age_mark(record, refresh) return number_at(record, refresh == 1 and 5 or 1) end
 
 -- Return the page with a URL key, and its record. Keys can be crafted that share the 40 bits of a member, as no ten do by
 -- chance: only the first of such a crowd are read.

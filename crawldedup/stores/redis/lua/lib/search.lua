@@ -11,24 +11,10 @@ local function read_question()
   for at = 5, #crowd, 4 do limits[#limits + 1] = number_at(crowd, at) end
   local signature = sub(body, 21, 20 + signature_bytes)
   return {
-    now = now,
-    oldest = ttl > 0 and now - ttl or 0,
-    refresh = refresh,
-    exact_only = exact_only,
-    max_candidates = max_candidates,
-    max_keys = max_keys,
-    key_limit = key_limit,
-    keys = ARGV[3],
-    body = body,
-    digest = sub(body, 9, 12),
-    url_key = sub(body, 13, 20),
-    signature = signature,
-    own = {byte(signature, 1, -1)},
-    probes = ARGV[5],
-    costs = {byte(ARGV[6], 1, -1)},
-    key_costs = ARGV[7],
-    reach = reach,
-    limits = limits,
+    now = now, oldest = ttl > 0 and now - ttl or 0, refresh = refresh, exact_only = exact_only,
+    max_candidates = max_candidates, max_keys = max_keys, key_limit = key_limit, keys = ARGV[3], body = body,
+    digest = sub(body, 9, 12), url_key = sub(body, 13, 20), signature = signature, own = {byte(signature, 1, -1)},
+    probes = ARGV[5], costs = {byte(ARGV[6], 1, -1)}, key_costs = ARGV[7], reach = reach, limits = limits,
   }
 end
 
@@ -36,8 +22,7 @@ end
 -- nil above the limit. The other signature begins at `first`. The own one and the costs are lists of bytes: a look into a list
 -- takes a fraction of the time of `byte`.
 local function cost_of(own, other, first, costs, limit)
-  local sum = 0
-  local by_byte = #costs == #own
+  local sum, by_byte = 0, #costs == #own
   for i = 1, #own do
     local differing = bit.bxor(own[i], byte(other, first + i - 1))
     if differing > 0 then
@@ -48,8 +33,7 @@ local function cost_of(own, other, first, costs, limit)
         repeat
           local odd = differing % 2
           if odd == 1 then sum = sum + costs[place] end
-          differing = (differing - odd) / 2
-          place = place - 1
+          differing, place = (differing - odd) / 2, place - 1
         until differing == 0
       end
       if sum > limit then return nil end
@@ -61,18 +45,13 @@ end
 local UNSIGNED = {[0] = 'u1', 'u2', 'u4', 'u8', 'u16', 'u32'}
 
 -- The eighths of a range in which a key may be, as a mask of eight bits, by the width of the range in the filter (it has 2^width
--- bits there) and the value of these bits. A width of three needs no translation.
-local EIGHTHS = {
-  [0] = {255},
-  {15, 240, 255},
-  {3, 12, 15, 48, 51, 60, 63, 192, 195, 204, 207, 240, 243, 252, 255},
-}
+-- bits there) and the value of these bits.
+local EIGHTHS = {[0] = {255}, {15, 240, 255}, {3, 12, 15, 48, 51, 60, 63, 192, 195, 204, 207, 240, 243, 252, 255}}
 
 local function eighths(bits, width)
   if width < 3 then return EIGHTHS[width][bits] end
   if width == 3 then return bits end
-  local bits_each = 2 ^ (2 ^ width / 8)
-  local mask = 0
+  local bits_each, mask = 2 ^ (2 ^ width / 8), 0
   for part = 0, 7 do
     if bits % bits_each > 0 then mask = mask + 2 ^ part end
     bits = floor(bits / bits_each)
@@ -114,7 +93,7 @@ local function filter_probes(probes)
     end
   end
   for i = 1, #requests do requests[i].found = call(unpack(requests[i].arguments)) end
-  local numbers, found = {}, 0
+  local numbers = {}
   for i = 1, count do
     local request = of_probe[i]
     local look = not request
@@ -127,22 +106,14 @@ local function filter_probes(probes)
         look = bit.band(eighths(bits, max(request.bits - prefix, 0)), mask) > 0
       end
     end
-    if look then
-      found = found + 1
-      numbers[found] = i
-    end
+    if look then numbers[#numbers + 1] = i end
   end
   return numbers
 end
 
--- Return the key that a probe looks for: the page's own, with the probe's bits flipped.
-local function middle_of(own, low, high)
-  local bytes = {}
-  for i = 1, 5 do
-    local a, b = byte(low, i), byte(high, i)
-    bytes[i] = char(bit.bor(a, bit.band(byte(own, i), bit.bxor(a, b))))
-  end
-  return concat(bytes)
+local function reverse(list)
+  for i = 1, #list / 2 do list[i], list[#list + 1 - i] = list[#list + 1 - i], list[i] end
+  return list
 end
 
 -- Return the members of a range of a table; of a crowded range, the last `limit` below the key that is probed for and the
@@ -150,8 +121,7 @@ end
 local function read_range(number, own, low, prefix, limit)
   local a, b, c, d, e = byte(low, 1, 5)
   local value = ((a * 256 + b) * 256 + c) * 256 + d
-  local high = struct.pack('>I5', value * 256 + e + 2 ^ (40 - prefix) - 1)
-  local members
+  local high, members = struct.pack('>I5', value * 256 + e + 2 ^ (40 - prefix) - 1), nil
   if prefix > meta.depth then
     local bucket, _, width = bucket_of(value)
     local key, first, last = format('%st%d:%d', DATA, number, bucket), '[' .. low, '[' .. high .. '\255\255\255\255'
@@ -159,18 +129,20 @@ local function read_range(number, own, low, prefix, limit)
       members = call('ZRANGEBYLEX', key, first, last, 'LIMIT', '0', limit)
     else
       -- The server reads a packed bucket from the end at which the range begins.
-      members = call('ZREVRANGEBYLEX', key, last, first, 'LIMIT', '0', limit)
-      for i = 1, #members / 2 do members[i], members[#members + 1 - i] = members[#members + 1 - i], members[i] end
+      members = reverse(call('ZREVRANGEBYLEX', key, last, first, 'LIMIT', '0', limit))
     end
   else
     members = members_between('t' .. number, low, high, limit)
   end
   if #members < tonumber(limit) then return members end
-  local middle = middle_of(own, low, high)
+  local bytes = {}
+  for i = 1, 5 do
+    local lowest, highest = byte(low, i), byte(high, i)
+    bytes[i] = char(bit.bor(lowest, bit.band(byte(own, i), bit.bxor(lowest, highest))))
+  end
+  local middle = concat(bytes)
   local key = bucket_key('t' .. number, middle)
-  local below = call('ZREVRANGEBYLEX', key, '(' .. middle, '[' .. low, 'LIMIT', 0, limit)
-  local near = {}
-  for i = #below, 1, -1 do near[#near + 1] = below[i] end
+  local near = reverse(call('ZREVRANGEBYLEX', key, '(' .. middle, '[' .. low, 'LIMIT', 0, limit))
   local above = call('ZRANGEBYLEX', key, '[' .. middle, '[' .. high .. '\255\255\255\255', 'LIMIT', 0, limit)
   for i = 1, #above do near[#near + 1] = above[i] end
   return near
@@ -179,9 +151,7 @@ end
 -- Return the cost of a member's key by the prefilter; nil above its limit. The prefilter has a cost for each value of each
 -- four bits of a table's keys, of which the first 34 bits count.
 local function key_cost(question, number, member)
-  local costs, place = question.key_costs, number * 144 + 1
-  local own = number * 8
-  local sum = 0
+  local costs, place, own, sum = question.key_costs, number * 144 + 1, number * 8, 0
   for i = 5, 1, -1 do
     local differing = bit.bxor(byte(question.keys, own + i), byte(member, i))
     if differing > 0 then
@@ -196,20 +166,15 @@ end
 
 -- Return the `most` pages of the lowest costs; among equals those found first.
 local function cheapest(pages, costs, most)
-  local by_cost, highest_cost = {}, 0
+  local by_cost, best, cost = {}, {}, 0
   for i = 1, #pages do
-    local cost = costs[pages[i]]
-    by_cost[cost] = by_cost[cost] or {}
-    by_cost[cost][#by_cost[cost] + 1] = pages[i]
-    if cost > highest_cost then highest_cost = cost end
+    local equals = by_cost[costs[pages[i]]] or {}
+    equals[#equals + 1], by_cost[costs[pages[i]]] = pages[i], equals
   end
-  local best = {}
-  for cost = 0, highest_cost do
+  while #best < most do
     local equals = by_cost[cost] or {}
-    for i = 1, #equals do
-      best[#best + 1] = equals[i]
-      if #best == most then return best end
-    end
+    for i = 1, min(#equals, most - #best) do best[#best + 1] = equals[i] end
+    cost = cost + 1
   end
   return best
 end

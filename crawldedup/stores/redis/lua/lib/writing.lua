@@ -1,13 +1,9 @@
 -- Add and remove pages, and free those that have expired or are too many.
 
-local function write_record(page, record)
-  call('LSET', list_of(page), page % RECORDS_A_LIST, record)
-end
+local function write_record(page, record) call('LSET', list_of(page), page % RECORDS_A_LIST, record) end
 
 -- Write a counter. A full server refuses, which is not an error: it still answers what it knows.
-local function note_record(page, record)
-  redis.pcall('LSET', list_of(page), page % RECORDS_A_LIST, record)
-end
+local function note_record(page, record) redis.pcall('LSET', list_of(page), page % RECORDS_A_LIST, record) end
 
 -- Keep a text in place of the one that was kept; none if it is ''.
 local function keep_text(page, text)
@@ -54,12 +50,10 @@ local function filter_of(members, first, last, depth)
   local bytes, latest = {}, -1
   for i = 0, count / 8 - 1 do bytes[i] = 0 end
   for i = first, last do
-    local a, b, c, d, e = byte(members[i], 1, 5)
-    local part = floor(((((a * 256 + b) * 256 + c) * 256 + d) * 256 + e) / span) % count
+    local part = floor((leading(members[i]) * 256 + byte(members[i], 5)) / span) % count
     if part > latest then
       local place = floor(part / 8)
-      bytes[place] = bytes[place] + 2 ^ (7 - part % 8)
-      latest = part
+      bytes[place], latest = bytes[place] + 2 ^ (7 - part % 8), part
     end
   end
   return char(unpack(bytes, 0))
@@ -158,12 +152,9 @@ local function free_expired(first, count, oldest, refresh)
   local freed, left = 0, 0
   for i = 1, #records do
     if #records[i] > HEAD then
-      if age_mark(records[i], refresh) < oldest then
-        remove_page(first + i - 1, records[i])
-        freed = freed + 1
-      else
-        left = left + 1
-      end
+      local is_gone = age_mark(records[i], refresh) < oldest
+      if is_gone then remove_page(first + i - 1, records[i]) end
+      freed, left = freed + (is_gone and 1 or 0), left + (is_gone and 0 or 1)
     end
   end
   return freed, left
@@ -179,8 +170,8 @@ local function drop_if_sparse(following)
   end
   if #left > 32 then return end
   for _, i in ipairs(left) do
-    local page, keys = following - RECORDS_A_LIST + i - 1, keys_of(records[i])
-    local text = text_of(page)
+    local page = following - RECORDS_A_LIST + i - 1
+    local keys, text = keys_of(records[i]), text_of(page)
     remove_page(page, records[i])
     keep_text(add(keys, records[i]), text)
   end
