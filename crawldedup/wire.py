@@ -4,7 +4,7 @@ import base64
 import json
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -18,6 +18,7 @@ from crawldedup.verdict import Coverage, Verdict
 T = TypeVar("T")
 
 _DERIVED: Final = {Verdict: ("is_duplicate", "is_partial", "is_across_sites"), Coverage: ("share_new",)}
+_CHANGE: Final = tuple(Change.__annotations__)
 _NUMBERS: Final = ("search", "digest", "facts", "key_id")
 _WEIGHTS: Final = ("search_weights", "verify_weights")
 _BYTES: Final = ("verify", "packed_text")
@@ -39,7 +40,7 @@ def plain(value: Any) -> Any:
             values = {**values.pop("match"), **values}
         return values | {name: getattr(value, name) for name in _DERIVED.get(type(value), ())}
     if isinstance(value, Change):
-        return value._asdict()
+        return dict(zip(_CHANGE, value, strict=True))
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
     return str(value) if isinstance(value, StrEnum) else value
@@ -52,14 +53,15 @@ def from_plain(kind: type[T], values: Any) -> T:
     """
     try:
         if kind is Fingerprint:
-            return _fingerprint_of(**values)
+            return cast("T", _fingerprint_of(**values))
         if "candidate" in values:
-            changes = [[change[name] for name in Change._fields] for change in values["changes"]]
+            changes = [[change[name] for name in _CHANGE] for change in values["changes"]]
             values = {**values, "changes": changes, "candidate": _nested(values["candidate"])}
-        if "candidates" in values:
+        # Of a verdict, it is their number.
+        if isinstance(values.get("candidates"), list):
             values = {**values, "candidates": [_nested(each) for each in values["candidates"]]}
         return msgspec.convert(values, kind)
-    except (TypeError, ValueError, LookupError) as error:
+    except (AttributeError, TypeError, ValueError, LookupError) as error:
         raise ConfigurationError(f"these values are no {kind.__name__}: {error}") from error
 
 
@@ -100,13 +102,11 @@ def _plain_fingerprint(page: Fingerprint) -> dict[str, Any]:
     return {**numbers, **shown, "words": page.words, "thin": page.thin, "paragraphs": list(map(list, page.paragraphs))}
 
 
-def _fingerprint_of(paragraphs: Any, words: int, thin: bool, **values: str) -> Fingerprint:
-    numbers = {name: int(values.pop(name), 16) for name in _NUMBERS}
-    kept = {name: base64.b64decode(values.pop(name), validate=True) for name in (*_WEIGHTS, *_BYTES)}
-    if values:
-        raise ValueError(f"it has {', '.join(values)}, too")
-    named = {"words": words, "thin": thin, "paragraphs": msgspec.convert(paragraphs, _Paragraphs)}
-    return _made(**numbers, **kept, **named)
+def _fingerprint_of(**values: Any) -> Fingerprint:
+    for name in (*_NUMBERS, *_WEIGHTS, *_BYTES):
+        is_number = name in _NUMBERS
+        values[name] = int(values[name], 16) if is_number else base64.b64decode(values[name], validate=True)
+    return _made(**{**values, "paragraphs": msgspec.convert(values["paragraphs"], _Paragraphs)})
 
 
 def _made(*, search_weights: bytes, verify_weights: bytes, paragraphs: _Paragraphs, **values: Any) -> Fingerprint:

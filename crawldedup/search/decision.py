@@ -138,8 +138,8 @@ def likelihood_rules(
     rows = grid_rows(np.abs(weights), slopes[:, None])
     costs = likelihood_costs(rows)
     return [
-        WeightedThreshold(own.tobytes(), SCALED_LIMIT, threshold, crowd) if has_weight else identity_rule(len(own))
-        for own, has_weight, threshold, crowd in zip(costs, list(rows.any(axis=1)), thresholds, crowds, strict=True)
+        WeightedThreshold(own.tobytes(), SCALED_LIMIT, threshold, crowd) if largest else identity_rule(len(own))
+        for own, largest, threshold, crowd in zip(costs, rows.max(axis=1), thresholds, crowds, strict=True)
     ]
 
 

@@ -126,17 +126,16 @@ def page_plans(
     sizes: Sequence[int],
     slopes: NDArray[np.float32],
     recall: float,
-    budget: int = PROBE_BUDGET,
 ) -> list[ProbePlan]:
     """Plan the probes of pages with these keys, shape (pages, tables), and search weights, shape (pages, 64).
 
     `sizes` are about the pages of the index for each page, `slopes` the `steepness` of the wanted similarities. A plan
     ends with the probe that brings the predicted probability of meeting such a page in at least one table to `recall`,
-    or after `budget` probes. Its first probe is the page's own key in the first table, as long as stores keep it: it
+    or after PROBE_BUDGET probes. Its first probe is the page's own key in the first table, as long as stores keep it: it
     finds exact copies; and while many pages of one template may share the other prefixes, few share this key.
     """
     plans: dict[int, ProbePlan] = {}
-    for most in (min(_FEW_PROBES, budget), budget):
+    for most in (min(_FEW_PROBES, PROBE_BUDGET), PROBE_BUDGET):
         by_prefix: dict[int, list[int]] = {}
         for place, size in enumerate(sizes):
             if place not in plans or plans[place].recall < recall:
@@ -144,7 +143,7 @@ def page_plans(
         for prefix, places in by_prefix.items():
             for start in range(0, len(places), _PAGES_A_PASS):
                 some = places[start : start + _PAGES_A_PASS]
-                made = _planned(keys[some], weights[some], tables, prefix, slopes[some], recall, most - 1)
+                made = volatile_plans(keys[some], weights[some], tables, prefix, slopes[some], recall, most - 1)
                 plans.update(zip(some, made, strict=True))
     return [plans[place] for place in range(len(sizes))]
 
@@ -165,7 +164,7 @@ def prefix_bits(pages: int) -> int:
     return min(max(max(pages - 1, 0).bit_length() + 2, MIN_PREFIX_BITS), MAX_PREFIX_BITS)
 
 
-def _planned(
+def volatile_plans(
     keys: NDArray[np.uint64],
     weights: NDArray[np.float32],
     tables: tuple[Table, ...],
