@@ -5,7 +5,7 @@ A key and the number of its page share 64 bits, as embedded stores keep them: 34
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,6 @@ ID_MASK: Final = np.uint64(MAX_PAGES - 1)
 KEY_MASK: Final = ~ID_MASK
 NEVER: Final = 1 << 40
 """The cost of a page that is not accepted at any."""
-
-
-def pack_key(key: int, page: int) -> int:
-    """Return a table key and a page number in one 64-bit integer that sorts by key."""
-    return key & (0xFFFF_FFFF_FFFF_FFFF ^ (MAX_PAGES - 1)) | page
 
 
 class Ranges(NamedTuple):
@@ -63,6 +58,8 @@ class Ranges(NamedTuple):
             mine = np.flatnonzero(self.tables == table)
             column = keys[order, table]
             first = column.searchsorted(self.lows[mine])
+            is_met = np.append(column, ~np.uint64(0))[first] <= self.highs[mine]
+            mine, first = mine[is_met], first[is_met]
             counts = column.searchsorted(self.highs[mine], "right") - first
             within = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
             ranges.append(np.repeat(mine, counts))
@@ -101,12 +98,12 @@ def costs_of_keys(
     return costs
 
 
-def likeliest(pages: NDArray[Any], costs: NDArray[np.int64], most: int) -> NDArray[Any]:
-    """Return the pages whose keys cost least, the first found among equals; pages may have several keys."""
+def likeliest(pages: Sequence[int], costs: Sequence[int], most: int) -> list[int]:
+    """Return the pages whose keys cost least, the first found among equals; a page may have several keys."""
     best: dict[int, int] = {}
-    for page, cost in zip(pages.tolist(), costs.tolist(), strict=True):
+    for page, cost in zip(pages, costs, strict=True):
         best[page] = min(cost, best.get(page, cost))
-    return np.array(sorted(best, key=best.__getitem__)[:most], pages.dtype)
+    return sorted(best, key=best.__getitem__)[:most]
 
 
 def costs_of_pages(

@@ -33,6 +33,7 @@ from tests.stores.pages import (
     query,
     random_page,
     revisit_rule,
+    similar_page,
     thin_page,
 )
 
@@ -459,17 +460,25 @@ class TestBatches:
         assert {answer.status for answer in answers} == set(Status)
         assert store.info().pages == alone.info().pages
 
+    @pytest.mark.parametrize(
+        "limits", [{}, {"max_keys": 24}, {"max_candidates": 4}, {"max_keys": 40, "exact_only": True}]
+    )
     def test_pages_of_a_batch_that_crowd_are_compared_as_if_they_came_alone(
-        self, backend: Backend, store: Store, clock: Clock, rng: np.random.Generator
+        self, backend: Backend, store: Store, clock: Clock, rng: np.random.Generator, limits: dict[str, int]
     ) -> None:
         """So many that not all keys in their ranges may be read."""
         template = random_page(rng)
-        pages = [replace(random_page(rng), search_weights=template.search_weights) for _ in range(90)]
-        questions = [query(page, f"{A}/{number}") for number, page in enumerate([*pages, *map(near_page, pages)])]
+        pages = [replace(random_page(rng), search_weights=template.search_weights) for _ in range(70)]
+        pages += [near_page(page) for page in pages] + [random_page(rng) for _ in range(20)]
+        pages += [similar_page(page, 0.95, rng) for page in pages[::4]]
+        rng.shuffle(pages)  # type: ignore[arg-type]
+        urls = [f"{A}/{number}" for number in rng.integers(150, size=len(pages))]
+        questions = [replace(ranked(page, url, len(url) % 2), **limits) for page, url in zip(pages, urls, strict=True)]
         alone = backend.store(OTHER_NAMESPACE, clock)
         alone.open()
-        answers = answered(store, questions[:20]) + answered(store, questions[20:])
+        answers = answered(store, questions[:40]) + answered(store, questions[40:])
         assert answers == [checked(alone, question) for question in questions]
+        assert {answer.status for answer in answers} >= {Status.NEW, Status.REVISIT}
 
     def test_no_pages_get_no_answers(self, store: Store) -> None:
         assert store.check([]) == store.find([]) == []

@@ -87,9 +87,13 @@ class Crawlers:
     def write(self) -> None:
         """Write what was noted."""
         own = [(self._index, signed(url_key), self.own) for url_key in self._delivered]
-        self._db.executemany("DELETE FROM pending WHERE idx = ? AND url_key = ? AND crawler = ?", own)
         gone = [(self._index, signed(url_key)) for url_key, is_pending in self._pending.items() if not is_pending]
-        self._db.executemany("DELETE FROM pending WHERE idx = ? AND url_key = ?", gone)
-        rows = [(self._index, signed(url_key), self.own) for url_key, is_pending in self._pending.items() if is_pending]
-        self._db.executemany("INSERT OR REPLACE INTO pending (idx, url_key, crawler) VALUES (?, ?, ?)", rows)
+        new = [(self._index, signed(url_key), self.own) for url_key, is_pending in self._pending.items() if is_pending]
+        for sql, rows in (
+            ("DELETE FROM pending WHERE idx = ? AND url_key = ? AND crawler = ?", own),
+            ("DELETE FROM pending WHERE idx = ? AND url_key = ?", gone),
+            ("INSERT OR REPLACE INTO pending (idx, url_key, crawler) VALUES (?, ?, ?)", new),
+        ):
+            if rows:
+                self._db.executemany(sql, rows)
         self._pending, self._delivered = {}, []

@@ -15,8 +15,8 @@ from crawldedup.stores.sqlite.schema import signed, unsigned
 
 def find(index: SqliteIndex, query: Query, now: int) -> list[Record]:
     """Return the records that a query accepts, nearest first."""
-    met, retention = index.candidates([query], [0])[0], query.retention
-    live = [page for page in met if retention.is_live(page.added_at, page.seen_at, now)]
+    retention = query.retention
+    live = [page for page in index.candidates_alone(query) if retention.is_live(page.added_at, page.seen_at, now)]
     numbers = _accepted(query, live)
     pages = {page.number: page for page in index.pages_of(numbers)}
     return [pages[number].record() for number in numbers]
@@ -55,19 +55,20 @@ class _Turn:
         self._own = {url_key: page.number for url_key, page in own.items()}
         self._pages = {page.number: page for page in own.values()}
         asked = [place for place, query in enumerate(batch) if not self._is_revisit(query)]
-        self._candidates = index.candidates(batch, asked) if asked else {}
-        self._load(page.number for met in self._candidates.values() for page in met if page.cost != NEVER)
+        self._candidates = index.candidates(batch, asked) if len(batch) > 1 and asked else {}
+        self._load(page.number for met in self._candidates.values() for page in met.pages if page.cost != NEVER)
 
     def answer(self, place: int) -> Answer:
         """Decide about a page and remember it."""
         query, index = self._batch[place], self._index
         record = query.record
-        self._crawlers.deliver(name.url_key for name in query.delivered)
+        if query.delivered:
+            self._crawlers.deliver(name.url_key for name in query.delivered)
         if self._is_revisit(query):
             return self._revisit(place)
         met = self._met(place)
         live = met if query.retention.ttl_seconds is None else [page for page in met if self._is_live(page, query)]
-        near = _accepted(query, live)
+        near = _accepted(query, live) if live else []
         abandoned = []
         while near and self._is_abandoned(page := self._pages[near[0]]):
             abandoned.append(page)
@@ -128,14 +129,18 @@ class _Turn:
     def _met(self, place: int) -> Sequence[Candidate]:
         """Return the pages to compare with a query, as they are now."""
         found = self._candidates.get(place)
-        if found is None:
+        if found is not None:
+            if not found.pages:
+                return found.pages
+            of_batch = [page for page in found.pages if page.number < 0 and -1 - page.number in self._page_of]
+            if sum(page.keys for page in of_batch) <= found.room:
+                of_file = [page for page in found.pages if page.number > 0 and page.number not in self._outdated]
+                return of_file + [page._replace(number=self._page_of[-1 - page.number]) for page in of_batch]
+        if len(self._batch) > 1:
             self.write()
-            found = self._index.candidates([self._batch[place]], [0])[0]
-            self._load(page.number for page in found if page.cost != NEVER)
-            return found
-        met = [page for page in found if page.number > 0 and page.number not in self._outdated]
-        of_batch = ((page, self._page_of.get(-1 - page.number)) for page in found if page.number < 0)
-        return met + [page._replace(number=number) for page, number in of_batch if number is not None]
+        met = self._index.candidates_alone(self._batch[place])
+        self._load(page.number for page in met if page.cost != NEVER)
+        return met
 
     def _revisit(self, place: int) -> Answer:
         """Note that a page was seen again, and its new text if it has one; its URL, age and copies stay."""

@@ -19,13 +19,13 @@ from crawldedup.stores.candidates import (
     costs_of_keys,
     costs_of_pages,
     likeliest,
-    pack_key,
 )
-from crawldedup.stores.sqlite.schema import signed, table_names, unsigned
+from crawldedup.stores.sqlite.schema import row_id, table_names, unsigned
 
 _SIGN: Final = np.uint64(1 << 63)
+_NO_PLACES: Final = np.empty(0, np.intp)
 _NO_KEYS: Final = np.empty(0, np.uint64)
-_VIRTUAL: Final = 1 << 31
+_OF_BATCH: Final = 1 << 31
 _NOW: Final = (1 << 62, 1 << 62)
 _RANGES_SQL: Final = "SELECT key, k FROM json_each(?) CROSS JOIN {} ON k BETWEEN value AND value + ? LIMIT ?"
 
@@ -55,15 +55,23 @@ _TYPES: Final = tuple(Page.__annotations__.values())
 
 
 class Candidate(NamedTuple):
-    """A page that a query is to be compared with: its number, or -1 minus that of an earlier query of the batch.
+    """A page that a query is to be compared with: its number, or -1 minus the place of an earlier query of the batch.
 
-    The cost is NEVER for one that the query's rule refuses.
+    The cost is NEVER for one that the query's rule refuses. `keys` of the page are in the query's ranges.
     """
 
     number: int
+    keys: int
     cost: int
     added_at: int
     seen_at: int
+
+
+class Candidates(NamedTuple):
+    """What a query is to be compared with. Pages of its batch may have `room` for so many keys among them."""
+
+    pages: list[Candidate]
+    room: int
 
 
 class SqliteIndex:
@@ -131,7 +139,7 @@ class SqliteIndex:
 
     def pages_with(self, url_keys: Collection[int]) -> dict[int, Page]:
         """Return the pages with these URL keys."""
-        lows = [signed(pack_key(url_key, 0)) for url_key in url_keys]
+        lows = [row_id(url_key, 0) for url_key in url_keys]
         found = self._sound(self.db.execute(self._urls_sql, (str(lows),)))
         return {key: page for page in found if (key := unsigned(page.url_key)) in url_keys}
 
@@ -158,21 +166,21 @@ class SqliteIndex:
     def add(self, pages: Sequence[Page], keys: Sequence[Sequence[int]]) -> None:
         """Add pages with these keys."""
         self.db.executemany(self._insert_sql, pages)
-        urls = [(signed(pack_key(unsigned(page.url_key), page.number)),) for page in pages]
+        urls = [(row_id(unsigned(page.url_key), page.number),) for page in pages]
         self.db.executemany(f"INSERT INTO {self._urls} VALUES (?)", urls)
         self.file([page.number for page in pages], keys)
 
     def file(self, numbers: Sequence[int], keys: Sequence[Sequence[int]]) -> None:
         """Add the keys of pages to the tables."""
         for name, column in zip(self._keys, zip(*keys, strict=True), strict=True):
-            packed = [(signed(pack_key(key, number)),) for key, number in zip(column, numbers, strict=True)]
+            packed = [(row_id(key, number),) for key, number in zip(column, numbers, strict=True)]
             self.db.executemany(f"INSERT INTO {name} VALUES (?)", packed)
 
     def unfile(self, pages: Sequence[Page]) -> None:
         """Remove the keys of pages from the tables."""
         keys = [self.layout.keys(unsigned(page.search)) for page in pages]
         for name, column in zip(self._keys, zip(*keys, strict=True), strict=True):
-            packed = [(signed(pack_key(key, page.number)),) for key, page in zip(column, pages, strict=True)]
+            packed = [(row_id(key, page.number),) for key, page in zip(column, pages, strict=True)]
             self.db.executemany(f"DELETE FROM {name} WHERE k = ?", packed)
 
     def update(self, pages: Iterable[Page]) -> None:
@@ -185,7 +193,7 @@ class SqliteIndex:
     def remove(self, pages: Sequence[Page]) -> None:
         """Remove pages; count them before by `free`."""
         self.unfile(pages)
-        urls = [(signed(pack_key(unsigned(page.url_key), page.number)),) for page in pages]
+        urls = [(row_id(unsigned(page.url_key), page.number),) for page in pages]
         self.db.executemany(f"DELETE FROM {self._urls} WHERE k = ?", urls)
         for table in (self._pages, self._texts):
             self.db.executemany(f"DELETE FROM {table} WHERE number = ?", [(page.number,) for page in pages])
@@ -195,76 +203,95 @@ class SqliteIndex:
         head = (self.freed, self.newest, self.swept, self.number)
         self.db.execute("UPDATE indexes SET freed = ?, newest_freed = ?, swept = ? WHERE number = ?", head)
 
-    def candidates(self, batch: Sequence[Query], asked: Sequence[int]) -> dict[int, list[Candidate]]:
+    def candidates(self, batch: Sequence[Query], asked: Sequence[int]) -> dict[int, Candidates]:
         """Return the pages to compare with queries of a batch, by the places of these.
 
-        Earlier queries of the batch count as pages. A query whose ranges hold more keys than may be read is left out,
-        unless it is the whole batch: pages of the batch would change which keys are read.
+        Earlier queries of the batch count as pages. A query whose ranges hold more keys than may be read is left out:
+        pages of the batch would change which keys are read. It is asked by `candidates_alone`.
         """
-        tables, is_alone = len(self._keys), len(batch) == 1
-        ranges = Ranges.to_read(batch, asked)
+        ranges, tables = Ranges.to_read(batch, asked), len(self._keys)
         sides = np.array([query.max_keys_per_side for query in batch])
         found = self._keys_in_ranges(ranges, int(sides[list(asked)].sum()))
-        if found is None and not is_alone:
+        if found is None:
             return {}
-        places, keys = found or (np.empty(0, np.intp), np.empty(0, np.uint64))
-        pages = (keys & ID_MASK).astype(np.int64)
-        if not is_alone:
-            own_places, own_keys, earlier = ranges.within_batch(batch)
-            places, keys = np.concatenate((places, own_places)), np.concatenate((keys, own_keys))
-            pages = np.concatenate((pages, -1 - earlier))
-        counts = np.bincount(ranges.of[places] * tables + ranges.tables[places], minlength=len(batch) * tables)
-        counts = counts.reshape(-1, tables)
-        is_crowded = (counts >= sides[:, None]).any(axis=1)
-        is_crowded |= counts.sum(axis=1) > [query.max_keys for query in batch]
-        if is_alone and (found is None or is_crowded[0]):
-            places, keys = self._keys_in_cut_ranges(batch[0], ranges)
-            pages, is_crowded = (keys & ID_MASK).astype(np.int64), np.zeros(1, np.bool_)
-        costs = costs_of_keys(batch, self.layout, ranges.of[places], ranges.tables[places], keys)
+        places, keys, earlier = ranges.within_batch(batch)
+        places, keys = np.concatenate((found[0], places)), np.concatenate((found[1], keys))
+        pages = np.concatenate(((found[1] & ID_MASK).astype(np.int64), -1 - earlier))
+        of, table = ranges.of[places], ranges.tables[places]
+        costs = costs_of_keys(batch, self.layout, of, table, keys)
         is_met = costs != NEVER
-        of, pages, costs = ranges.of[places][is_met], pages[is_met], costs[is_met]
-        pairs = np.unique(of << 32 | pages + _VIRTUAL)
-        if is_alone and len(pairs) > batch[0].max_candidates:
-            order = np.lexsort((keys[is_met], places[is_met]))
-            pages = likeliest(pages[order], costs[order], batch[0].max_candidates)
-            of = np.zeros(len(pages), np.intp)
-        else:
-            of, pages = pairs >> 32, (pairs & 0xFFFF_FFFF) - _VIRTUAL
-            is_crowded |= np.bincount(of, minlength=len(batch)) > [query.max_candidates for query in batch]
-        compared = self._compared(batch, of, pages)
-        return {place: compared[place] for place in asked if not is_crowded[place]}
+        is_there = (pages > 0) | ~is_met
+        counts = np.bincount((of * tables + table)[is_there], minlength=len(batch) * tables).reshape(-1, tables)
+        room = (sides[:, None] - 1 - counts).min(axis=1)
+        room = np.minimum(room, [query.max_keys for query in batch] - counts.sum(axis=1))
+        pairs = np.sort(of[is_met] << 32 | pages[is_met] + _OF_BATCH)
+        firsts = np.flatnonzero(np.diff(pairs, prepend=-1))
+        key_counts = np.diff(firsts, append=len(pairs)).tolist()
+        of, met = pairs[firsts] >> 32, (pairs[firsts] & 0xFFFF_FFFF) - _OF_BATCH
+        counts = np.bincount(of[met > 0], minlength=len(batch))
+        rooms = np.minimum(room, [query.max_candidates for query in batch] - counts).tolist()
+        compared = self._compared(batch, of, met, key_counts)
+        return {place: Candidates(compared[place], rooms[place]) for place in asked if rooms[place] >= 0}
 
-    def _compared(self, batch: Sequence[Query], of: Indexes, pages: NDArray[np.int64]) -> list[list[Candidate]]:
-        """Compare the queries of a batch with the pages that they met."""
-        numbers = np.unique(pages[pages >= 0])
-        rows = self.db.execute(self._candidates_sql, (str(numbers.tolist()),)).fetchall()
+    def candidates_alone(self, query: Query) -> list[Candidate]:
+        """Return the pages of the file to compare with a query."""
+        ranges, side = Ranges.to_read([query], [0]), query.max_keys_per_side
+        found = self._keys_in_ranges(ranges, side)
+        if found is not None and not len(found[0]):
+            return []
+        if found is None or len(found[0]) > query.max_keys or np.bincount(ranges.tables[found[0]]).max() >= side:
+            found = self._keys_in_cut_ranges(query, ranges)
+        places, keys = found
+        costs = costs_of_keys([query], self.layout, ranges.of[places], ranges.tables[places], keys)
+        is_met = costs != NEVER
+        pages: Sequence[int] = list(dict.fromkeys((keys[is_met] & ID_MASK).tolist()))
+        if len(pages) > query.max_candidates:
+            order = np.lexsort((keys[is_met], places[is_met]))
+            pages = likeliest(
+                (keys[is_met][order] & ID_MASK).tolist(), costs[is_met][order].tolist(), query.max_candidates
+            )
+        of = np.zeros(len(pages), np.intp)
+        return self._compared([query], of, np.array(pages, np.int64), [1] * len(pages))[0]
+
+    def _compared(
+        self, batch: Sequence[Query], of: Indexes, pages: NDArray[np.int64], keys: list[int]
+    ) -> list[list[Candidate]]:
+        """Compare the queries of a batch with the pages that they met, by so many keys."""
+        found: list[list[Candidate]] = [[] for _ in batch]
+        if not len(pages):
+            return found
+        numbers = sorted({number for number in pages.tolist() if number > 0})
+        rows = self.db.execute(self._candidates_sql, (str(numbers),)).fetchall()
         if len(rows) != len(numbers):
             raise LookupError("keys of pages that are not there")
         signatures = [row[1] for row in rows] + [query.record.signature for query in batch]
         digests = [row[2] for row in rows] + [query.record.digest for query in batch]
-        at = np.where(pages >= 0, numbers.searchsorted(pages), len(rows) - 1 - pages)
+        at = np.where(pages >= 0, np.searchsorted(numbers, pages), len(rows) - 1 - pages)
         times = [row[3:] for row in rows] + [_NOW] * len(batch)
-        found: list[list[Candidate]] = [[] for _ in batch]
         costs = costs_of_pages(batch, of, signatures, digests, at)
-        for place, page, cost, row in zip(of.tolist(), pages.tolist(), costs, at.tolist(), strict=True):
-            found[place].append(Candidate(page, cost, *times[row]))
+        for place, page, count, cost, row in zip(of.tolist(), pages.tolist(), keys, costs, at.tolist(), strict=True):
+            found[place].append(Candidate(page, count, cost, *times[row]))
         return found
 
     def _keys_in_ranges(self, ranges: Ranges, limit: int) -> tuple[Indexes, Keys] | None:
         """Return the ranges with keys in them, and these keys; None if there are `limit` in ranges of one width."""
         spans = ranges.highs - ranges.lows
-        places, keys = [], []
+        widths = set(spans.tolist())
+        places, keys = [_NO_PLACES], [_NO_KEYS]
         for table, name in enumerate(self._keys):
-            for span in np.unique(spans[ranges.tables == table]):
-                mine = np.flatnonzero((ranges.tables == table) & (spans == span))
-                lows = str(_signed(ranges.lows[mine]).tolist())
-                rows = self.db.execute(_RANGES_SQL.format(name), (lows, int(span), limit)).fetchall()
-                if len(rows) == limit:
-                    return None
-                found = np.array(rows, np.int64).reshape(-1, 2)
-                places.append(mine[found[:, 0]])
-                keys.append(_unsigned(found[:, 1]))
-        return (np.concatenate(places), np.concatenate(keys)) if places else (np.empty(0, np.intp), _NO_KEYS)
+            is_own = ranges.tables == table
+            for span in widths:
+                mine = np.flatnonzero(is_own & (spans == span))
+                if len(mine):
+                    lows = str(_signed(ranges.lows[mine]).tolist())
+                    rows = self.db.execute(_RANGES_SQL.format(name), (lows, span, limit)).fetchall()
+                    if len(rows) == limit:
+                        return None
+                    if rows:
+                        found = np.array(rows, np.int64)
+                        places.append(mine[found[:, 0]])
+                        keys.append(_unsigned(found[:, 1]))
+        return np.concatenate(places), np.concatenate(keys)
 
     def _keys_in_cut_ranges(self, query: Query, ranges: Ranges) -> tuple[Indexes, Keys]:
         """Return what `_keys_in_ranges` does: of each range the keys about its middle, of all ranges the best first."""

@@ -21,6 +21,7 @@ from crawldedup.errors import (
     StoreUnavailableError,
 )
 from crawldedup.stores.base import Layout
+from crawldedup.stores.candidates import KEY_MASK
 
 BUSY_SECONDS: Final = 5.0
 IN_MEMORY: Final = ":memory:"
@@ -36,6 +37,7 @@ _LOG_PAGES: Final = 8192  # 32 MiB
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
 _VERSION: Final = 5
 _SIGN: Final = 1 << 63
+_STORED: Final = int(KEY_MASK)
 
 _SCHEMA: Final = (
     """
@@ -67,6 +69,11 @@ def signed(value: int) -> int:
 def unsigned(value: int) -> int:
     """Return the unsigned integer that SQLite keeps as this one."""
     return value + _SIGN
+
+
+def row_id(key: int, page: int) -> int:
+    """Return the stored bits of a key and a page number in one integer that sorts by the key."""
+    return (key & _STORED | page) - _SIGN
 
 
 def path_of(url: str) -> str:
