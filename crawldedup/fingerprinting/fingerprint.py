@@ -113,12 +113,7 @@ class Source(NamedTuple):
 
 
 def fingerprint(
-    text: str,
-    *,
-    min_words: int = MIN_WORDS,
-    identity: str | None = None,
-    facts: str | None = None,
-    key: Key = NO_KEY,
+    text: str, *, min_words: int = MIN_WORDS, identity: str | None = None, facts: str | None = None, key: Key = NO_KEY
 ) -> Fingerprint:
     """Fingerprint a text, without an index.
 

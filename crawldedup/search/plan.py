@@ -131,8 +131,8 @@ def page_plans(
 
     `sizes` are about the pages of the index for each page, `slopes` the `steepness` of the wanted similarities. A plan
     ends with the probe that brings the predicted probability of meeting such a page in at least one table to `recall`,
-    or after PROBE_BUDGET probes. Its first probe is the page's own key in the first table, as long as stores keep it: it
-    finds exact copies; and while many pages of one template may share the other prefixes, few share this key.
+    or after PROBE_BUDGET probes. Its first probe is the page's own key in the first table, as long as stores keep it:
+    it finds exact copies; and while many pages of one template may share the other prefixes, few share this key.
     """
     plans: dict[int, ProbePlan] = {}
     for most in (min(_FEW_PROBES, PROBE_BUDGET), PROBE_BUDGET):

@@ -77,11 +77,11 @@ class QueryBuilder:
 
     def name(self, key: Key, url: str, identity: str | None = None, scope_key: str | None = None) -> PageName:
         """Return the name of a page in an index of this key."""
-        return self._name(key, self._scope_of(url, scope_key), url, identity)
+        return self._name(key, self.scope_of(url, scope_key), url, identity)
 
     def original(self, key: Key, page: Page) -> PageName:
         """Return the name of the page that a page names as its original: it is of the same scope."""
-        return self._name(key, self._scope_of(page.url, page.scope_key), page.canonical or "", None)
+        return self._name(key, self.scope_of(page.url, page.scope_key), page.canonical or "", None)
 
     def names_one_of(self, key: Key, page: Page, others: Iterable[tuple[Page, object]]) -> bool:
         """Return whether the original that a page names is one of the others."""
@@ -90,7 +90,7 @@ class QueryBuilder:
         original = self.original(key, page)
         return any(original == self.name(key, each.url, each.identity, each.scope_key) for each, _ in others)
 
-    def _scope_of(self, url: str, scope_key: str | None) -> str:
+    def scope_of(self, url: str, scope_key: str | None) -> str:
         """Return what pages share that may be compared: the `scope_key`, or what the scope says of the URL."""
         if scope_key is not None:
             return scope_key
@@ -119,7 +119,7 @@ class QueryBuilder:
         The first of them tells the store which pages were `delivered`.
         """
         options = self._options
-        scopes = [self._scope_of(page.url, page.scope_key) for page, _ in asked]
+        scopes = [self.scope_of(page.url, page.scope_key) for page, _ in asked]
         filed = [salted(read, scope, key) for (_, read), scope in zip(asked, scopes, strict=True)]
         keys = [tuple(table.key(read.search) for table in TABLES) for read in filed]
         extra_bits = [self._hot_prefixes.extra_bits(each) for each in keys]
