@@ -93,7 +93,7 @@ def costs_of_keys(
     differing = keys ^ np.array([query.keys for query in queries], np.uint64)[of, tables]
     bits = np.unpackbits(differing.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1, count=STORED_BITS)
     bits *= of_bits[of[:, None], _key_bits(layout.tables)[tables]]
-    costs = bits.sum(axis=1, dtype=np.int64)
+    costs: NDArray[np.int64] = bits.sum(axis=1, dtype=np.int64)
     costs[costs > np.array([rule.limit for rule in rules])[of]] = NEVER
     return costs
 

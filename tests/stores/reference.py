@@ -87,8 +87,7 @@ class ReferenceStore:
             is_abandoned = self._is_abandoned(own)
             changed = seen.digest != asked.digest and (is_abandoned or not self._is_hardly_changed(seen, query))
             if changed:
-                times = {"added_at": new.added_at, "seen_at": new.seen_at, "copies": new.copies}
-                new = replace(asked, url=new.url, **times)
+                new = replace(asked, url=new.url, added_at=new.added_at, seen_at=new.seen_at, copies=new.copies)
             elif seen.digest == asked.digest and not seen.packed_text:
                 new = replace(new, packed_text=asked.packed_text)
             if query.is_pending:

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -117,8 +117,8 @@ def test_a_copy_names_its_original_and_is_not_added(
     assert [first.pages, second.pages] == [1, 1]
     assert [first.candidates, second.candidates] == [1, 1]
     assert [record_of(first).copies, record_of(second).copies] == [1, 2]
-    times = {"added_at": int(clock.now) - 60, "seen_at": int(clock.now)}
-    assert first.record == replace(query(page, A).record, **times, copies=1)
+    now = int(clock.now)
+    assert first.record == replace(query(page, A).record, added_at=now - 60, seen_at=now, copies=1)
 
 
 def test_an_equal_digest_suffices_however_the_signatures_differ(store: Store, page: Page) -> None:
@@ -464,14 +464,14 @@ class TestBatches:
         "limits", [{}, {"max_keys": 24}, {"max_candidates": 4}, {"max_keys": 40, "exact_only": True}]
     )
     def test_pages_of_a_batch_that_crowd_are_compared_as_if_they_came_alone(
-        self, backend: Backend, store: Store, clock: Clock, rng: np.random.Generator, limits: dict[str, int]
+        self, backend: Backend, store: Store, clock: Clock, rng: np.random.Generator, limits: dict[str, Any]
     ) -> None:
         """So many that not all keys in their ranges may be read."""
         template = random_page(rng)
         pages = [replace(random_page(rng), search_weights=template.search_weights) for _ in range(70)]
         pages += [near_page(page) for page in pages] + [random_page(rng) for _ in range(20)]
         pages += [similar_page(page, 0.95, rng) for page in pages[::4]]
-        rng.shuffle(pages)  # type: ignore[arg-type]
+        rng.shuffle(pages)
         urls = [f"{A}/{number}" for number in rng.integers(150, size=len(pages))]
         questions = [replace(ranked(page, url, len(url) % 2), **limits) for page, url in zip(pages, urls, strict=True)]
         alone = backend.store(OTHER_NAMESPACE, clock)
@@ -481,7 +481,8 @@ class TestBatches:
         assert {answer.status for answer in answers} >= {Status.NEW, Status.REVISIT}
 
     def test_no_pages_get_no_answers(self, store: Store) -> None:
-        assert store.check([]) == store.find([]) == []
+        assert store.check([]) == []
+        assert store.find([]) == []
 
 
 class TestMaxCandidates:

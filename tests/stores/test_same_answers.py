@@ -111,7 +111,7 @@ small = settings(
 class Play:
     """A sequence of steps, played by up to CRAWLERS crawlers on one index. Their answers are what is compared."""
 
-    def __init__(self, make_store: Callable[[Clock], Store], retention: Retention) -> None:
+    def __init__(self, make_store: Callable[[Clock], Store | ReferenceStore], retention: Retention) -> None:
         self._clock = Clock()
         self._make_store = make_store
         self._retention = retention

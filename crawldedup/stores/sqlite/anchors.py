@@ -1,15 +1,13 @@
 """Anchors of paragraphs in a SQLite file: which pages hold an anchor, and the anchors of each page."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from crawldedup.stores.base import MAX_RETIRED, MOST_HOLDERS, AnchorQuery, Holders, PageName
 from crawldedup.stores.sqlite.index import SqliteIndex
-from crawldedup.stores.sqlite.schema import anchor_tables
-
-_GIVEN: Final = "(SELECT value FROM json_each(?))"
+from crawldedup.stores.sqlite.schema import GIVEN, anchor_tables
 
 
 class _Page(NamedTuple):
@@ -96,7 +94,7 @@ class Anchors:
     def _held(self, anchors: Iterable[int]) -> dict[int, list[int]]:
         """Return the numbers of the pages that hold each anchor."""
         held: dict[int, list[int]] = {anchor: [] for anchor in anchors}
-        sql = f"SELECT k, pages FROM {self._anchors} WHERE k IN {_GIVEN}"
+        sql = f"SELECT k, pages FROM {self._anchors} WHERE k IN {GIVEN}"
         found = self._db.execute(sql, (str(list(held)),))
         held.update((anchor, np.frombuffer(pages, "<u4").tolist()) for anchor, pages in found)
         return held

@@ -153,8 +153,8 @@ class _Turn:
         seen = own._replace(seen_at=self._now, crawler=self._crawlers.own)
         earlier = seen.record(self._text(own.number) if is_changed else b"")
         if is_changed:
-            text = {"search": signed(record.search), "signature": record.signature, "digest": record.digest}
-            seen = seen._replace(**text, rank=record.rank)
+            text = signed(record.search), record.signature, record.digest
+            seen = Page(*seen[:3], *text, record.rank, *seen[7:])
             if own.number in self._added:
                 self._added[own.number] = query.keys
             else:

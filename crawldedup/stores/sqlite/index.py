@@ -20,7 +20,7 @@ from crawldedup.stores.candidates import (
     costs_of_pages,
     likeliest,
 )
-from crawldedup.stores.sqlite.schema import row_id, table_names, unsigned
+from crawldedup.stores.sqlite.schema import GIVEN, row_id, table_names, unsigned
 
 _SIGN: Final = np.uint64(1 << 63)
 _NO_PLACES: Final = np.empty(0, np.intp)
@@ -85,23 +85,7 @@ class SqliteIndex:
         self.number, self.layout, self.db, self._path = number, layout, db, path
         self.newest = self.freed = self.swept = 0
         self._pages, self._texts, self._urls, *self._keys = table_names(number, len(layout.tables))
-        page = ", ".join(Page._fields)
-        self._pages_sql = f"SELECT {page} FROM {self._pages} WHERE number IN (SELECT value FROM json_each(?))"
-        self._after_sql = f"SELECT {page} FROM {self._pages} WHERE number > ? ORDER BY number LIMIT ?"
-        self._urls_sql = (
-            f"SELECT {page} FROM json_each(?) CROSS JOIN {self._urls} ON k BETWEEN value AND value + {MAX_PAGES - 1} "
-            f"CROSS JOIN {self._pages} ON number = (k & {MAX_PAGES - 1})"
-        )
-        # Most candidates are read only to be refused, so their URLs stay where they are.
-        self._candidates_sql = (
-            f"SELECT number, signature, digest, added_at, seen_at FROM {self._pages} "
-            "WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number"
-        )
-        self._insert_sql = f"INSERT INTO {self._pages} ({page}) VALUES ({', '.join('?' * len(Page._fields))})"
-        self._update_sql = (
-            f"UPDATE {self._pages} SET search = ?, signature = ?, digest = ?, rank = ?, seen_at = ?, copies = ?, "
-            "crawler = ? WHERE number = ?"
-        )
+        self._select = f"SELECT * FROM {self._pages}"
 
     def load_head(self) -> str:
         """Read what the index knows of its pages as a whole; return its profile."""
@@ -131,21 +115,25 @@ class SqliteIndex:
 
     def pages_of(self, numbers: Iterable[int]) -> list[Page]:
         """Return the pages with these numbers."""
-        return self._sound(self.db.execute(self._pages_sql, (str(list(numbers)),)))
+        return self._sound(self.db.execute(f"{self._select} WHERE number IN {GIVEN}", (str(list(numbers)),)))
 
     def pages_after(self, number: int, most: int) -> list[Page]:
         """Return the first pages behind a number, at most so many."""
-        return self._sound(self.db.execute(self._after_sql, (number, most)))
+        return self._sound(self.db.execute(f"{self._select} WHERE number > ? ORDER BY number LIMIT ?", (number, most)))
 
     def pages_with(self, url_keys: Collection[int]) -> dict[int, Page]:
         """Return the pages with these URL keys."""
         lows = [row_id(url_key, 0) for url_key in url_keys]
-        found = self._sound(self.db.execute(self._urls_sql, (str(lows),)))
+        sql = (
+            f"SELECT p.* FROM json_each(?) CROSS JOIN {self._urls} ON k BETWEEN value AND value + {int(ID_MASK)} "
+            f"CROSS JOIN {self._pages} p ON number = (k & {int(ID_MASK)})"
+        )
+        found = self._sound(self.db.execute(sql, (str(lows),)))
         return {key: page for page in found if (key := unsigned(page.url_key)) in url_keys}
 
     def _sound(self, rows: Iterable[tuple[object, ...]]) -> list[Page]:
         # SQLite keeps values of any type in any column.
-        pages: list[Page] = list(map(Page._make, rows))  # type: ignore[arg-type]
+        pages: list[Page] = list(map(Page._make, rows))
         for page in pages:
             if tuple(map(type, page)) != _TYPES or len(page.signature) != self.layout.signature_bytes:
                 raise ValueError(f"the page {page.number!r} is none")
@@ -165,7 +153,8 @@ class SqliteIndex:
 
     def add(self, pages: Sequence[Page], keys: Sequence[Sequence[int]]) -> None:
         """Add pages with these keys."""
-        self.db.executemany(self._insert_sql, pages)
+        values = ", ".join("?" * len(Page._fields))
+        self.db.executemany(f"INSERT INTO {self._pages} VALUES ({values})", pages)
         urls = [(row_id(unsigned(page.url_key), page.number),) for page in pages]
         self.db.executemany(f"INSERT INTO {self._urls} VALUES (?)", urls)
         self.file([page.number for page in pages], keys)
@@ -185,10 +174,11 @@ class SqliteIndex:
 
     def update(self, pages: Iterable[Page]) -> None:
         """Write what changes of pages but their keys."""
-        self.db.executemany(
-            self._update_sql,
-            [(page.search, page.signature, page.digest, page.rank, *page[8:], page.number) for page in pages],
+        sql = (
+            f"UPDATE {self._pages} SET search = ?, signature = ?, digest = ?, rank = ?, seen_at = ?, copies = ?, "
+            "crawler = ? WHERE number = ?"
         )
+        self.db.executemany(sql, [(*page[3:7], *page[8:], page.number) for page in pages])
 
     def remove(self, pages: Sequence[Page]) -> None:
         """Remove pages; count them before by `free`."""
@@ -202,6 +192,19 @@ class SqliteIndex:
         """Write the counters, which are needed once a page is gone."""
         head = (self.freed, self.newest, self.swept, self.number)
         self.db.execute("UPDATE indexes SET freed = ?, newest_freed = ?, swept = ? WHERE number = ?", head)
+
+    def note(self, name: str, text: str | None) -> str:
+        """Return a note of the index, written before if there is a text."""
+        if text is not None:
+            self.db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?)", (self.number, name, text))
+        sql = "SELECT text FROM notes WHERE idx = ? AND name = ?"
+        found = self.db.execute(sql, (self.number, name)).fetchone()
+        return "" if found is None else str(found[0])
+
+    def file_bytes(self) -> int:
+        """Return the size of the file."""
+        sizes = self.db.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
+        return int(sizes.fetchone()[0])
 
     def candidates(self, batch: Sequence[Query], asked: Sequence[int]) -> dict[int, Candidates]:
         """Return the pages to compare with queries of a batch, by the places of these.
@@ -261,7 +264,9 @@ class SqliteIndex:
         if not len(pages):
             return found
         numbers = sorted({number for number in pages.tolist() if number > 0})
-        rows = self.db.execute(self._candidates_sql, (str(numbers),)).fetchall()
+        # Most are read only to be refused, so their URLs stay where they are.
+        sql = f"SELECT number, signature, digest, added_at, seen_at FROM {self._pages} WHERE number IN {GIVEN}"
+        rows = sorted(self.db.execute(sql, (str(numbers),)))
         if len(rows) != len(numbers):
             raise LookupError("keys of pages that are not there")
         signatures = [row[1] for row in rows] + [query.record.signature for query in batch]

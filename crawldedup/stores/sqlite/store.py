@@ -14,36 +14,13 @@ from typing import ClassVar, Final, Self
 from weakref import WeakSet
 
 from crawldedup.errors import ConfigurationError, StoreError, StoreUnavailableError
-from crawldedup.stores.base import (
-    NO_SESSION,
-    AnchorQuery,
-    Answer,
-    CrawlSession,
-    Holders,
-    Layout,
-    PageName,
-    Query,
-    Record,
-    Retention,
-    StoreInfo,
-    key_changed,
-)
+from crawldedup.stores import base
+from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record
+from crawldedup.stores.sqlite import crawlers, schema
 from crawldedup.stores.sqlite.anchors import Anchors
-from crawldedup.stores.sqlite.crawlers import Crawlers, has_others, join_crawl, leave_crawl, renew_lease
 from crawldedup.stores.sqlite.decide import decide, find
 from crawldedup.stores.sqlite.index import SqliteIndex
-from crawldedup.stores.sqlite.schema import (
-    BYTES_PER_KEY,
-    CLEARED,
-    IN_MEMORY,
-    begin_index,
-    clear_index,
-    connect,
-    errors_of,
-    find_index,
-    path_of,
-    transaction,
-)
+from crawldedup.stores.sqlite.schema import IN_MEMORY, errors_of, transaction
 
 _CHECKS_PER_TRANSACTION: Final = 100
 
@@ -56,7 +33,7 @@ class SqliteStore:
     def __init__(self, path: str, layout: Layout, *, clock: Callable[[], float] = time.time) -> None:
         self.layout = layout
         self._path, self._url, self._clock = path, f"sqlite:///{path}", clock
-        self._session = NO_SESSION
+        self._session = base.NO_SESSION
         self._lock = threading.Lock()
         self._db: sqlite3.Connection | None = None
         self._index: SqliteIndex | None = None
@@ -66,12 +43,12 @@ class SqliteStore:
     @classmethod
     def check_url(cls, url: str) -> None:
         """See `Store`."""
-        path_of(url)
+        schema.path_of(url)
 
     @classmethod
     def from_url(cls, url: str, layout: Layout) -> Self:
         """See `Store`."""
-        return cls(path_of(url), layout)
+        return cls(schema.path_of(url), layout)
 
     @property
     def session(self) -> CrawlSession | None:
@@ -83,7 +60,7 @@ class SqliteStore:
         with self._lock, errors_of(self._path):
             with transaction(self._connection()) as db:
                 self._join(db, session or self._session)
-            return self._pages()
+            return self._index.pages if self._index else 0
 
     def open_read_only(self) -> int:
         """See `Store`."""
@@ -92,7 +69,7 @@ class SqliteStore:
                 with transaction(self._connection(), "DEFERRED") as db:
                     self._find(db)
             self._is_open = True
-            return self._pages()
+            return self._index.pages if self._index else 0
 
     def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
         """See `Store`. Many pages share a transaction. Raises ProfileMismatchError."""
@@ -106,11 +83,11 @@ class SqliteStore:
     def _check(self, batch: Sequence[Query]) -> list[Answer | StoreError]:
         started = time.monotonic()
         try:
-            with self._locked(*[query.key_id for query in batch]) as index:
+            with self._locked(batch) as index:
                 if index is None:
                     raise StoreUnavailableError(f"the store {self._path} is not open for writing")
-                answers = decide(index, batch, self._crawlers(index), self._now())
-                is_shared = len(batch) > 1 and has_others(index.db, index.number, self._session.number, self._now())
+                answers: list[Answer | StoreError] = [*decide(index, batch, self._crawlers(index), self._now())]
+                is_shared = len(batch) > 1 and self._crawlers(index).are_at_work
         except StoreUnavailableError as error:
             return [error] * len(batch)
         except StoreError as error:
@@ -119,22 +96,20 @@ class SqliteStore:
         if is_shared:
             # Who waits for a locked file only looks from time to time, and would hardly find it free between batches.
             time.sleep(time.monotonic() - started)
-        return list(answers)
+        return answers
 
     def find(self, queries: Sequence[Query]) -> list[list[Record]]:
         """See `Store`."""
-        with self._locked(*[query.key_id for query in queries], writes=False) as index:
+        with self._locked(queries, writes=False) as index:
             return [find(index, query, self._now()) if index else [] for query in queries]
 
     def deliver(self, names: Sequence[PageName]) -> None:
         """See `Store`."""
         with self._locked() as index:
             if index:
-                crawlers = self._crawlers(index)
-                crawlers.deliver(name.url_key for name in names)
-                crawlers.write()
+                self._crawlers(index).deliver(name.url_key for name in names).write()
 
-    def text_of(self, name: PageName, retention: Retention) -> bytes:
+    def text_of(self, name: PageName, retention: base.Retention) -> bytes:
         """See `Store`."""
         with self._locked(writes=False) as index:
             own = index.pages_with({name.url_key}).get(name.url_key) if index else None
@@ -144,27 +119,21 @@ class SqliteStore:
     def forget(self, name: PageName) -> bool:
         """See `Store`."""
         with self._locked() as index:
-            if index is None:
-                return False
-            own = index.pages_with({name.url_key}).get(name.url_key)
-            if own is not None:
+            own = index.pages_with({name.url_key}).get(name.url_key) if index else None
+            if index and own:
                 index.remove([own])
                 index.freed += 1
                 index.write_head()
-                crawlers = self._crawlers(index)
-                crawlers.mark(name.url_key, is_pending=False)
-                crawlers.write()
-            had_anchors = Anchors(index, self._now()).forget(name)
+                self._crawlers(index).mark(name.url_key, is_pending=False).write()
+            had_anchors = index is not None and Anchors(index, self._now()).forget(name)
             return own is not None or had_anchors
 
-    def anchors(self, query: AnchorQuery, *, add: bool = True) -> Holders:
+    def anchors(self, query: base.AnchorQuery, *, add: bool = True) -> base.Holders:
         """See `Store`."""
-        with self._locked(query.key_id, writes=add) as index:
-            return (
-                Anchors(index, self._now()).holders(query, add=add)
-                if index
-                else Holders(((),) * len(query.anchors), {})
-            )
+        with self._locked([query], writes=add) as index:
+            if index is None:
+                return base.Holders(((),) * len(query.anchors), {})
+            return Anchors(index, self._now()).holders(query, add=add)
 
     def forget_anchors(self, name: PageName) -> bool:
         """See `Store`."""
@@ -174,49 +143,98 @@ class SqliteStore:
     def clear(self) -> None:
         """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
         with self._lock, errors_of(self._path):
-            if not self._exists():
-                return
-            with transaction(self._connection()) as db:
-                clear_index(db, self.layout.namespace)
-                if self._session.number:
-                    self._join(db, self._session)
+            if self._exists():
+                with transaction(self._connection()) as db:
+                    schema.clear_index(db, self.layout.namespace)
+                    if self._session.number:
+                        self._join(db, self._session)
 
     def note(self, name: str, text: str | None = None) -> str:
         """See `Store`."""
         with self._locked(writes=text is not None) as index:
-            if index is None:
-                return ""
-            if text is not None:
-                index.db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?)", (index.number, name, text))
-            where = "WHERE idx = ? AND name = ?"
-            found = index.db.execute(f"SELECT text FROM notes {where}", (index.number, name)).fetchone()
-            return "" if found is None else str(found[0])
+            return index.note(name, text) if index else ""
 
-    def info(self) -> StoreInfo:
+    def info(self) -> base.StoreInfo:
         """See `Store`. `bytes` is the size of the whole file; what tables take of it is estimated."""
-        layout, size = self.layout, 0
         with self._locked(writes=False) as index:
-            if index:
-                sizes = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
-                (size,) = index.db.execute(sizes).fetchone()
-            pages, tables = index.pages if index else 0, len(layout.tables)
-            table_bytes = pages * tables * BYTES_PER_KEY
-            return StoreInfo(pages, int(size), table_bytes, tables, layout.profile, layout.namespace, self._url)
+            layout, pages, size = self.layout, index.pages if index else 0, index.file_bytes() if index else 0
+            tables = len(layout.tables)
+            table_bytes = pages * tables * schema.BYTES_PER_KEY
+            return base.StoreInfo(pages, size, table_bytes, tables, layout.profile, layout.namespace, self._url)
 
     def heartbeat(self) -> None:
         """See `Store`."""
         with self._locked() as index:
             if index:
-                renew_lease(index.db, index.number, self._session, self._now())
+                crawlers.renew_lease(index.db, index.number, self._session, self._now())
 
     def close(self, *, leave: bool = True) -> None:
         """See `Store`."""
         with self._lock:
             if leave and self._db is not None and self._index is not None and self._session.number:
                 with contextlib.suppress(sqlite3.Error):
-                    leave_crawl(self._db, self._index.number, self._session.number)
-            self._session, self._index, self._is_open = NO_SESSION, None, False
+                    crawlers.leave_crawl(self._db, self._index.number, self._session.number)
+            self._session, self._index, self._is_open = base.NO_SESSION, None, False
             self._disconnect()
+
+    @contextlib.contextmanager
+    def _locked(
+        self, queries: Sequence[Query | base.AnchorQuery] = (), *, writes: bool = True
+    ) -> Iterator[SqliteIndex | None]:
+        """Keep others from the index: from writing to it, or if `writes` is False only from changing what is read.
+
+        Gives None where there is no index. Raises KeyMismatchError for queries of another key than that of the index.
+        """
+        with self._lock, errors_of(self._path):
+            if not self._is_open:
+                raise StoreUnavailableError(f"the store {self._path} is not open")
+            if self._index is None:
+                yield None
+                return
+            with transaction(self._connection(), "IMMEDIATE" if writes else "DEFERRED") as db:
+                profile = self._index.load_head()
+                is_other = profile not in (schema.CLEARED, self.layout.profile)
+                if is_other:
+                    self._find(db)
+                if is_other or any(query.key_id != self.layout.key.id for query in queries):
+                    raise base.key_changed(self._url)
+                if profile == schema.CLEARED and writes and self._session.number:
+                    profile = schema.begin_index(db, self.layout, self._path)[1].profile
+                yield None if profile == schema.CLEARED else self._index
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._db is None:
+            self._db = schema.connect(self._path)
+            if self._is_forked:
+                # Go on as the crawler of the process that forked this one.
+                self._is_forked = False
+                with transaction(self._db) as db:
+                    self._join(db, self._session) if self._session.number else self._find(db)
+        return self._db
+
+    def _exists(self) -> bool:
+        """Return True for a file that is not empty: others hold no index."""
+        return self._db is not None or (Path(self._path).exists() and Path(self._path).stat().st_size > 0)
+
+    def _find(self, db: sqlite3.Connection) -> None:
+        found = schema.find_index(db, self.layout, self._path)
+        self._index = None if found is None else self._opened(db, *found)
+
+    def _join(self, db: sqlite3.Connection, session: CrawlSession) -> None:
+        self._index = self._opened(db, *schema.begin_index(db, self.layout, self._path))
+        self._session = crawlers.join_crawl(db, self._index.number, session, self._now())
+        self._is_open = True
+
+    def _opened(self, db: sqlite3.Connection, number: int, layout: Layout) -> SqliteIndex:
+        self.layout = layout
+        index = SqliteIndex(db, number, layout, self._path)
+        index.load_head()
+        return index
+
+    def _disconnect(self) -> None:
+        if self._db is not None:
+            self._db.close()
+        self._db, self._is_forked = None, False
 
     def part_from_parent(self) -> None:
         """Give up the inherited connection: SQLite would take the parent's locks for ours, and pages would get lost."""
@@ -231,69 +249,8 @@ class SqliteStore:
                 self._db.close()
         self._db, self._is_forked = None, True
 
-    @contextlib.contextmanager
-    def _locked(self, *key_ids: int, writes: bool = True) -> Iterator[SqliteIndex | None]:
-        """Keep others from the index: from writing to it, or if `writes` is False only from changing what is read.
-
-        Gives None where there is no index. Raises KeyMismatchError for any other key than that of the index.
-        """
-        with self._lock, errors_of(self._path):
-            if not self._is_open:
-                raise StoreUnavailableError(f"the store {self._path} is not open")
-            if self._index is None:
-                yield None
-                return
-            with transaction(self._connection(), "IMMEDIATE" if writes else "DEFERRED") as db:
-                profile = self._index.load_head()
-                if profile not in (CLEARED, self.layout.profile):
-                    self._find(db)
-                    raise key_changed(self._url)
-                if any(key_id != self.layout.key.id for key_id in key_ids):
-                    raise key_changed(self._url)
-                if profile == CLEARED and writes and self._session.number:
-                    begin_index(db, self.layout, self._path)
-                    profile = self.layout.profile
-                yield None if profile == CLEARED else self._index
-
-    def _connection(self) -> sqlite3.Connection:
-        if self._db is None:
-            self._db = connect(self._path)
-            if self._is_forked:
-                # Go on as the crawler of the process that forked this one.
-                self._is_forked = False
-                with transaction(self._db) as db:
-                    self._join(db, self._session) if self._session.number else self._find(db)
-        return self._db
-
-    def _exists(self) -> bool:
-        """Return True for a file that is not empty: others hold no index."""
-        return self._db is not None or (Path(self._path).exists() and Path(self._path).stat().st_size > 0)
-
-    def _find(self, db: sqlite3.Connection) -> None:
-        found = find_index(db, self.layout, self._path)
-        self._index = None if found is None else self._opened(db, *found)
-
-    def _join(self, db: sqlite3.Connection, session: CrawlSession) -> None:
-        self._index = self._opened(db, *begin_index(db, self.layout, self._path))
-        self._session = join_crawl(db, self._index.number, session, self._now())
-        self._is_open = True
-
-    def _opened(self, db: sqlite3.Connection, number: int, layout: Layout) -> SqliteIndex:
-        self.layout = layout
-        index = SqliteIndex(db, number, layout, self._path)
-        index.load_head()
-        return index
-
-    def _pages(self) -> int:
-        return self._index.pages if self._index else 0
-
-    def _disconnect(self) -> None:
-        if self._db is not None:
-            self._db.close()
-        self._db, self._is_forked = None, False
-
-    def _crawlers(self, index: SqliteIndex) -> Crawlers:
-        return Crawlers(index.db, index.number, self._session.number, self._now())
+    def _crawlers(self, index: SqliteIndex) -> crawlers.Crawlers:
+        return crawlers.Crawlers(index.db, index.number, self._session.number, self._now())
 
     def _now(self) -> int:
         return int(self._clock())
