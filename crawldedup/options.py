@@ -81,14 +81,6 @@ class Options:
     """Holds the options of an index, checked.
 
     Making them opens and builds nothing. `Deduplicator.from_options` takes them.
-
-    Raises:
-        ConfigurationError: A value is not allowed. The message names the option and what it allows.
-
-    Example:
-        >>> from crawldedup import Options
-        >>> Options(ttl="30d").ttl_seconds
-        2592000
     """
 
     store: str = option(
@@ -230,11 +222,7 @@ class Options:
     def from_values(cls, values: Mapping[str, object]) -> Self:
         """Make options of named values; absent ones get their defaults.
 
-        Args:
-            values: The names of options and their values.
-
-        Raises:
-            ConfigurationError: A name is no option, or a value is not allowed. The message names the closest option.
+        Raises ConfigurationError for a name that is no option, and for a value that is not allowed.
         """
         names = [declared.name for declared in options_of(cls)]
         for name in values:

@@ -69,24 +69,6 @@ class Coverage:
         sources: The URLs of the earlier pages and the words of each, most words first. A URL is empty if the index
             holds none.
         paragraphs: The paragraphs, in the order of the page.
-
-    Example:
-        >>> from crawldedup import Deduplicator
-        >>> report = " ".join(
-        ...     f"Gate {n} opened at {n} and let {37 * n} visitors into the park."
-        ...     for n in range(30)
-        ... )
-        >>> letters = " ".join(
-        ...     f"Reader {n} writes to us about day {n * 7} of the summer holidays."
-        ...     for n in range(20)
-        ... )
-        >>> dedup = Deduplicator(paragraphs="mark", key=0)
-        >>> dedup.check("https://news.example/park", text=report).coverage.share_new
-        1.0
-        >>> page = dedup.check("https://blog.example/", text=f"{report} {letters}")
-        >>> coverage = page.coverage
-        >>> coverage.share_new, coverage.is_partial, coverage.sources
-        (0.43, False, (('https://news.example/park', 342),))
     """
 
     new_words: int

@@ -83,12 +83,6 @@ class Fingerprint:
         key_id: The `Key.id` of the key that the fingerprint was made with; 0 for none.
         packed_text: The text to keep, compressed; empty without the option `keep_texts`.
         paragraphs: The paragraphs of the text, with the option `paragraphs`.
-
-    Example:
-        >>> from crawldedup import Fingerprint, fingerprint
-        >>> page = fingerprint("Closed today.")
-        >>> page.words, page.thin
-        (2, True)
     """
 
     search: int
@@ -146,20 +140,12 @@ def fingerprint(
 def fingerprints(sources: Sequence[Source], *, min_words: int = MIN_WORDS, key: Key = NO_KEY) -> list[Fingerprint]:
     """Return the fingerprints that `fingerprint` makes of each: some texts at a time, in one pass of arrays."""
     made: list[Fingerprint] = []
-    for some in _groups(sources):
+    while len(made) < len(sources):
+        some = sources[len(made) : len(made) + _TEXTS_A_PASS]
+        while len(some) > 1 and sum(len(source.text) for source in some) > _LETTERS_A_PASS:
+            some = some[: len(some) // 2]
         made += _fingerprints(some, min_words, key)
     return made
-
-
-def _groups(sources: Sequence[Source]) -> Iterator[Sequence[Source]]:
-    first = letters = 0
-    for place, source in enumerate(sources):
-        letters += len(source.text)
-        if place > first and (letters > _LETTERS_A_PASS or place - first == _TEXTS_A_PASS):
-            yield sources[first:place]
-            first, letters = place, len(source.text)
-    if sources:
-        yield sources[first:]
 
 
 def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> Iterator[Fingerprint]:
@@ -168,20 +154,17 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> Iterat
     is_full = [count >= max(min_words, SHINGLE_WORDS) for count in words]
     if not all(is_full):
         hashes = hashes[np.repeat(is_full, words)]
-    weights = zip(
-        *_weights_of([count for count, full in zip(words, is_full, strict=True) if full], hashes), strict=True
-    )
-    for source, count, full in zip(sources, words, is_full, strict=True):
-        text, identity, facts = source
+    weights = _weights_of([count for count, full in zip(words, is_full, strict=True) if full], hashes)
+    for (text, identity, facts), count, full in zip(sources, words, is_full, strict=True):
         if not full:
             yield thin_fingerprint(text_digest(text if identity is None else identity, key), count, key.id)
             continue
-        search_weights, verify_weights, search, verify = next(weights)
+        search, verify = next(weights)
         yield Fingerprint(
-            search=search,
-            search_weights=search_weights,
-            verify=verify.tobytes(),
-            verify_weights=verify_weights,
+            search=int.from_bytes(np.packbits(search >= 0).tobytes(), "big"),
+            search_weights=search,
+            verify=np.packbits(verify >= 0).tobytes(),
+            verify_weights=verify,
             digest=text_digest(lasting_text(text, count, max(min_words, MIN_WORDS)), key),
             words=count,
             thin=False,
@@ -218,14 +201,10 @@ def thin_fingerprint(digest: int, words: int, key_id: int = 0) -> Fingerprint:
     )
 
 
-def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats, Sequence[int], NDArray[np.uint8]]:
-    """Return weights and bits of pages of so many words, whose hashes lie one after the other.
-
-    These are search weights, shape (pages, 64); verify weights, shape (pages, 256); search bits as numbers; verify bits
-    as bytes.
-    """
+def _weights_of(words: Sequence[int], hashes: Hashes) -> Iterator[tuple[Floats, Floats]]:
+    """Yield the search and verify weights of pages of so many words, whose hashes lie one after the other."""
     if not words:
-        return np.empty((0, SEARCH_BITS), np.float32), np.empty((0, VERIFY_BITS), np.float32), [], np.empty(0, np.uint8)
+        return
     pairs = pair_hashes(hashes)
     shingles = shingle_hashes(hashes, pairs)
     pairs = mix(pairs)
@@ -236,10 +215,7 @@ def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats, S
         start, end = end, end + count
         features += [hashes[start:end], pairs[start : end - 1]]
         triples.append(shingles[start : end - 2])
-    search = _search_weights(features)
-    verify = _verify_weights(triples)
-    bits = np.packbits(search >= 0, axis=1).view(">u8")[:, 0].tolist()
-    return search, verify, bits, np.packbits(verify >= 0, axis=1)
+    yield from zip(_search_weights(features), _verify_weights(triples), strict=True)
 
 
 def _search_weights(features: list[Hashes]) -> Floats:

@@ -70,6 +70,14 @@ class Table:
             key = key << width | fingerprint >> self.bits - first - width & (1 << width) - 1
         return key
 
+    def keys(self, fingerprints: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return the keys of many fingerprints, same shape."""
+        keys = np.zeros_like(fingerprints)
+        for first, width in self.blocks:
+            block = fingerprints >> np.uint64(self.bits - first - width) & np.uint64((1 << width) - 1)
+            keys = keys << np.uint64(width & 63) | block
+        return keys
+
 
 def split_blocks(bits: int, count: int) -> tuple[Block, ...]:
     """Cut `bits` bits into `count` blocks whose widths differ by one at most, wider ones first."""

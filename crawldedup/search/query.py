@@ -121,7 +121,8 @@ class QueryBuilder:
         options = self._options
         scopes = [self.scope_of(page.url, page.scope_key) for page, _ in asked]
         filed = [salted(read, scope, key) for (_, read), scope in zip(asked, scopes, strict=True)]
-        keys = [tuple(table.key(read.search) for table in TABLES) for read in filed]
+        bits = np.array([read.search for read in filed], np.uint64)
+        keys = list(zip(*(table.keys(bits).tolist() for table in TABLES), strict=True))
         extra_bits = [self._hot_prefixes.extra_bits(each) for each in keys]
         sizes = [max(size, options.expected_pages, 1) << extra for extra in extra_bits]
         found = searches(filed, keys, similarities, sizes, options.recall)
