@@ -20,7 +20,7 @@ from crawldedup.stores.candidates import (
     costs_of_pages,
     likeliest,
 )
-from crawldedup.stores.sqlite.schema import GIVEN, row_id, table_names, unsigned
+from crawldedup.stores.sqlite.schema import GIVEN, row_id, unsigned
 
 _SIGN: Final = np.uint64(1 << 63)
 _NO_PLACES: Final = np.empty(0, np.intp)
@@ -84,7 +84,8 @@ class SqliteIndex:
     def __init__(self, db: sqlite3.Connection, number: int, layout: Layout, path: str) -> None:
         self.number, self.layout, self.db, self._path = number, layout, db, path
         self.newest = self.freed = self.swept = 0
-        self._pages, self._texts, self._urls, *self._keys = table_names(number, len(layout.tables))
+        names = ("pages", "texts", "urls", *(f"keys{table}" for table in range(len(layout.tables))))
+        self._pages, self._texts, self._urls, *self._keys = (f"{name}_{number}" for name in names)
         self._select = f"SELECT * FROM {self._pages}"
 
     def load_head(self) -> str:

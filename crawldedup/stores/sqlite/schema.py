@@ -34,7 +34,7 @@ CLEARED: Final = ""
 _BUSY_PAUSE_SECONDS: Final = 0.01
 _CACHE_KIB: Final = 64 * 1024
 _MAP_BYTES: Final = 1 << 30
-_CACHED_STATEMENTS: Final = 512
+_STATEMENTS: Final = 512
 _LOG_PAGES: Final = 8192  # 32 MiB
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
 _VERSION: Final = 5
@@ -42,24 +42,27 @@ _SIGN: Final = 1 << 63
 _STORED: Final = int(KEY_MASK)
 
 _SCHEMA: Final = (
-    """
-    CREATE TABLE indexes (
-        number INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, profile TEXT NOT NULL,
-        key BLOB NOT NULL, freed INTEGER NOT NULL DEFAULT 0, newest_freed INTEGER NOT NULL DEFAULT 0,
-        swept INTEGER NOT NULL DEFAULT 0, crawlers INTEGER NOT NULL DEFAULT 0
-    )
-    """,
-    """
-    CREATE TABLE crawlers (
-        idx INTEGER NOT NULL, number INTEGER NOT NULL, expires INTEGER NOT NULL, process TEXT NOT NULL,
-        PRIMARY KEY (idx, number)
-    ) WITHOUT ROWID
-    """,
+    "CREATE TABLE indexes (number INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, profile TEXT NOT NULL, "
+    "key BLOB NOT NULL, freed INTEGER NOT NULL DEFAULT 0, newest_freed INTEGER NOT NULL DEFAULT 0, "
+    "swept INTEGER NOT NULL DEFAULT 0, crawlers INTEGER NOT NULL DEFAULT 0)",
+    "CREATE TABLE crawlers (idx INTEGER NOT NULL, number INTEGER NOT NULL, expires INTEGER NOT NULL, "
+    "process TEXT NOT NULL, PRIMARY KEY (idx, number)) WITHOUT ROWID",
     "CREATE TABLE pending (idx INTEGER NOT NULL, url_key INTEGER NOT NULL, crawler INTEGER NOT NULL, "
     "PRIMARY KEY (idx, url_key)) WITHOUT ROWID",
     "CREATE TABLE notes (idx INTEGER NOT NULL, name TEXT NOT NULL, text TEXT NOT NULL, "
     "PRIMARY KEY (idx, name)) WITHOUT ROWID",
 )
+_TABLES: Final = {
+    "pages": "(number INTEGER PRIMARY KEY, url TEXT NOT NULL, url_key INTEGER NOT NULL, search INTEGER NOT NULL, "
+    "signature BLOB NOT NULL, digest INTEGER NOT NULL, rank INTEGER NOT NULL, added_at INTEGER NOT NULL, "
+    "seen_at INTEGER NOT NULL, copies INTEGER NOT NULL, crawler INTEGER NOT NULL)",
+    "texts": "(number INTEGER PRIMARY KEY, text BLOB NOT NULL)",
+    "urls": "(k INTEGER PRIMARY KEY)",
+    "covered": "(number INTEGER PRIMARY KEY, page INTEGER NOT NULL UNIQUE, url TEXT NOT NULL, "
+    "added_at INTEGER NOT NULL, before INTEGER NOT NULL, size INTEGER NOT NULL, anchors TEXT NOT NULL)",
+    "anchors": "(k INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (k, number)) WITHOUT ROWID",
+}
+"""The tables of one index, but those of its keys. Each has the number of the index behind its name."""
 
 
 # SQLite's integers are signed: shift the unsigned 64-bit range so that the order stays.
@@ -94,11 +97,7 @@ def connect(path: str) -> sqlite3.Connection:
     if path != IN_MEMORY:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
     db = sqlite3.connect(
-        path,
-        timeout=BUSY_SECONDS,
-        isolation_level=None,
-        check_same_thread=False,
-        cached_statements=_CACHED_STATEMENTS,
+        path, BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=_STATEMENTS
     )
     try:
         _claim(db, path)
@@ -186,16 +185,6 @@ def errors_of(path: str) -> Iterator[None]:
         raise StoreError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
 
-def table_names(number: int, tables: int) -> tuple[str, ...]:
-    """Return the names of an index's tables: its pages, its texts, its URL keys, its permuted tables."""
-    return f"pages_{number}", f"texts_{number}", f"urls_{number}", *(f"keys{table}_{number}" for table in range(tables))
-
-
-def anchor_tables(number: int) -> tuple[str, str]:
-    """Return the names of the tables of an index's anchors and of the pages that hold them."""
-    return f"anchors_{number}", f"covered_{number}"
-
-
 def find_index(db: sqlite3.Connection, layout: Layout, path: str) -> tuple[int, Layout] | None:
     """Return the number and layout of the index; None if it is absent or cleared. Raises ProfileMismatchError."""
     find = "SELECT number, profile, key FROM indexes WHERE namespace = ? AND profile != ?"
@@ -213,21 +202,8 @@ def begin_index(db: sqlite3.Connection, layout: Layout, path: str) -> tuple[int,
         "DO UPDATE SET profile = excluded.profile, key = excluded.key RETURNING number",
         (layout.namespace, layout.profile, layout.key.secret),
     ).fetchone()
-    pages, texts, *sorted_tables = table_names(number, len(layout.tables))
-    db.execute(
-        f"CREATE TABLE {pages} (number INTEGER PRIMARY KEY, url TEXT NOT NULL, url_key INTEGER NOT NULL, "
-        "search INTEGER NOT NULL, signature BLOB NOT NULL, digest INTEGER NOT NULL, rank INTEGER NOT NULL, "
-        "added_at INTEGER NOT NULL, seen_at INTEGER NOT NULL, copies INTEGER NOT NULL, crawler INTEGER NOT NULL)"
-    )
-    db.execute(f"CREATE TABLE {texts} (number INTEGER PRIMARY KEY, text BLOB NOT NULL)")
-    for name in sorted_tables:
-        db.execute(f"CREATE TABLE {name} (k INTEGER PRIMARY KEY)")
-    anchors, covered = anchor_tables(number)
-    db.execute(f"CREATE TABLE {anchors} (k INTEGER PRIMARY KEY, pages BLOB NOT NULL)")
-    db.execute(
-        f"CREATE TABLE {covered} (number INTEGER PRIMARY KEY, page INTEGER NOT NULL UNIQUE, url TEXT NOT NULL, "
-        "added_at INTEGER NOT NULL, before INTEGER NOT NULL, anchors BLOB NOT NULL)"
-    )
+    for name, columns in (_TABLES | {f"keys{table}": _TABLES["urls"] for table in range(len(layout.tables))}).items():
+        db.execute(f"CREATE TABLE {name}_{number} {columns}")
     return number, layout
 
 
