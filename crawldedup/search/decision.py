@@ -33,14 +33,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.search.model import (
-    MAX_SIMILARITY,
     accept_threshold,
     estimate_deviation,
     flip_probabilities,
     grid_rows,
     mean_of_largest,
     normal_tables,
-    similarity_of,
     steepness,
     weight_density,
 )
@@ -51,7 +49,6 @@ Floats = NDArray[np.float32]
 MAX_COST: Final = 255
 SCALED_LIMIT: Final = 254
 """The limit of every rule by likelihood: its costs are scaled to it."""
-_ESTIMATE_TOLERANCE: Final = 5e-5
 _LEAST_SUM: Final = 1e-300
 KEY_DEVIATIONS: Final = 6.0
 _KEY_SCALE: Final = 8
@@ -201,30 +198,6 @@ def _key_moments() -> tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.f
 def identity_rule(bits: int) -> WeightedThreshold:
     """Make the rule that accepts an equal signature only."""
     return WeightedThreshold(bytes([MAX_COST]) * bits, 0)
-
-
-def estimate_similarity(weights: Floats, own: bytes, other: bytes) -> float:
-    """Return the most likely Jaccard similarity of a page to another, from the page's weights and both signatures.
-
-    Bisects the derivative of the log likelihood, which is concave. Equal signatures give 1.0.
-    """
-    differing = np.unpackbits(np.frombuffer(own, np.uint8) ^ np.frombuffer(other, np.uint8)).view(np.bool_)
-    if not differing.any():
-        return 1.0
-    absolute = np.abs(weights)
-    same, flipped = absolute[~differing], absolute[differing]
-    tables = normal_tables()
-    low, high = 0.0, MAX_SIMILARITY
-    while high - low > _ESTIMATE_TOLERANCE:
-        middle = (low + high) / 2
-        u = steepness(middle)
-        equal = tables.equal.take(grid_rows(same, u)).sum()
-        different = tables.different.take(grid_rows(flipped, u)).sum()
-        if equal > different:
-            low = middle
-        else:
-            high = middle
-    return similarity_of(steepness((low + high) / 2))
 
 
 @cache

@@ -19,14 +19,13 @@ from crawldedup.search.decision import (
     Prefilter,
     WeightedThreshold,
     crowd_rule,
-    estimate_similarity,
     identity_rule,
     likelihood_prefilters,
     likelihood_rule,
     likelihood_rules,
 )
 from crawldedup.search.hot_prefixes import HotPrefixes
-from crawldedup.search.model import accept_threshold, search_similarity, steepness
+from crawldedup.search.model import accept_threshold, estimate_similarity, search_similarity, steepness
 from crawldedup.search.plan import (
     HOT_EFFORT,
     MAX_CANDIDATES,
