@@ -17,7 +17,7 @@ from crawldedup.commands.sources import readable_sources, single_source, under_u
 from crawldedup.page import PageRef
 from crawldedup.scanning.run import scan
 from crawldedup.service.command import serve
-from crawldedup.stores.registry import EmptyStoreError
+from crawldedup.stores.registry import MissingIndexError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -39,11 +39,11 @@ def run(given: Namespace, output: Output) -> None:
     with closing(make_deduplicator(given, **changes)) as dedup:
         try:
             _RUN[given.command](dedup, given, output)
-        except EmptyStoreError as error:
+        except MissingIndexError as error:
             # Some commands name their index by another option.
             if getattr(given, "store", "") is not None:
                 raise
-            raise EmptyStoreError(f"{error}; name another store by --store") from None
+            raise MissingIndexError(f"{error}; name another store by --store") from None
 
 
 def _pages(given: Namespace, output: Output) -> Iterator[Source]:

@@ -160,18 +160,17 @@ class SqliteIndex:
         self.db.executemany(f"INSERT INTO {self._urls} VALUES (?)", urls)
         self.file([page.number for page in pages], keys)
 
-    def file(self, numbers: Sequence[int], keys: Sequence[Sequence[int]]) -> None:
-        """Add the keys of pages to the tables."""
+    def file(self, numbers: Sequence[int], keys: Sequence[Sequence[int]], *, remove: bool = False) -> None:
+        """Add the keys of pages to the tables, or remove them."""
+        sql = "DELETE FROM {} WHERE k = ?" if remove else "INSERT INTO {} VALUES (?)"
         for name, column in zip(self._keys, zip(*keys, strict=True), strict=True):
-            packed = [(row_id(key, number),) for key, number in zip(column, numbers, strict=True)]
-            self.db.executemany(f"INSERT INTO {name} VALUES (?)", packed)
+            rows = [(row_id(key, number),) for key, number in zip(column, numbers, strict=True)]
+            self.db.executemany(sql.format(name), rows)
 
     def unfile(self, pages: Sequence[Page]) -> None:
         """Remove the keys of pages from the tables."""
         keys = [self.layout.keys(unsigned(page.search)) for page in pages]
-        for name, column in zip(self._keys, zip(*keys, strict=True), strict=True):
-            packed = [(row_id(key, page.number),) for key, page in zip(column, pages, strict=True)]
-            self.db.executemany(f"DELETE FROM {name} WHERE k = ?", packed)
+        self.file([page.number for page in pages], keys, remove=True)
 
     def update(self, pages: Iterable[Page]) -> None:
         """Write what changes of pages but their keys."""
@@ -182,7 +181,7 @@ class SqliteIndex:
         self.db.executemany(sql, [(*page[3:7], *page[8:], page.number) for page in pages])
 
     def remove(self, pages: Sequence[Page]) -> None:
-        """Remove pages; count them before by `free`."""
+        """Remove pages. Who does it counts them as freed."""
         self.unfile(pages)
         urls = [(row_id(unsigned(page.url_key), page.number),) for page in pages]
         self.db.executemany(f"DELETE FROM {self._urls} WHERE k = ?", urls)
