@@ -41,7 +41,7 @@ from crawldedup.fingerprinting.features import DEFAULT_FEATURES, pair_hashes, sh
 from crawldedup.search.decision import likelihood_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import page_plan
-from crawldedup.search.two_stage import TABLES
+from crawldedup.search.query import TABLES
 from crawldedup.text.tokenize import word_hashes
 
 if TYPE_CHECKING:

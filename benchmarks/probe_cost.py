@@ -29,10 +29,10 @@ from benchmarks.shared.figures import new_figure, save_figure
 from benchmarks.shared.probes import LAYOUT, PLANNED_SIMILARITY, plan
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS
 from crawldedup.search.decision import likelihood_prefilter, likelihood_rule
-from crawldedup.search.limits import PROBE_BUDGET
+from crawldedup.search.plan import PROBE_BUDGET
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import prefix_bits
-from crawldedup.search.two_stage import KEPT
+from crawldedup.search.query import KEPT
 from crawldedup.stores.base import DIGEST_MASK, Entry, Query, Record
 from crawldedup.stores.memory import MemoryStore
 

@@ -30,7 +30,7 @@ from crawldedup.measure import read_corpus
 from crawldedup.options import Options
 from crawldedup.page import PageRef
 from crawldedup.queries import QueryBuilder
-from crawldedup.search.two_stage import TwoStage
+from crawldedup.search.query import TwoStage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

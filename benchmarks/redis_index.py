@@ -51,7 +51,7 @@ from benchmarks.shared.common import make_parser, make_table, numbers, run
 from crawldedup.errors import ConfigurationError
 from crawldedup.options import Options
 from crawldedup.queries import QueryBuilder
-from crawldedup.search.two_stage import TwoStage
+from crawldedup.search.query import TwoStage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

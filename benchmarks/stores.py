@@ -29,7 +29,7 @@ from benchmarks.shared.common import make_parser, make_table, run
 from crawldedup.search.decision import likelihood_prefilter, likelihood_rule
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import ProbePlan, prefix_bits, volatile_plan
-from crawldedup.search.two_stage import KEPT, TABLES
+from crawldedup.search.query import KEPT, TABLES
 from crawldedup.stores.base import DIGEST_MASK, Entry, Layout, Query, Store
 from crawldedup.stores.registry import make_store
 from tests.servers import RedisServer

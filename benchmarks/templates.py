@@ -60,7 +60,7 @@ from crawldedup.extraction.html_page import HtmlPage
 from crawldedup.facts.page_facts import page_facts
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.markup.limits import shorten_tags
-from crawldedup.search.two_stage import TwoStage
+from crawldedup.search.query import TwoStage
 from crawldedup.text.decode import decode
 
 if TYPE_CHECKING:

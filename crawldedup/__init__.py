@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from crawldedup.errors import PageError as PageError
     from crawldedup.errors import ProfileMismatchError as ProfileMismatchError
     from crawldedup.errors import StoreError as StoreError
-    from crawldedup.explanation.comparison import Comparison as Comparison
-    from crawldedup.explanation.comparison import compare as compare
-    from crawldedup.explanation.explained import Candidate as Candidate
-    from crawldedup.explanation.explained import Explanation as Explanation
-    from crawldedup.explanation.explained import Flip as Flip
+    from crawldedup.explain import Candidate as Candidate
+    from crawldedup.explain import Comparison as Comparison
+    from crawldedup.explain import Explanation as Explanation
+    from crawldedup.explain import Flip as Flip
+    from crawldedup.explain import compare as compare
     from crawldedup.fingerprinting.fingerprint import Fingerprint as Fingerprint
     from crawldedup.fingerprinting.fingerprint import fingerprint as fingerprint
     from crawldedup.options import Options as Options
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from crawldedup.scrapy_plugin import add_verdict as add_verdict
     from crawldedup.stores.base import CrawlSession as CrawlSession
     from crawldedup.stores.base import StoreInfo as StoreInfo
-    from crawldedup.stores.contents import Cluster as Cluster
-    from crawldedup.stores.contents import CopyResult as CopyResult
     from crawldedup.text.difference import Change as Change
     from crawldedup.text.keys import Key as Key
     from crawldedup.verdict import Coverage as Coverage
@@ -47,16 +45,14 @@ __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
         "aio": "AsyncDeduplicator",
-        "explanation.comparison": "Comparison compare",
         "deduplicator": "Deduplicator",
         "errors": "ClosedError ConfigurationError CrawlDedupError PageError ProfileMismatchError StoreError",
-        "explanation.explained": "Candidate Explanation Flip",
+        "explain": "Candidate Comparison Explanation Flip compare",
         "fingerprinting.fingerprint": "Fingerprint fingerprint",
         "options": "Options",
         "page": "Page",
         "scrapy_plugin": "Addon DedupItemPipeline add_verdict",
         "stores.base": "CrawlSession StoreInfo",
-        "stores.contents": "Cluster CopyResult",
         "text.difference": "Change",
         "text.keys": "Key",
         "verdict": "Coverage Kind KnownParagraph Match ParagraphKind Verdict",

@@ -3,20 +3,16 @@
 A check of a number takes a number; text is turned into one by `Option.from_text` first.
 """
 
-from __future__ import annotations
-
 import difflib
 import math
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Collection
+from typing import Any, Final
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.printable import printable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    Check = Callable[[str, Any], Any]
+Check = Callable[[str, Any], Any]
 
 _TTL_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _LONGEST_TTL: Final = 100 * 365 * 86400

@@ -1,59 +1,57 @@
-"""The way of a page, top to bottom: HTML, fingerprint, one question to the store, verdict."""
+"""The way of a page: read it, make a query, ask the store, give a verdict; and the index that it goes through."""
 
-from __future__ import annotations
-
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import Any, Final, Self
 
 from crawldedup import checks
-from crawldedup.batches import BATCH, Batch, check_batch, checked
 from crawldedup.errors import (
-    ConfigurationError,
+    ClosedError,
     CrawlDedupError,
     KeyMismatchError,
     PageError,
     StoreError,
     StoreUnavailableError,
 )
-from crawldedup.explanation.explained import accepting_all, explained
-from crawldedup.fingerprinting.fingerprint import Fingerprint
-from crawldedup.index import Index
-from crawldedup.page import Page, PageRef, check_rank
-from crawldedup.queries import Question
-from crawldedup.stores.base import Status
+from crawldedup.explain import Explanation, accepting_all, explained
+from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
+from crawldedup.options import Options
+from crawldedup.page import Content, Item, Page, PageContent, PageReader
+from crawldedup.paragraphs.coverage import ParagraphCheck
+from crawldedup.search.query import TABLES, QueryBuilder, match_of, preview, verdict_of
+from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record, StoreInfo
+from crawldedup.stores.registry import make_store
+from crawldedup.stores.shown import shown_url
 from crawldedup.text.kept import unpacked_text
-from crawldedup.verdict import Verdict
+from crawldedup.text.keys import Key
+from crawldedup.verdict import Match, Verdict
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+BATCH: Final = 100
+BATCH_SECONDS: Final = 0.5
+"""A batch that took this long to read goes to the store as it is."""
+HEARTBEAT_SECONDS: Final = 20.0
 
-    from crawldedup.explanation.explained import Explanation
-    from crawldedup.stores.base import Answer, Query
-    from crawldedup.verdict import Match
+Asked = tuple[Page, Fingerprint]
+Found = tuple[Fingerprint, Query, float, list[Record]]
+OnUnreadable = Callable[[Page, PageError], None]
+Name = tuple[str, str | None, str | None]
+"""The URL, the identity and the scope key of a page."""
 
-    Unreadable = tuple[Page, PageError]
-    OnUnreadable = Callable[[Page, PageError], None]
 
-
-class Deduplicator(Index):
+class Deduplicator:
     """Recognises pages that were seen before, in the store that its URL names.
 
     The first use opens the store. Only what may add pages creates an index or joins a crawl. Verdicts come in the order
     of the calls. Threads may share an instance. A process that is forked goes on as the same crawler.
 
-    After `close`, methods that ask the store raise ClosedError. The first one that asks it raises what `open` raises.
+    Methods that take `**page` take what `Page` takes, by keyword. A method that asks the store raises StoreError if the
+    store cannot answer, and can then be called again; ClosedError after `close`. The first one raises what `open` does.
 
     Args:
         store: The URL of the store; see the option `store`.
-        method: How pages are compared; by default the best method known. `crawldedup.evaluation.methods` makes others.
         **options: The options of `Options` by keyword.
-
-    Raises:
-        ConfigurationError: An option is unknown, or its value is not allowed.
-        MissingDependencyError: The option `extractor` names a package that is not installed.
 
     Example:
         >>> from crawldedup import Deduplicator
@@ -69,142 +67,36 @@ class Deduplicator(Index):
         new exact_duplicate https://news.example/
     """
 
-    def check(
-        self,
-        url: str,
-        *,
-        html: bytes | str | None = None,
-        text: str | None = None,
-        encoding: str | None = None,
-        identity: str | None = None,
-        scope_key: str | None = None,
-        delivered: bool = True,
-        rank: int = 0,
-        revisit_similarity: float | None = None,
-    ) -> Verdict:
-        """Decide about a page and remember it.
+    def __init__(self, store: str = "memory://", **options: Any) -> None:
+        self._options = Options.from_values({"store": store, **options})
+        self._reader = PageReader(self._options)
+        self._queries = QueryBuilder(self._options)
+        profile = f"{self._reader.profile}/{len(TABLES)}x{TABLES[0].bits}"
+        layout = Layout(self._options.namespace, profile, TABLES, VERIFY_BITS // 8)
+        secret: Any = self._options.key
+        key = Key.random() if secret is None else Key(secret)
+        self._store = make_store(store, replace(layout.with_key(key), takes_any_key=secret is None))
+        self._paragraphs = ParagraphCheck(self._store, self._options)
+        self._pages = 0
+        self._is_open = self._is_closed = False
+        self._next_heartbeat = self._next_look = 0.0
+        self._wanted_session: CrawlSession | None = None
+        self._delivered: dict[Name, None] = {}
+
+    @classmethod
+    def from_options(cls, options: Options) -> Self:
+        """Make a Deduplicator of checked options. Those that a subclass of `Options` adds are left out."""
+        return cls(options.store, **options.index_values())
+
+    def check(self, url: str, **page: Any) -> Verdict:
+        """Decide about a page and remember it: `check_many` of one page.
 
         The decision is one atomic step of the store: of two processes that check exact copies at once, one gets `new`.
-        Give either `html` or `text`.
-
-        Args:
-            url: The URL of the page.
-            html: The HTML as it was received. The main text is taken from it.
-            text: The main text, if you have extracted it yourself.
-            encoding: The encoding that the server declared for `html`.
-            identity: The name of the page; by default its canonical URL. A page of the same name is a revisit, and a
-                duplicate only while another process at work has it.
-            scope_key: The site, the spider or another name, in place of what the option `scope` says of the URL.
-            delivered: With False, the page is yours for good only once `deliver` is called. If the process dies before,
-                the page holds back no other.
-            rank: The rank among copies, from 0 (best) to 255 (worst). A duplicate of better rank than its original
-                replaces it in the index.
-            revisit_similarity: From this similarity on, above 0.5 and at most 1, a revisit is unchanged. The text of
-                the earlier visit then stays remembered. None asks for equal texts.
-
-        Returns:
-            The verdict. With the option `paragraphs`, it tells of a page that is no duplicate how much of it is known.
-
-        Raises:
-            ConfigurationError: An argument is not allowed.
-            PageError: The page cannot be read. Nothing is remembered.
-            StoreError: The store cannot answer. The call can be repeated.
-
-        Example:
-            >>> from crawldedup import Deduplicator
-            >>> story = (
-            ...     "The river ferry runs every hour from the old harbour to the "
-            ...     "island. Tickets are sold on board. Bicycles travel free of charge, "
-            ...     "and dogs need a lead. The last boat back leaves at ten."
-            ... )
-            >>> dedup = Deduplicator(key=0)
-            >>> print(dedup.check("https://a.example/", text=story).kind)
-            new
-            >>> print(dedup.check("https://a.example/#top", text=story).kind)
-            revisit
-            >>> verdict = dedup.check("https://b.example/", text=f"{story} Enjoy!")
-            >>> print(verdict.kind, verdict.original)
-            near_duplicate https://a.example/
-            >>> print(dedup.check("https://c.example/", text="Closed today.").kind)
-            thin
+        With the option `paragraphs`, the verdict tells of a page that is no duplicate how much of it is known.
+        Raises ConfigurationError, PageError for a page that cannot be read, and KeyMismatchError for a fingerprint that
+        was made with another key than the index has.
         """
-        PageRef(url, identity, scope_key)
-        ask = partial(
-            self.check_fingerprint,
-            url,
-            identity=identity,
-            scope_key=scope_key,
-            delivered=delivered,
-            rank=rank,
-            revisit_similarity=revisit_similarity,
-        )
-        with suppress(KeyMismatchError):
-            return ask(self.fingerprint(html=html, text=text, encoding=encoding, url=url))
-        # By now the new key is known.
-        return ask(self.fingerprint(html=html, text=text, encoding=encoding, url=url))
-
-    def check_fingerprint(
-        self,
-        url: str,
-        page: Fingerprint,
-        *,
-        identity: str | None = None,
-        scope_key: str | None = None,
-        similarity: float | None = None,
-        canonical: str | None = None,
-        remember: bool = True,
-        delivered: bool = True,
-        rank: int = 0,
-        revisit_similarity: float | None = None,
-    ) -> Verdict:
-        """Decide about a page whose fingerprint was made elsewhere, in one atomic question to the store.
-
-        Arguments that are not listed here are as in `check`.
-
-        Args:
-            url: The URL of the page.
-            page: The fingerprint, made with the key and the options of this index.
-            similarity: Overrides the option: above 0.5 and at most 1.
-            canonical: The URL that the page names as its original. If that page is remembered and resembles this one
-                from 0.1 below the similarity on, this lower similarity is used.
-            remember: With False nothing is changed. A page is then known as a revisit only while its text resembles the
-                remembered one.
-
-        Returns:
-            The verdict.
-
-        Raises:
-            ConfigurationError: An argument is not allowed.
-            KeyMismatchError: The fingerprint was made with another key. Make it again.
-            StoreError: The store cannot answer. The call can be repeated.
-
-        Example:
-            >>> from crawldedup import Deduplicator
-            >>> dedup = Deduplicator()
-            >>> page = dedup.fingerprint(text="Closed today.")
-            >>> url, other = "https://a.example/", "https://b.example/"
-            >>> print(dedup.check_fingerprint(url, page, remember=False).kind)
-            thin
-            >>> print(dedup.check_fingerprint(url, page).kind)
-            thin
-            >>> print(dedup.check_fingerprint(other, page).kind)
-            exact_duplicate
-        """
-        ref = PageRef(url, identity, scope_key)
-        if not isinstance(page, Fingerprint):
-            raise ConfigurationError(f"page is a {type(page).__name__}; `Deduplicator.fingerprint` makes a Fingerprint")
-        (self._join if remember else self._look)()
-        question = self._question(ref, page, self._similarity(ref, page, similarity, canonical), revisit_similarity)
-        if not remember:
-            verdict = question.preview(self._store.find(question.query), self._packed_text)
-            return self._paragraphs.told(question, verdict, add=False)
-        collected = tuple(self._delivered)
-        query = replace(
-            _placed(question.query, delivered, check_rank("rank", rank)), delivered=self._url_keys(collected)
-        )
-        verdict = self._verdict(question, self._store.check_and_add(query))
-        self._has_told(collected)
-        return verdict
+        return _verdict_or_raise(self.check_batch([Page(url, **page)])[0])
 
     def check_many(
         self, pages: Iterable[Page], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
@@ -220,350 +112,311 @@ class Deduplicator(Index):
             batch: The most pages to ask about at once, from 1.
             on_unreadable: Is called with each page that cannot be read and its error. Without it, the error is raised.
 
-        Yields:
-            The verdicts, in the order of the pages that can be read.
-
         Raises:
-            ConfigurationError: An argument is not allowed.
-            PageError: A page cannot be read, and there is no `on_unreadable`. Earlier verdicts hold, and the iteration
-                ends.
-            StoreError: The store cannot decide about one page. Earlier verdicts hold, and the iteration can go on.
-            StoreUnavailableError: The store cannot be reached. Earlier verdicts hold, and the iteration ends.
-
-        Example:
-            >>> from crawldedup import Deduplicator, Page
-            >>> story = (
-            ...     "The river ferry runs every hour from the old harbour to the "
-            ...     "island. Tickets are sold on board. Bicycles travel free of charge, "
-            ...     "and dogs need a lead. The last boat back leaves at ten."
-            ... )
-            >>> pages = [
-            ...     Page("https://a.example/", text=story),
-            ...     Page("https://b.example/", html=b""),
-            ...     Page("https://c.example/", text=story),
-            ... ]
-            >>> def report(page, error):
-            ...     print(page.url, error.reason)
-            >>> for verdict in Deduplicator().check_many(pages, on_unreadable=report):
-            ...     print(verdict.url, verdict.kind)
-            https://a.example/ new
-            https://b.example/ empty
-            https://c.example/ exact_duplicate
+            PageError: A page cannot be read, and there is no `on_unreadable`. The iteration ends.
+            StoreUnavailableError: The store cannot be reached. The iteration ends.
+            StoreError: The store cannot decide about one page. The iteration can go on.
         """
-        return map(_verdict_or_raise, self._check_many(iter(pages), check_batch("batch", batch), on_unreadable))
+        return map(_verdict_or_raise, self._check_many(iter(pages), checks.whole(1)("batch", batch), on_unreadable))
 
     def check_batch(self, pages: Sequence[Page]) -> list[Verdict | CrawlDedupError]:
         """Decide about pages in one round trip to the store; return a verdict or an error for each, in their order.
 
-        An error of the store that ends a batch is that of all pages it left undecided.
-
-        Args:
-            pages: The pages, as for `check_many`.
-
-        Raises:
-            ConfigurationError: One of the pages is no Page.
-            StoreError: The index cannot be opened.
-            ClosedError: The Deduplicator is closed.
+        Raises StoreError only if the index cannot be opened. Pages that are not remembered, and those that name one of
+        the batch as their original, may take a round trip of their own.
         """
-        results: list[Verdict | CrawlDedupError] = []
-        for is_plain, group in groupby(pages, lambda page: page.remember and page.canonical is None):
-            if not is_plain:
-                results += map(self._checked_alone, group)
-                continue
-            asked = list(group)
-            end = len(results) + len(asked)
-            try:
-                batch = Batch(len(asked), skips=True)
-                for page in asked:
-                    try:
-                        batch.add(page, self._read(checked(page)))
-                    except PageError as error:
-                        batch.add(page, error)
-                for result in self._decide(batch):
-                    results.append(result[1] if isinstance(result, tuple) else result)
-            except StoreUnavailableError as error:
-                results += [error] * (end - len(results))
-        return results
-
-    def _checked_alone(self, page: Page) -> Verdict | CrawlDedupError:
-        try:
-            return self.check_fingerprint(
-                page.url,
-                self._read(page),
-                identity=page.identity,
-                scope_key=page.scope_key,
-                similarity=page.similarity,
-                canonical=page.canonical,
-                remember=page.remember,
-                delivered=page.delivered,
-                rank=page.rank,
-                revisit_similarity=page.revisit_similarity,
-            )
-        except (PageError, StoreError) as error:
-            return error
-
-    def find(
-        self,
-        *,
-        html: bytes | str | None = None,
-        text: str | None = None,
-        encoding: str | None = None,
-        url: str = "",
-        scope_key: str | None = None,
-        similarity: float | None = None,
-    ) -> list[Match]:
-        """Return remembered pages that resemble this one.
-
-        Nothing is changed. The search misses a few near duplicates, as the option `recall` says.
-
-        Arguments that are not listed here are as in `check`.
-
-        Args:
-            url: Tells the scope "site" the site, and the option `content` the rules.
-            similarity: Overrides the option: above 0.5 and at most 1.
-
-        Returns:
-            The matches, most similar first; an empty list if there are none.
-
-        Raises:
-            ConfigurationError: An argument is not allowed.
-            PageError: The page cannot be read.
-            StoreError: The store cannot answer.
-
-        Example:
-            >>> from crawldedup import Deduplicator
-            >>> dedup = Deduplicator()
-            >>> verdict = dedup.check("https://a.example/", text="Closed today.")
-            >>> [(match.url, match.exact) for match in dedup.find(text="Closed today.")]
-            [('https://a.example/', True)]
-            >>> dedup.find(text="Open today.")
-            []
-        """
-        ref = PageRef(url, None, scope_key)
-        page = self.fingerprint(html=html, text=text, encoding=encoding, url=url)
-        self._look()
-        question = self._question(ref, page, similarity)
-        return sorted(map(question.match, self._store.find(question.query)), key=lambda match: -match.similarity)
-
-    def explain(
-        self,
-        url: str,
-        *,
-        html: bytes | str | None = None,
-        text: str | None = None,
-        encoding: str | None = None,
-        fingerprint: Fingerprint | None = None,
-        identity: str | None = None,
-        scope_key: str | None = None,
-        similarity: float | None = None,
-        canonical: str | None = None,
-        revisit_similarity: float | None = None,
-    ) -> Explanation:
-        """Explain the verdict that a page would get now.
-
-        Nothing is remembered. Give one of `html`, `text` and `fingerprint`.
-
-        Arguments that are not listed here are as in `check`.
-
-        Args:
-            url: The URL of the page.
-            fingerprint: A fingerprint made with the key and the options of this index.
-            similarity: Overrides the option: above 0.5 and at most 1.
-            canonical: The URL that the page names as its original: see `check_fingerprint`.
-
-        Returns:
-            The verdict, and the remembered pages that were compared, those that were refused included.
-
-        Raises:
-            ConfigurationError: An argument is not allowed.
-            PageError: The page cannot be read.
-            StoreError: The store cannot answer.
-
-        Example:
-            >>> from crawldedup import Deduplicator
-            >>> story = (
-            ...     "The river ferry runs every hour from the old harbour to the "
-            ...     "island. Tickets are sold on board. Bicycles travel free of charge, "
-            ...     "and dogs need a lead. The last boat back leaves at ten."
-            ... )
-            >>> dedup = Deduplicator(key=0)
-            >>> verdict = dedup.check("https://news.example/ferry", text=story)
-            >>> told = dedup.explain("https://copy.example/boat", text=f"{story} Enjoy!")
-            >>> print(told.verdict.kind, told.threshold)
-            near_duplicate 0.8547
-            >>> for candidate in told.candidates:
-            ...     print(candidate.match.url, candidate.match.similarity, candidate.cost)
-            https://news.example/ferry 0.9804 26
-        """
-        given = Page(url, html, text, fingerprint, encoding, identity, scope_key, similarity)
-        content = None
-        if fingerprint is None:
-            content = self._reader.content(html, text, encoding, url)
-            fingerprint = self._reader.fingerprint(content, self.key)
-        self._look()
-        wanted = self._similarity(given.ref, fingerprint, similarity, canonical)
-        question = self._question(given.ref, fingerprint, wanted, revisit_similarity)
-        records = self._store.find(accepting_all(question.query))
-        told = explained(question, content, records, self._packed_text, pages=self._pages, similarity=wanted)
-        return replace(told, verdict=self._paragraphs.told(question, told.verdict, add=False))
-
-    def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
-        """Remove a page by its URL, or every page with the text of a fingerprint.
-
-        Args:
-            page: The URL, or the fingerprint. A fingerprint does not tell its site or spider: in these scopes it needs
-                the `scope_key`.
-            identity: The identity that the page was checked with. Such a page is known by it instead of its URL.
-            scope_key: The scope key that the page was checked with.
-
-        Returns:
-            How many pages were removed.
-
-        Raises:
-            ConfigurationError: An argument is not allowed.
-            KeyMismatchError: The fingerprint was made with another key.
-            StoreError: The store cannot answer. The call can be repeated.
-
-        Example:
-            >>> from crawldedup import Deduplicator
-            >>> dedup = Deduplicator()
-            >>> verdict = dedup.check("https://a.example/", text="Closed today.")
-            >>> dedup.forget("https://a.example/"), dedup.forget("https://a.example/")
-            (1, 0)
-        """
-        if not isinstance(page, str | Fingerprint):
-            raise ConfigurationError(f"page is a {type(page).__name__}; forget takes a URL as a str, or a Fingerprint")
-        ref = PageRef(page if isinstance(page, str) else "", identity, scope_key)
-        self._look()
-        if isinstance(page, str):
-            return int(self._forget(self._queries.url_key(ref)))
-        query = self._question(ref, page, None).query
-        copies = [record for record in self._store.find(query) if record.digest == query.entry.digest]
-        return sum(self._forget(record.url_key) for record in copies)
-
-    def text_of(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> str | None:
-        """Return the text that is kept of a remembered page; None if there is none.
-
-        Texts are kept with the option `keep_texts`.
-
-        Args:
-            url: The URL of the page.
-            identity: The identity that the page was checked with.
-            scope_key: The scope key that the page was checked with.
-
-        Raises:
-            StoreError: The store cannot answer.
-
-        Example:
-            >>> from crawldedup import Deduplicator
-            >>> dedup = Deduplicator(keep_texts=True)
-            >>> html = "<p>The shop is <b>closed</b> today.</p>"
-            >>> verdict = dedup.check("https://a.example/", html=html)
-            >>> dedup.text_of("https://a.example/")
-            'The shop is closed today.'
-        """
-        self._look()
-        return unpacked_text(self._packed_text(self._queries.url_key(PageRef(url, identity, scope_key))))
-
-    def _forget(self, url_key: int) -> bool:
-        has_paragraphs = self._store.forget_anchors(url_key)
-        return self._store.forget(url_key) or has_paragraphs
-
-    def _packed_text(self, url_key: int) -> bytes:
-        return self._store.text_of(url_key, self._queries.retention)
+        return self._checked([(page, self._reader.try_content(page)) for page in pages])
 
     def _check_many(
         self, pages: Iterator[Page], size: int, on_unreadable: OnUnreadable | None
     ) -> Iterator[Verdict | StoreError]:
-        while True:
-            batch = Batch(size, skips=on_unreadable is not None)
-            batch.fill(pages, self._read)
-            for result in self._decide(batch):
-                if isinstance(result, Verdict):
-                    with suppress(StoreError):
-                        # Taking verdicts slowly is work, too. The verdict stands, whatever becomes of this.
-                        self._beat_if_due()
-                if isinstance(result, Verdict | StoreError):
-                    yield result
-                elif on_unreadable is not None:
-                    on_unreadable(*result)
-            if not batch.pages:
-                return
-
-    def _decide(self, batch: Batch) -> Iterator[Verdict | StoreError | Unreadable]:
-        """Ask about a batch. Yield a verdict or error for each page that was read, and the others with their errors."""
-        self._join()
-        asked = [self._asked(page, read) for page, read in batch.pages]
-        queries = [item.query for item in asked if isinstance(item, Question)]
-        collected = tuple(self._delivered)
-        queries[:1] = [replace(query, delivered=self._url_keys(collected)) for query in queries[:1]]
-        answers = self._store.check_many(queries) if queries else iter(())
-        for item in asked:
-            result: Verdict | StoreError | Unreadable
+        failure: Exception | None = None
+        while failure is None:
+            batch: list[Item] = []
+            deadline = time.monotonic() + BATCH_SECONDS
             try:
-                result = self._verdict(item, next(answers)) if isinstance(item, Question) else item
-                if result is not item:
-                    self._has_told(collected)
-            except StoreUnavailableError:
-                raise
-            except StoreError as error:
-                # The first question was to tell it.
-                collected = ()
-                result = error
-            yield result
-        if batch.error is not None:
-            raise batch.error
+                for page in pages:
+                    batch.append((page, self._reader.try_content(page)))
+                    is_last = on_unreadable is None and isinstance(batch[-1][1], PageError)
+                    if is_last or len(batch) >= size or time.monotonic() >= deadline:
+                        break
+            except Exception as error:
+                failure = error
+            if not batch:
+                break
+            for (page, _), result in zip(batch, self._checked(batch), strict=True):
+                with suppress(StoreError):
+                    # Taking verdicts slowly is work, too. The verdict stands, whatever becomes of this.
+                    self._beat_if_due()
+                if isinstance(result, PageError) and on_unreadable is not None:
+                    on_unreadable(page, result)
+                elif isinstance(result, Verdict | StoreError) and not isinstance(result, StoreUnavailableError):
+                    yield result
+                else:
+                    raise result
+        if failure is not None:
+            raise failure
 
-    def _asked(self, page: Page, read: Fingerprint | PageError) -> Question | KeyMismatchError | Unreadable:
+    def _checked(self, batch: Sequence[Item]) -> list[Verdict | CrawlDedupError]:
+        if batch:
+            self._join_or_look(join=any(page.remember for page, _ in batch))
+        results: list[Verdict | CrawlDedupError] = []
+        for run in self._runs(batch):
+            for item, result in zip(run, self._decided(run), strict=True):
+                is_outdated = isinstance(result, KeyMismatchError) and isinstance(item[1], PageContent)
+                # Of an index that was begun again, the new key is known by now.
+                results += self._decided([item]) if is_outdated else [result]
+        return results
+
+    def _runs(self, batch: Sequence[Item]) -> Iterator[list[Item]]:
+        """Cut a batch where the query about a page depends on the answers about those before it."""
+        key, run = self._store.layout.key, list[Item]()
+        for page, content in batch:
+            if run and (page.remember != run[0][0].remember or self._queries.names_one_of(key, page, run)):
+                yield run
+                run = []
+            run.append((page, content))
+        if run:
+            yield run
+
+    def _decided(self, run: Sequence[Item]) -> list[Verdict | CrawlDedupError]:
+        """Take pages all the way: all of them are to be remembered, or none."""
+        remember, key = run[0][0].remember, self._store.layout.key
+        reads = self._reader.try_fingerprints(run, key)
+        asked = [(page, read) for (page, _), read in zip(run, reads, strict=True) if isinstance(read, Fingerprint)]
+        told = tuple(self._delivered) if remember else ()
+        names = tuple(self._queries.name(key, *each) for each in told)
         try:
-            if isinstance(read, PageError):
-                return page, read
-            question = self._question(page.ref, read, page.similarity, page.revisit_similarity)
-            if page.delivered and not page.rank:
-                return question
-            return replace(question, query=_placed(question.query, page.delivered, page.rank))
-        except KeyMismatchError as error:
-            return error
+            queries = self._queries.queries(asked, self._similarities(asked, key), key, self._pages, names)
+            answers = self._store.check(queries) if remember else self._previews(queries)
+        except StoreError as error:
+            if len(asked) > 1 and not isinstance(error, StoreUnavailableError):
+                # One of the pages is to blame, and nothing was remembered yet.
+                return [result for item in run for result in self._decided([item])]
+            return [error if isinstance(read, Fingerprint) else read for read in reads]
+        if answers and not isinstance(answers[0], StoreError):
+            self._forget_delivered(told)
+        verdicts = map(self._verdict, asked, queries, answers)
+        return [next(verdicts) if isinstance(read, Fingerprint) else read for read in reads]
 
-    def _read(self, page: Page) -> Fingerprint:
-        return page.fingerprint or self.fingerprint(
-            html=page.html, text=page.text, encoding=page.encoding, url=page.url
-        )
+    def _similarities(self, asked: Sequence[Asked], key: Key) -> list[float]:
+        """Return the similarity to search from for each page: a lower one if the original it names resembles it."""
+        similarities = [self._queries.similarity(page) for page, _ in asked]
+        if named := [place for place, (page, _) in enumerate(asked) if page.canonical is not None]:
+            pages = [asked[place] for place in named]
+            lowered = [self._queries.similarity(page, is_lowered=True) for page, _ in pages]
+            found = self._store.find(self._queries.queries(pages, lowered, key, self._pages))
+            for place, lower, records in zip(named, lowered, found, strict=True):
+                original = self._queries.original(key, asked[place][0])
+                if original.url_key in [record.url_key for record in records]:
+                    similarities[place] = lower
+        return similarities
 
-    def _similarity(self, ref: PageRef, page: Fingerprint, similarity: float | None, canonical: str | None) -> float:
-        """Return the similarity to search from: a lower one if the named original resembles the page."""
-        wanted = self._queries.similarity(similarity)
-        if canonical is None:
-            return wanted
-        lower = self._queries.canonical_threshold(wanted)
-        original = PageRef(checks.string("canonical", canonical), None, self._queries.scope_key_of(ref))
-        records = self._store.find(self._question(ref, page, lower).query)
-        return lower if self._queries.url_key(original) in {record.url_key for record in records} else wanted
+    def _previews(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
+        found = self._store.find(queries)
+        return [preview(query, records, self._packed_text) for query, records in zip(queries, found, strict=True)]
 
-    def _question(
-        self, ref: PageRef, page: Fingerprint, similarity: float | None, revisit_similarity: float | None = None
-    ) -> Question:
-        figures = {"pages": self._pages, "partitions": self._store.partitions}
-        return self._queries.question(
-            ref, page, **figures, similarity=similarity, revisit_similarity=revisit_similarity
-        )
+    def _verdict(self, asked: Asked, query: Query, answer: Answer | StoreError) -> Verdict | StoreError:
+        if isinstance(answer, StoreError):
+            return answer
+        page, read = asked
+        if page.remember:
+            self._pages = answer.pages
+            self._queries.learn(query, answer)
+        return self._paragraphs.with_coverage(page, read, query, verdict_of(page.url, read, query, answer))
 
-    def _verdict(self, question: Question, answer: Answer) -> Verdict:
-        self._pages = answer.pages
-        self._queries.learn(question, answer)
-        if answer.status is Status.NEAR and answer.record and question.query.entry.packed_text:
-            # The verdict stands without it.
+    def fingerprint(self, url: str = "", **page: Any) -> Fingerprint:
+        """Return the fingerprint of a page. Nothing is remembered. Raises as `check`."""
+        return self._reader.read_page(Page(url, **page), self.key).fingerprint
+
+    def find(self, url: str = "", **page: Any) -> list[Match]:
+        """Return remembered pages that resemble this one, most similar first. Raises as `check`.
+
+        Nothing is changed. The search misses a few near duplicates, as the option `recall` says.
+        """
+        given = Page(url, **page)
+        read, query, _, records = self._found(given, self._reader.try_content(given))
+        return sorted((match_of(read, query, each) for each in records), key=lambda match: -match.similarity)
+
+    def explain(self, url: str, **page: Any) -> Explanation:
+        """Explain the verdict that a page would get now. Nothing is remembered. Raises as `check`."""
+        given = Page(url, **{**page, "remember": False})
+        content = self._reader.try_content(given)
+        read, query, similarity, records = self._found(given, content, accepting_all)
+        told = explained(given.url, read, query, records, self._packed_text, content, self._pages, similarity)
+        return replace(told, verdict=self._paragraphs.with_coverage(given, read, query, told.verdict))
+
+    def _found(self, page: Page, content: Content, widened: Callable[[Query], Query] = lambda query: query) -> Found:
+        """Return the fingerprint of a page, the query about it, from what similarity on, and what the store finds."""
+        if isinstance(content, PageError):
+            raise content
+        self._join_or_look(join=False)
+        key = self._store.layout.key
+        (read,) = self._reader.try_fingerprints([(page, content)], key)
+        if isinstance(read, CrawlDedupError):
+            raise read
+        similarities = self._similarities([(page, read)], key)
+        (query,) = self._queries.queries([(page, read)], similarities, key, self._pages)
+        (records,) = self._store.find([widened(query)])
+        return read, query, similarities[0], records
+
+    def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
+        """Remove a page by its URL, or every page with the text of a fingerprint; return how many were removed.
+
+        Pages are known by the identity and the scope key that they were checked with. A fingerprint does not tell its
+        site or spider: in these scopes it needs the `scope_key`.
+        """
+        if isinstance(page, Fingerprint):
+            _, query, _, records = self._found(Page("", fingerprint=page, scope_key=scope_key), page)
+            copies = [record.url_key for record in records if record.digest == query.record.digest]
+            return sum(self._store.forget(PageName(url_key, query.shard_key)) for url_key in copies)
+        return int(self._store.forget(self._name(page, identity, scope_key)))
+
+    def text_of(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> str | None:
+        """Return the text that is kept of a remembered page, with the option `keep_texts`; None if there is none."""
+        return unpacked_text(self._packed_text(self._name(url, identity, scope_key)))
+
+    def _name(self, url: str, identity: str | None, scope_key: str | None) -> PageName:
+        _check_name(url, identity, scope_key)
+        self._join_or_look(join=False)
+        return self._queries.name(self._store.layout.key, url, identity, scope_key)
+
+    def _packed_text(self, name: PageName) -> bytes:
+        return self._store.text_of(name, self._queries.retention)
+
+    def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
+        """Note that a page checked with `delivered=False` was delivered.
+
+        The next check, `heartbeat` or `close` tells it to the store. If the process dies before, the page is abandoned.
+        """
+        self._require_not_closed()
+        self._delivered[_check_name(url, identity, scope_key)] = None
+
+    def _tell_delivered(self) -> None:
+        if told := tuple(self._delivered):
+            key = self._store.layout.key
+            self._store.deliver([self._queries.name(key, *each) for each in told])
+            self._forget_delivered(told)
+
+    def _forget_delivered(self, told: Sequence[Name]) -> None:
+        for name in told:
+            self._delivered.pop(name, None)
+
+    @property
+    def options(self) -> Options:
+        """Return the options, checked."""
+        return self._options
+
+    @property
+    def key(self) -> Key:
+        """Return the secret of the index, made when it began. Raises StoreError if it cannot be looked up."""
+        if not self._is_closed:
+            self._join_or_look(join=False)
+        return self._store.layout.key
+
+    @property
+    def pages(self) -> int:
+        """Return about how many pages the index held when it was last asked; 0 before."""
+        return self._pages
+
+    @property
+    def session(self) -> CrawlSession | None:
+        """Return the crawler that this instance works as; None before it joined a crawl."""
+        return self._store.session
+
+    def __repr__(self) -> str:
+        state = "open" if self._is_open else "closed" if self._is_closed else "not opened"
+        place = f"{shown_url(self._options.store)} namespace={self._options.namespace!r}"
+        return f"<{type(self).__name__} {place} similarity={self._options.similarity} ({state})>"
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def open(self, session: CrawlSession | None = None) -> None:
+        """Connect to the store, check that the index fits, and join the crawl.
+
+        A closed Deduplicator is opened again. An open one stays as it is. Processes that are given the session of one
+        count as one crawler. Raises ProfileMismatchError for an index that was made with other options.
+        """
+        if not self._is_open:
+            self._is_closed = False
+            self._wanted_session = session
+        self._join_or_look(join=True)
+
+    def close(self, *, leave: bool = True) -> None:
+        """Leave the crawl and disconnect. What `deliver` noted goes to the store first, if that can be reached.
+
+        With `leave` False, the crawl goes on for other processes that share its session.
+        """
+        if self._is_open:
             with suppress(StoreError):
-                text = self._packed_text(answer.record.url_key)
-                answer = replace(answer, record=replace(answer.record, packed_text=text))
-        return self._paragraphs.told(question, question.verdict(answer), add=True)
+                self._tell_delivered()
+        self._store.close(leave=leave)
+        self._is_open, self._is_closed = False, True
+        self._next_look = 0.0
+
+    def clear(self) -> None:
+        """Remove all pages and notes of this namespace. Crawlers at work go on in the empty index."""
+        self._require_not_closed()
+        self._store.clear()
+        self._pages = 0
+
+    def info(self) -> StoreInfo:
+        """Return the figures of the index: pages, bytes, tables, profile and namespace."""
+        self._join_or_look(join=False)
+        return self._store.info()
+
+    def note(self, name: str, text: str | None = None) -> str:
+        """Return a short text that is kept with the index, or ""; write it before if a text is given.
+
+        Of crawlers that write at once, one has its way. `clear` removes notes.
+        """
+        self._join_or_look(join=text is not None)
+        return self._store.note(name, text)
+
+    def heartbeat(self) -> None:
+        """Renew the lease of this crawler: while idle. Checks do so every 20 seconds. After 120 without, it is dead."""
+        self._require_not_closed()
+        if self._is_open:
+            self._store.heartbeat()
+            self._tell_delivered()
+            self._next_heartbeat = time.monotonic() + HEARTBEAT_SECONDS
+
+    def _join_or_look(self, *, join: bool) -> None:
+        """Open the index as far as is needed: to look, no crawl is joined, and no index is created."""
+        self._require_not_closed()
+        now = time.monotonic()
+        if join and not self._is_open:
+            self._pages = self._store.open(self._wanted_session)
+            self._is_open = True
+            self._next_heartbeat = now + HEARTBEAT_SECONDS
+        elif join:
+            self._beat_if_due()
+        elif not self._is_open and now >= self._next_look:
+            self._pages = self._store.open_read_only()
+            # Do not cache that the index is absent.
+            self._next_look = now + (HEARTBEAT_SECONDS if self._pages else 0)
+
+    def _beat_if_due(self) -> None:
+        if self._is_open and time.monotonic() >= self._next_heartbeat:
+            self.heartbeat()
+
+    def _require_not_closed(self) -> None:
+        if self._is_closed:
+            place = f"the namespace {self._options.namespace!r} of {shown_url(self._options.store)}"
+            raise ClosedError(f"{place} is closed; call open() or use a `with` statement to open it again")
 
 
-def _placed(query: Query, delivered: bool, rank: int) -> Query:
-    return replace(query, entry=replace(query.entry, rank=rank), on_its_way=not delivered)
+def _check_name(url: str, identity: str | None, scope_key: str | None) -> Name:
+    named = checks.string("url", url), checks.optional_string("identity", identity)
+    return *named, checks.optional_string("scope_key", scope_key)
 
 
-def _verdict_or_raise(result: Verdict | StoreError) -> Verdict:
-    if isinstance(result, StoreError):
+def _verdict_or_raise(result: Verdict | CrawlDedupError) -> Verdict:
+    if isinstance(result, CrawlDedupError):
         raise result
     return result

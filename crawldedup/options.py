@@ -1,18 +1,13 @@
 """Declare every option of an index once: the library, Scrapy's settings, command lines and reference follow it."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, cast
+from typing import Any, Final, Self
 
 from crawldedup import checks
+from crawldedup.checks import Check
 from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting import MIN_WORDS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from crawldedup.checks import Check
 
 DISTINGUISH: Final = ("nothing", "products", "numbers")
 LOWEST_SIMILARITY: Final = 0.5
@@ -86,14 +81,6 @@ class Options:
     """Holds the options of an index, checked.
 
     Making them opens and builds nothing. `Deduplicator.from_options` takes them.
-
-    Raises:
-        ConfigurationError: A value is not allowed. The message names the option and what it allows.
-
-    Example:
-        >>> from crawldedup import Options
-        >>> Options(ttl="30d").ttl_seconds
-        2592000
     """
 
     store: str = option(
@@ -226,29 +213,15 @@ class Options:
         """Return the share of new words below which a page is partial: above 0 and below 1."""
         return self.paragraphs if isinstance(self.paragraphs, float) else LEAST_NEW
 
-    def index_values(self) -> OptionValues:
+    def index_values(self) -> dict[str, Any]:
         """Return the options of an index but for the store, as keyword arguments of `Deduplicator`."""
-        return cast("OptionValues", {name: getattr(self, name) for name in OptionValues.__annotations__})
+        return {each.name: getattr(self, each.name) for each in fields(Options) if each.name != "store"}
 
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Self:
-        """Make options of named values.
+        """Make options of named values; absent ones get their defaults.
 
-        Args:
-            values: The names of options and their values. Absent ones get their defaults.
-
-        Raises:
-            ConfigurationError: A name is no option, or a value is not allowed. The message names the closest option.
-
-        Example:
-            >>> from crawldedup import ConfigurationError, Options
-            >>> Options.from_values({"similarity": 0.95, "scope": "site"}).scope
-            'site'
-            >>> try:
-            ...     Options.from_values({"similarty": 0.95})
-            ... except ConfigurationError as error:
-            ...     print(error)
-            there is no option 'similarty'; did you mean 'similarity'?
+        Raises ConfigurationError for a name that is no option, and for a value that is not allowed.
         """
         names = [declared.name for declared in options_of(cls)]
         for name in values:
@@ -256,29 +229,6 @@ class Options:
                 hint = checks.did_you_mean(name, names)
                 raise ConfigurationError(f"there is no option {name!r}{hint or '; options: ' + ', '.join(names)}")
         return cls(**values)  # type: ignore[arg-type]
-
-
-class OptionValues(TypedDict, total=False):
-    """The types of `Options`, for the keyword arguments of `Deduplicator`; a test holds the two together."""
-
-    namespace: str
-    scope: str
-    similarity: float
-    recall: float
-    ttl: float | str | None
-    ttl_refresh: bool
-    max_pages: int | None
-    store_urls: bool
-    extractor: str
-    content: Any
-    min_words: int
-    distinguish: str
-    keep_texts: bool
-    paragraphs: float | str | None
-    paragraph_ttl: float | str | None
-    max_paragraphs: int
-    expected_pages: int
-    key: int | bytes | None
 
 
 def options_of(cls: type[Options] = Options) -> tuple[Option, ...]:

@@ -1,14 +1,26 @@
-"""Name a page, and hand one of many to `check_many`."""
+"""A page as users give it, and the way from its HTML or text to its fingerprint."""
 
-from __future__ import annotations
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
-from dataclasses import dataclass
-from typing import Final
+import mmh3
 
 from crawldedup import checks
-from crawldedup.errors import ConfigurationError
-from crawldedup.fingerprinting.fingerprint import Fingerprint
-from crawldedup.options import check_similarity
+from crawldedup.errors import ConfigurationError, CrawlDedupError, KeyMismatchError, PageError
+from crawldedup.extraction.area import area_of
+from crawldedup.extraction.extract import TEXT_PROFILE, extract_page
+from crawldedup.extraction.extractors import get_extractor
+from crawldedup.extraction.html_page import HtmlPage
+from crawldedup.facts.page_facts import page_facts, text_facts
+from crawldedup.fingerprinting.anchors import paragraphs_of
+from crawldedup.fingerprinting.fingerprint import PROFILE, Fingerprint, Source, fingerprints
+from crawldedup.markup.limits import check_size
+from crawldedup.options import Options, check_similarity
+from crawldedup.text.canonical import NO_LINKS, HeadLinks, head_links
+from crawldedup.text.decode import tidy
+from crawldedup.text.kept import packed_text
+from crawldedup.text.keys import NO_KEY, Key
 
 WORST_RANK: Final = 255
 
@@ -16,45 +28,29 @@ check_rank: Final = checks.whole(0, WORST_RANK)
 
 
 @dataclass(frozen=True, slots=True)
-class PageRef:
-    """Names a page by its `url`, or by the `identity` given instead, within its scope or the `scope_key` given instead.
-
-    Raises ConfigurationError for anything but texts.
-    """
-
-    url: str
-    identity: str | None = None
-    scope_key: str | None = None
-
-    def __post_init__(self) -> None:
-        checks.string("url", self.url)
-        checks.optional_string("identity", self.identity)
-        checks.optional_string("scope_key", self.scope_key)
-
-
-@dataclass(frozen=True, slots=True)
 class Page:
-    """Holds one page for `check_many` or `compare`.
-
-    A page is given as `html`, as `text`, or as a `fingerprint` made elsewhere. The rest is as in
-    `Deduplicator.check_fingerprint`.
+    """Holds one page, given as `html`, as `text`, or as a `fingerprint` made elsewhere.
 
     Attributes:
         url: The URL of the page. It may be empty where nothing depends on it.
-        html: The HTML as it was received.
+        html: The HTML as it was received. The main text is taken from it.
         text: The main text, if you have extracted it yourself.
         fingerprint: A fingerprint made with the key and the options of the index.
         encoding: The encoding that the server declared for `html`, as in its `Content-Type`.
-        identity: The name of the page; by default its canonical URL.
+        identity: The name of the page; by default its canonical URL. A page of the same name is a revisit, and a
+            duplicate only while another process at work has it.
         scope_key: The site, the spider or another name, in place of what the option `scope` says of the URL.
         similarity: Overrides the option for this page: above 0.5 and at most 1.
         canonical: The URL that the page names as its original. If that page is remembered and resembles this one from
             0.1 below the similarity on, this lower similarity is used.
-        remember: With False the page is looked up, and nothing is changed.
-        delivered: False if the page is delivered only when `Deduplicator.deliver` is called.
-        rank: The rank among copies, from 0 (best) to 255 (worst).
-        revisit_similarity: From which similarity on a revisit is unchanged, above 0.5 and at most 1. None asks for
-            equal texts.
+        remember: With False the page is looked up, and nothing is changed. It is then known as a revisit only while its
+            text resembles the remembered one.
+        delivered: With False, the page is yours for good only once `Deduplicator.deliver` is called. If the process
+            dies before, the page holds back no other.
+        rank: The rank among copies, from 0 (best) to 255 (worst). A duplicate of better rank than its original replaces
+            it in the index.
+        revisit_similarity: From this similarity on, above 0.5 and at most 1, a revisit is unchanged. The text of the
+            earlier visit then stays remembered. None asks for equal texts.
 
     Raises:
         ConfigurationError: Not exactly one of `html`, `text` and `fingerprint` is given, or a value is not allowed.
@@ -84,12 +80,16 @@ class Page:
     revisit_similarity: float | None = None
 
     def __post_init__(self) -> None:
-        PageRef(self.url, self.identity, self.scope_key)
-        checks.optional_string("canonical", self.canonical)
+        checks.string("url", self.url)
+        for name in ("identity", "scope_key", "canonical"):
+            checks.optional_string(name, getattr(self, name))
+        for name in ("similarity", "revisit_similarity"):
+            if getattr(self, name) is not None:
+                check_similarity(name, getattr(self, name))
         # 1.0 is a whole number, too, but no byte of a record.
         object.__setattr__(self, "rank", check_rank("rank", self.rank))
-        for name in ("similarity", "revisit_similarity"):
-            checks.optional(check_similarity)(name, getattr(self, name))
+        for name in ("remember", "delivered"):
+            checks.flag(name, getattr(self, name))
         if [self.html is None, self.text is None, self.fingerprint is None].count(True) != 2:
             raise ConfigurationError(f"the page {self.url!r} must have one of html, text and fingerprint")
         if self.fingerprint is None:
@@ -100,7 +100,119 @@ class Page:
                 f"that `Deduplicator.fingerprint` or `crawldedup.fingerprint` made"
             )
 
+
+class PageContent(NamedTuple):
+    """What is compared of a page: its text, the facts that tell it from others, and the whole of a short page.
+
+    `source` is the page, None for a text. It is `unselected` if the area that was to be compared is not on it.
+    """
+
+    text: str
+    facts: str | None = None
+    whole: str | None = None
+    source: HtmlPage | None = None
+    unselected: bool = False
+
     @property
-    def ref(self) -> PageRef:
-        """Return the name of the page."""
-        return PageRef(self.url, self.identity, self.scope_key)
+    def fact_lines(self) -> tuple[str, ...]:
+        """The facts one by one."""
+        return tuple(self.facts.split("\n")) if self.facts else ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPage:
+    """What came of reading a page: its fingerprint, and the canonical links in its head.
+
+    It is `unselected` as in `PageContent`.
+    """
+
+    fingerprint: Fingerprint
+    links: HeadLinks = NO_LINKS
+    unselected: bool = False
+
+
+Content = PageContent | Fingerprint | PageError
+"""What is known of a page before its fingerprint is made: one that was given, or why there is none."""
+Item = tuple[Page, Content]
+
+
+class PageReader:
+    """Reads pages as its options say. Raises MissingDependencyError for an extractor that is not installed."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._extractor = get_extractor(options.extractor)
+
+    @property
+    def profile(self) -> str:
+        """The name of what decides the bits. Indexes of different profiles are never compared."""
+        extractor = "-".join(filter(None, (self._extractor.name, self._extractor.version)))
+        if areas := self._options.content:
+            extractor += f"+{mmh3.hash(repr(areas), signed=False):08x}"
+        return f"{extractor}/{TEXT_PROFILE}.{self._options.distinguish}/{PROFILE}"
+
+    def read_page(self, page: Page, key: Key = NO_KEY) -> ReadPage:
+        """Return what came of reading a page. Raises PageError."""
+        if page.fingerprint is not None:
+            return ReadPage(page.fingerprint)
+        content = self.content(page)
+        links = NO_LINKS if content.source is None else head_links(content.source.tree)
+        return ReadPage(self.fingerprints([content], key)[0], links, content.unselected)
+
+    def content(self, page: Page) -> PageContent:
+        """Return what is compared of a page of HTML or text. Raises PageError."""
+        options = self._options
+        if page.text is None:
+            area = area_of(options.content, page.url)
+            html = page.html or b""
+            read = extract_page(html, page.encoding, self._extractor, min_words=options.min_words, area=area)
+            facts = page_facts(read, options.distinguish)
+            return PageContent(read.main, facts, read.whole, read.source, read.unselected)
+        check_size(page.text)
+        tidied = tidy(page.text)
+        if not tidied:
+            raise PageError("empty", "the text is empty")
+        return PageContent(tidied, text_facts(tidied, options.distinguish))
+
+    def try_content(self, page: object) -> Content:
+        """Return what is compared of a page, or why that cannot be read, or the fingerprint that it was given as."""
+        if not isinstance(page, Page):
+            raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a Page")
+        if page.fingerprint is not None:
+            return page.fingerprint
+        try:
+            return self.content(page)
+        except PageError as error:
+            return error
+
+    def try_fingerprints(self, items: Sequence[Item], key: Key) -> list[Fingerprint | CrawlDedupError]:
+        """Return the fingerprint of each page, or why it cannot be compared in an index of this key."""
+        made = iter(self.fingerprints([content for _, content in items if isinstance(content, PageContent)], key))
+        reads: list[Fingerprint | CrawlDedupError] = []
+        for page, content in items:
+            read = next(made) if isinstance(content, PageContent) else content
+            if isinstance(read, Fingerprint) and read.key_id != key.id:
+                message = (
+                    f"the fingerprint of {page.url!r} was made with the key {read.key_id:016x} and the index has the "
+                    f"key {key.id:016x} (0: none): make it again with this Deduplicator, or with its `key`"
+                )
+                reads.append(KeyMismatchError(message))
+            else:
+                reads.append(read)
+        return reads
+
+    def fingerprints(self, contents: Sequence[PageContent], key: Key = NO_KEY) -> list[Fingerprint]:
+        """Return the fingerprints of what was read."""
+        options = self._options
+        made = fingerprints(
+            [Source(each.text, each.whole, each.facts) for each in contents], min_words=options.min_words, key=key
+        )
+        if options.paragraphs is not None:
+            made = [
+                page if page.thin else replace(page, paragraphs=paragraphs_of(each.text, key))
+                for page, each in zip(made, contents, strict=True)
+            ]
+        if options.keep_texts:
+            texts = ("\n".join(filter(None, (each.whole or each.text, each.facts))) for each in contents)
+            made = [replace(page, packed_text=packed_text(text)) for page, text in zip(made, texts, strict=True)]
+        return made

@@ -4,24 +4,17 @@ A scope is a salt: constants are XORed into all bits that identify a page. So pa
 and pages of one scope keep their distances. Stores need to know only which pages may meet (`Query.shard_key`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import mmh3
 
 from crawldedup.checks import refused
-from crawldedup.text.keys import NO_KEY
+from crawldedup.text.keys import NO_KEY, Key
 from crawldedup.text.urls import canonical_url
-
-if TYPE_CHECKING:
-    from tldextract import TLDExtract
-
-    from crawldedup.text.keys import Key
 
 _SITES_ALLOWED: Final = "a list of sites, such as example.com; an empty list trusts none"
 
@@ -58,7 +51,7 @@ def _site_of_host(host: str) -> str:
 
 
 @cache
-def _extractor() -> TLDExtract:
+def _extractor() -> Any:
     # Importing it imports requests, which takes longer than all else that a worker imports beside numpy.
     from tldextract import TLDExtract
 

@@ -1,10 +1,7 @@
 """The answers for users: `Verdict` for a page that was checked, `Match` for a page that was found."""
 
-from __future__ import annotations
-
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
 
 from crawldedup.printable import printable
 from crawldedup.scope import site_of
@@ -59,21 +56,6 @@ class KnownParagraph:
     kind: ParagraphKind
     url: str | None = None
 
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the paragraph that has these values.
-
-        Args:
-            values: One entry of `paragraphs` in the result of `Coverage.as_dict`.
-
-        Raises:
-            ValueError: A value is not allowed. A missing or mistyped one raises LookupError or TypeError.
-        """
-        url = values["url"]
-        kind = ParagraphKind(values["kind"])
-        words, known = _words(values["words"]), _words(values["known_words"])
-        return cls(str(values["excerpt"]), words, known, kind, None if url is None else str(url))
-
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
@@ -87,24 +69,6 @@ class Coverage:
         sources: The URLs of the earlier pages and the words of each, most words first. A URL is empty if the index
             holds none.
         paragraphs: The paragraphs, in the order of the page.
-
-    Example:
-        >>> from crawldedup import Deduplicator
-        >>> report = " ".join(
-        ...     f"Gate {n} opened at {n} and let {37 * n} visitors into the park."
-        ...     for n in range(30)
-        ... )
-        >>> letters = " ".join(
-        ...     f"Reader {n} writes to us about day {n * 7} of the summer holidays."
-        ...     for n in range(20)
-        ... )
-        >>> dedup = Deduplicator(paragraphs="mark", key=0)
-        >>> dedup.check("https://news.example/park", text=report).coverage.share_new
-        1.0
-        >>> page = dedup.check("https://blog.example/", text=f"{report} {letters}")
-        >>> coverage = page.coverage
-        >>> coverage.share_new, coverage.is_partial, coverage.sources
-        (0.43, False, (('https://news.example/park', 342),))
     """
 
     new_words: int
@@ -119,37 +83,6 @@ class Coverage:
         """Return the share of new words among the new and the known ones, from 0 to 1; None without any."""
         told = self.new_words + self.known_words
         return self.new_words / told if told else None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON: the attributes, and `share_new`."""
-        own = {each.name: getattr(self, each.name) for each in fields(self)}
-        lists = {"sources": list(map(list, self.sources)), "paragraphs": list(map(asdict, self.paragraphs))}
-        return {**own, **lists, "share_new": self.share_new}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the coverage of which `as_dict` gave these values.
-
-        Args:
-            values: The result of `as_dict`, perhaps after a way through JSON.
-
-        Raises:
-            ValueError: A value is not allowed. A missing or mistyped one raises LookupError or TypeError.
-        """
-        return cls(
-            new_words=_words(values["new_words"]),
-            known_words=_words(values["known_words"]),
-            boilerplate_words=_words(values["boilerplate_words"]),
-            is_partial=bool(values["is_partial"]),
-            sources=tuple((str(url), _words(words)) for url, words in values["sources"]),
-            paragraphs=tuple(KnownParagraph.from_dict(each) for each in values["paragraphs"]),
-        )
-
-
-def _words(value: object) -> int:
-    if not isinstance(value, int) or not 0 <= value < 1 << 31:
-        raise ValueError(f"{value!r} is no number of words")
-    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,36 +159,6 @@ class Verdict:
         """Return True for a duplicate of a page on another site; False, too, if the index holds no URLs."""
         return self.is_duplicate and self.original is not None and site_of(self.original) != site_of(self.url)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON: the attributes, `is_duplicate`, `is_partial` and `is_across_sites`."""
-        # `asdict` would copy each value deeply, which takes longer than all else that an answer of the service takes.
-        own = {each.name: getattr(self, each.name) for each in fields(self)}
-        derived = {name: getattr(self, name) for name in ("is_duplicate", "is_partial", "is_across_sites")}
-        coverage = None if self.coverage is None else self.coverage.as_dict()
-        return {**own, "kind": str(self.kind), "coverage": coverage, **derived}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the verdict of which `as_dict` gave these values, perhaps that of an earlier version.
-
-        Args:
-            values: The result of `as_dict`, perhaps after a way through JSON. Absent values get their defaults, other
-                keys are ignored.
-
-        Raises:
-            ValueError: A value is not allowed. A missing or mistyped one raises LookupError or TypeError.
-
-        Example:
-            >>> from crawldedup import Kind, Verdict
-            >>> verdict = Verdict(Kind.THIN, "https://a.example/", words=3)
-            >>> Verdict.from_dict(verdict.as_dict()) == verdict
-            True
-        """
-        given = {each.name: values[each.name] for each in fields(cls) if each.name in values}
-        coverage = given.get("coverage")
-        given["coverage"] = None if coverage is None else Coverage.from_dict(coverage)
-        return cls(**{**given, "kind": Kind(given["kind"])})
-
 
 @dataclass(frozen=True, slots=True)
 class Match:
@@ -276,22 +179,6 @@ class Match:
     exact: bool
     seen_at: int
     copies: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the match of which `as_dict` gave these values.
-
-        Args:
-            values: The result of `as_dict`. Other keys are ignored.
-
-        Raises:
-            KeyError: A value is missing.
-        """
-        return cls(**{each.name: values[each.name] for each in fields(cls)})
 
 
 def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:

@@ -1,40 +1,129 @@
 """Encode and decode the values that cross a process or a network. Nothing is pickled."""
 
-from __future__ import annotations
-
-from typing import Any, Final
+import base64
+import json
+from dataclasses import fields, is_dataclass
+from enum import StrEnum
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 import numpy as np
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.fingerprinting.anchors import Paragraph
-from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.fingerprinting.anchors import ANCHOR_BITS, EXCERPT, MOST_PARAGRAPHS, MOST_WORDS, Paragraph
+from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
+from crawldedup.text.difference import Change
+from crawldedup.verdict import Coverage, Verdict
 
-_FINGERPRINT_FIELDS: Final = (
-    *("search", "search_weights", "verify", "verify_weights", "digest", "words", "thin"),
-    *("facts", "key_id", "packed_text", "paragraphs"),
-)
+T = TypeVar("T")
+
+_DERIVED: Final = {Verdict: ("is_duplicate", "is_partial", "is_across_sites"), Coverage: ("share_new",)}
+_CHANGE: Final = tuple(Change.__annotations__)
+_NUMBERS: Final = ("search", "digest", "facts", "key_id")
+_WEIGHTS: Final = ("search_weights", "verify_weights")
+_BYTES: Final = ("verify", "packed_text")
+_MOST_WEIGHT: Final = 1e6
+"""Weights are at most the root of the number of features."""
+
+
+def plain(value: Any) -> Any:
+    """Return a public value as plain values, ready for JSON.
+
+    A dataclass becomes a dict of its attributes and of what follows from them. The `match` of a candidate stands beside
+    the others. Of a fingerprint, 64-bit numbers are in hexadecimal, bytes and float32 weights in Base64.
+    """
+    if isinstance(value, Fingerprint):
+        return _plain_fingerprint(value)
+    if is_dataclass(value):
+        values = {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+        if "match" in values:
+            values = {**values.pop("match"), **values}
+        return values | {name: getattr(value, name) for name in _DERIVED.get(type(value), ())}
+    if isinstance(value, Change):
+        return dict(zip(_CHANGE, value, strict=True))
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return str(value) if isinstance(value, StrEnum) else value
+
+
+def from_plain(kind: type[T], values: Any) -> T:
+    """Return the value of which `plain` gave these, perhaps after a way through JSON; other keys are ignored.
+
+    Raises ConfigurationError for values of no such thing.
+    """
+    try:
+        if kind is Fingerprint:
+            return cast("T", _fingerprint_of(**values))
+        if "candidate" in values:
+            changes = [[change[name] for name in _CHANGE] for change in values["changes"]]
+            values = {**values, "changes": changes, "candidate": _nested(values["candidate"])}
+        # Of a verdict, it is their number.
+        if isinstance(values.get("candidates"), list):
+            values = {**values, "candidates": [_nested(each) for each in values["candidates"]]}
+        return msgspec.convert(values, kind)
+    except (AttributeError, TypeError, ValueError, LookupError) as error:
+        raise ConfigurationError(f"these values are no {kind.__name__}: {error}") from error
+
+
+def _nested(candidate: dict[str, Any]) -> dict[str, Any]:
+    return {**candidate, "match": candidate}
+
+
+def encode(value: Any) -> bytes:
+    """Return a public value as JSON. Halves of surrogate pairs, which a URL may hold, are escaped."""
+    return json.dumps(plain(value)).encode("ascii")
 
 
 def pack_fingerprint(fingerprint: Fingerprint) -> bytes:
     """Return the bytes of a fingerprint, for `unpack_fingerprint`."""
-    values = [getattr(fingerprint, name) for name in _FINGERPRINT_FIELDS]
-    for place in (1, 3):
-        values[place] = values[place].astype("<f4", copy=False).tobytes()
-    return msgspec.msgpack.encode(values)
+    values = {each.name: getattr(fingerprint, each.name) for each in fields(fingerprint)}
+    weights = {name: values[name].astype("<f4", copy=False).tobytes() for name in _WEIGHTS}
+    return msgspec.msgpack.encode(list({**values, **weights}.values()))
 
 
 def unpack_fingerprint(data: bytes) -> Fingerprint:
     """Return the fingerprint that `pack_fingerprint` packed. Raises ConfigurationError for other bytes."""
+    names = [each.name for each in fields(Fingerprint)]
     try:
-        values: dict[str, Any] = dict(zip(_FINGERPRINT_FIELDS, msgspec.msgpack.decode(data, type=_Packed), strict=True))
-    except (msgspec.MsgspecError, ValueError) as error:
+        return _made(**dict(zip(names, msgspec.msgpack.decode(data, type=_Packed), strict=True)))
+    except (msgspec.MsgspecError, TypeError, ValueError) as error:
         raise ConfigurationError(f"these bytes are no fingerprint: {error}") from error
-    for name in ("search_weights", "verify_weights"):
-        values[name] = np.frombuffer(values[name], "<f4").astype(np.float32, copy=False)
-    values["paragraphs"] = tuple(Paragraph(*each) for each in values["paragraphs"])
-    return Fingerprint(**values)
 
 
-_Packed = tuple[int, bytes, bytes, bytes, int, int, bool, int, int, bytes, tuple[tuple[Any, ...], ...]]
+_Paragraphs = tuple[tuple[str, int, tuple[int, ...]], ...]
+_Packed = tuple[int, bytes, bytes, bytes, int, int, bool, int, int, bytes, _Paragraphs]
+
+
+def _plain_fingerprint(page: Fingerprint) -> dict[str, Any]:
+    numbers = {name: f"{getattr(page, name):016x}" for name in _NUMBERS}
+    weights = {name: getattr(page, name).astype("<f4").tobytes() for name in _WEIGHTS}
+    kept = {name: getattr(page, name) for name in _BYTES}
+    shown = {name: base64.b64encode(each).decode("ascii") for name, each in {**weights, **kept}.items()}
+    return {**numbers, **shown, "words": page.words, "thin": page.thin, "paragraphs": list(map(list, page.paragraphs))}
+
+
+def _fingerprint_of(**values: Any) -> Fingerprint:
+    for name in (*_NUMBERS, *_WEIGHTS, *_BYTES):
+        is_number = name in _NUMBERS
+        values[name] = int(values[name], 16) if is_number else base64.b64decode(values[name], validate=True)
+    return _made(**{**values, "paragraphs": msgspec.convert(values["paragraphs"], _Paragraphs)})
+
+
+def _made(*, search_weights: bytes, verify_weights: bytes, paragraphs: _Paragraphs, **values: Any) -> Fingerprint:
+    """Return a fingerprint of values that may come from anywhere. Raises ValueError for those of none."""
+    weights = [np.frombuffer(each, "<f4").astype(np.float32, copy=False) for each in (search_weights, verify_weights)]
+    anchors = [anchor for _, _, anchors in paragraphs for anchor in anchors]
+    if not (
+        all(0 <= values[name] < 1 << 64 for name in _NUMBERS)
+        and [len(each) for each in (*weights, values["verify"])] == [SEARCH_BITS, VERIFY_BITS, VERIFY_BITS // 8]
+        and all((np.abs(each) <= _MOST_WEIGHT).all() for each in weights)
+        and (type(values["words"]), type(values["thin"])) == (int, bool)
+        and 0 <= values["words"] < 1 << 31
+        and len(paragraphs) <= MOST_PARAGRAPHS
+        and len(anchors) <= MOST_WORDS
+        and all(0 <= anchor < 1 << ANCHOR_BITS for anchor in anchors)
+        and all(len(excerpt) <= EXCERPT and 0 <= words < 1 << 31 for excerpt, words, _ in paragraphs)
+    ):
+        raise ValueError("they are out of bounds")
+    own = tuple(Paragraph(*each) for each in paragraphs)
+    return Fingerprint(search_weights=weights[0], verify_weights=weights[1], paragraphs=own, **values)

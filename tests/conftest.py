@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
 # The longest first: while the last of a run is under way, the other workers have nothing to do.
 LONG = (
-    "stores/cluster/test_cluster.py",
-    "stores/cluster/test_cluster_racing.py",
-    "stores/cluster/test_cluster_contract.py",
+    "stores/redis/test_cluster.py",
+    "stores/redis/test_cluster_contract.py",
     "scrapy_plugin/test_rules.py",
     "scrapy_plugin/test_crawl_walls.py",
     "scanning/test_scan.py",

@@ -1,4 +1,4 @@
-"""What `Deduplicator.check_fingerprint` does beyond what `check` does, on every kind of store."""
+"""Pages that are not remembered, and pages that name their original, on every kind of store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from crawldedup import ConfigurationError, Deduplicator, Kind
+from crawldedup import ConfigurationError, Deduplicator, Kind, Page, Verdict
 from crawldedup.literature.exact import jaccard
 
 _CHOOSER = random.Random(5)
@@ -36,7 +36,7 @@ def test_looking_gives_the_verdict_and_changes_nothing(store_url: str) -> None:
     with Deduplicator(store_url) as dedup:
 
         def look(url: str, text: str) -> tuple[Kind, str | None, int, bool]:
-            verdict = dedup.check_fingerprint(url, dedup.fingerprint(text=text), remember=False)
+            verdict = dedup.check(url, fingerprint=dedup.fingerprint(text=text), remember=False)
             return verdict.kind, verdict.original, verdict.copies, verdict.changed
 
         assert look(A, TEXT) == (Kind.NEW, None, 0, False)
@@ -59,9 +59,7 @@ def test_less_is_enough_for_a_page_that_names_its_original(store_url: str) -> No
     with Deduplicator(store_url) as dedup:
 
         def kind(url: str, text: str, canonical: str | None, **rules: float) -> Kind:
-            return dedup.check_fingerprint(
-                url, dedup.fingerprint(text=text), canonical=canonical, remember=False, **rules
-            ).kind
+            return dedup.check(url, text=text, canonical=canonical, remember=False, **rules).kind
 
         dedup.check(A, text=TEXT)
         assert kind(B, HALF_ALIKE, None) is Kind.NEW
@@ -71,7 +69,7 @@ def test_less_is_enough_for_a_page_that_names_its_original(store_url: str) -> No
         assert kind(B, UNLIKE, A) is Kind.NEW
         assert kind(B, ALIKE, C) is Kind.NEAR_DUPLICATE
         assert kind(A, HALF_ALIKE, B) is Kind.NEW
-        dedup.check_fingerprint(B, dedup.fingerprint(text=HALF_ALIKE), canonical=A)
+        dedup.check(B, fingerprint=dedup.fingerprint(text=HALF_ALIKE), canonical=A)
         assert dedup.info().pages == 1
 
 
@@ -79,14 +77,37 @@ def test_what_a_page_names_is_looked_for_in_its_own_scope() -> None:
     with Deduplicator(scope="site") as dedup:
         dedup.check(A, text=TEXT)
         page = dedup.fingerprint(text=HALF_ALIKE)
-        assert dedup.check_fingerprint("https://www.e.com/b", page, canonical=A, remember=False).is_duplicate
-        assert not dedup.check_fingerprint("https://other.com/b", page, canonical=A, remember=False).is_duplicate
+        assert dedup.check("https://www.e.com/b", fingerprint=page, canonical=A, remember=False).is_duplicate
+        assert not dedup.check("https://other.com/b", fingerprint=page, canonical=A, remember=False).is_duplicate
 
 
 @pytest.mark.parametrize("similarity", [0.505, 0.55, 0.6])
 def test_the_lowest_similarities_have_a_lower_one_too(similarity: float) -> None:
     with Deduplicator(similarity=similarity) as dedup:
         page = dedup.fingerprint(text=TEXT)
-        assert dedup.check_fingerprint(B, page, canonical=A).kind is Kind.NEW
+        assert dedup.check(B, fingerprint=page, canonical=A).kind is Kind.NEW
         with pytest.raises(ConfigurationError, match="similarity is 7"):
-            dedup.check_fingerprint(B, page, canonical=A, similarity=7)
+            dedup.check(B, fingerprint=page, canonical=A, similarity=7)
+
+
+def test_a_batch_gets_the_verdicts_of_single_checks(store_url: str) -> None:
+    """Also where a page is not remembered, or names one of the same batch as its original."""
+    pages = [
+        Page(A, text=TEXT),
+        Page(B, text=HALF_ALIKE, canonical=A),
+        Page(B, text=HALF_ALIKE, remember=False),
+        Page(C, text=UNLIKE, remember=False),
+        Page(C, text=UNLIKE),
+        Page(C, html=b"\0\1\2" * 999),
+        Page(C, text=UNLIKE, remember=False),
+        Page(f"{C}/2", text=UNLIKE, canonical=C, rank=1),
+        Page(f"{C}/3", fingerprint=Deduplicator(key=1).fingerprint(text=TEXT)),
+    ]
+    with Deduplicator(store_url, key=0) as dedup, Deduplicator(store_url, key=0, namespace="singly") as other:
+        together = dedup.check_batch(pages)
+        singly = [result for page in pages for result in other.check_batch([page])]
+        assert [str(result) for result in together] == [str(result) for result in singly]
+        assert dedup.info().pages == other.info().pages == 2
+    kinds = [result.kind if isinstance(result, Verdict) else type(result).__name__ for result in together]
+    assert kinds[:5] == ["new", "near_duplicate", "new", "new", "new"]
+    assert kinds[5:] == ["PageError", "revisit", "exact_duplicate", "KeyMismatchError"]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from crawldedup import Deduplicator, Kind, Page, compare
+from crawldedup import Deduplicator, Kind, Page, compare, wire
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.explanation.wording import reason
+from crawldedup.explain import reason
 from crawldedup.fingerprinting.fingerprint import fingerprint
 from crawldedup.literature.exact import jaccard
 from tests.test_check_fingerprint import ALIKE, HALF_ALIKE, TEXT, UNLIKE, A, B
@@ -35,7 +35,7 @@ def test_the_exact_similarity_is_told_and_the_verdict_is_a_crawls(second: str) -
     if found:
         assert told.candidate.match.similarity == found[0].similarity
     assert told.candidate.accepted == (told.candidate.cost <= told.limit)
-    assert json.loads(json.dumps(told.as_dict()))["verdict"]["kind"] == checked.kind
+    assert json.loads(wire.encode(told))["verdict"]["kind"] == checked.kind
 
 
 def test_a_moment_that_differs_is_told_beside_the_same_text() -> None:

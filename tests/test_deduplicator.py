@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import random
 import re
@@ -8,25 +7,26 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Verdict, fingerprint
+from crawldedup import Deduplicator, Kind, Verdict, fingerprint, wire
 from crawldedup.errors import (
     ClosedError,
     ConfigurationError,
     PageError,
     ProfileMismatchError,
+    StoreError,
     StoreFullError,
     StoreUnavailableError,
 )
 from crawldedup.page import Page
-from crawldedup.stores.memory import MemoryStore
+from crawldedup.stores.sqlite.store import MemoryStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,8 +128,8 @@ class TestVerdicts:
 
     def test_a_verdict_is_json(self) -> None:
         verdict = Deduplicator().check(A, text=TEXT)
-        assert verdict.as_dict()["kind"] == "new"
-        assert verdict.as_dict()["is_duplicate"] is False
+        assert wire.plain(verdict)["kind"] == "new"
+        assert wire.plain(verdict)["is_duplicate"] is False
 
     def test_html_is_read_for_its_text(self) -> None:
         dedup = Deduplicator(extractor="text")
@@ -161,10 +161,10 @@ class TestVerdicts:
         dedup = Deduplicator(similarity=0.9)
         dedup.check(A, text=TEXT)
         page = dedup.fingerprint(text=edited(TEXT, 10))
-        assert dedup.check_fingerprint(B, page, similarity=0.75).is_duplicate
-        assert dedup.check_fingerprint(C, page).kind is Kind.NEW
+        assert dedup.check(B, fingerprint=page, similarity=0.75).is_duplicate
+        assert dedup.check(C, fingerprint=page).kind is Kind.NEW
         with pytest.raises(ConfigurationError, match="similarity is 2"):
-            dedup.check_fingerprint(C, page, similarity=2)
+            dedup.check(C, fingerprint=page, similarity=2)
 
     def test_pages_not_seen_for_the_time_to_live_are_new_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = [1e9]
@@ -191,7 +191,7 @@ class TestFindAndForget:
     def test_find_gives_matches_best_first_and_changes_nothing(self, store_url: str) -> None:
         with Deduplicator(store_url) as dedup:
             for url, text in ((A, edited(TEXT, 4)), (B, OTHER), (C, TEXT)):
-                dedup.check_fingerprint(url, dedup.fingerprint(text=text), similarity=1)
+                dedup.check(url, fingerprint=dedup.fingerprint(text=text), similarity=1)
             for _ in range(2):
                 found = dedup.find(text=TEXT)
                 assert [(match.url, match.exact, match.copies) for match in found] == [(C, True, 0), (A, False, 0)]
@@ -267,14 +267,7 @@ class TestManyPages:
     def test_the_verdicts_are_those_of_single_checks(self, store_url: str, batch: int) -> None:
         with Deduplicator(store_url, namespace="a") as one, Deduplicator(store_url, namespace="b") as two:
             singly = [
-                one.check_fingerprint(
-                    page.url,
-                    page.fingerprint or one.fingerprint(html=page.html, text=page.text, encoding=page.encoding),
-                    identity=page.identity,
-                    scope_key=page.scope_key,
-                    similarity=page.similarity,
-                )
-                for page in self.PAGES
+                one.check(**{each.name: getattr(page, each.name) for each in fields(page)}) for page in self.PAGES
             ]
             together = list(two.check_many(self.PAGES, batch=batch))
         assert [self.told(verdict) for verdict in together] == [self.told(verdict) for verdict in singly]
@@ -299,7 +292,7 @@ class TestManyPages:
 
     def test_a_batch_does_not_wait_for_a_slow_source(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = [100.0]
-        monkeypatch.setattr("crawldedup.batches.time.monotonic", lambda: now[0])
+        monkeypatch.setattr("crawldedup.deduplicator.time.monotonic", lambda: now[0])
         taken: list[int] = []
 
         def pages() -> Iterator[Page]:
@@ -352,16 +345,15 @@ class TestManyPages:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # The first page pays for imports.
-        monkeypatch.setattr("crawldedup.batches.BATCH_SECONDS", 100)
-        real = MemoryStore.check_many
+        monkeypatch.setattr("crawldedup.deduplicator.BATCH_SECONDS", 100)
+        real = MemoryStore.check
 
-        def failing(self: MemoryStore, queries: Sequence[Query]) -> Iterator[Answer]:
-            yield from real(self, queries[:4])
-            raise StoreUnavailableError("gone")
+        def failing(self: MemoryStore, queries: Sequence[Query]) -> list[Answer | StoreError]:
+            return real(self, queries[:4]) + [StoreUnavailableError("gone")] * (len(queries) - 4)
 
         dedup = Deduplicator()
         verdicts = dedup.check_many(self.PAGES)
-        monkeypatch.setattr(MemoryStore, "check_many", failing)
+        monkeypatch.setattr(MemoryStore, "check", failing)
         assert [next(verdicts).kind for _ in range(4)][-1] is Kind.REVISIT
         with pytest.raises(StoreUnavailableError):
             next(verdicts)
@@ -369,30 +361,18 @@ class TestManyPages:
         assert [verdict.url for verdict in dedup.check_many(self.PAGES[4:])] == [page.url for page in self.PAGES[4:]]
 
     def test_behind_a_page_that_the_store_refuses_the_iteration_goes_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        real = MemoryStore.check_many
+        real = MemoryStore.check
 
-        def refusing(query: Query, answer: Answer) -> Answer:
-            if query.entry.url == B:
-                raise StoreFullError("no room")
-            return answer
+        def failing(self: MemoryStore, queries: Sequence[Query]) -> list[Answer | StoreError]:
+            answers = zip(queries, real(self, queries), strict=True)
+            return [StoreFullError("no room") if query.record.url == B else answer for query, answer in answers]
 
-        def failing(self: MemoryStore, queries: Sequence[Query]) -> Iterator[Answer]:
-            return map(refusing, queries, real(self, queries))
-
-        monkeypatch.setattr(MemoryStore, "check_many", failing)
+        monkeypatch.setattr(MemoryStore, "check", failing)
         verdicts = Deduplicator().check_many(self.PAGES[:3])
         assert next(verdicts).url == A
         with pytest.raises(StoreFullError):
             next(verdicts)
         assert [verdict.url for verdict in verdicts] == [C]
-
-        async def asynchronous() -> None:
-            several = AsyncDeduplicator().check_many(self.PAGES[:3])
-            assert (await anext(several)).url == A
-            with pytest.raises(StoreFullError):
-                await anext(several)
-
-        asyncio.run(asynchronous())
 
     def test_no_pages_no_verdicts(self) -> None:
         assert list(Deduplicator().check_many([])) == []
@@ -425,33 +405,6 @@ class TestRetention:
         assert dedup.check(B, text=TEXT).is_duplicate
         now[0] += 3000
         assert dedup.check(C, text=TEXT).is_duplicate is refresh
-
-    def test_prune_frees_what_has_expired(self, now: list[float]) -> None:
-        dedup = Deduplicator(ttl="1h")
-        for number in range(30):
-            dedup.check(f"{A}/{number}", text=article(number))
-        now[0] += 3000
-        dedup.check(f"{A}/7", text=article(7))
-        now[0] += 3000
-        told: list[tuple[int, int]] = []
-        assert dedup.prune(progress=lambda done, total: told.append((done, total))) == 29
-        assert (dedup.info().pages, dedup.prune()) == (1, 0)
-        assert told[-1][0] <= told[-1][1] == 30
-        assert dedup.check(f"{A}/new", text=article(7)).is_duplicate
-
-    def test_prune_frees_the_oldest_of_too_many(self, shared_backend: Backend) -> None:
-        with Deduplicator(shared_backend.url) as dedup:
-            for number in range(20):
-                dedup.check(f"{A}/{number}", text=article(number))
-        with Deduplicator(shared_backend.url, max_pages=5) as dedup:
-            assert dedup.prune() == 15
-            assert dedup.info().pages == 5
-            found = [bool(dedup.find(text=article(number))) for number in range(20)]
-            assert found == [False] * 15 + [True] * 5
-
-    def test_there_must_be_something_to_prune_by(self) -> None:
-        with pytest.raises(ConfigurationError, match="give ttl or max_pages"):
-            Deduplicator().prune()
 
 
 class TestWithoutUrls:
@@ -565,7 +518,7 @@ class TestSharing:
         def crawl(name: str) -> None:
             start.wait()
             kinds.extend(
-                [dedup.check_fingerprint(f"{A}/{name}/{number}", page).kind for number, page in enumerate(pages)]
+                [dedup.check(f"{A}/{name}/{number}", fingerprint=page).kind for number, page in enumerate(pages)]
             )
 
         threads = [threading.Thread(target=crawl, args=(name,)) for name in "abcd"]
@@ -590,13 +543,8 @@ class TestLife:
         def look() -> tuple[list[str], Kind, int]:
             with contextlib.closing(Deduplicator(shared_backend.url, ttl="1d")) as dedup:
                 page = dedup.fingerprint(text=TEXT)
-                verdict = dedup.check_fingerprint(A, page, remember=False)
-                dedup.prune()
-                return (
-                    [match.url for match in dedup.find(text=TEXT)],
-                    verdict.kind,
-                    dedup.copy_to(Deduplicator(ttl="1d")).pages,
-                )
+                verdict = dedup.check(A, fingerprint=page, remember=False)
+                return [match.url for match in dedup.find(text=TEXT)], verdict.kind, dedup.info().pages
 
         before = shared_backend.contents()
         assert look() == ([], Kind.NEW, 0)
@@ -622,15 +570,12 @@ class TestLife:
         "use",
         [
             lambda dedup: dedup.check(A, text=TEXT),
-            lambda dedup: dedup.check_fingerprint(A, dedup.fingerprint(text=TEXT), remember=False),
+            lambda dedup: dedup.check(A, fingerprint=dedup.fingerprint(text=TEXT), remember=False),
             lambda dedup: list(dedup.check_many([Page(A, text=TEXT)])),
             lambda dedup: dedup.find(text=TEXT),
             lambda dedup: dedup.explain(A, text=TEXT),
             lambda dedup: dedup.forget(A),
             lambda dedup: dedup.clear(),
-            lambda dedup: dedup.prune(),
-            lambda dedup: dedup.copy_to(Deduplicator()),
-            lambda dedup: Deduplicator().copy_to(dedup),
             lambda dedup: dedup.info(),
             lambda dedup: dedup.heartbeat(),
         ],
@@ -645,8 +590,6 @@ class TestLife:
     def test_it_tells_its_store_and_its_state(self) -> None:
         dedup = Deduplicator("redis://:secret@localhost", namespace="news")
         assert repr(dedup) == "<Deduplicator redis://:***@localhost namespace='news' similarity=0.9 (not opened)>"
-        asynchronous = AsyncDeduplicator(similarity=0.8)
-        assert repr(asynchronous) == ("<AsyncDeduplicator memory:// namespace='default' similarity=0.8 (not opened)>")
         with Deduplicator() as dedup:
             assert "(open)" in repr(dedup)
         assert "(closed)" in repr(dedup)
@@ -677,7 +620,7 @@ class TestLife:
         self, shared_backend: Backend, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """However long a crawl takes, its fellows stay its fellows."""
-        monkeypatch.setattr("crawldedup.index.HEARTBEAT_SECONDS", 0)
+        monkeypatch.setattr("crawldedup.deduplicator.HEARTBEAT_SECONDS", 0)
         with Deduplicator(shared_backend.url) as one:
             one.check(A, text=TEXT)
             self.end_all_leases(shared_backend)
@@ -688,7 +631,7 @@ class TestLife:
     def test_one_who_takes_many_verdicts_slowly_is_at_work_too(
         self, shared_backend: Backend, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("crawldedup.index.HEARTBEAT_SECONDS", 0)
+        monkeypatch.setattr("crawldedup.deduplicator.HEARTBEAT_SECONDS", 0)
         with Deduplicator(shared_backend.url) as one, Deduplicator(shared_backend.url) as two:
             verdicts = one.check_many(Page(url, text=text) for url, text in ((A, TEXT), (B, OTHER)))
             next(verdicts)
@@ -744,154 +687,8 @@ def test_an_argument_out_of_range_is_refused_by_its_name(arguments: dict[str, An
 
 @pytest.mark.parametrize("given", [{}, {"html": b"x", "text": "x"}])
 def test_a_page_is_either_html_or_text(given: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError, match="either html or text"):
+    with pytest.raises(ConfigurationError, match="must have one of html, text and fingerprint"):
         Deduplicator().check(A, **given)
-
-
-class TestAsync:
-    def test_the_same_verdicts_are_awaited(self, store_url: str) -> None:
-        async def crawl() -> list[Any]:
-            async with AsyncDeduplicator(store_url, namespace="a") as dedup:
-                await dedup.check(A, text=TEXT)
-                copies = await asyncio.gather(*(dedup.check(f"{B}/{number}", text=NEAR) for number in range(10)))
-                found = await dedup.find(text=TEXT)
-                info = await dedup.info()
-                forgotten = [await dedup.forget(A), await dedup.forget(fingerprint(NEAR))]
-                return [copies, found, info, forgotten]
-
-        copies, found, info, forgotten = asyncio.run(crawl())
-        assert {copy.kind for copy in copies} == {Kind.NEAR_DUPLICATE}
-        assert sorted(copy.copies for copy in copies) == list(range(1, 11))
-        assert [(match.url, match.copies) for match in found] == [(A, 10)]
-        assert (info.pages, info.namespace) == (1, "a")
-        assert forgotten == [1, 0]
-
-    def test_the_event_loop_goes_on_while_a_page_is_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        async def crawl() -> bool:
-            async with AsyncDeduplicator() as dedup:
-                going_on = threading.Event()
-                asyncio.get_running_loop().call_later(0.01, going_on.set)
-                monkeypatch.setattr("crawldedup.reader.PageReader.read", lambda *_: going_on.wait(30) and page)
-                verdict = await dedup.check(A, text=TEXT)
-                return verdict.kind is Kind.NEW and going_on.is_set()
-
-        page = fingerprint(TEXT)
-        assert asyncio.run(crawl())
-
-    @pytest.mark.parametrize(
-        ("arguments", "error"),
-        [({"html": b"\0\1\2\3" * 1000}, PageError), ({}, ConfigurationError)],
-    )
-    def test_errors_are_raised_where_they_are_awaited(self, arguments: dict[str, Any], error: type) -> None:
-        async def crawl() -> Kind:
-            async with AsyncDeduplicator() as dedup:
-                with pytest.raises(error):
-                    await dedup.check(A, **arguments)
-                return (await dedup.check(A, text=TEXT)).kind
-
-        assert asyncio.run(crawl()) is Kind.NEW
-
-    @pytest.mark.parametrize("asynchronous", [False, True])
-    @pytest.mark.parametrize("batch", [1, 3, 100])
-    def test_many_pages(self, asynchronous: bool, batch: int) -> None:
-        pages = TestManyPages.PAGES
-
-        async def one_by_one() -> AsyncIterator[Page]:
-            for page in pages:
-                await asyncio.sleep(0)
-                yield page
-
-        async def crawl() -> list[Verdict]:
-            async with AsyncDeduplicator() as dedup:
-                source = one_by_one() if asynchronous else pages
-                return [verdict async for verdict in dedup.check_many(source, batch=batch)]
-
-        assert asyncio.run(crawl()) == list(Deduplicator().check_many(pages))
-
-    @pytest.mark.parametrize("batch", [2, 100])
-    def test_an_error_among_many_pages_comes_in_its_place(self, batch: int) -> None:
-        bad = Page(B + "bad", html=b"\0\1\2" * 999)
-        pages = [*TestManyPages.PAGES[:3], bad, *TestManyPages.PAGES[3:]]
-
-        async def crawl(source: Iterable[Page]) -> list[str]:
-            seen: list[str] = []
-            async with AsyncDeduplicator() as dedup:
-                try:
-                    async for verdict in dedup.check_many(source, batch=batch):
-                        assert verdict.kind is not Kind.REVISIT
-                        seen.append(verdict.url)
-                except (PageError, OSError) as error:
-                    seen.append(type(error).__name__)
-                seen.append(str((await dedup.info()).pages))
-            return seen
-
-        def failing() -> Iterator[Page]:
-            yield from pages[:3]
-            raise OSError
-
-        assert asyncio.run(crawl(pages)) == [A, B, C, "PageError", "1"]
-        assert asyncio.run(crawl(failing())) == [A, B, C, "OSError", "1"]
-
-    def test_pages_that_cannot_be_read_can_be_left_out_of_many(self) -> None:
-        bad = Page(B + "bad", html=b"\0\1\2" * 999)
-
-        async def crawl() -> list[str]:
-            seen: list[str] = []
-            async with AsyncDeduplicator() as dedup:
-                pages = [bad, Page(A, text=TEXT), bad, Page(B, text=TEXT)]
-                async for verdict in dedup.check_many(pages, on_unreadable=lambda page, _: seen.append(page.url)):
-                    assert verdict.kind is not Kind.REVISIT
-                    seen.append(verdict.url)
-            return seen
-
-        assert asyncio.run(crawl()) == [bad.url, A, bad.url, B]
-
-    def test_a_store_that_fails_among_many_pages(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def failing(self: MemoryStore, queries: Sequence[Query]) -> Iterator[Answer]:
-            yield from map(self.check_and_add, queries[:4])
-            raise StoreUnavailableError("gone")
-
-        async def crawl() -> None:
-            async with AsyncDeduplicator() as dedup:
-                verdicts = dedup.check_many(TestManyPages.PAGES)
-                for page in TestManyPages.PAGES[:4]:
-                    assert (await anext(verdicts)).url == page.url
-                with pytest.raises(StoreUnavailableError):
-                    await anext(verdicts)
-
-        monkeypatch.setattr(MemoryStore, "check_many", failing)
-        asyncio.run(crawl())
-
-    def test_copying_and_pruning(self) -> None:
-        async def crawl() -> list[Any]:
-            async with AsyncDeduplicator(max_pages=1) as one, AsyncDeduplicator() as two, AsyncDeduplicator() as three:
-                await two.check(A, text=TEXT)
-                await two.check(B, text=OTHER, identity="b")
-                done = [(await two.copy_to(one)).added]
-                done += [await one.prune(), (await two.copy_to(three)).added, await three.forget(B, identity="b")]
-                return [*done, (await one.info()).pages]
-
-        assert asyncio.run(crawl()) == [2, 1, 2, 1, 1]
-
-    def test_a_store_that_cannot_be_opened_is_an_error_at_the_entrance(self) -> None:
-        async def crawl() -> None:
-            async with AsyncDeduplicator("redis://127.0.0.1:1/0"):
-                pass
-
-        with pytest.raises(StoreUnavailableError):
-            asyncio.run(crawl())
-
-
-def test_an_asynchronous_one_can_be_closed_twice() -> None:
-    async def crawl() -> None:
-        async with AsyncDeduplicator() as dedup:
-            await dedup.check(f"{B}/1", text=NEAR)
-            await dedup.heartbeat()
-            await dedup.clear()
-            assert (await dedup.info()).pages == 0
-            await dedup.close()
-
-    asyncio.run(crawl())
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "redis"])

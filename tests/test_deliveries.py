@@ -10,7 +10,7 @@ from crawldedup import Deduplicator, Kind, Page
 from crawldedup.errors import ClosedError, PageError, StoreError, StoreUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from crawldedup.stores.base import Answer, Query
     from tests.stores.backends import Backend
@@ -87,22 +87,12 @@ def test_what_the_store_did_not_hear_is_told_again(
         dedup.check(A, text=TEXT, delivered=False)
         dedup.deliver(A)
 
-        ask = dedup._store.check_many
+        ask = dedup._store.check
 
-        def fail_at_the_first(queries: Sequence[Query]) -> Iterator[Answer]:
-            answers = iter(queries[1:])
+        def fail_at_the_first(queries: Sequence[Query]) -> list[Answer | StoreError]:
+            return [error, *(ask(queries[1:]) if type(error) is StoreError else [error])]
 
-            class Failing:
-                def __next__(self) -> Answer:
-                    if not failed:
-                        failed.append(error)
-                        raise error
-                    return next(iter(ask([next(answers)])))
-
-            return Failing()  # type: ignore[return-value]
-
-        failed: list[StoreError] = []
-        monkeypatch.setattr(dedup._store, "check_many", fail_at_the_first)
+        monkeypatch.setattr(dedup._store, "check", fail_at_the_first)
         verdicts = dedup.check_many([Page(B + "2", text=OTHER), Page(C, text=OTHER)])
         with pytest.raises(StoreError):
             next(verdicts)

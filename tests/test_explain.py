@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup import Deduplicator, Kind
+from crawldedup import Deduplicator, Explanation, Kind, wire
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.explanation.wording import criterion
+from crawldedup.explain import criterion
 from tests.test_check_fingerprint import ALIKE, HALF_ALIKE, TEXT, UNLIKE, A, B, C
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def test_a_verdict_is_explained_and_nothing_is_changed(store_url: str) -> None:
     with Deduplicator(store_url) as dedup:
         dedup.check(A, text=TEXT)
         told = dedup.explain(B, text=ALIKE)
-        assert told.verdict == dedup.check_fingerprint(B, dedup.fingerprint(text=ALIKE), remember=False)
+        assert told.verdict == dedup.check(B, fingerprint=dedup.fingerprint(text=ALIKE), remember=False)
         assert (told.verdict.kind, told.verdict.original) == (Kind.NEAR_DUPLICATE, A)
         assert (told.pages, told.similarity) == (1, 0.9)
         (candidate,) = told.candidates
@@ -36,7 +36,7 @@ def test_a_verdict_is_explained_and_nothing_is_changed(store_url: str) -> None:
 def test_pages_that_are_not_alike_enough_are_candidates_too(store_url: str) -> None:
     with Deduplicator(store_url, similarity=0.7) as dedup:
         for url, text in ((C, UNLIKE), (A, TEXT), (B, ALIKE)):
-            dedup.check_fingerprint(url, dedup.fingerprint(text=text), similarity=1.0)
+            dedup.check(url, fingerprint=dedup.fingerprint(text=text), similarity=1.0)
         told = dedup.explain("https://e.com/d", text=TEXT, similarity=0.99)
         assert told.verdict.kind is Kind.EXACT_DUPLICATE
         assert told.candidates[0].match.url == A
@@ -69,7 +69,7 @@ def test_a_crowd_is_told(store_url: str) -> None:
         alone = dedup.explain(B, text=" ".join(words))
         assert (alone.crowd, alone.threshold, alone.verdict.kind) == (1, 0.8547, Kind.NEAR_DUPLICATE)
         for number in range(1, 8):
-            dedup.check_fingerprint(f"{A}/{number}", dedup.fingerprint(text=other(number)), similarity=1.0)
+            dedup.check(f"{A}/{number}", fingerprint=dedup.fingerprint(text=other(number)), similarity=1.0)
         told = dedup.explain(B, text=" ".join(words))
         assert (told.crowd, told.threshold, told.verdict.kind) == (8, 0.9, Kind.NEW)
         assert told.limit < told.candidates[0].cost < alone.limit
@@ -112,7 +112,19 @@ def test_what_is_no_page_is_refused(page: dict[str, Any]) -> None:
 def test_it_is_ready_for_json() -> None:
     with Deduplicator() as dedup:
         dedup.check(A, text=TEXT)
-        told = json.loads(json.dumps(asdict(dedup.explain(B, text=ALIKE))))
-        assert told["verdict"]["kind"] == "near_duplicate"
-        assert told["candidates"][0]["match"]["url"] == A
-        assert dedup.explain(B, text=ALIKE).candidates[0].as_dict()["accepted"]
+        told = dedup.explain(B, text=ALIKE)
+        values = json.loads(wire.encode(told))
+        assert values["verdict"]["kind"] == "near_duplicate"
+        assert (values["candidates"][0]["url"], values["candidates"][0]["accepted"]) == (A, True)
+        assert wire.from_plain(Explanation, values) == told
+
+
+def test_an_index_that_is_begun_after_a_look_is_found(shared_backend: Backend) -> None:
+    """What was hashed with a key of one's own, while there was no index, is not compared with those of its key."""
+    with contextlib.closing(Deduplicator(shared_backend.url)) as looking:
+        assert looking.find(text=TEXT) == []
+        assert looking.explain(A, text=TEXT).candidates == ()
+        with Deduplicator(shared_backend.url) as crawling:
+            crawling.check(A, text=TEXT)
+        assert looking.explain(B, text=TEXT).verdict.original == A
+        assert [match.url for match in looking.find(text=TEXT)] == [A]

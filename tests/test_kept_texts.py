@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Page, Verdict
+from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Page, Verdict, wire
 from crawldedup.errors import ConfigurationError
 from crawldedup.text.kept import LONGEST_TEXT
 from crawldedup.verdict import describe
@@ -34,9 +34,9 @@ def check_in_a_batch(dedup: Deduplicator, url: str, text: str) -> Verdict:
 def look(dedup: Deduplicator, url: str, text: str) -> Verdict:
     """Ask what a visit would say, and then make it."""
     page = dedup.fingerprint(text=text)
-    looked = dedup.check_fingerprint(url, page, remember=False)
+    looked = dedup.check(url, fingerprint=page, remember=False)
     assert dedup.explain(url, fingerprint=page).verdict.difference == looked.difference
-    dedup.check_fingerprint(url, page)
+    dedup.check(url, fingerprint=page)
     return looked
 
 
@@ -64,7 +64,7 @@ def test_without_the_option_nothing_is_kept(store_url: str) -> None:
         dedup.check(A, text=TEXT)
         assert dedup.check(A, text=edited(1)).difference is None
         # Whoever made the fingerprint.
-        dedup.check_fingerprint(A, Deduplicator(keep_texts=True).fingerprint(text=TEXT))
+        dedup.check(A, fingerprint=Deduplicator(keep_texts=True).fingerprint(text=TEXT))
         assert dedup.text_of(A) is None
 
 
@@ -127,21 +127,6 @@ def test_the_beginning_of_a_long_text_is_kept(store_url: str) -> None:
         assert str(dedup.check(A, text=" ".join(words)).difference).startswith("[-word0-] {+other+} word1")
 
 
-def test_texts_are_copied_with_an_index(backends: list[Backend]) -> None:
-    with Deduplicator(keep_texts=True) as first:
-        first.check(A, text=TEXT)
-        source: Deduplicator = first
-        for backend in backends:
-            # Also into an index that keeps none of its own.
-            target = Deduplicator(backend.url, namespace="copied")
-            source.copy_to(target)
-            assert target.text_of(A) == TEXT
-            source = target
-        last = Deduplicator(keep_texts=True)
-        source.copy_to(last)
-        assert last.check(A, text=edited(1)).difference == TOLD
-
-
 def test_it_may_be_awaited(store_url: str) -> None:
     async def work() -> tuple[str | None, str | None]:
         async with AsyncDeduplicator(store_url, keep_texts=True) as dedup:
@@ -163,6 +148,6 @@ def test_a_difference_is_safe_to_show() -> None:
 
 
 def test_verdicts_of_earlier_versions_are_read() -> None:
-    values = Verdict(Kind.NEW, A).as_dict()
+    values = wire.plain(Verdict(Kind.NEW, A))
     del values["difference"]
-    assert Verdict.from_dict(values) == Verdict(Kind.NEW, A)
+    assert wire.from_plain(Verdict, values) == Verdict(Kind.NEW, A)

@@ -3,19 +3,18 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import fields, replace
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 
 from crawldedup import AsyncDeduplicator, Deduplicator
 from crawldedup.errors import ConfigurationError
-from crawldedup.options import Options, OptionValues, options_of
+from crawldedup.options import Options, options_of
 
 
 def test_the_keyword_arguments_are_the_options() -> None:
     """All but the store, which is the first argument."""
-    types = get_type_hints(Options)
-    assert get_type_hints(OptionValues) == {field.name: types[field.name] for field in fields(Options)[1:]}
+    assert list(Options().index_values()) == [field.name for field in fields(Options)[1:]]
     for cls in (Deduplicator, AsyncDeduplicator):
         assert inspect.signature(cls).parameters["store"].default == Options().store
 

@@ -23,9 +23,8 @@ def test_a_package_lists_its_public_names_and_has_them(name: str) -> None:
 
 
 def test_a_deduplicator_has_the_members_that_are_documented() -> None:
-    members = "check check_fingerprint check_many check_paragraphs clear close clusters copy_to deliver explain find"
-    members += " fingerprint"
-    members += " forget from_options heartbeat info key load note open options pages prune session text_of"
+    members = "check check_batch check_many clear close deliver explain find fingerprint forget from_options heartbeat"
+    members += " info key note open options pages session text_of"
     assert [name for name in dir(crawldedup.Deduplicator()) if not name.startswith("_")] == members.split()
 
 

@@ -44,7 +44,7 @@ def visit_in_a_batch(dedup: Deduplicator, url: str, text: str) -> Verdict:
 
 
 def visit_by_fingerprint(dedup: Deduplicator, url: str, text: str) -> Verdict:
-    return dedup.check_fingerprint(url, dedup.fingerprint(text=text), revisit_similarity=0.9)
+    return dedup.check(url, fingerprint=dedup.fingerprint(text=text), revisit_similarity=0.9)
 
 
 @pytest.mark.parametrize("ask", [visit, visit_in_a_batch, visit_by_fingerprint])
@@ -111,7 +111,7 @@ def test_looking_tells_what_a_visit_would_tell(store_url: str) -> None:
         dedup.check(A, text=TEXT)
         for similarity, changed in ((None, True), (0.9, False), (0.99, True)):
             page = dedup.fingerprint(text=edited(3))
-            looked = dedup.check_fingerprint(A, page, remember=False, revisit_similarity=similarity)
+            looked = dedup.check(A, fingerprint=page, remember=False, revisit_similarity=similarity)
             assert (looked.kind, looked.changed) == (Kind.REVISIT, changed)
 
 
@@ -121,7 +121,7 @@ def test_it_may_be_awaited(store_url: str) -> None:
             texts = TEXT, edited(1), edited(2)
             visits = [await dedup.check(A, text=text, revisit_similarity=0.8) for text in texts]
             page = await dedup.fingerprint(text=edited(1))
-            visits.append(await dedup.check_fingerprint(A, page, revisit_similarity=0.8))
+            visits.append(await dedup.check(A, fingerprint=page, revisit_similarity=0.8))
             many = [Page(A, text=edited(2), revisit_similarity=0.8), Page(A, text=edited(2))]
             visits += [verdict async for verdict in dedup.check_many(many)]
             return [verdict.changed for verdict in visits]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
-from crawldedup.search.two_stage import TABLES
+from crawldedup.search.query import TABLES
 from crawldedup.stores.base import DIGEST_MASK, Layout
 from crawldedup.stores.redis.protocol import KEY_BYTES, RECORDS_PER_LIST
 from crawldedup.stores.redis.scripts import script_text

@@ -22,7 +22,7 @@ from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
 from crawldedup.measure import read_corpus
 from crawldedup.page import PageRef
 from crawldedup.queries import QueryBuilder
-from crawldedup.search.two_stage import TABLES
+from crawldedup.search.query import TABLES
 from crawldedup.stores.base import Status
 from crawldedup.stores.memory import MemoryStore
 from crawldedup.stores.registry import make_store

@@ -21,7 +21,7 @@ import redis
 from benchmarks.peers import load
 from benchmarks.redis_parts.server import CLIENT_CORE, IndexServer, measure, pinned
 from benchmarks.shared.common import progress
-from crawldedup.search.tables import rotated_tables
+from crawldedup.search.plan import rotated_tables
 from crawldedup.stores.base import Status
 
 if TYPE_CHECKING:

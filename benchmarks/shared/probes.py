@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from benchmarks.shared.corpus import number
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
-from crawldedup.search.limits import PROBE_BUDGET
+from crawldedup.search.plan import PROBE_BUDGET
 from crawldedup.search.model import search_similarity
 from crawldedup.search.plan import ProbePlan, volatile_plan
-from crawldedup.search.two_stage import TABLES
+from crawldedup.search.query import TABLES
 from crawldedup.stores.base import Layout, Query
 from crawldedup.stores.candidates import choose_pages
 from crawldedup.stores.packed_keys import pack_key
 
 if TYPE_CHECKING:
-    from crawldedup.search.tables import Table
+    from crawldedup.search.plan import Table
 
 PLANNED_SIMILARITY = 0.9
 LAYOUT = Layout("bench", "bench", TABLES, VERIFY_BITS // 8)

@@ -24,8 +24,7 @@ from crawldedup.batch.decision import (
 from crawldedup.batch.pairs import Nearness, WaitingPairs, candidate_pairs, crowded, earlier_of, later_of
 from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting.features import is_first_of_run
-from crawldedup.search.limits import STORED_BITS
-from crawldedup.search.tables import Table
+from crawldedup.search.plan import STORED_BITS, Table
 
 Progress = Callable[[str, float], None]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from crawldedup.batch.columns import MOST_PAGES, Keys, numbers_in
 from crawldedup.fingerprinting.features import is_first_of_run
-from crawldedup.search.limits import STORED_BITS
+from crawldedup.search.plan import STORED_BITS
 
 NEIGHBOURS: Final = 64
 """A page meets at most so many pages before it in a run."""

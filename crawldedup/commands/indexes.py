@@ -11,7 +11,7 @@ from crawldedup.commands.output import Output, safe_message
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
 from crawldedup.printable import pluralize, printable
-from crawldedup.search.two_stage import expected_recall
+from crawldedup.search.query import expected_recall
 from crawldedup.stores.registry import require_index
 
 

@@ -5,20 +5,14 @@ An anchor is the hash of 8 words in a row; of all, the one in 16 whose hash is s
 stands around them, and a word that was edited costs the anchors that it is part of, at most.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from crawldedup.text.keys import NO_KEY
+from crawldedup.fingerprinting.features import Hashes
+from crawldedup.text.keys import NO_KEY, Key
 from crawldedup.text.tokenize import mix, word_hashes, words_of_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from crawldedup.fingerprinting.features import Hashes
-    from crawldedup.text.keys import Key
 
 ANCHOR_WORDS: Final = 8
 ANCHOR_BITS: Final = 60
@@ -28,8 +22,8 @@ PARAGRAPH_WORDS: Final = 80
 MOST_PARAGRAPHS: Final = 200
 """What follows them on a page is not looked at, so that no page costs more than some thousand anchors."""
 
-_MOST_WORDS: Final = 3 * PARAGRAPH_WORDS * MOST_PARAGRAPHS
-_EXCERPT: Final = 80
+MOST_WORDS: Final = 3 * PARAGRAPH_WORDS * MOST_PARAGRAPHS
+EXCERPT: Final = 80
 _FACTORS: Final = tuple(map(np.uint64, (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)))
 
 
@@ -46,7 +40,7 @@ def paragraphs_of(text: str, key: Key = NO_KEY) -> tuple[Paragraph, ...]:
 
     `key` is that of the index.
     """
-    hashes = _hashes_of_runs(word_hashes(text, key)[:_MOST_WORDS])
+    hashes = _hashes_of_runs(word_hashes(text, key)[:MOST_WORDS])
     starts = (hashes < np.uint64(1 << ANCHOR_BITS)).nonzero()[0]
     anchors = hashes.take(starts).tolist()
     paragraphs: list[Paragraph] = []
@@ -70,22 +64,6 @@ def paragraphs_of(text: str, key: Key = NO_KEY) -> tuple[Paragraph, ...]:
     return tuple(paragraphs)
 
 
-def paragraphs_from(values: Any) -> tuple[Paragraph, ...]:
-    """Return the paragraphs that have these values. Raises ValueError or TypeError for what no page has."""
-    paragraphs = tuple(Paragraph(excerpt, words, tuple(anchors)) for excerpt, words, anchors in values)
-    anchors = [anchor for each in paragraphs for anchor in each.anchors]
-    is_sound = (
-        len(paragraphs) <= MOST_PARAGRAPHS
-        and len(anchors) <= _MOST_WORDS
-        and all(isinstance(each.excerpt, str) and len(each.excerpt) <= _EXCERPT for each in paragraphs)
-        and all(type(each.words) is int and 0 <= each.words < 1 << 31 for each in paragraphs)
-        and all(type(anchor) is int and 0 <= anchor < 1 << ANCHOR_BITS for anchor in anchors)
-    )
-    if not is_sound:
-        raise ValueError("these are the paragraphs of no page")
-    return paragraphs
-
-
 def _pieces(text: str) -> Iterator[tuple[str, int]]:
     """Yield each line that has words, or the parts of a long one, with its number of words."""
     lines, counts = text.split("\n"), words_of_lines(text)
@@ -99,7 +77,7 @@ def _pieces(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _paragraph(lines: list[str], words: int, anchors: list[int]) -> Paragraph:
-    excerpt = " ".join(" ".join(lines)[: 2 * _EXCERPT].split())[:_EXCERPT].rstrip()
+    excerpt = " ".join(" ".join(lines)[: 2 * EXCERPT].split())[:EXCERPT].rstrip()
     return Paragraph(excerpt, words, tuple(dict.fromkeys(anchors)))
 
 

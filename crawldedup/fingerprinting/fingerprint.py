@@ -12,37 +12,36 @@ so they are exact and every machine makes the same bits.
 - verify bits: the set of word 3-shingles, whose Jaccard similarity is what the user's threshold means.
 """
 
-from __future__ import annotations
-
-import base64
-import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Self
+from itertools import pairwise
+from typing import Final, NamedTuple
 
 import mmh3
 import numpy as np
+from numpy.typing import NDArray
 
-from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting import MIN_WORDS as MIN_WORDS
-from crawldedup.fingerprinting.anchors import paragraphs_from
-from crawldedup.fingerprinting.features import DEFAULT_FEATURES, first_of_runs, pair_hashes, shingle_hashes
-from crawldedup.text.keys import NO_KEY
+from crawldedup.fingerprinting.anchors import Paragraph
+from crawldedup.fingerprinting.features import (
+    SEARCH_FEATURES,
+    SHINGLE_WORDS,
+    Floats,
+    Hashes,
+    damped_weights,
+    is_first_of_run,
+    pair_hashes,
+    shingle_hashes,
+)
+from crawldedup.text.keys import NO_KEY, Key
 from crawldedup.text.moments import lasting_text
-from crawldedup.text.tokenize import word_hashes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from crawldedup.fingerprinting.anchors import Paragraph
-    from crawldedup.fingerprinting.features import Floats, Hashes, SearchFeatures
-    from crawldedup.text.keys import Key
+from crawldedup.text.tokenize import hashes_of_texts, mix
 
 SEARCH_BITS: Final = 64
 VERIFY_BITS: Final = 256
-SHINGLE_WORDS: Final = 3
 
-PROFILE: Final = "shingle3.set.256/unicode14/2"
-"""Names everything that decides the bits, except for the search features: see `SearchFeatures.name`."""
+PROFILE: Final = f"{SEARCH_FEATURES}.{SEARCH_BITS}/shingle{SHINGLE_WORDS}.set.{VERIFY_BITS}/unicode14/2"
+"""Names everything that decides the bits."""
 
 # One odd factor for each of the four 64-bit words of verify bits.
 _VERIFY_FACTORS: Final = np.array(
@@ -53,11 +52,13 @@ _QUARTER: Final = np.uint64(29)
 _BYTE_LANES: Final = np.uint64(0x0101010101010101)
 _LANE_SHIFTS: Final = np.arange(8, dtype=np.uint64)[:, None, None]
 # A byte counts to 255.
-_MAX_ROWS_A_LANE: Final = 255
-# Bounds the temporary arrays (about 2 KiB a row), keeps sums of weights exact in float32 (1,024 times 2 MAX_WEIGHT is
-# below 2^24), and keeps matrix products too small for BLAS to spread over threads: on a busy machine, waking these
-# takes far longer than the product.
+_ROWS_A_LANE: Final = 255
+_LANES_A_BLOCK: Final = 4
+# Bounds the temporary arrays (about 2 KiB a row), and keeps sums of weights exact in float32.
 _ROWS_A_BLOCK: Final = 1024
+# Arrays of more leave the processor's cache.
+_TEXTS_A_PASS: Final = 8
+_LETTERS_A_PASS: Final = 40_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,8 +72,7 @@ class Fingerprint:
         search: 64 bits that the search goes by. Bit j is bit 63 - j of the integer.
         search_weights: The weights of the search bits, float32 of shape (64,). A bit with a small weight is likely to
             flip.
-        verify: 256 bits that the decision goes by, as 32 bytes. Bit j is the j-th bit from the left. Methods other than
-            the default have other lengths.
+        verify: 256 bits that the decision goes by, as 32 bytes. Bit j is the j-th bit from the left.
         verify_weights: The weights of the verify bits, float32 of shape (256,).
         digest: A 64-bit hash of the whole text, of a short one without the moment of its rendering. Pages of equal
             digests are exact copies.
@@ -83,14 +83,6 @@ class Fingerprint:
         key_id: The `Key.id` of the key that the fingerprint was made with; 0 for none.
         packed_text: The text to keep, compressed; empty without the option `keep_texts`.
         paragraphs: The paragraphs of the text, with the option `paragraphs`.
-
-    Example:
-        >>> from crawldedup import Fingerprint, fingerprint
-        >>> page = fingerprint("Closed today.")
-        >>> page.words, page.thin
-        (2, True)
-        >>> Fingerprint.from_dict(page.as_dict()).digest == page.digest
-        True
     """
 
     search: int
@@ -105,65 +97,17 @@ class Fingerprint:
     packed_text: bytes = field(default=b"", repr=False)
     paragraphs: tuple[Paragraph, ...] = field(default=(), repr=False)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON: 64-bit numbers in hexadecimal, bytes and float32 weights in Base64."""
-        numbers = {name: f"{getattr(self, name):016x}" for name in _NUMBERS}
-        weights = {name: _base64(getattr(self, name).astype("<f4").tobytes()) for name in _WEIGHTS}
-        kept = {name: _base64(getattr(self, name)) for name in ("verify", "packed_text")}
-        others = {"words": self.words, "thin": self.thin, "paragraphs": list(map(list, self.paragraphs))}
-        return {**numbers, **weights, **kept, **others}
 
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the fingerprint of which `as_dict` gave these values.
+class Source(NamedTuple):
+    """What a fingerprint is made of: the main text, and what `fingerprint` takes beside it."""
 
-        Args:
-            values: The result of `as_dict`, perhaps after a way through JSON.
-
-        Raises:
-            ConfigurationError: The values are not a fingerprint.
-        """
-        try:
-            numbers: Any = {name: int(values[name], 16) for name in _NUMBERS}
-            kept: Any = {name: base64.b64decode(values[name], validate=True) for name in ("verify", "packed_text")}
-            raw = {name: base64.b64decode(values[name], validate=True) for name in _WEIGHTS}
-            weights: Any = {name: np.frombuffer(each, "<f4").astype(np.float32) for name, each in raw.items()}
-            words, thin = values["words"], values["thin"]
-            paragraphs = paragraphs_from(values["paragraphs"])
-            bits = [len(weights[name]) for name in _WEIGHTS]
-            is_sound = (
-                values.keys() == {*_NUMBERS, *_WEIGHTS, *kept, "words", "thin", "paragraphs"}
-                and all(0 <= number < 1 << 64 for number in numbers.values())
-                and bits == [SEARCH_BITS, 8 * len(kept["verify"])]
-                and all((np.abs(each) <= _MOST_WEIGHT).all() for each in weights.values())
-                and (type(words), type(thin)) == (int, bool)
-                and 0 <= words < 1 << 31
-            )
-        except (KeyError, TypeError, ValueError, AttributeError):
-            is_sound = False
-        if not is_sound:
-            raise ConfigurationError("the fingerprint is not one that `Fingerprint.as_dict` gave: make it again")
-        return cls(**numbers, **weights, **kept, words=words, thin=thin, paragraphs=paragraphs)
-
-
-_NUMBERS: Final = ("search", "digest", "facts", "key_id")
-_WEIGHTS: Final = ("search_weights", "verify_weights")
-_MOST_WEIGHT: Final = 1e6
-"""Weights are at most the root of the number of features."""
-
-
-def _base64(value: bytes) -> str:
-    return base64.b64encode(value).decode("ascii")
+    text: str
+    identity: str | None = None
+    facts: str | None = None
 
 
 def fingerprint(
-    text: str,
-    *,
-    min_words: int = MIN_WORDS,
-    identity: str | None = None,
-    facts: str | None = None,
-    features: SearchFeatures = DEFAULT_FEATURES,
-    key: Key = NO_KEY,
+    text: str, *, min_words: int = MIN_WORDS, identity: str | None = None, facts: str | None = None, key: Key = NO_KEY
 ) -> Fingerprint:
     """Fingerprint a text, without an index.
 
@@ -175,7 +119,6 @@ def fingerprint(
         identity: The text that an exact copy of a thin page must share, white space aside; by default `text`. Give the
             whole page if `text` is a part of it: two short pages may share a few words.
         facts: The product attributes of the page. Pages of different ones are never near duplicates.
-        features: Makes the search features.
         key: The key of the index, `Deduplicator.key`; by default none.
 
     Example:
@@ -191,27 +134,51 @@ def fingerprint(
         >>> (page.search ^ copy.search).bit_count()
         2
     """
-    hashes = word_hashes(text, key)
-    if len(hashes) < max(min_words, SHINGLE_WORDS):
-        return thin_fingerprint_of(text, len(hashes), identity, key=key)
-    search_weights = bit_weights(*features(text, hashes))
-    verify_weights = _verify_weights(shingle_hashes(hashes, pair_hashes(hashes)))
-    return Fingerprint(
-        search=int.from_bytes(np.packbits(search_weights >= 0).tobytes(), "big"),
-        search_weights=search_weights,
-        verify=np.packbits(verify_weights >= 0).tobytes(),
-        verify_weights=verify_weights,
-        digest=text_digest(lasting_text(text, len(hashes), max(min_words, MIN_WORDS)), key),
-        words=len(hashes),
-        thin=False,
-        facts=facts_hash(facts, key),
-        key_id=key.id,
-    )
+    return fingerprints([Source(text, identity, facts)], min_words=min_words, key=key)[0]
+
+
+def fingerprints(sources: Sequence[Source], *, min_words: int = MIN_WORDS, key: Key = NO_KEY) -> list[Fingerprint]:
+    """Return the fingerprints that `fingerprint` makes of each: some texts at a time, in one pass of arrays."""
+    made: list[Fingerprint] = []
+    while len(made) < len(sources):
+        some = sources[len(made) : len(made) + _TEXTS_A_PASS]
+        while len(some) > 1 and sum(len(source.text) for source in some) > _LETTERS_A_PASS:
+            some = some[: len(some) // 2]
+        made += _fingerprints(some, min_words, key)
+    return made
+
+
+def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> Iterator[Fingerprint]:
+    hashes, starts = hashes_of_texts([source.text for source in sources], key)
+    words = np.diff(starts).tolist()
+    is_full = [count >= max(min_words, SHINGLE_WORDS) for count in words]
+    if not all(is_full):
+        hashes = hashes[np.repeat(is_full, words)]
+    weights = _weights_of([count for count, full in zip(words, is_full, strict=True) if full], hashes)
+    for (text, identity, facts), count, full in zip(sources, words, is_full, strict=True):
+        if not full:
+            yield thin_fingerprint(text_digest(text if identity is None else identity, key), count, key.id)
+            continue
+        search, verify = next(weights)
+        yield Fingerprint(
+            search=int.from_bytes(np.packbits(search >= 0).tobytes(), "big"),
+            search_weights=search,
+            verify=np.packbits(verify >= 0).tobytes(),
+            verify_weights=verify,
+            digest=text_digest(lasting_text(text, count, max(min_words, MIN_WORDS)), key),
+            words=count,
+            thin=False,
+            facts=facts_hash(facts, key),
+            key_id=key.id,
+        )
 
 
 def text_digest(text: str, key: Key = NO_KEY) -> int:
     """Return a 64-bit hash of a text, character for character but for white space."""
-    return key.number(" ".join(text.split()).encode("utf-8", "replace"), "text")
+    line = text.replace("\n", " ")
+    # All white space but the blank is unprintable, and most texts have none; splitting takes longer than to look.
+    is_single_spaced = line.isprintable() and "  " not in line and line == line.strip()
+    return key.number((line if is_single_spaced else " ".join(text.split())).encode("utf-8", "replace"), "text")
 
 
 def facts_hash(facts: str | None, key: Key = NO_KEY) -> int:
@@ -219,23 +186,14 @@ def facts_hash(facts: str | None, key: Key = NO_KEY) -> int:
     return key.number(facts.encode("utf-8", "replace"), "facts") if facts else 0
 
 
-def thin_fingerprint_of(
-    text: str, words: int, identity: str | None, verify_bytes: int = VERIFY_BITS // 8, key: Key = NO_KEY
-) -> Fingerprint:
-    """Return the fingerprint of a text with too few words; `identity` as in `fingerprint`."""
-    whole = text if identity is None else identity
-    return thin_fingerprint(text_digest(whole, key), words, verify_bytes, key.id)
-
-
-def thin_fingerprint(digest: int, words: int, verify_bytes: int = VERIFY_BITS // 8, key_id: int = 0) -> Fingerprint:
+def thin_fingerprint(digest: int, words: int, key_id: int = 0) -> Fingerprint:
     """Return the fingerprint of a page with too few words: bits that only an exact copy shares."""
     seed = digest.to_bytes(8, "big")
-    verify = b"".join(mmh3.hash_bytes(seed, seed=part) for part in range(-(-verify_bytes // 16)))
     return Fingerprint(
         search=digest,
         search_weights=np.zeros(SEARCH_BITS, np.float32),
-        verify=verify[:verify_bytes],
-        verify_weights=np.zeros(8 * verify_bytes, np.float32),
+        verify=b"".join(mmh3.hash_bytes(seed, seed=part) for part in range(VERIFY_BITS // 128)),
+        verify_weights=np.zeros(VERIFY_BITS, np.float32),
         digest=digest,
         words=words,
         thin=True,
@@ -243,53 +201,90 @@ def thin_fingerprint(digest: int, words: int, verify_bytes: int = VERIFY_BITS //
     )
 
 
-def bit_weights(distinct: Hashes, weights: Floats) -> Floats:
-    """Return normalised weights of the 64 bits of weighted features, shape (64,). `weights` are whole numbers."""
-    hashes = distinct.astype(">u8", copy=False)
-    sums = np.zeros(SEARCH_BITS, np.float64)
-    for start in range(0, len(hashes), _ROWS_A_BLOCK):
-        block = hashes[start : start + _ROWS_A_BLOCK]
-        bits = np.unpackbits(block.view(np.uint8)).reshape(-1, SEARCH_BITS).astype(np.float32)
-        sums += weights[start : start + _ROWS_A_BLOCK] @ bits
-    # Exact in float64: integers far below 2^53.
+def _weights_of(words: Sequence[int], hashes: Hashes) -> Iterator[tuple[Floats, Floats]]:
+    """Yield the search and verify weights of pages of so many words, whose hashes lie one after the other."""
+    if not words:
+        return
+    pairs = pair_hashes(hashes)
+    shingles = shingle_hashes(hashes, pairs)
+    pairs = mix(pairs)
+    # Of each page, its words and its pairs; and its shingles. What reaches into the next page is left out.
+    features, triples = [], []
+    end = 0
+    for count in words:
+        start, end = end, end + count
+        features += [hashes[start:end], pairs[start : end - 1]]
+        triples.append(shingles[start : end - 2])
+    yield from zip(_search_weights(features), _verify_weights(triples), strict=True)
+
+
+def _search_weights(features: list[Hashes]) -> Floats:
+    """Return normalised weights of the search bits, shape (pages, 64), from words and pairs of each page."""
+    distinct, frequencies, starts = _runs(features)
+    weights = damped_weights(frequencies)
+    for start, end in zip(starts[::2], starts[1::2], strict=False):
+        weights[start:end] *= 2
+    # Whole numbers far below 2^53, so all sums are exact.
     exact = weights.astype(np.float64)
-    norm = math.sqrt(np.square(exact).sum())
-    normalised: Floats = ((2 * sums - exact.sum()) / norm).astype(np.float32)
+    totals = np.add.reduceat(exact, starts[:-1:2])
+    norms = np.sqrt(np.add.reduceat(np.square(exact), starts[:-1:2]))
+    hashes = distinct.astype(">u8", copy=False).view(np.uint8)
+    sums = np.zeros((len(totals), SEARCH_BITS))
+    for page, (start, end) in enumerate(pairwise(starts[::2])):
+        for first in range(start, end, _ROWS_A_BLOCK):
+            last = min(first + _ROWS_A_BLOCK, end)
+            bits = np.unpackbits(hashes[8 * first : 8 * last]).reshape(-1, SEARCH_BITS)
+            sums[page] += weights[first:last] @ bits.astype(np.float32)
+    normalised: Floats = ((2 * sums - totals[:, None]) / norms[:, None]).astype(np.float32)
     return normalised
 
 
-def _verify_weights(shingles: Hashes) -> Floats:
-    """Return normalised weights of the verify bits over the set of shingles, shape (256,). Sorts in place."""
-    shingles.sort()
-    distinct = shingles.take(first_of_runs(shingles))
-    counts = np.zeros(VERIFY_BITS, np.int64)
-    for start in range(0, len(distinct), _ROWS_A_BLOCK):
-        counts += _count_bits(distinct[start : start + _ROWS_A_BLOCK])
-    sums = 2 * counts - len(distinct)
+def _verify_weights(shingles: list[Hashes]) -> Floats:
+    """Return normalised weights of the verify bits, shape (pages, 256), over the set of shingles of each page."""
+    distinct, _, starts = _runs(shingles)
+    sizes = np.diff(starts)[:, None]
     # Sums go up in steps of two, and zero counts as positive: averaged over odd and even pages, the border lies at
     # minus a half. This changes no bit, but without it the flips of short pages are predicted badly.
-    normalised: Floats = ((sums + 0.5) / math.sqrt(len(distinct))).astype(np.float32)
+    sums = 2 * _count_bits(distinct, starts) - sizes + 0.5
+    normalised: Floats = (sums / np.sqrt(sizes)).astype(np.float32)
     return normalised
 
 
-def _count_bits(hashes: Hashes) -> NDArray[np.int64]:
-    """Count the hashes' 256-bit vectors that have each bit set, shape (256,).
+def _runs(parts: list[Hashes]) -> tuple[Hashes, NDArray[np.intp], list[int]]:
+    """Return the distinct values of each part, how often each occurs, and where each part starts and the last ends.
+
+    Sorts the parts in place.
+    """
+    for part in parts:
+        part.sort()
+    ordered = np.concatenate(parts)
+    begins = np.cumsum([0, *map(len, parts[:-1])])
+    first = is_first_of_run(ordered)
+    first[begins] = True
+    firsts = first.nonzero()[0]
+    starts = [*firsts.searchsorted(begins).tolist(), len(firsts)]
+    return ordered.take(firsts), np.diff(firsts, append=len(ordered)), starts
+
+
+def _count_bits(hashes: Hashes, starts: Sequence[int]) -> NDArray[np.int64]:
+    """Count the hashes of each part whose 256-bit vectors have each bit set, shape (parts, 256).
 
     Each hash is stretched to four words. Then eight shifts bring every bit once to the bottom of its byte, and adding
     whole words adds eight counters at a time.
     """
-    lanes = -(-len(hashes) // _MAX_ROWS_A_LANE)
-    rows_a_lane = -(-len(hashes) // lanes)
-    # A zero adds to no counter: it stretches to zeros.
-    padded = np.zeros(lanes * rows_a_lane, np.uint64)
-    padded[: len(hashes)] = hashes
-    stretched = padded * _VERIFY_FACTORS
-    stretched ^= stretched >> _HALF
-    stretched *= _VERIFY_FACTORS
-    stretched ^= stretched >> _QUARTER
-    bits = stretched >> _LANE_SHIFTS
-    bits &= _BYTE_LANES
-    sums = np.add.reduce(bits.reshape(8, 4, lanes, rows_a_lane), axis=3)
-    counters = sums.astype("<u8", copy=False).view(np.uint8).reshape(8, 4, lanes, 8)
-    counts: NDArray[np.int64] = counters.sum(axis=2, dtype=np.int64).ravel()
-    return counts
+    lanes = [first for start, end in pairwise(starts) for first in range(start, end, _ROWS_A_LANE)]
+    counts = []
+    for some in range(0, len(lanes), _LANES_A_BLOCK):
+        firsts = np.array(lanes[some : some + _LANES_A_BLOCK])
+        last = lanes[some + _LANES_A_BLOCK] if some + _LANES_A_BLOCK < len(lanes) else len(hashes)
+        stretched = hashes[firsts[0] : last] * _VERIFY_FACTORS
+        stretched ^= stretched >> _HALF
+        stretched *= _VERIFY_FACTORS
+        stretched ^= stretched >> _QUARTER
+        bits = stretched >> _LANE_SHIFTS
+        bits &= _BYTE_LANES
+        sums = np.add.reduceat(bits, firsts - firsts[0], axis=2)
+        counts.append(sums.astype("<u8", copy=False).view(np.uint8).reshape(8, 4, len(firsts), 8))
+    counters = np.concatenate(counts, axis=2).astype(np.int64)
+    by_part = np.add.reduceat(counters, np.searchsorted(lanes, starts[:-1]), axis=2)
+    return by_part.transpose(2, 0, 1, 3).reshape(-1, VERIFY_BITS)

@@ -1,21 +1,67 @@
 """Decide which paragraphs of a page stand on earlier pages, from the pages that hold their anchors."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
 
-from crawldedup.verdict import Coverage, KnownParagraph, ParagraphKind
+from crawldedup.errors import StoreError
+from crawldedup.fingerprinting.anchors import ANCHOR_BITS, PARAGRAPH_WORDS, Paragraph
+from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.options import Options
+from crawldedup.page import Page
+from crawldedup.stores.base import AnchorQuery, PageName, Query, Store
+from crawldedup.verdict import Coverage, KnownParagraph, ParagraphKind, Verdict
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from crawldedup.fingerprinting.anchors import Paragraph
-
-    Held = Mapping[int, Sequence[int] | None]
+Held = Mapping[int, Sequence[int] | None]
 
 LEAST_ANCHORS: Final = 2
 """A paragraph with fewer is not judged, and one page must hold so many: one may be a figure of speech."""
+LONGEST_URL: Final = 2048
+"""Longer ones are not kept: each paragraph of a page may name one."""
+
+
+class ParagraphCheck:
+    """Compares the paragraphs of pages, and remembers them."""
+
+    def __init__(self, store: Store, options: Options) -> None:
+        self._store = store
+        self._options = options
+        self._most_anchors = options.max_paragraphs * PARAGRAPH_WORDS >> (64 - ANCHOR_BITS)
+
+    def with_coverage(self, page: Page, read: Fingerprint, query: Query, verdict: Verdict) -> Verdict:
+        """Return a verdict with the coverage of its page, if that is no duplicate and paragraphs are compared."""
+        if read.paragraphs and not verdict.is_duplicate:
+            # The verdict stands without it.
+            with suppress(StoreError):
+                name = PageName(query.record.url_key, query.shard_key)
+                coverage = self._coverage(page.url, name, read, add=page.remember)
+                return replace(verdict, coverage=coverage)
+        return verdict
+
+    def _coverage(self, url: str, name: PageName, read: Fingerprint, *, add: bool) -> Coverage:
+        """Return how much of a page stands on earlier pages, and add it if that is wanted and it is not partial."""
+        least_new = self._options.least_new
+        # Anchors of different places differ, as fingerprints do.
+        salt = (name.shard_key or 0) & ((1 << ANCHOR_BITS) - 1)
+        salted = [each._replace(anchors=tuple(anchor ^ salt for anchor in each.anchors)) for each in read.paragraphs]
+        anchors = tuple(dict.fromkeys(anchor for each in salted for anchor in each.anchors))
+        if not anchors:
+            return coverage_of(salted, {}, {}, least_new)
+        query = AnchorQuery(
+            url=url if self._options.store_urls and len(url) <= LONGEST_URL else "",
+            name=name,
+            anchors=anchors,
+            ttl_seconds=self._options.paragraph_ttl_seconds,
+            most_anchors=self._most_anchors,
+            key_id=read.key_id,
+        )
+        found = self._store.anchors(query, add=add)
+        coverage = coverage_of(salted, dict(zip(anchors, found.of, strict=True)), found.urls, least_new)
+        if add and coverage.is_partial and not found.is_known:
+            self._store.forget_anchors(name)
+        return coverage
 
 
 def coverage_of(paragraphs: Sequence[Paragraph], held: Held, urls: Mapping[int, str], least_new: float) -> Coverage:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 from crawldedup.report.counts import OUTCOMES, Counts
 from crawldedup.report.database import host_of
 from crawldedup.report.model import Crawl, Index, Process, Reason, Saving, Spread, Totals, Wall
-from crawldedup.search.two_stage import expected_recall
+from crawldedup.search.query import expected_recall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,38 +9,90 @@ similarity is at least theta" is exactly
 with u at theta. A sum of small costs is cheap in numpy, in SQL and in a Lua script; the classic rule "at most k bits
 differ" is the same rule with every cost 1. See also Dong, Charikar and Li, "Asymmetric distance
 estimation with sketches", SIGIR 2008.
+
+The crowd rule: what several remembered pages that all resemble a new one say of the nearest.
+
+An index holds no copies. So several pages that resemble a new one are no copies of one text, but pages of one template;
+and the best of many noisy estimates is too high. Of n pages of one similarity, it lies m_n standard errors above the
+truth, with m_n the mean of the largest of n normal numbers. A crowd of n pages raises the threshold T by as much:
+
+    T_n = min(s, T + sigma(r) m_n)
+
+where s is the wanted similarity, sigma the error of the estimate, and r the similarity whose estimate reaches T two
+errors above the truth: pages below r have next to no chance of being accepted. A page is of the crowd if its cost is at
+most reach / limit times that of the nearest, where `limit` and `reach` are the mean costs at T and at r. So a near
+duplicate that stands out of its template is accepted as if it were alone.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from crawldedup.search.crowd import Bar, Crowd
-from crawldedup.search.model import MAX_SIMILARITY, grid_rows, normal_tables, similarity_of, steepness
+from crawldedup.search.model import (
+    accept_threshold,
+    estimate_deviation,
+    flip_probabilities,
+    grid_rows,
+    mean_of_largest,
+    normal_tables,
+    steepness,
+    weight_density,
+)
+from crawldedup.search.plan import MAX_CANDIDATES
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float32]
+Floats = NDArray[np.float32]
 
 MAX_COST: Final = 255
 SCALED_LIMIT: Final = 254
 """The limit of every rule by likelihood: its costs are scaled to it."""
-_ESTIMATE_TOLERANCE: Final = 5e-5
+_LEAST_SUM: Final = 1e-300
+KEY_DEVIATIONS: Final = 6.0
+_KEY_SCALE: Final = 8
+_DEVIATIONS: Final = 2.0
+_LOWEST: Final = 0.01
+_TOLERANCE: Final = 1e-4
+
+
+class Bar(NamedTuple):
+    """What is accepted: costs up to `limit`, which stands for the similarity `threshold`, beside a crowd this large."""
+
+    limit: int
+    threshold: float | None
+    crowd: int
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """The costs and similarities from which on pages are accepted, by the size of the crowd.
+
+    The first item is for one page, the last for all larger crowds. `reach` is the cost up to which pages are counted:
+    the mean cost of a page of the similarity `farthest`.
+    """
+
+    reach: int
+    farthest: float
+    limits: tuple[int, ...]
+    thresholds: tuple[float, ...]
+
+    def bar(self, costs: Sequence[int]) -> Bar:
+        """Return what is accepted of pages with these costs."""
+        nearest = min(costs, default=0)
+        # In whole numbers, as the scripts of Redis have them.
+        size = sum(cost * self.limits[0] <= nearest * self.reach for cost in costs)
+        place = min(max(size, 1), len(self.limits)) - 1
+        return Bar(self.limits[place], self.thresholds[place], size)
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedThreshold:
     """Accepts a signature if the costs of the bits in which it differs sum up to at most `limit`.
 
-    `costs` holds one byte for each bit of the signature; or one for each byte of it, if bytes are compared as a whole.
-    Costs are whole numbers, so that every store comes to the same decision, whatever language it sums them in.
+    `costs` holds one byte for each bit of the signature: whole numbers, so that every store comes to the same decision,
+    whatever language it sums them in.
     `threshold` is the similarity that the limit stands for, if it stands for one. With `crowd`, the limit is lower
     where several pages resemble the page alike.
     """
@@ -65,17 +117,27 @@ class WeightedThreshold:
 
     def costs_of(self, own: bytes, others: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Return the costs of many signatures, shape (signatures, bytes of a signature)."""
-        differing = others ^ np.frombuffer(own, np.uint8)
-        differing = differing != 0 if len(self.costs) == len(own) else np.unpackbits(differing, axis=1)
-        return differing.astype(np.int64) @ np.frombuffer(self.costs, np.uint8).astype(np.int64)
+        differing = np.unpackbits(others ^ np.frombuffer(own, np.uint8), axis=1)
+        # Exact: the sums are far below 2^24.
+        return (differing.astype(np.float32) @ np.frombuffer(self.costs, np.uint8).astype(np.float32)).astype(np.int64)
 
 
 def likelihood_rule(weights: Floats, threshold: float) -> WeightedThreshold:
     """Make the rule "the most likely similarity is at least `threshold`" from a page's verify weights."""
-    rows = threshold_rows(weights, threshold)
-    if not rows.any():
-        return identity_rule(len(weights))
-    return WeightedThreshold(likelihood_costs(rows).tobytes(), SCALED_LIMIT, threshold)
+    return likelihood_rules(weights[None], [threshold], [None])[0]
+
+
+def likelihood_rules(
+    weights: Floats, thresholds: Sequence[float], crowds: Sequence[Crowd | None]
+) -> list[WeightedThreshold]:
+    """Make such rules for pages of these verify weights, shape (pages, bits), each with a threshold and a crowd."""
+    slopes = np.array([steepness(threshold) for threshold in thresholds], np.float32)
+    rows = grid_rows(np.abs(weights), slopes[:, None])
+    costs = likelihood_costs(rows)
+    return [
+        WeightedThreshold(own.tobytes(), SCALED_LIMIT, threshold, crowd) if largest else identity_rule(len(own))
+        for own, largest, threshold, crowd in zip(costs, rows.max(axis=1), thresholds, crowds, strict=True)
+    ]
 
 
 def threshold_rows(weights: Floats, threshold: float) -> NDArray[np.intp]:
@@ -84,13 +146,14 @@ def threshold_rows(weights: Floats, threshold: float) -> NDArray[np.intp]:
 
 
 def likelihood_costs(rows: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return the costs of bits from their `threshold_rows`, same shape: of one page, or of several, one a row.
+    """Return the costs of bits from their `threshold_rows`, same shape.
 
-    They are scaled so that SCALED_LIMIT is the limit of each page. A page needs a weight that is not 0.
+    They are scaled so that SCALED_LIMIT is the limit of each page. Those of a page without weights are 0.
     """
     tables = normal_tables()
     equal = tables.equal.take(rows)
-    costs = (equal + tables.different.take(rows)) * (SCALED_LIMIT / equal.sum(axis=-1, keepdims=True))
+    sums = equal.sum(axis=-1, keepdims=True)
+    costs = (equal + tables.different.take(rows)) * (SCALED_LIMIT / np.maximum(sums, _LEAST_SUM))
     scaled: NDArray[np.uint8] = np.minimum(np.rint(costs), MAX_COST).astype(np.uint8)
     return scaled
 
@@ -107,21 +170,20 @@ class Prefilter:
     limit: int
 
 
-KEY_DEVIATIONS: Final = 6.0
-_KEY_SCALE: Final = 8
+def likelihood_prefilters(weights: Floats, slopes: Floats, kept: NDArray[np.float64]) -> list[Prefilter]:
+    """Make the prefilters for keys of pages like those of these search weights, shape (pages, 64).
 
-
-def likelihood_prefilter(weights: Floats, similarity: float, kept: NDArray[np.float64]) -> Prefilter:
-    """Make the prefilter for keys of pages of this similarity to a page with these search weights.
-
-    A bit costs minus the log odds of its flip, in eighths. The limit lies KEY_DEVIATIONS standard deviations above the
-    mean cost of a near duplicate, so next to none is lost. `kept` is 1 where a table's keys hold a bit, shape
-    (tables, 64). Of the keys that lie in a page's ranges by chance, 7 in 100 pass.
+    `slopes` are the `steepness` of the wanted similarities. A bit costs minus the log odds of its flip, in eighths. The
+    limit lies KEY_DEVIATIONS standard deviations above the mean cost of a near duplicate, so next to none is lost.
+    `kept` is 1 where a table's keys hold a bit, shape (tables, 64). Of the keys that lie in a page's ranges by chance,
+    7 in 100 pass.
     """
-    rows = grid_rows(np.abs(weights), steepness(similarity))
+    rows = grid_rows(np.abs(weights), slopes[:, None])
     costs, means, variances = (moment.take(rows) for moment in _key_moments())
-    limits = kept @ means + KEY_DEVIATIONS * np.sqrt(kept @ variances)
-    return Prefilter(costs.tobytes(), min(int(limits.max()), SCALED_LIMIT))
+    limits = (means @ kept.T + KEY_DEVIATIONS * np.sqrt(variances @ kept.T)).max(axis=1)
+    return [
+        Prefilter(costs[page].tobytes(), min(int(limit), SCALED_LIMIT)) for page, limit in enumerate(limits.tolist())
+    ]
 
 
 @cache
@@ -138,25 +200,31 @@ def identity_rule(bits: int) -> WeightedThreshold:
     return WeightedThreshold(bytes([MAX_COST]) * bits, 0)
 
 
-def estimate_similarity(weights: Floats, own: bytes, other: bytes) -> float:
-    """Return the most likely Jaccard similarity of a page to another, from the page's weights and both signatures.
+@cache
+def crowd_rule(similarity: float, recall: float, bits: int, limit: int) -> Crowd:
+    """Return the rule for pages from `similarity` on; `limit` is the cost that stands for the threshold of one page."""
+    alone = accept_threshold(similarity, bits, recall)
+    reach = _bisect(lambda other: other + _DEVIATIONS * estimate_deviation(other, bits) < alone, _LOWEST, alone)
+    error = estimate_deviation(reach, bits)
+    thresholds = [alone]
+    while thresholds[-1] < similarity and len(thresholds) < MAX_CANDIDATES:
+        thresholds.append(min(similarity, alone + error * mean_of_largest(len(thresholds) + 1)))
+    unit = limit / _mean_cost(alone, alone)
+    limits = (round(unit * _mean_cost(alone, threshold)) for threshold in thresholds)
+    return Crowd(round(unit * _mean_cost(alone, reach)), reach, tuple(limits), tuple(thresholds))
 
-    Bisects the derivative of the log likelihood, which is concave. Equal signatures give 1.0.
-    """
-    differing = np.unpackbits(np.frombuffer(own, np.uint8) ^ np.frombuffer(other, np.uint8)).view(np.bool_)
-    if not differing.any():
-        return 1.0
-    absolute = np.abs(weights)
-    same, flipped = absolute[~differing], absolute[differing]
-    tables = normal_tables()
-    low, high = 0.0, MAX_SIMILARITY
-    while high - low > _ESTIMATE_TOLERANCE:
+
+def _mean_cost(threshold: float, similarity: float) -> float:
+    """Return the mean cost of a bit, by the rule for `threshold`, between pages of `similarity`."""
+    tables, (weights, density) = normal_tables(), weight_density()
+    rows = grid_rows(weights, steepness(threshold))
+    costs = tables.equal.take(rows) + tables.different.take(rows)
+    return float(costs * flip_probabilities(weights, similarity) @ density)
+
+
+def _bisect(is_below: Callable[[float], bool], low: float, high: float) -> float:
+    """Return where a rising function crosses."""
+    while high - low > _TOLERANCE:
         middle = (low + high) / 2
-        u = steepness(middle)
-        equal = tables.equal.take(grid_rows(same, u)).sum()
-        different = tables.different.take(grid_rows(flipped, u)).sum()
-        if equal > different:
-            low = middle
-        else:
-            high = middle
-    return similarity_of(steepness((low + high) / 2))
+        low, high = (middle, high) if is_below(middle) else (low, middle)
+    return low

@@ -6,14 +6,10 @@ ranges; and more of what lies in them is compared. A hot prefix is known by the 
 first two tables.
 """
 
-from __future__ import annotations
+from collections.abc import Sequence
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from crawldedup.search.tables import KEY_BITS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from crawldedup.search.plan import KEY_BITS
 
 LEADING_BITS: Final = 10
 MAX_EXTRA_BITS: Final = 16
@@ -31,6 +27,8 @@ class HotPrefixes:
 
         A page is in a crowd if it is so in both tables, so the smaller number counts.
         """
+        if not self._extra_bits:
+            return 0
         return min((self._extra_bits.get(leading, 0) for leading in _leading(keys)), default=0)
 
     def learn(self, keys: Sequence[int], candidates: int, most: int) -> None:

@@ -10,19 +10,15 @@ is nothing to tune. Functions of the normal distribution are read from tables: n
 look-up is quicker than one.
 """
 
-from __future__ import annotations
-
 import math
-from functools import cache
+from functools import cache, lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Doubles = NDArray[np.float64]
+Doubles = NDArray[np.float64]
 
 MAX_SIMILARITY: Final = 0.9995
 """Similarities above this are treated as this: at 1 the model would allow no flip at all."""
@@ -31,6 +27,7 @@ MAX_SIMILARITY: Final = 0.9995
 _SEARCH_SHARE: Final = 0.5
 _HALF_OF_IT_AT: Final = 0.04
 
+_ESTIMATE_TOLERANCE: Final = 5e-5
 _STEPS: Final = 256  # grid points per unit of x = |w| u
 _MAX_X: Final = 37  # Phi(-37) is the last that a double can hold
 
@@ -70,9 +67,9 @@ def mean_of_largest(count: int) -> float:
     return float(np.trapezoid(1 - below**count - above**count, dx=1 / _STEPS))
 
 
-def grid_rows(absolute_weights: NDArray[np.float32], u: float) -> NDArray[np.intp]:
+def grid_rows(absolute_weights: NDArray[np.float32], u: float | NDArray[np.float32]) -> NDArray[np.intp]:
     """Return the table rows of x = |w| u, same shape as the weights."""
-    rows = (absolute_weights * np.float32(u * _STEPS)).astype(np.intp)
+    rows = (absolute_weights * np.multiply(u, _STEPS, dtype=np.float32)).astype(np.intp)
     return np.minimum(rows, _MAX_X * _STEPS, out=rows)
 
 
@@ -95,6 +92,7 @@ def search_similarity(similarity: float) -> float:
     return 1 - missing * _SEARCH_SHARE * missing / (missing + _HALF_OF_IT_AT)
 
 
+@lru_cache(maxsize=4096)
 def steepness(similarity: float) -> float:
     """Return u = rho / sqrt(1 - rho^2) of a Jaccard similarity: the steepness of the flip probabilities."""
     rho = cosine(min(similarity, MAX_SIMILARITY))
@@ -137,6 +135,7 @@ def estimate_deviation(similarity: float, bits: int) -> float:
     return deviation_of_u * slope
 
 
+@lru_cache(maxsize=1024)
 def accept_threshold(similarity: float, bits: int, recall: float) -> float:
     """Return the estimate from which on a page is accepted as similar.
 
@@ -144,3 +143,25 @@ def accept_threshold(similarity: float, bits: int, recall: float) -> float:
     """
     margin = NormalDist().inv_cdf(recall) * estimate_deviation(similarity, bits)
     return min(similarity - margin, MAX_SIMILARITY)
+
+
+def estimate_similarity(weights: NDArray[np.float32], own: bytes, other: bytes) -> float:
+    """Return the most likely Jaccard similarity of a page to another, from the page's weights and both signatures.
+
+    Bisects the derivative of the log likelihood, which is concave. Equal signatures give 1.0.
+    """
+    differing = np.unpackbits(np.frombuffer(own, np.uint8) ^ np.frombuffer(other, np.uint8)).view(np.bool_)
+    if not differing.any():
+        return 1.0
+    absolute = np.abs(weights)
+    same_first = np.concatenate((absolute[~differing], absolute[differing]))
+    same, tables = len(weights) - np.count_nonzero(differing), normal_tables()
+    low, high = 0.0, MAX_SIMILARITY
+    while high - low > _ESTIMATE_TOLERANCE:
+        middle = (low + high) / 2
+        rows = grid_rows(same_first, steepness(middle))
+        if tables.equal.take(rows[:same]).sum() > tables.different.take(rows[same:]).sum():
+            low = middle
+        else:
+            high = middle
+    return similarity_of(steepness((low + high) / 2))

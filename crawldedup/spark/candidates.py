@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from crawldedup.batch.columns import CROWD_BITS, KEYS_A_TABLE, TABLES, key_bits, keys_of, numbers_in, pack
 from crawldedup.batch.decision import MOST_SEARCH_BITS
 from crawldedup.batch.pairs import Nearness, candidate_pairs, crowded, earlier_of, later_of
-from crawldedup.search.limits import STORED_BITS
+from crawldedup.search.plan import STORED_BITS
 from crawldedup.spark.arrow import batch, matrix, numbers
 from crawldedup.spark.kept import kept
 from crawldedup.spark.numbering import among
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from crawldedup.batch.columns import Keys
-    from crawldedup.search.tables import Table
+    from crawldedup.search.plan import Table
     from crawldedup.spark.arrow import Batches, Rows
 
 _SIGN: Final = np.uint64(1 << 63)

@@ -11,7 +11,7 @@ from pyspark.sql.types import BinaryType, StringType
 from crawldedup.batch.decision import Goal
 from crawldedup.errors import ConfigurationError
 from crawldedup.options import Options
-from crawldedup.reader import PageReader
+from crawldedup.page import PageReader
 from crawldedup.spark.candidates import candidates
 from crawldedup.spark.kept import kept
 from crawldedup.spark.numbering import among, copies_of, numbered

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from crawldedup.batch.decision import Goal
-    from crawldedup.search.crowd import Crowd
+    from crawldedup.search.decision import Crowd
     from crawldedup.spark.arrow import Batches, Rows
 
 _PAIRS_AT_ONCE: Final = 1 << 19

@@ -10,8 +10,8 @@ import pyarrow as pa
 from crawldedup.batch.columns import Columns
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_fingerprint
-from crawldedup.queries import salted
-from crawldedup.reader import PageReader
+from crawldedup.page import Page, PageReader
+from crawldedup.search.query import salted
 from crawldedup.spark.arrow import batch, of_matrix
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Reading:
         if body is None:
             return _UNREAD, "empty"
         try:
-            page = reader.read(**{"html" if self.is_html else "text": body}, key=self.key, url=url)
+            page = reader.read_page(Page(url or "", **{"html" if self.is_html else "text": body}), self.key).fingerprint
         except PageError as error:
             return _UNREAD, error.reason
         return salted(page, "", self.key), None

@@ -1,56 +1,68 @@
-"""The contract of every store: look a page up and remember it, in one atomic step.
+"""The contract of every store: look pages up and remember them, each in one atomic step.
 
-A store knows nothing of text, of similarity or of how probes are chosen. For every remembered page it keeps one key in
-each permuted table, one key for its URL, and one record. It reads the ranges that a query probes, applies the query's
-threshold to the records found there, and decides by three rules:
+A store knows nothing of text, of similarity, or of how probes are chosen. Of each page it keeps a `Record`, a key for
+its URL, and a key in each permuted table. A `Query` says in which ranges of the tables to look, and its rule says which
+of the records found there resemble the page. The store decides by the first of three rules that applies:
 
-1. The URL is known, and not from another crawler that is at work: `revisit`; new text replaces the old (`revisits`).
-2. A record in the ranges has the page's digest: `exact`, at the cost 0. Or the threshold accepts one: `near`. If all
-   that are accepted have a worse rank than the page, the page replaces the nearest.
+1. The URL is known, and not from another crawler that is at work: `revisit`. New text replaces the old.
+2. A record in the ranges has the page's digest: `exact`, at the cost 0. Or the rule accepts one: `near`. If all that
+   are accepted have a worse rank than the page, the page replaces the nearest; else the nearest counts a copy.
 3. Otherwise the page is `new` and is added.
 
 A page may be remembered before it is delivered. If its crawler dies meanwhile, the page is abandoned: it holds nobody
 back, and the next page that resembles it takes its place.
 
-Records older than the time to live count as absent. Each page that is added frees a few of them; `prune` frees all.
-Each page that is added beyond the limit of pages evicts the oldest ones.
+Pages older than the time to live count as absent. Each page that is added frees a few of them, and a few of the oldest
+pages beyond the limit of pages. Of paragraphs, a store keeps which pages hold which anchors; see `AnchorQuery`.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self
+from typing import ClassVar, Final, Protocol, Self
 
-from crawldedup.search.limits import MAX_CANDIDATES, MAX_KEYS
-from crawldedup.stores.anchors import AnchorStore
-from crawldedup.stores.layout import Layout as Layout
-from crawldedup.stores.retention import FOR_EVER
-from crawldedup.stores.retention import Pruned as Pruned
-from crawldedup.stores.retention import Retention as Retention
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from crawldedup.search.decision import Prefilter, WeightedThreshold
-    from crawldedup.search.plan import ProbePlan
-    from crawldedup.text.keys import Key
+from crawldedup.checks import LONGEST_KEY
+from crawldedup.errors import KeyMismatchError, ProfileMismatchError, StoreError
+from crawldedup.search.decision import Prefilter, WeightedThreshold
+from crawldedup.search.plan import MAX_CANDIDATES, MAX_KEYS, ProbePlan, Table
+from crawldedup.text.keys import NO_KEY, Key
 
 LEASE_SECONDS: Final = 120
 """A crawler without a heartbeat for this long is at work no more; see `CrawlSession`."""
-
+MAX_EVICTED: Final = 2
+"""Limit of pages evicted for one that is added: an index far above its limit shrinks gradually."""
+MAX_FREED: Final = 8
+"""Limit of expired pages freed of those that one check finds."""
+MAX_SWEPT: Final = 4
+"""Limit of other pages examined in turn for one that is added, and freed if they have expired."""
+MAX_RETIRED: Final = 4
+"""Limit of pages whose anchors are removed for one that is added, being too old or too many."""
+MOST_HOLDERS: Final = 8
+"""Limit of pages that hold one anchor: a text on more pages is nobody's. See the page on partial duplicates."""
+PAGE_BITS: Final = 40
 DIGEST_MASK: Final = 0xFFFF_FFFF
-UNKNOWN_SHARD: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A page as a store remembers it.
+class PageName:
+    """How a store names a page. Pages of one `shard_key` may be compared with each other; None are all of the index."""
 
-    `url_key` and `search` are 64-bit integers, `keys` are the page's keys in the layout's tables. `digest` has 32 bits,
-    because it decides only between pages with accepted signatures. `url` may be empty: `url_key` identifies the page.
-    `home` tells the partition of a page of the global scope in a store of several (see `search.routing`). `rank` is 0
-    for the best of copies. `packed_text` is kept for as long as the page has this text; it may be empty.
+    url_key: int
+    shard_key: int | None = None
+
+    @property
+    def page(self) -> int:
+        """The 40 bits by which anchors name their pages."""
+        return self.url_key >> (64 - PAGE_BITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A page as a store remembers it. Times are in seconds since 1970 (UTC).
+
+    `url_key` and `search` are 64-bit integers. `digest` has 32 bits, because it decides only between pages with
+    accepted signatures. `url` may be empty: `url_key` identifies the page. `rank` is 0 for the best of copies. The
+    store fills in times and copies. It reads `packed_text` only where `Answer` says so.
     """
 
     url: str
@@ -58,69 +70,73 @@ class Entry:
     search: int
     signature: bytes
     digest: int
-    keys: tuple[int, ...]
-    home: int | None = None
     rank: int = 0
     packed_text: bytes = b""
+    added_at: int = 0
+    seen_at: int = 0
+    copies: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long pages are remembered, and how many: of more than `max_pages`, those added first are forgotten.
+
+    `ttl_seconds` counts from the last visit, or from when a page was added if `refresh` is False.
+    """
+
+    ttl_seconds: int | None = None
+    refresh: bool = True
+    max_pages: int | None = None
+
+    def is_live(self, added_at: int, seen_at: int, now: int) -> bool:
+        """Return True for a page that has not expired."""
+        return self.ttl_seconds is None or (seen_at if self.refresh else added_at) >= now - self.ttl_seconds
+
+
+FOR_EVER: Final = Retention()
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """A page to look up: what it is, where to look, and which records are accepted.
 
-    `exact_only` asks for an equal digest, too (thin pages). `prefilter` rejects chance matches by their keys. All pages
-    of one `shard_key` may be compared with each other; None are all of the index: a store on several servers keeps
-    pages of one shard key together. Of the others, `route` tells which of so many partitions to ask, their own first.
-    `key_id` names the key that the page was hashed with. `is_own` tells whether a record of its URL key and another URL
-    is its own: for None, where the URLs name one page. One that `is_asked_again` is not counted twice as a copy.
+    `keys` are those of the record in the layout's tables. `exact_only` asks for an equal digest, too (thin pages).
+    `prefilter` rejects chance matches by their keys. `key_id` names the key that the page was hashed with.
 
-    A page `on_its_way` is delivered when its URL key is among those `delivered` of a later query of its crawler, or
-    given to `Store.deliver`. A cluster is told of many at once. `revisit_rule` accepts what counts as unchanged text.
+    A page that `is_pending` is delivered when a later query of its crawler names it among those `delivered`, or
+    `Store.deliver` does. `revisit_rule` accepts what counts as unchanged text.
     """
 
-    entry: Entry
+    record: Record
+    keys: tuple[int, ...]
     plan: ProbePlan
     rule: WeightedThreshold
+    prefilter: Prefilter | None = None
     retention: Retention = FOR_EVER
     exact_only: bool = False
     max_candidates: int = MAX_CANDIDATES
     max_keys: int = MAX_KEYS
-    prefilter: Prefilter | None = None
     shard_key: int | None = None
-    route: Callable[[int], tuple[int, ...]] | None = None
     key_id: int = 0
-    is_own: bool | None = True
-    on_its_way: bool = False
-    delivered: tuple[int, ...] = ()
-    is_asked_again: bool = False
+    is_pending: bool = False
+    delivered: tuple[PageName, ...] = ()
     revisit_rule: WeightedThreshold | None = None
 
     @property
     def max_keys_per_side(self) -> int:
-        """At most so many keys of one range are read on either side of the key that is probed for."""
+        """Limit of the keys of one range that are read on either side of the key that is probed for."""
         return max(1, self.max_keys // 8)
 
+    def has_new_text(self, signature: bytes, digest: int, *, abandoned: bool = False) -> bool:
+        """Return whether a revisit has other text than what is remembered. `redis/lua/lib/costs.lua` does the same.
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A remembered page. Times are in seconds since 1970 (UTC).
-
-    `shard_key` is that of `Query`, for `Store.load`, and UNKNOWN_SHARD if it cannot be told. Stores do not keep it.
-    `packed_text` is empty but in what `Store.records` yields, and in the answer to a revisit with new text.
-    """
-
-    url: str
-    url_key: int
-    search: int
-    signature: bytes
-    digest: int
-    added_at: int
-    seen_at: int
-    copies: int
-    home: int | None = None
-    shard_key: int | None = None
-    rank: int = 0
-    packed_text: bytes = b""
+        Text that counts as unchanged leaves the remembered text as it is: the one that was delivered last. If it took
+        its place, a page that changes a little at each visit would never be delivered again.
+        """
+        if digest == self.record.digest:
+            return False
+        rule = self.revisit_rule
+        return rule is None or abandoned or rule.cost(self.record.signature, signature) > rule.limit
 
 
 class Status(StrEnum):
@@ -136,9 +152,11 @@ class Status(StrEnum):
 class Answer:
     """The answer to a query.
 
-    `record` is the earlier page with its text, and with this one counted in; None for a new page. `changed` is True
-    for a revisit with new text, `abandoned` if the last was never delivered. With `replaces`, the page took the
-    record's place. `pages` are in the index; `candidates` were compared.
+    `record` is the earlier page with its text, and with this one counted in; None for a new page. `changed` is True for
+    a revisit with new text, `abandoned` if the last was never delivered. With `replaces`, the page took the record's
+    place. `pages` are in the index; `candidates` were compared.
+
+    The record has its kept text, before this page, if it is a changed revisit; and if it is near and the query has one.
     """
 
     status: Status
@@ -148,6 +166,74 @@ class Answer:
     candidates: int
     abandoned: bool = False
     replaces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorQuery:
+    """The anchors of a page's text, all of them different.
+
+    Pages are kept from when they were added, for `ttl_seconds` and while all have at most `most_anchors` together.
+    """
+
+    url: str
+    name: PageName
+    anchors: tuple[int, ...]
+    ttl_seconds: int | None = None
+    most_anchors: int = 1 << 40
+    key_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """Which pages held each anchor of a query before its page did; None for one that too many pages hold.
+
+    `urls` are those of the pages that have not expired: others do not count. `is_known` tells that the page of the
+    query was added before.
+    """
+
+    of: tuple[tuple[int, ...] | None, ...]
+    urls: Mapping[int, str]
+    is_known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What an index is made for: its name, its profile, its permuted tables and its key.
+
+    The profile ends with the name of the key. An index that begins takes the key; with `takes_any_key`, one that exists
+    keeps its own.
+    """
+
+    namespace: str
+    profile: str
+    tables: tuple[Table, ...]
+    signature_bytes: int
+    key: Key = NO_KEY
+    takes_any_key: bool = False
+
+    def with_key(self, key: Key) -> Self:
+        """Return the layout for an index of this key."""
+        return replace(self, profile=self.profile.removesuffix(self.key.suffix) + key.suffix, key=key)
+
+    def keys(self, search: int) -> tuple[int, ...]:
+        """Return the key of a page in each table."""
+        return tuple(table.key(search) for table in self.tables)
+
+    def check_profile(self, profile: str, secret: bytes, place: str) -> Self:
+        """Return the layout of an index of this profile and key. Raises ProfileMismatchError if it is not for us."""
+        layout = self.with_key(Key(secret[:LONGEST_KEY])) if self.takes_any_key else self
+        if profile != layout.profile:
+            where = f"the namespace {self.namespace!r} of {place}"
+            raise ProfileMismatchError(where, index_profile=profile, own_profile=layout.profile)
+        return layout
+
+
+def key_changed(place: str) -> KeyMismatchError:
+    """Return the error for a query whose `key_id` is not that of the index."""
+    return KeyMismatchError(
+        f"the index in {place} was begun again with another key, so that what was hashed before cannot be compared "
+        f"with it: repeat the call with a new fingerprint"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +247,6 @@ class CrawlSession:
     Attributes:
         number: The number of the crawler within the index, from 1. A session with the number 0 asks for a new number.
         process: The process that holds the lease, as "host:pid:start". The start may be empty.
-
-    Example:
-        >>> from crawldedup import Deduplicator
-        >>> crawler = Deduplicator("sqlite:///seen.sqlite")
-        >>> crawler.open()
-        >>> worker = Deduplicator("sqlite:///seen.sqlite")
-        >>> worker.open(crawler.session)
-        >>> worker.session == crawler.session
-        True
-        >>> worker.close(leave=False)
-        >>> crawler.close()
     """
 
     number: int
@@ -194,8 +269,7 @@ class StoreInfo:
         profile: A text that names all that decides the fingerprints of the index.
         namespace: The name of the index within its store.
         store: The URL of the store, without its password.
-        partitions: The number of partitions on a Redis Cluster; None for an index in one piece.
-        warnings: Sentences on the configuration of the server, if it puts the index at risk.
+        warnings: Sentences on what puts the index at risk.
     """
 
     pages: int
@@ -205,25 +279,10 @@ class StoreInfo:
     profile: str
     namespace: str
     store: str
-    partitions: int | None = None
     warnings: tuple[str, ...] = ()
 
-    @classmethod
-    def of(cls, layout: Layout, pages: int, size: int, table_bytes: int, **others: Any) -> Self:
-        """Return the figures of an index with this layout.
 
-        Args:
-            layout: Gives `tables`, `profile` and `namespace`.
-            pages: As the attribute.
-            size: The attribute `bytes`.
-            table_bytes: As the attribute.
-            **others: Further attributes.
-        """
-        named: dict[str, Any] = {"tables": len(layout.tables), "profile": layout.profile, "namespace": layout.namespace}
-        return cls(pages=pages, bytes=size, table_bytes=table_bytes, **named, **others)
-
-
-class Store(AnchorStore, Protocol):
+class Store(Protocol):
     """One index: a namespace of a store. Methods raise `StoreError` and its kin, and are safe to call again."""
 
     is_persistent: ClassVar[bool]
@@ -237,23 +296,9 @@ class Store(AnchorStore, Protocol):
     def from_url(cls, url: str, layout: Layout) -> Self:
         """Return the store that a URL names, not yet opened. Raises ConfigurationError."""
 
-    @classmethod
-    def namespaces(cls, url: str, wanted: str) -> list[str]:
-        """Return the names of the indexes, sorted; or only `wanted`, where looking it up is cheaper.
-
-        Writes nothing. Large servers are searched for a few seconds only. Raises StoreError.
-        """
-
-    @property
-    def partitions(self) -> int:
-        """In how many parts of about one size the pages are kept; each is looked for in a few."""
-
     @property
     def layout(self) -> Layout:
         """The layout, once opened with the key of the index: methods that find another there raise KeyMismatchError."""
-
-    def use_key(self, key: Key) -> None:
-        """Begin with this key what is absent, or empty after `clear`."""
 
     @property
     def session(self) -> CrawlSession | None:
@@ -270,48 +315,40 @@ class Store(AnchorStore, Protocol):
     def open_read_only(self) -> int:
         """Connect and check the profile as `open` does, without joining; return the number of pages in the index.
 
-        Writes nothing: an absent index stays absent. Only methods that add no pages may follow, or `open`.
+        Writes nothing: an absent index stays absent, and nothing is found in it. Only methods that add no pages may
+        follow, or `open`.
         """
 
-    def check_and_add(self, query: Query) -> Answer:
-        """Decide about a page and remember it, in one atomic step."""
+    def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
+        """Decide about pages and remember them, one after the other; return an answer for each, in their order.
 
-    def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
-        """Yield the answers that `check_and_add` would give one after the other, in the same order.
-
-        Each page is one atomic step, the batch is not. An error is raised in place of the answer that it prevented; the
-        iteration can go on behind any but StoreUnavailableError.
+        Each page is one atomic step, the batch is not. An error stands in the place of the page that it befell; a store
+        that cannot be reached gives StoreUnavailableError for all pages left. Raises nothing of that itself.
         """
 
-    def deliver(self, url_keys: Sequence[int]) -> None:
-        """Note that the pages with these URL keys, which this crawler had on their way, were delivered."""
+    def find(self, queries: Sequence[Query]) -> list[list[Record]]:
+        """Return the records that each query accepts, nearest first. Changes nothing."""
 
-    def find(self, query: Query) -> list[Record]:
-        """Return the records that the query accepts, nearest first. Changes nothing."""
+    def deliver(self, names: Sequence[PageName]) -> None:
+        """Note that these pages, which this crawler had pending, were delivered."""
 
-    def text_of(self, url_key: int, retention: Retention) -> bytes:
-        """Return the text that is kept of the page with this URL key; nothing if there is none, or it has expired."""
+    def text_of(self, name: PageName, retention: Retention) -> bytes:
+        """Return the text that is kept of a page; nothing if there is none, or it has expired."""
 
-    def forget(self, url_key: int) -> bool:
-        """Remove the page with this URL key; return False if there was none."""
+    def forget(self, name: PageName) -> bool:
+        """Remove a page and its anchors; return False if there was neither."""
+
+    def anchors(self, query: AnchorQuery, *, add: bool = True) -> Holders:
+        """Return which pages held the anchors of a page before; add it in the same step, or bring it up to date."""
+
+    def forget_anchors(self, name: PageName) -> bool:
+        """Remove the anchors of a page; return False if there were none."""
 
     def clear(self) -> None:
         """Remove every page and the profile, even a foreign one. Crawlers at work go on in the empty index.
 
         A store that has not joined leaves no index behind: the next one to join gives it a profile.
         """
-
-    def prune(self, retention: Retention) -> Iterator[Pruned]:
-        """Free expired pages, then the oldest beyond the limit; yield the progress now and then."""
-
-    def records(self) -> Iterator[list[Record]]:
-        """Yield every page of the index in lists, expired or not, about in the order of adding.
-
-        Pages added, removed or changed meanwhile may or may not be among them.
-        """
-
-    def load(self, records: Sequence[Record]) -> int:
-        """Add records as they are, but for known URL keys; return how many. Raises StoreError for an unknown place."""
 
     def note(self, name: str, text: str | None = None) -> str:
         """Return the note of this name, "" if there is none; write it before if a text is given.

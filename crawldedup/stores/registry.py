@@ -1,29 +1,25 @@
 """Choose the store that a URL names. A new store is a class that follows `Store`, and one line in `_STORES`."""
 
-from __future__ import annotations
-
+import contextlib
 import importlib
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from crawldedup.checks import did_you_mean
-from crawldedup.errors import ConfigurationError
+from crawldedup.errors import ConfigurationError, ProfileMismatchError
+from crawldedup.stores.base import Layout, Store
 from crawldedup.stores.shown import shown_url
 
-if TYPE_CHECKING:
-    from crawldedup.stores.base import Layout, Store
-
 _STORES: Final = {
-    "memory": "memory:MemoryStore",
+    "memory": "sqlite.store:MemoryStore",
     "sqlite": "sqlite.store:SqliteStore",
     **dict.fromkeys(("redis", "rediss", "unix", "redis+sentinel"), "redis.store:RedisStore"),
-    "redis+cluster": "cluster.store:ClusterStore",
+    "redis+cluster": "redis.cluster:RedisClusterStore",
 }
 _FILE_ENDINGS: Final = (".sqlite", ".sqlite3", ".db")
-MOST_SHOWN: Final = 20
 
 
-class EmptyStoreError(ConfigurationError):
-    """Raised where an index is looked for in a store that holds none."""
+class MissingIndexError(ConfigurationError):
+    """Raised where an index is looked for that the store does not hold."""
 
 
 def make_store(url: str, layout: Layout) -> Store:
@@ -51,23 +47,21 @@ def is_persistent(url: str) -> bool:
 
 
 def require_index(url: str, namespace: str) -> None:
-    """Raise ConfigurationError, which names the indexes there are, unless the store holds this one.
+    """Raise MissingIndexError unless the store holds this index. Writes nothing.
 
-    A misspelt namespace would else be an empty index. Writes nothing. Raises StoreError if the store cannot be asked.
+    A misspelt namespace would else be an empty index. Raises StoreError if the store cannot be asked.
     """
-    kind = store_class("store", url)
-    if not kind.is_persistent:
+    shown = shown_url(url)
+    if not is_persistent(url):
         raise ConfigurationError(
-            f"an index in {shown_url(url)} ends with the program that made it: name a store that lasts, as "
-            f"sqlite:///path or redis://host"
+            f"an index in {shown} ends with the program that made it: name a store that lasts, as sqlite:///path or "
+            f"redis://host"
         )
-    names = kind.namespaces(url, namespace)
-    if namespace not in names:
-        missing = f"there is no index {namespace!r} in {shown_url(url)}"
-        if not names:
-            raise EmptyStoreError(f"{missing}; it holds none at all")
-        more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
-        raise ConfigurationError(f"{missing}; there are: {', '.join(names[:MOST_SHOWN])}{more}")
+    store = make_store(url, Layout(namespace, "", (), 0))
+    # Every index that is there has another profile than this one.
+    with contextlib.closing(store), contextlib.suppress(ProfileMismatchError):
+        store.open_read_only()
+        raise MissingIndexError(f"there is no index {namespace!r} in {shown}: check the store and the namespace")
 
 
 def store_class(name: str, url: object) -> type[Store]:

@@ -158,6 +158,6 @@ def tidy(text: str) -> str:
     """
     check_letters(text)
     cleaned = clean(text)
-    if _MANY_MARKS.search(cleaned[::8]):
+    if not cleaned.isascii() and _MANY_MARKS.search(cleaned[::8]):
         cleaned = _ENDLESS_MARKS.sub(r"\1", cleaned)
     return cleaned.strip()

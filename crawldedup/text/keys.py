@@ -52,16 +52,19 @@ class Key:
     @property
     def suffix(self) -> str:
         """Return what the key adds to the profile of an index."""
-        return f"/key.{self.id:016x}" if self.secret else ""
+        return f"/key.{self.id:016x}" if self.secret else "/key.0"
 
     def number(self, value: bytes, purpose: str) -> int:
         """Return a 64-bit hash of a value.
+
+        Without a secret it is mmh3, for which other values of a wanted hash are easy to make; but for "url", because
+        a page is known by the hash of its URL alone.
 
         Args:
             value: The bytes to hash.
             purpose: A name of at most 16 bytes. A keyed hash is another one for each purpose.
         """
-        if not self.secret:
+        if not self.secret and purpose != "url":
             return int(mmh3.hash64(value, signed=False)[0])
         digest = hashlib.blake2b(value, digest_size=8, key=self.secret, person=purpose.encode())
         return int.from_bytes(digest.digest(), "big")

@@ -22,7 +22,7 @@ import numpy as np
 from crawldedup.text.keys import NO_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -124,6 +124,18 @@ def word_hashes(text: str, key: Key = NO_KEY) -> Hashes:
         values = secrets.values_of(words.codes)
         values[words.separators] = 0
     return _hash_slices(values, words.starts, secrets)
+
+
+def hashes_of_texts(texts: Sequence[str], key: Key = NO_KEY) -> tuple[Hashes, NDArray[np.intp]]:
+    """Return the `word_hashes` of several texts, one after the other, and where each text starts and the last ends."""
+    joined = "\n".join(texts)
+    words = _words(joined)
+    if words.separators is None and len(words.codes) <= _BLOCK:
+        starts = np.cumsum([0, *(len(text) + 1 for text in texts)])
+        return word_hashes(joined, key), np.searchsorted(words.starts, starts)
+    # Such texts are normalised, and cut, each for itself.
+    hashes = [word_hashes(text, key) for text in texts]
+    return np.concatenate(hashes), np.cumsum([0, *map(len, hashes)])
 
 
 # A page's words are counted before they are fingerprinted.

@@ -26,7 +26,7 @@ def test_a_lie_in_the_head_is_held(session_redis: RedisServer, field: str, lie: 
             dedup.check(f"https://a.example/{number}", text=text_of(number))
     client.hset("crawldedup:{default}:m", field, lie)
     dedup = Deduplicator(session_redis.url, ttl="30d", max_pages=1000)
-    for call in everything(dedup, Deduplicator()):
+    for call in everything(dedup):
         with contextlib.suppress(CrawlDedupError):
             call()
 

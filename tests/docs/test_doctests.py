@@ -35,13 +35,8 @@ SPARK = ROOT / "crawldedup" / "spark" / "deduplication.py"
 
 WITH_EXAMPLE = [
     "AsyncDeduplicator",
-    "CrawlSession",
-    "Coverage",
-    *("Deduplicator", *(f"Deduplicator.{name}" for name in ("check", "check_many", "check_paragraphs", "copy_to"))),
-    *(f"Deduplicator.{name}" for name in ("deliver", "explain", "find")),
-    "Fingerprint",
+    "Deduplicator",
     "Key",
-    "Options.from_values",
     "Page",
     "Verdict",
     "add_verdict",

@@ -21,8 +21,7 @@ from crawldedup.scrapy_plugin.commands import dedup
 from crawldedup.scrapy_plugin.runtime import journal
 from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
 from crawldedup.stores import registry
-from crawldedup.stores.redis import url
-from crawldedup.stores.redis.client import ACL_RULES, CLUSTER_ACL_RULES, SENTINEL_ACL_RULES
+from crawldedup.stores.redis import client
 from crawldedup.verdict import Coverage, Kind, Verdict
 from crawldedup.workers import framing
 from tests.docs.pages import PAGES, ROOT, SITE, section
@@ -144,20 +143,12 @@ def test_every_option_of_a_redis_url_is_in_the_reference() -> None:
         re.findall(r"^\|(.*?)\|", section(REFERENCE / "store-urls.md", "Options of Redis URLs"), re.MULTILINE)
     )
     named = {name.partition("=")[0] for name in re.findall(r"`(.+?)`", table)}
-    assert named == {option for options in url._OPTIONS.values() for option in options}
+    assert named == set(client._OPTIONS)
 
 
 def test_every_scheme_of_a_store_is_in_the_reference() -> None:
     schemes = set(re.findall(r"^(\S+)://", (REFERENCE / "store-urls.md").read_text("utf-8"), re.MULTILINE))
     assert schemes == set(registry._STORES)
-
-
-def test_the_access_rules_can_be_pasted() -> None:
-    text = section(SITE / "how-to" / "run-redis.md", "Access rules")
-    pasted = re.findall(r"```text\n(.*?)```", text, re.DOTALL)[0].split()
-    assert pasted == list(ACL_RULES)
-    assert f"`{' '.join(CLUSTER_ACL_RULES)}`" in text
-    assert f"`{' '.join(SENTINEL_ACL_RULES)}`" in text
 
 
 def first_column(title: str) -> set[str]:

@@ -24,7 +24,7 @@ PAGE: Final = (REFERENCE / "errors.md").read_text("utf-8")
 # They are caught where they matter, and shown as messages or problems: nobody's `except` meets them by these names.
 INTERNAL: Final = {
     "CrawlError",
-    "EmptyStoreError",
+    "MissingIndexError",
     "OverrideError",
     "ProblemError",
     "ReportError",

@@ -22,8 +22,7 @@ from crawldedup.report import model
 from crawldedup.scanning import run
 from crawldedup.scrapy_plugin import rules
 from crawldedup.scrapy_plugin.runtime import seen
-from crawldedup.search.routing import MAX_PARTITIONS
-from crawldedup.stores.cluster.partitions import old_head, prefixes
+from crawldedup.stores.redis.cluster import PREFIXES, prefixes
 from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.sqlite import database
 from crawldedup.text.kept import LONGEST_TEXT
@@ -77,10 +76,9 @@ def test_the_profile_is_that_in_the_code() -> None:
 def test_the_names_are_those_in_the_code() -> None:
     redis, cluster, job = (section(PAGE, title) for title in ("Redis index", "Redis Cluster index", "Files of a job"))
     layout = replace(Deduplicator("memory://")._store.layout, namespace="<namespace>")
-    assert f"`{RedisStore('redis://localhost', layout)._prefix}`" in redis
-    assert f"`{re.sub(r'/[0-9]+}', '/<number>}', prefixes('<namespace>', 1)[0])}`" in cluster
-    assert f"`{old_head('<namespace>')[: len('crawldedup:{<namespace>.0')]}`" in cluster
-    assert f"up to {MAX_PARTITIONS}" in cluster
+    assert f"`{RedisStore('redis://localhost', layout)._prefixes[0]}`" in redis
+    assert f"`{re.sub(r'/[0-9]+}', '/<number>}', prefixes('<namespace>')[0])}`" in cluster
+    assert f"{PREFIXES} parts" in cluster
     assert {seen.FILE_NAME, journal.NAME_FILE, rules.FILE_NAME} <= set(re.findall(r"^\| `(\S+)` \|", job, re.MULTILINE))
     assert f"`{run._FOLDER_SUFFIX}`" in section(PAGE, "Work folder of a scan")
     assert f"the first {LONGEST_TEXT:,} characters" in section(PAGE, "Kept texts")

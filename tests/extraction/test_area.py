@@ -11,7 +11,7 @@ from crawldedup.extraction.area import Area, area_of, check_areas
 from crawldedup.extraction.extract import extract_page
 from crawldedup.extraction.extractors import get_extractor
 from crawldedup.options import Options
-from crawldedup.reader import PageReader
+from crawldedup.page import PageReader
 
 BODY = " ".join(f"The ferry number {number} leaves the harbour at dawn." for number in range(20))
 MORE = " ".join(f"Readers of story {number} also liked the lighthouse." for number in range(20))

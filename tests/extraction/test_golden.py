@@ -13,7 +13,7 @@ from pathlib import Path
 
 from crawldedup.extraction.extract import TEXT_PROFILE
 from crawldedup.options import Options
-from crawldedup.reader import PageReader
+from crawldedup.page import PageReader
 
 GOLDEN = ("text6", "bd88b9d0")
 READER = """
@@ -22,7 +22,7 @@ import mmh3
 from crawldedup.demo.site import DemoSite
 from crawldedup.errors import PageError
 from crawldedup.options import Options
-from crawldedup.reader import PageReader
+from crawldedup.page import PageReader
 
 reader, site, digest = PageReader(Options()), DemoSite(), 0
 for url in sorted(site.manifest()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawldedup import Coverage, Deduplicator, ParagraphKind
+from crawldedup import Coverage, Deduplicator, ParagraphKind, wire
 from crawldedup.fingerprinting.anchors import Paragraph
 from crawldedup.paragraphs.coverage import coverage_of
 
@@ -64,7 +64,9 @@ def test_own_lines_among_known_ones_are_new(own: int, quoted: int) -> None:
     for key in range(1, 21):
         dedup = Deduplicator(paragraphs="mark", key=bytes([key]) * 16)
         dedup.check("https://one.example/", text="\n".join(quotes))
-        shares.append(dedup.check_paragraphs("https://two.example/", text=page, remember=False).share_new)
+        coverage = dedup.check("https://two.example/", text=page, similarity=1, remember=False).coverage
+        assert coverage is not None
+        shares.append(coverage.share_new)
     assert abs(sum(filter(None, shares)) / 20 - own / (own + quoted)) < 0.06
 
 
@@ -99,6 +101,6 @@ def test_boilerplate_counts_neither_as_new_nor_as_known() -> None:
 
 def test_a_coverage_survives_json() -> None:
     coverage = judged((1,), (1,))
-    values = coverage.as_dict()
+    values = wire.plain(coverage)
     assert (values["share_new"], values["paragraphs"][0]["kind"]) == (0.0, "known")
-    assert Coverage.from_dict(values) == coverage
+    assert wire.from_plain(Coverage, values) == coverage

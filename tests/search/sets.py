@@ -31,7 +31,7 @@ def pairs_of_similarity(similarity: float, size: int, count: int, seed: int) -> 
 
 
 def weights_of(shingles: NDArray[np.uint64]) -> Floats:
-    return hashing._verify_weights(shingles.copy())
+    return hashing._verify_weights([shingles.copy()])[0]
 
 
 def signature_of(weights: Floats) -> bytes:

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
-from crawldedup.search.crowd import crowd_rule
-from crawldedup.search.decision import SCALED_LIMIT, likelihood_rule
-from crawldedup.search.limits import MAX_CANDIDATES
+from crawldedup.search.decision import SCALED_LIMIT, crowd_rule, likelihood_rule
 from crawldedup.search.model import accept_threshold, cosine, estimate_deviation, mean_of_largest
+from crawldedup.search.plan import MAX_CANDIDATES
 
 RULE = crowd_rule(0.9, 0.98, VERIFY_BITS, SCALED_LIMIT)
 SIMILARITIES = st.floats(0.51, 1.0)

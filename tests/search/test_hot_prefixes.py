@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from crawldedup.fingerprinting.fingerprint import fingerprint
 from crawldedup.options import Options
-from crawldedup.page import PageRef
-from crawldedup.queries import QueryBuilder
+from crawldedup.page import Page
 from crawldedup.search.hot_prefixes import MAX_EXTRA_BITS, HotPrefixes
-from crawldedup.search.limits import HOT_EFFORT, MAX_CANDIDATES, MAX_KEYS
-from crawldedup.search.two_stage import TwoStage
+from crawldedup.search.plan import HOT_EFFORT, MAX_CANDIDATES, MAX_KEYS
+from crawldedup.search.query import QueryBuilder
 from crawldedup.stores.base import Answer, Status
+from crawldedup.text.keys import NO_KEY
 
 MOST = 64
 HERE = [0x123 << 54, 0x3FF << 54]
@@ -52,22 +53,16 @@ def test_a_crowd_that_has_left_is_forgotten() -> None:
 
 
 def test_in_a_crowd_ranges_are_narrower_and_more_is_compared() -> None:
-    method = TwoStage()
-    builder = QueryBuilder(method, Options())
+    builder = QueryBuilder(Options())
     text = " ".join(f"word{number}" for number in range(100))
-    page = method.fingerprint(text, min_words=20, identity=None, facts=None)
+    asked = [(Page("https://example.com/", text=text), fingerprint(text))]
 
     def limits() -> tuple[int, int, int]:
-        question = builder.question(PageRef("https://example.com/"), page, pages=1_000_000)
-        plan = question.query.plan
-        builder.learn(question, Answer(Status.NEW, None, False, 1_000_000, question.query.max_candidates))
-        return question.query.max_candidates, question.query.max_keys, int(plan.highs[-1] - plan.lows[-1])
+        (query,) = builder.queries(asked, [0.9], NO_KEY, 1_000_000)
+        builder.learn(query, Answer(Status.NEW, None, False, 1_000_000, query.max_candidates))
+        return query.max_candidates, query.max_keys, int(query.plan.highs[-1] - query.plan.lows[-1])
 
     alone, crowded = limits(), limits()
     assert alone[:2] == (MAX_CANDIDATES, MAX_KEYS)
     assert crowded[:2] == (HOT_EFFORT * MAX_CANDIDATES, HOT_EFFORT * MAX_KEYS)
     assert crowded[2] < alone[2]
-
-
-def test_a_method_without_tables_is_not_crowded() -> None:
-    assert HotPrefixes().extra_bits([]) == 0

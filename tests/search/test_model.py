@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawldedup.demo.site import all_articles
-from crawldedup.fingerprinting.features import DEFAULT_FEATURES, pair_hashes, shingle_hashes
+from crawldedup.fingerprinting.features import damped_weights, pair_hashes, shingle_hashes
 from crawldedup.search.decision import estimate_similarity
 from crawldedup.search.model import (
     MAX_SIMILARITY,
@@ -25,7 +25,7 @@ from crawldedup.search.model import (
     similarity_of,
     steepness,
 )
-from crawldedup.text.tokenize import word_hashes
+from crawldedup.text.tokenize import mix, word_hashes
 from tests.search.sets import pairs_of_similarity, signature_of
 
 NORMAL = NormalDist()
@@ -74,14 +74,20 @@ def test_search_features_show_less_of_an_edit_than_shingles() -> None:
         assert shingles < search_similarity(shingles) < searched + 0.02
 
 
+def weights_of(words: np.ndarray) -> dict[int, float]:
+    """The weights of the search features of a text: of its words, twice, and of its pairs of words."""
+    weights: dict[int, float] = {}
+    for features, factor in ((words, 2), (mix(pair_hashes(words)), 1)):
+        distinct, counts = np.unique(features, return_counts=True)
+        weights |= dict(zip(distinct.tolist(), (factor * damped_weights(counts)).tolist(), strict=True))
+    return weights
+
+
 def similarities(first: str, second: str) -> tuple[float, float]:
     """Of the 3-shingles, and of the default search features: the similarity that has their cosine."""
     hashes = [word_hashes(text) for text in (first, second)]
     one, other = (set(shingle_hashes(words, pair_hashes(words)).tolist()) for words in hashes)
-    mine, theirs = (
-        dict(zip(*(column.tolist() for column in DEFAULT_FEATURES(text, words)), strict=True))
-        for text, words in zip((first, second), hashes, strict=True)
-    )
+    mine, theirs = map(weights_of, hashes)
     product = sum(weight * theirs.get(feature, 0) for feature, weight in mine.items())
     rho = product / math.sqrt(sum(w * w for w in mine.values()) * sum(w * w for w in theirs.values()))
     return len(one & other) / len(one | other), rho / (2 - rho)

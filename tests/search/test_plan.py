@@ -12,16 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawldedup.literature.volatility import flip_sets
-from crawldedup.search.model import flip_probabilities
+from crawldedup.search.model import flip_probabilities, steepness
 from crawldedup.search.plan import (
+    KEY_BITS,
     MAX_PREFIX_BITS,
     MIN_PREFIX_BITS,
+    STORED_BITS,
     ProbePlan,
+    Table,
+    page_plans,
     prefix_bits,
+    rotated_tables,
     single_plan,
-    volatile_plan,
+    volatile_plans,
 )
-from crawldedup.search.tables import Table, rotated_tables
 
 FINGERPRINTS = st.integers(0, (1 << 64) - 1)
 SEEDS = st.integers(0, 1 << 32)
@@ -70,6 +74,25 @@ class LongWay:
         for flip, p in zip(flipped, self.flips[table], strict=True):
             product *= p if flip == "1" else 1 - p
         return product
+
+
+def volatile_plan(
+    fingerprint: int,
+    weights: np.ndarray,
+    tables: tuple[Table, ...],
+    *,
+    prefix: int,
+    similarity: float,
+    recall: float,
+    budget: int,
+) -> ProbePlan:
+    """The plan but for its first probe, the page's own key."""
+    keys = np.array([[table.key(fingerprint) for table in tables]], np.uint64)
+    slopes = np.array([steepness(similarity)], np.float32)
+    (plan,) = volatile_plans(keys, weights[None], tables, prefix, slopes, recall, budget)
+    key, rest = int(keys[0, 0]), (1 << KEY_BITS - STORED_BITS) - 1
+    assert (plan.tables[0], plan.lows[0], plan.highs[0]) == (0, key & ~rest, key | rest)
+    return ProbePlan(plan.tables[1:], plan.lows[1:], plan.highs[1:], plan.recall)
 
 
 @pytest.mark.parametrize("number_of_tables", [1, 2, 3])
@@ -151,6 +174,27 @@ def test_plan_of_weights_that_say_nothing() -> None:
     )
     assert len(plan) == 8
     assert holds(plan, rotated_tables(2), 77)
+
+
+@given(st.lists(st.tuples(SEEDS, st.sampled_from([10, 10**4, 10**9])), min_size=1, max_size=40))
+@settings(max_examples=20, deadline=None)
+def test_a_plan_is_the_same_alone_and_among_others(pages: list[tuple[int, int]]) -> None:
+    weights = np.stack([weights_from(seed) for seed, _ in pages])
+    keys = np.array([[table.key(seed) for table in rotated_tables(2)] for seed, _ in pages], np.uint64)
+    slopes = np.array([steepness(0.9 + place % 3 / 50) for place in range(len(pages))], np.float32)
+
+    def planned(places: list[int]) -> list[ProbePlan]:
+        own = {"sizes": [pages[place][1] for place in places], "slopes": slopes[places], "recall": 0.99}
+        return page_plans(keys[places], weights[places], rotated_tables(2), **own)
+
+    for place, plan in enumerate(planned([*range(len(pages))])):
+        (alone,) = planned([place])
+        assert (plan.recall, plan.lows.tolist(), plan.highs.tolist(), plan.tables.tolist()) == (
+            alone.recall,
+            alone.lows.tolist(),
+            alone.highs.tolist(),
+            alone.tables.tolist(),
+        )
 
 
 def test_prefix_grows_with_the_index() -> None:

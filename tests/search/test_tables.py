@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.search.tables import Table, rotated_tables, split_blocks
+from crawldedup.search.plan import Table, rotated_tables, split_blocks
 
 
 def all_tables() -> list[Table]:

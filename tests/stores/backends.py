@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from crawldedup.stores.memory import MemoryStore
 from crawldedup.stores.redis.store import RedisStore
-from crawldedup.stores.sqlite.store import SqliteStore
+from crawldedup.stores.sqlite.store import MemoryStore, SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from crawldedup.stores.base import Layout, Store
     from tests.servers import RedisServer
 
+CONTEXT = multiprocessing.get_context("forkserver")
+"""For processes that have not what this one holds."""
 SHARED_NAMES = ["sqlite", "redis"]
 NAMES = ["memory", *SHARED_NAMES]
 

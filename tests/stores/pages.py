@@ -9,20 +9,25 @@ from typing import TYPE_CHECKING
 import mmh3
 import numpy as np
 
-from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint, thin_fingerprint
-from crawldedup.search.crowd import crowd_rule
-from crawldedup.search.decision import SCALED_LIMIT, identity_rule, likelihood_prefilter, likelihood_rule
-from crawldedup.search.limits import MAX_CANDIDATES
-from crawldedup.search.model import cosine, search_similarity
-from crawldedup.search.plan import ProbePlan, page_plan, single_plan
-from crawldedup.search.routing import home_of, partition_of, partitions_to_ask
-from crawldedup.search.two_stage import KEPT, TABLES
-from crawldedup.stores.base import DIGEST_MASK, Entry, Layout, Query, Retention
+from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_fingerprint
+from crawldedup.search.decision import (
+    SCALED_LIMIT,
+    crowd_rule,
+    identity_rule,
+    likelihood_prefilters,
+    likelihood_rule,
+    likelihood_rules,
+)
+from crawldedup.search.model import cosine, search_similarity, steepness
+from crawldedup.search.plan import MAX_CANDIDATES, ProbePlan, page_plans, single_plan
+from crawldedup.search.query import KEPT, TABLES
+from crawldedup.stores.base import DIGEST_MASK, Answer, Layout, PageName, Query, Record, Retention
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from crawldedup.search.decision import WeightedThreshold
+    from crawldedup.stores.base import Store
 
 FOR_EVER = Retention()
 NO_PROBES = ProbePlan(np.empty(0, np.intp), np.empty(0, np.uint64), np.empty(0, np.uint64), 0.0)
@@ -50,11 +55,6 @@ class Page:
         if self.thin:
             return thin_fingerprint(self.digest, 0).verify
         return np.packbits(self.verify_weights >= 0).tobytes()
-
-    @cached_property
-    def fingerprint(self) -> Fingerprint:
-        weights = self.search_weights, self.verify_weights
-        return Fingerprint(self.search, weights[0], self.signature, weights[1], self.digest, 100, self.thin)
 
 
 def random_page(rng: np.random.Generator) -> Page:
@@ -118,38 +118,25 @@ def query(
     similarity: float = 0.9,
 ) -> Query:
     """The question a `Deduplicator` would ask; `pages` is the size of the index as far as it knows."""
+    keys = LAYOUT.keys(page.search)
     if page.thin:
-        plan, rule, keys = single_plan(TABLES[0].key(page.search)), EQUAL_ONLY, None
+        plan, rule, prefilter = single_plan(keys[0]), EQUAL_ONLY, None
     else:
-        plan = page_plan(
-            page.search,
-            page.search_weights,
-            TABLES,
-            pages=pages,
-            similarity=search_similarity(similarity),
-            recall=0.99,
-        )
+        slopes = np.array([steepness(search_similarity(similarity))], np.float32)
+        own, weights = np.array([keys], np.uint64), page.search_weights[None]
+        (plan,) = page_plans(own, weights, TABLES, sizes=[pages], slopes=slopes, recall=0.99)
         crowd = crowd_rule(similarity, 0.98, VERIFY_BITS, SCALED_LIMIT)
-        rule = replace(likelihood_rule(page.verify_weights, similarity - 0.03), crowd=crowd)
-        keys = likelihood_prefilter(page.search_weights, search_similarity(similarity), KEPT)
-    fingerprint = page.fingerprint
+        (rule,) = likelihood_rules(page.verify_weights[None], [similarity - 0.03], [crowd])
+        (prefilter,) = likelihood_prefilters(weights, slopes, KEPT)
     return Query(
-        entry=Entry(
-            url=url,
-            url_key=url_key_of(url),
-            search=page.search,
-            signature=page.signature,
-            digest=page.digest & DIGEST_MASK,
-            keys=LAYOUT.keys(page.search, page.signature),
-            home=home_of(fingerprint),
-        ),
+        record=Record(url, url_key_of(url), page.search, page.signature, page.digest & DIGEST_MASK),
+        keys=keys,
         plan=plan,
         rule=rule,
+        prefilter=prefilter,
         retention=retention,
         exact_only=page.thin,
         max_candidates=max_candidates,
-        prefilter=keys,
-        route=lambda partitions: partitions_to_ask(fingerprint, partitions, similarity=similarity, recall=0.97),
     )
 
 
@@ -161,15 +148,22 @@ def revisit_rule(page: Page, similarity: float | None) -> WeightedThreshold | No
 def filler(rng: np.random.Generator, url: str, *, retention: Retention = FOR_EVER) -> Query:
     """The question of a page that looks for no others, to fill an index with: it is made a hundred times as fast."""
     search, signature = random_digest(rng), rng.bytes(VERIFY_BITS // 8)
-    entry = Entry(
-        url=url,
-        url_key=url_key_of(url),
-        search=search,
-        signature=signature,
-        digest=search & DIGEST_MASK,
-        keys=LAYOUT.keys(search, signature),
-        home=signature[0],
-    )
-    return Query(
-        entry, NO_PROBES, EQUAL_ONLY, retention, route=lambda partitions: (partition_of(signature[0], partitions),)
-    )
+    record = Record(url, url_key_of(url), search, signature, search & DIGEST_MASK)
+    return Query(record, LAYOUT.keys(search), NO_PROBES, EQUAL_ONLY, retention=retention)
+
+
+def checked(store: Store, question: Query) -> Answer:
+    """The answer about one page; an error in its place is raised."""
+    (answer,) = store.check([question])
+    if not isinstance(answer, Answer):
+        raise answer
+    return answer
+
+
+def found(store: Store, question: Query) -> list[Record]:
+    (records,) = store.find([question])
+    return records
+
+
+def name_of(url: str) -> PageName:
+    return PageName(url_key_of(url))

@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Final, Self
 
 from crawldedup import Deduplicator
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
-from crawldedup.search.crowd import crowd_rule
-from crawldedup.search.decision import SCALED_LIMIT
+from crawldedup.search.decision import SCALED_LIMIT, crowd_rule
 from crawldedup.verdict import Kind, Verdict
-from tests.scrapy_plugin.prepared import CONTEXT
+from tests.stores.backends import CONTEXT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -222,7 +221,7 @@ class Offer:
 
 def ask(dedup: Deduplicator, offer: Offer) -> Verdict:
     """The way every user asks."""
-    return dedup.check_fingerprint(offer.url, offer.page)
+    return dedup.check(offer.url, fingerprint=offer.page)
 
 
 def ask_carelessly(dedup: Deduplicator, offer: Offer) -> Verdict:
@@ -231,10 +230,10 @@ def ask_carelessly(dedup: Deduplicator, offer: Offer) -> Verdict:
     The promise is broken on purpose, to see that the judge notices.
     """
     if dedup.find(text=offer.text):
-        return dedup.check_fingerprint(offer.url, offer.page)
+        return dedup.check(offer.url, fingerprint=offer.page)
     time.sleep(0.002)
     # At this similarity only an exact copy is a duplicate, so the page is remembered whatever came meanwhile.
-    return dedup.check_fingerprint(offer.url, offer.page, similarity=1.0)
+    return dedup.check(offer.url, fingerprint=offer.page, similarity=1.0)
 
 
 def rank_of(url: str) -> int:
@@ -243,7 +242,7 @@ def rank_of(url: str) -> int:
 
 def ask_with_rank(dedup: Deduplicator, offer: Offer) -> Verdict:
     """Ask with a rank that the URL tells."""
-    return dedup.check_fingerprint(offer.url, offer.page, rank=rank_of(offer.url))
+    return dedup.check(offer.url, fingerprint=offer.page, rank=rank_of(offer.url))
 
 
 def assert_the_best_is_kept(store: str, calls: Sequence[Call], contents: Sequence[Content]) -> None:

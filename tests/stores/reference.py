@@ -6,24 +6,24 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from crawldedup.search.limits import STORED_BITS
+from crawldedup.search.plan import STORED_BITS
 from crawldedup.stores.base import (
     LEASE_SECONDS,
+    MAX_EVICTED,
     NO_SESSION,
     Answer,
     CrawlSession,
     Layout,
-    Pruned,
+    PageName,
     Query,
     Record,
     Retention,
     Status,
     StoreInfo,
 )
-from crawldedup.stores.retention import MAX_EVICTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from tests.stores.backends import Clock
 
@@ -34,7 +34,7 @@ class ReferenceIndex:
 
     pages: list[tuple[Record, int]] = field(default_factory=list)
     leases: dict[int, int] = field(default_factory=dict)
-    on_their_way: dict[int, int] = field(default_factory=dict)
+    pending: dict[int, int] = field(default_factory=dict)
     crawlers: int = 0
 
 
@@ -53,8 +53,6 @@ class ReferenceStore:
     @property
     def _now(self) -> int:
         return int(self._clock())
-
-    partitions = 1
 
     @property
     def session(self) -> CrawlSession | None:
@@ -76,100 +74,87 @@ class ReferenceStore:
         self._index.leases.pop(self._me.number, None)
         self._me = NO_SESSION
 
-    def check_and_add(self, query: Query) -> Answer:
+    def check(self, queries: Sequence[Query]) -> list[Answer]:
+        return list(map(self._check, queries))
+
+    def _check(self, query: Query) -> Answer:
         self._free_expired(query.retention)
-        entry, pages, on_their_way = query.entry, self._index.pages, self._index.on_their_way
+        asked, pages, pending = query.record, self._index.pages, self._index.pending
         self.deliver(query.delivered)
-        own = next((place for place, (page, _) in enumerate(pages) if page.url_key == entry.url_key), None)
+        own = next((place for place, (page, _) in enumerate(pages) if page.url_key == asked.url_key), None)
         if own is not None and (pages[own][1] == self._me.number or not self._is_at_work(pages[own][1])):
             seen = new = replace(pages[own][0], seen_at=self._now)
             is_abandoned = self._is_abandoned(own)
-            changed = seen.digest != entry.digest and (is_abandoned or not self._is_hardly_changed(seen, query))
+            changed = seen.digest != asked.digest and (is_abandoned or not self._is_hardly_changed(seen, query))
             if changed:
-                new = replace(new, search=entry.search, signature=entry.signature, digest=entry.digest, home=entry.home)
-                new = replace(new, rank=entry.rank)
-            if query.on_its_way:
-                on_their_way[entry.url_key] = self._me.number
+                new = replace(asked, url=new.url, added_at=new.added_at, seen_at=new.seen_at, copies=new.copies)
+            elif seen.digest == asked.digest and not seen.packed_text:
+                new = replace(new, packed_text=asked.packed_text)
+            if query.is_pending:
+                pending[asked.url_key] = self._me.number
             else:
-                on_their_way.pop(entry.url_key, None)
+                pending.pop(asked.url_key, None)
             pages[own] = (new, self._me.number)
-            return Answer(Status.REVISIT, seen, changed, len(pages), 0, is_abandoned)
+            told = seen if changed else replace(seen, packed_text=b"")
+            return Answer(Status.REVISIT, told, changed, len(pages), 0, is_abandoned)
         places = self._candidates(query)
         accepted = self._accepted(query, places)
         abandoned = list(takewhile(self._is_abandoned, accepted))
         accepted = accepted[len(abandoned) :]
-        status, counted = Status.NEW, None
-        replaces = bool(accepted) and all(pages[place][0].rank > entry.rank for place in accepted)
+        status, earlier = Status.NEW, None
+        replaces = bool(accepted) and all(pages[place][0].rank > asked.rank for place in accepted)
         if accepted:
             page, crawler = pages[accepted[0]]
             counted = replace(page, seen_at=self._now, copies=page.copies + 1)
-            status = Status.EXACT if page.digest == entry.digest else Status.NEAR
+            status = Status.EXACT if page.digest == asked.digest else Status.NEAR
+            tells_text = status is Status.NEAR and asked.packed_text
+            earlier = counted if tells_text else replace(counted, packed_text=b"")
             if not replaces:
                 pages[accepted[0]] = (counted, crawler)
-                return Answer(status, counted, False, len(pages), len(places))
+                return Answer(status, earlier, False, len(pages), len(places))
             abandoned.append(accepted[0])
         for place in abandoned:
-            on_their_way.pop(pages[place][0].url_key, None)
-        if query.on_its_way:
-            on_their_way[entry.url_key] = self._me.number
+            pending.pop(pages[place][0].url_key, None)
+        if query.is_pending:
+            pending[asked.url_key] = self._me.number
         else:
-            on_their_way.pop(entry.url_key, None)
+            pending.pop(asked.url_key, None)
         for place in sorted({*abandoned, *([] if own is None else [own])}, reverse=True):
             del pages[place]
-        added = Record(
-            entry.url,
-            entry.url_key,
-            entry.search,
-            entry.signature,
-            entry.digest,
-            self._now,
-            self._now,
-            copies=counted.copies if counted else 0,
-            home=entry.home,
-            rank=entry.rank,
-        )
+        added = replace(asked, added_at=self._now, seen_at=self._now, copies=earlier.copies if earlier else 0)
         pages.append((added, self._me.number))
         self._free_oldest(query.retention, MAX_EVICTED)
-        return Answer(status, counted, False, len(pages), len(places), replaces=replaces)
+        return Answer(status, earlier, False, len(pages), len(places), replaces=replaces)
 
-    def deliver(self, url_keys: Sequence[int]) -> None:
-        for url_key in url_keys:
-            if self._index.on_their_way.get(url_key) == self._me.number:
-                del self._index.on_their_way[url_key]
+    def deliver(self, names: Sequence[PageName]) -> None:
+        for name in names:
+            if self._index.pending.get(name.url_key) == self._me.number:
+                del self._index.pending[name.url_key]
 
-    def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
-        return map(self.check_and_add, queries)
+    def find(self, queries: Sequence[Query]) -> list[list[Record]]:
+        return [
+            [
+                replace(self._index.pages[place][0], packed_text=b"")
+                for place in self._accepted(query, self._candidates(query))
+            ]
+            for query in queries
+        ]
 
-    def find(self, query: Query) -> list[Record]:
-        return [self._index.pages[place][0] for place in self._accepted(query, self._candidates(query))]
+    def text_of(self, name: PageName, retention: Retention) -> bytes:
+        own = (page for page, _ in self._index.pages if page.url_key == name.url_key and self._is_live(page, retention))
+        return next((page.packed_text for page in own), b"")
 
-    def forget(self, url_key: int) -> bool:
+    def forget(self, name: PageName) -> bool:
         before = len(self._index.pages)
-        self._index.pages = [page for page in self._index.pages if page[0].url_key != url_key]
+        self._index.pages = [page for page in self._index.pages if page[0].url_key != name.url_key]
         if len(self._index.pages) < before:
-            self._index.on_their_way.pop(url_key, None)
+            self._index.pending.pop(name.url_key, None)
         return len(self._index.pages) < before
 
     def clear(self) -> None:
         self._index.pages.clear()
-        self._index.on_their_way.clear()
+        self._index.pending.clear()
         self.open()
-
-    def prune(self, retention: Retention) -> Iterator[Pruned]:
-        before = len(self._index.pages)
-        self._free_expired(retention)
-        self._free_oldest(retention, before)
-        yield Pruned(before, before - len(self._index.pages))
-
-    def records(self) -> Iterator[list[Record]]:
-        yield [page for page, _ in self._index.pages]
-
-    def load(self, records: Sequence[Record]) -> int:
-        pages, before = self._index.pages, len(self._index.pages)
-        for record in records:
-            if all(record.url_key != page.url_key for page, _ in pages):
-                pages.append((record, 0))
-        return len(pages) - before
 
     def info(self) -> StoreInfo:
         layout = self._layout
@@ -188,12 +173,12 @@ class ReferenceStore:
 
     def _is_abandoned(self, place: int) -> bool:
         page, crawler = self._index.pages[place]
-        is_on_its_way = self._index.on_their_way.get(page.url_key) == crawler
-        return is_on_its_way and crawler != self._me.number and not self._is_at_work(crawler)
+        is_pending = self._index.pending.get(page.url_key) == crawler
+        return is_pending and crawler != self._me.number and not self._is_at_work(crawler)
 
     def _is_hardly_changed(self, page: Record, query: Query) -> bool:
         rule = query.revisit_rule
-        return rule is not None and rule.cost(query.entry.signature, page.signature) <= rule.limit
+        return rule is not None and rule.cost(query.record.signature, page.signature) <= rule.limit
 
     def _is_live(self, page: Record, retention: Retention) -> bool:
         since = page.seen_at if retention.refresh else page.added_at
@@ -211,11 +196,8 @@ class ReferenceStore:
             place
             for place, (page, _) in enumerate(self._index.pages)
             if self._is_live(page, query.retention)
-            and any(self._is_met(query, table, key) for table, key in enumerate(self._keys(page)))
+            and any(self._is_met(query, table, key) for table, key in enumerate(self._layout.keys(page.search)))
         ]
-
-    def _keys(self, page: Record) -> tuple[int, ...]:
-        return self._layout.keys(page.search, page.signature)
 
     def _is_met(self, query: Query, table: int, key: int) -> bool:
         """True if a key lies in a range of its table and the key rule has nothing against it."""
@@ -225,7 +207,7 @@ class ReferenceStore:
             return False
         if rule is None:
             return True
-        differing = f"{key ^ query.entry.keys[table]:064b}"[:STORED_BITS]
+        differing = f"{key ^ query.keys[table]:064b}"[:STORED_BITS]
         order = self._layout.tables[table].order.tolist()
         return sum(rule.costs[order[bit]] for bit, differs in enumerate(differing) if differs == "1") <= rule.limit
 
@@ -234,8 +216,8 @@ class ReferenceStore:
         costs = []
         for place in places:
             page = self._index.pages[place][0]
-            is_equal = page.digest == query.entry.digest
-            cost = 0 if is_equal else query.rule.cost(query.entry.signature, page.signature)
+            is_equal = page.digest == query.record.digest
+            cost = 0 if is_equal else query.rule.cost(query.record.signature, page.signature)
             if cost <= query.rule.reach and (not query.exact_only or is_equal):
                 costs.append((cost, place))
         limit = query.rule.bar([cost for cost, _ in costs]).limit

@@ -12,9 +12,8 @@ import pytest
 
 from crawldedup.stores.base import Status
 from crawldedup.stores.sqlite.store import SqliteStore
-from tests.scrapy_plugin.prepared import CONTEXT
-from tests.stores.backends import Backend, Clock
-from tests.stores.pages import LAYOUT, near_page, query, random_page
+from tests.stores.backends import CONTEXT, Backend, Clock
+from tests.stores.pages import LAYOUT, checked, found, near_page, query, random_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,7 +50,7 @@ def crawl(name: str, url: str, crawler: int) -> list[Status]:
     store = Backend(name, url).store(LAYOUT, Clock())
     _together.wait()
     store.open()
-    statuses = [store.check_and_add(question).status for question in questions]
+    statuses = [checked(store, question).status for question in questions]
     _together.wait()
     store.close()
     return statuses
@@ -64,7 +63,7 @@ def visit(name: str, url: str, crawler: int) -> list[Status]:
     store = Backend(name, url).store(LAYOUT, Clock())
     store.open()
     _together.wait()
-    statuses = [store.check_and_add(question).status for question in questions]
+    statuses = [checked(store, question).status for question in questions]
     _together.wait()
     store.close()
     return statuses
@@ -107,7 +106,7 @@ def test_of_racing_copies_and_near_duplicates_one_is_new(
     assert store.open() == CLUSTERS
     rng = np.random.default_rng(9)
     for _ in range(CLUSTERS):
-        (record,) = store.find(query(random_page(rng), ""))
+        (record,) = found(store, query(random_page(rng), ""))
         assert record.copies == CRAWLERS - 1
 
 

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,8 +15,8 @@ import pytest
 from crawldedup.errors import ProfileMismatchError
 from crawldedup.search.decision import Prefilter
 from crawldedup.search.plan import ProbePlan
-from crawldedup.search.two_stage import TABLES
-from crawldedup.stores.base import DIGEST_MASK, LEASE_SECONDS, CrawlSession, Record, Retention, Status
+from crawldedup.search.query import TABLES
+from crawldedup.stores.base import DIGEST_MASK, LEASE_SECONDS, Answer, CrawlSession, Record, Retention, Status
 from crawldedup.stores.process import has_exited, own_process
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import (
@@ -25,18 +25,28 @@ from tests.stores.pages import (
     OTHER_NAMESPACE,
     OTHER_PROFILE,
     Page,
+    checked,
     filler,
+    found,
+    name_of,
     near_page,
     query,
     random_page,
     revisit_rule,
+    similar_page,
     thin_page,
 )
 
 if TYPE_CHECKING:
-    from crawldedup.stores.base import Answer, Query, Store
+    from crawldedup.stores.base import Query, Store
 
 A, B, C = "https://example.com/a", "https://example.com/b", "https://example.com/c"
+
+
+def answered(store: Store, questions: list[Query]) -> list[Answer]:
+    answers = store.check(questions)
+    assert all(isinstance(answer, Answer) for answer in answers)
+    return answers  # type: ignore[return-value]
 
 
 def record_of(answer: Answer) -> Record:
@@ -82,13 +92,13 @@ def exited_process() -> str:
 
 def whole_tables(page: Page, url: str, max_candidates: int = 256) -> Query:
     """A question that reads both tables from end to end."""
-    ends = np.array([0, 0], np.uint64), np.array([2**64 - 1] * 2, np.uint64)
-    plan = ProbePlan(np.arange(2), *ends, 1.0)
+    lows = np.array([0, 1 << 63] * 2, np.uint64)
+    plan = ProbePlan(np.array([0, 0, 1, 1]), lows, lows + np.uint64((1 << 63) - 1), 1.0)
     return replace(query(page, url, max_candidates=max_candidates), plan=plan, prefilter=None)
 
 
 def test_a_first_page_is_new_and_counted(store: Store, page: Page) -> None:
-    answer = store.check_and_add(query(page, A))
+    answer = checked(store, query(page, A))
     assert (answer.status, answer.record, answer.changed, answer.pages) == (Status.NEW, None, False, 1)
 
 
@@ -98,41 +108,32 @@ def test_a_first_page_is_new_and_counted(store: Store, page: Page) -> None:
 def test_a_copy_names_its_original_and_is_not_added(
     store: Store, clock: Clock, page: Page, copy_of: object, status: Status
 ) -> None:
-    store.check_and_add(query(page, A))
+    checked(store, query(page, A))
     clock.wait(60)
     copy = copy_of(page)  # type: ignore[operator]
-    first = store.check_and_add(query(copy, B))
-    second = store.check_and_add(query(copy, C))
+    first = checked(store, query(copy, B))
+    second = checked(store, query(copy, C))
     assert [first.status, second.status] == [status] * 2
     assert [first.pages, second.pages] == [1, 1]
     assert [first.candidates, second.candidates] == [1, 1]
     assert [record_of(first).copies, record_of(second).copies] == [1, 2]
-    assert first.record == Record(
-        url=A,
-        url_key=query(page, A).entry.url_key,
-        search=page.search,
-        signature=page.signature,
-        digest=page.digest & DIGEST_MASK,
-        added_at=int(clock.now) - 60,
-        seen_at=int(clock.now),
-        copies=1,
-        home=query(page, A).entry.home,
-    )
+    now = int(clock.now)
+    assert first.record == replace(query(page, A).record, added_at=now - 60, seen_at=now, copies=1)
 
 
 def test_an_equal_digest_suffices_however_the_signatures_differ(store: Store, page: Page) -> None:
     unlike = replace(page, verify_weights=-page.verify_weights)
-    store.check_and_add(query(unlike, A))
-    assert store.check_and_add(query(replace(page, digest=page.digest ^ 1), B)).status is Status.NEW
-    store.forget(query(page, B).entry.url_key)
-    answer = store.check_and_add(query(page, C))
+    checked(store, query(unlike, A))
+    assert checked(store, query(replace(page, digest=page.digest ^ 1), B)).status is Status.NEW
+    store.forget(name_of(B))
+    answer = checked(store, query(page, C))
     assert (answer.status, record_of(answer).url) == (Status.EXACT, A)
-    assert [record.url for record in store.find(query(page, C))] == [A]
+    assert [record.url for record in found(store, query(page, C))] == [A]
 
 
 def ranked(page: Page, url: str, rank: int) -> Query:
     question = query(page, url)
-    return replace(question, entry=replace(question.entry, rank=rank))
+    return replace(question, record=replace(question.record, rank=rank))
 
 
 class TestRanks:
@@ -143,25 +144,25 @@ class TestRanks:
         self, store: Store, page: Page, copy_of: object, status: Status
     ) -> None:
         copy = copy_of(page)  # type: ignore[operator]
-        store.check_and_add(ranked(page, A, 3))
-        better = store.check_and_add(ranked(copy, B, 2))
+        checked(store, ranked(page, A, 3))
+        better = checked(store, ranked(copy, B, 2))
         assert (better.status, better.replaces, record_of(better).url) == (status, True, A)
         assert (record_of(better).copies, store.info().pages) == (1, 1)
-        (kept,) = store.find(query(page, C))
+        (kept,) = found(store, query(page, C))
         assert (kept.url, kept.rank) == (B, 2)
-        assert store.find(query(copy, C)) == [kept]
+        assert found(store, query(copy, C)) == [kept]
 
     @pytest.mark.parametrize("rank", [2, 3, 255])
     def test_one_that_is_no_better_does_not(self, store: Store, page: Page, rank: int) -> None:
-        store.check_and_add(ranked(page, A, 2))
-        answer = store.check_and_add(ranked(page, B, rank))
+        checked(store, ranked(page, A, 2))
+        answer = checked(store, ranked(page, B, rank))
         assert (answer.status, answer.replaces, record_of(answer).url) == (Status.EXACT, False, A)
-        assert [record.url for record in store.find(query(page, C))] == [A]
+        assert [record.url for record in found(store, query(page, C))] == [A]
 
     def test_the_page_that_was_replaced_is_a_copy_from_then_on(self, store: Store, page: Page) -> None:
-        store.check_and_add(ranked(page, A, 1))
-        store.check_and_add(ranked(page, B, 0))
-        again = [store.check_and_add(ranked(page, url, rank)) for url, rank in ((A, 1), (C, 1), (C, 0))]
+        checked(store, ranked(page, A, 1))
+        checked(store, ranked(page, B, 0))
+        again = [checked(store, ranked(page, url, rank)) for url, rank in ((A, 1), (C, 1), (C, 0))]
         assert {(answer.status, answer.replaces, record_of(answer).url) for answer in again} == {
             (Status.EXACT, False, B)
         }
@@ -171,32 +172,32 @@ class TestRanks:
         far.verify_weights[np.abs(page.verify_weights).argsort()[:20]] *= -1
         for url, text, rank in ((A, page, 2), (B, far, 1)):
             strict = ranked(text, url, rank)
-            assert store.check_and_add(replace(strict, rule=EQUAL_ONLY)).status is Status.NEW
-        answer = store.check_and_add(ranked(page, C, 1))
+            assert checked(store, replace(strict, rule=EQUAL_ONLY)).status is Status.NEW
+        answer = checked(store, ranked(page, C, 1))
         assert (answer.replaces, record_of(answer).url, store.info().pages) == (False, A, 2)
 
     def test_a_visit_with_other_text_has_its_own_rank(self, store: Store, page: Page, rng: np.random.Generator) -> None:
         other = random_page(rng)
-        store.check_and_add(ranked(page, A, 1))
-        assert store.check_and_add(ranked(other, A, 4)).changed
-        assert [(record.url, record.rank) for record in store.find(query(other, B))] == [(A, 4)]
-        assert store.check_and_add(ranked(other, B, 2)).replaces
+        checked(store, ranked(page, A, 1))
+        assert checked(store, ranked(other, A, 4)).changed
+        assert [(record.url, record.rank) for record in found(store, query(other, B))] == [(A, 4)]
+        assert checked(store, ranked(other, B, 2)).replaces
 
     def test_a_page_that_replaces_may_be_on_its_way(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
         """If its crawler dies, it is abandoned as others are."""
         one, other = shared_backend.store(LAYOUT, clock), shared_backend.store(LAYOUT, clock)
         one.open()
-        one.check_and_add(ranked(page, A, 1))
-        assert one.check_and_add(replace(ranked(page, B, 0), on_its_way=True)).replaces
+        checked(one, ranked(page, A, 1))
+        assert checked(one, replace(ranked(page, B, 0), is_pending=True)).replaces
         clock.wait(LEASE_SECONDS + 1)
         other.open()
-        revisit = other.check_and_add(ranked(page, B, 0))
+        revisit = checked(other, ranked(page, B, 0))
         assert (revisit.status, revisit.abandoned) == (Status.REVISIT, True)
         other.close()
 
 
 def test_strangers_are_new(store: Store, rng: np.random.Generator) -> None:
-    answers = [store.check_and_add(query(random_page(rng), f"{A}/{number}")) for number in range(200)]
+    answers = [checked(store, query(random_page(rng), f"{A}/{number}")) for number in range(200)]
     assert {answer.status for answer in answers} == {Status.NEW}
     assert answers[-1].pages == store.info().pages == 200
 
@@ -208,125 +209,124 @@ def test_the_nearest_of_several_originals_is_named(store: Store, page: Page, rng
     for url, text in ((A, far), (B, nearer)):
         # With a threshold that accepts no differing bit, near pages are admitted beside each other.
         strict = replace(query(text, url), rule=EQUAL_ONLY)
-        assert store.check_and_add(strict).status is Status.NEW
+        assert checked(store, strict).status is Status.NEW
     assert farther.signature == page.signature
-    assert record_of(store.check_and_add(query(page, C))).url == B
-    assert [record.url for record in store.find(query(page, C))] == [B, A]
+    assert record_of(checked(store, query(page, C))).url == B
+    assert [record.url for record in found(store, query(page, C))] == [B, A]
 
 
 def test_the_earliest_of_equally_near_originals_is_named(store: Store, page: Page, other: Page) -> None:
-    store.check_and_add(query(page, A))
-    store.check_and_add(query(other, B))
-    store.check_and_add(query(page, B))
-    assert record_of(store.check_and_add(query(page, C))).url == A
+    checked(store, query(page, A))
+    checked(store, query(other, B))
+    checked(store, query(page, B))
+    assert record_of(checked(store, query(page, C))).url == A
 
 
 def test_the_same_url_with_the_same_text_is_a_revisit(store: Store, clock: Clock, page: Page) -> None:
-    store.check_and_add(query(page, A))
+    checked(store, query(page, A))
     clock.wait(60)
-    answer = store.check_and_add(query(page, A))
+    answer = checked(store, query(page, A))
     assert (answer.status, answer.changed, answer.pages) == (Status.REVISIT, False, 1)
     assert record_of(answer).seen_at == record_of(answer).added_at + 60
     assert record_of(answer).copies == 0
 
 
 def test_the_same_url_with_new_text_takes_the_place_of_the_old_text(store: Store, page: Page, other: Page) -> None:
-    store.check_and_add(query(page, A))
-    store.check_and_add(query(page, C))
-    answer = store.check_and_add(query(other, A.upper()))
+    checked(store, query(page, A))
+    checked(store, query(page, C))
+    answer = checked(store, query(other, A.upper()))
     assert (answer.status, answer.changed, answer.pages) == (Status.REVISIT, True, 1)
     record = record_of(answer)
     # Of the old text the answer tells how much is left.
     assert text_of(record) == (page.digest & DIGEST_MASK, page.search, page.signature)
     assert (record.url, record.copies) == (A, 1)
-    assert record_of(store.check_and_add(query(near_page(other), B))).url == A
-    assert store.check_and_add(query(page, B)).status is Status.NEW
+    assert record_of(checked(store, query(near_page(other), B))).url == A
+    assert checked(store, query(page, B)).status is Status.NEW
 
 
 def test_text_that_the_rule_of_revisits_accepts_leaves_the_old_text_in_place(
     store: Store, clock: Clock, page: Page
 ) -> None:
-    store.check_and_add(query(page, A))
+    checked(store, query(page, A))
     once, twice = drifting(page)
     for visits, visited in enumerate((once, once, twice), 1):
         clock.wait(60)
-        answer = store.check_and_add(tolerant(visited, A))
+        answer = checked(store, tolerant(visited, A))
         assert (answer.status, answer.changed, answer.pages) == (Status.REVISIT, visited is twice, 1)
         record = record_of(answer)
         assert text_of(record) == (page.digest & DIGEST_MASK, page.search, page.signature)
         assert record.seen_at == record.added_at + 60 * visits
     # Only now is the text another, by which each further visit is measured.
-    again = store.check_and_add(tolerant(once, A))
+    again = checked(store, tolerant(once, A))
     assert (again.changed, text_of(record_of(again))) == (False, (twice.digest & DIGEST_MASK, *bits_of(twice)))
-    copy = store.check_and_add(query(twice, B))
+    copy = checked(store, query(twice, B))
     assert (copy.status, record_of(copy).url) == (Status.EXACT, A)
 
 
 def test_no_rule_of_revisits_asks_for_equal_text(store: Store, page: Page) -> None:
-    store.check_and_add(query(page, A))
-    assert store.check_and_add(query(drifting(page)[0], A)).changed
+    checked(store, query(page, A))
+    assert checked(store, query(drifting(page)[0], A)).changed
     # Nor does the rule of one question hold for the next.
-    assert not store.check_and_add(tolerant(page, A)).changed
-    assert store.check_and_add(query(page, A)).changed
+    assert not checked(store, tolerant(page, A)).changed
+    assert checked(store, query(page, A)).changed
 
 
 def test_questions_of_one_batch_have_rules_of_their_own(store: Store, page: Page, other: Page) -> None:
     for text, url in ((page, A), (other, B)):
-        store.check_and_add(query(text, url))
+        checked(store, query(text, url))
     asked = [tolerant(drifting(page)[0], A), query(drifting(other)[0], B), query(page, C), tolerant(other, B)]
-    answers = list(store.check_many(asked))
+    answers = answered(store, asked)
     assert [answer.changed for answer in answers] == [False, True, False, False]
     assert [answer.status for answer in answers] == [Status.REVISIT, Status.REVISIT, Status.EXACT, Status.REVISIT]
 
 
 def test_a_page_may_take_the_text_of_another(store: Store, page: Page, other: Page) -> None:
-    store.check_and_add(query(page, A))
-    store.check_and_add(query(other, B))
-    assert store.check_and_add(query(page, B)).status is Status.REVISIT
+    checked(store, query(page, A))
+    checked(store, query(other, B))
+    assert checked(store, query(page, B)).status is Status.REVISIT
     assert store.info().pages == 2
-    assert store.forget(query(page, A).entry.url_key)
-    assert record_of(store.check_and_add(query(page, C))).url == B
+    assert store.forget(name_of(A))
+    assert record_of(checked(store, query(page, C))).url == B
 
 
 def test_only_an_exact_copy_of_a_thin_page_is_a_duplicate(store: Store, rng: np.random.Generator) -> None:
     page, other = thin_page(rng), thin_page(rng)
     # Even where bits agree by chance, the digest decides.
-    lookalike = replace(query(page, C), entry=replace(query(page, C).entry, digest=5))
-    assert store.check_and_add(query(page, A)).status is Status.NEW
-    assert store.check_and_add(query(other, B)).status is Status.NEW
-    assert store.check_and_add(lookalike).status is Status.NEW
-    assert store.check_and_add(query(page, f"{A}2")).status is Status.EXACT
-    assert [record.url for record in store.find(query(page, ""))] == [A]
+    lookalike = replace(query(page, C), record=replace(query(page, C).record, digest=5))
+    assert checked(store, query(page, A)).status is Status.NEW
+    assert checked(store, query(other, B)).status is Status.NEW
+    assert checked(store, lookalike).status is Status.NEW
+    assert checked(store, query(page, f"{A}2")).status is Status.EXACT
+    assert [record.url for record in found(store, query(page, ""))] == [A]
 
 
 def test_find_changes_nothing(store: Store, page: Page, other: Page) -> None:
-    store.check_and_add(query(page, A))
-    found = [store.find(query(near_page(page), C)) for _ in range(3)]
-    assert found[0] == found[1] == found[2]
-    assert [(record.url, record.copies) for record in found[0]] == [(A, 0)]
-    assert store.find(query(other, C)) == []
+    checked(store, query(page, A))
+    first, *others = [found(store, query(near_page(page), C)) for _ in range(3)]
+    assert others == [first] * 2
+    assert [(record.url, record.copies) for record in first] == [(A, 0)]
+    assert found(store, query(other, C)) == []
     assert store.info().pages == 1
-    assert record_of(store.check_and_add(query(page, B))).copies == 1
+    assert record_of(checked(store, query(page, B))).copies == 1
 
 
 def test_a_forgotten_page_is_new_again(store: Store, page: Page, other: Page) -> None:
-    store.check_and_add(query(page, A))
-    store.check_and_add(query(other, B))
-    key = query(page, A).entry.url_key
-    assert [store.forget(key), store.forget(key)] == [True, False]
+    checked(store, query(page, A))
+    checked(store, query(other, B))
+    assert [store.forget(name_of(A)), store.forget(name_of(A))] == [True, False]
     assert store.info().pages == 1
-    assert store.find(query(page, "")) == []
-    assert store.check_and_add(query(page, C)).status is Status.NEW
-    assert store.check_and_add(query(other, B)).status is Status.REVISIT
+    assert found(store, query(page, "")) == []
+    assert checked(store, query(page, C)).status is Status.NEW
+    assert checked(store, query(other, B)).status is Status.REVISIT
 
 
 def test_clear_removes_every_page_and_the_index_goes_on(store: Store, page: Page, other: Page) -> None:
-    store.check_and_add(query(page, A))
-    store.check_and_add(query(other, B))
+    checked(store, query(page, A))
+    checked(store, query(other, B))
     store.clear()
     assert store.info().pages == 0
-    assert store.check_and_add(query(page, B)).status is Status.NEW
-    assert store.check_and_add(query(other, A)).pages == 2
+    assert checked(store, query(page, B)).status is Status.NEW
+    assert checked(store, query(other, A)).pages == 2
 
 
 def test_a_note_is_kept_until_the_index_is_cleared(store: Store, page: Page) -> None:
@@ -334,17 +334,17 @@ def test_a_note_is_kept_until_the_index_is_cleared(store: Store, page: Page) -> 
     assert store.note("rules", "one") == store.note("rules") == "one"
     assert store.note("rules", "two \N{SNOWMAN}") == store.note("rules") == "two \N{SNOWMAN}"
     assert store.note("others") == ""
-    store.check_and_add(query(page, A))
+    checked(store, query(page, A))
     store.clear()
     assert store.note("rules") == ""
-    assert store.check_and_add(query(page, A)).status is Status.NEW
+    assert checked(store, query(page, A)).status is Status.NEW
 
 
 def test_info_tells_pages_bytes_tables_profile_and_namespace(store: Store, rng: np.random.Generator) -> None:
     empty = store.info()
     assert (empty.pages, empty.tables, empty.profile, empty.namespace) == (0, 2, "profile-1", "test")
     for number in range(800):
-        store.check_and_add(filler(rng, f"{A}/{number}"))
+        checked(store, filler(rng, f"{A}/{number}"))
     full = store.info()
     assert full.pages == 800
     assert 800 * 100 < full.bytes < 800 * 1000 + 100_000
@@ -357,16 +357,15 @@ def test_who_looks_at_an_index_that_is_not_there_finds_it_empty_and_does_not_beg
     store = shared_backend.store(LAYOUT, clock)
     before = shared_backend.contents()
     assert store.open_read_only() == 0
-    assert store.find(query(page, A)) == []
-    assert not store.forget(query(page, A).entry.url_key)
-    assert list(store.records()) == []
-    assert [step.freed for step in store.prune(Retention(ttl_seconds=60, max_pages=1))][-1:] in ([], [0])
+    assert found(store, query(page, A)) == []
+    assert not store.forget(name_of(A))
+    assert store.text_of(name_of(A), Retention()) == store.note("rules").encode() == b""
     assert store.info().pages == 0
     store.close()
     assert shared_backend.contents() == before
     # Whoever looked first may remember afterwards.
     assert store.open_read_only() == store.open() == 0
-    assert store.check_and_add(query(page, A)).status is Status.NEW
+    assert checked(store, query(page, A)).status is Status.NEW
     assert store.open_read_only() == 1
     store.close()
 
@@ -374,17 +373,17 @@ def test_who_looks_at_an_index_that_is_not_there_finds_it_empty_and_does_not_beg
 def test_who_only_looks_is_no_fellow_of_a_crawl(shared_backend: Backend, clock: Clock, page: Page, other: Page) -> None:
     looker, first, second = (shared_backend.store(LAYOUT, clock) for _ in range(3))
     first.open()
-    first.check_and_add(query(page, A))
+    checked(first, query(page, A))
     before = shared_backend.contents()
     assert looker.open_read_only() == 1
-    assert [record.url for record in looker.find(query(page, B))] == [A]
+    assert [record.url for record in found(looker, query(page, B))] == [A]
     assert shared_backend.contents() == before
     first.close()
     # With nobody at work this is another crawl, to which the page is a revisit and no fellow's.
     second.open()
-    assert second.check_and_add(query(page, A)).status is Status.REVISIT
-    assert looker.forget(query(page, A).entry.url_key)
-    assert second.check_and_add(query(page, A)).status is Status.NEW
+    assert checked(second, query(page, A)).status is Status.REVISIT
+    assert looker.forget(name_of(A))
+    assert checked(second, query(page, A)).status is Status.NEW
     looker.close()
     second.close()
 
@@ -401,11 +400,11 @@ def test_who_looks_at_an_index_of_another_profile_is_told_so(shared_backend: Bac
 
 
 def test_a_closed_store_can_be_opened_again_and_closed_twice(store: Store, page: Page) -> None:
-    store.check_and_add(query(page, A))
+    checked(store, query(page, A))
     store.close()
     store.close()
     assert store.open() == 1
-    assert store.check_and_add(query(page, A)).status is Status.REVISIT
+    assert checked(store, query(page, A)).status is Status.REVISIT
 
 
 @pytest.mark.parametrize(
@@ -421,30 +420,30 @@ def test_a_closed_store_can_be_opened_again_and_closed_twice(store: Store, page:
     ids=["empty", "unicode", "nul", "long", "odd", "surrogates"],
 )
 def test_any_url_is_kept(store: Store, page: Page, url: str) -> None:
-    store.check_and_add(query(page, url))
+    checked(store, query(page, url))
     kept = url.encode("utf-8", "replace").decode()
-    assert record_of(store.check_and_add(query(page, A))).url == kept
-    assert record_of(store.check_and_add(query(page, url))).url == kept
-    assert store.forget(query(page, url).entry.url_key)
+    assert record_of(checked(store, query(page, A))).url == kept
+    assert record_of(checked(store, query(page, url))).url == kept
+    assert store.forget(name_of(url))
 
 
 def test_pages_whose_keys_the_rule_refuses_are_not_compared(store: Store, page: Page, rng: np.random.Generator) -> None:
     for number in range(60):
-        store.check_and_add(query(random_page(rng), f"{A}/{number}"))
-    store.check_and_add(query(page, B))
+        checked(store, query(random_page(rng), f"{A}/{number}"))
+    checked(store, query(page, B))
     # In each table's keys it differs in one bit or two.
     near = replace(page, search_weights=page.search_weights.copy())
     near.search_weights[[0, 40]] *= -1
-    for limit, found in ((0, []), (1, [B]), (None, [B])):
+    for limit, expected in ((0, []), (1, [B]), (None, [B])):
         rule = None if limit is None else Prefilter(bytes([1]) * 64, limit)
-        assert [record.url for record in store.find(replace(whole_tables(near, C), prefilter=rule))] == found
+        assert [record.url for record in found(store, replace(whole_tables(near, C), prefilter=rule))] == expected
     likely = query(page, C).prefilter
-    answers = [store.check_and_add(replace(whole_tables(page, C), prefilter=rule)) for rule in (likely, None)]
+    answers = [checked(store, replace(whole_tables(page, C), prefilter=rule)) for rule in (likely, None)]
     assert [answer.status for answer in answers] == [Status.EXACT] * 2
     assert answers[0].candidates < 30 < answers[1].candidates == 61
 
 
-class TestCheckMany:
+class TestBatches:
     def test_many_pages_get_the_answers_they_would_get_one_by_one(
         self, backend: Backend, store: Store, clock: Clock
     ) -> None:
@@ -456,49 +455,60 @@ class TestCheckMany:
         ]
         alone = backend.store(OTHER_NAMESPACE, clock)
         alone.open()
-        answers = list(store.check_many(questions))
-        assert answers == [alone.check_and_add(question) for question in questions]
+        answers = answered(store, questions)
+        assert answers == [checked(alone, question) for question in questions]
         assert {answer.status for answer in answers} == set(Status)
         assert store.info().pages == alone.info().pages
 
-    def test_no_pages_get_no_answers(self, store: Store) -> None:
-        assert list(store.check_many([])) == []
+    @pytest.mark.parametrize(
+        "limits", [{}, {"max_keys": 24}, {"max_candidates": 4}, {"max_keys": 40, "exact_only": True}]
+    )
+    def test_pages_of_a_batch_that_crowd_are_compared_as_if_they_came_alone(
+        self, backend: Backend, store: Store, clock: Clock, rng: np.random.Generator, limits: dict[str, Any]
+    ) -> None:
+        """So many that not all keys in their ranges may be read."""
+        template = random_page(rng)
+        pages = [replace(random_page(rng), search_weights=template.search_weights) for _ in range(70)]
+        pages += [near_page(page) for page in pages] + [random_page(rng) for _ in range(20)]
+        pages += [similar_page(page, 0.95, rng) for page in pages[::4]]
+        rng.shuffle(pages)
+        urls = [f"{A}/{number}" for number in rng.integers(150, size=len(pages))]
+        questions = [replace(ranked(page, url, len(url) % 2), **limits) for page, url in zip(pages, urls, strict=True)]
+        alone = backend.store(OTHER_NAMESPACE, clock)
+        alone.open()
+        answers = answered(store, questions[:40]) + answered(store, questions[40:])
+        assert answers == [checked(alone, question) for question in questions]
+        assert {answer.status for answer in answers} >= {Status.NEW, Status.REVISIT}
 
-    def test_answers_that_were_handed_out_hold(self, store: Store, rng: np.random.Generator) -> None:
-        questions = [query(random_page(rng), f"{A}/{number}") for number in range(5)]
-        answers = store.check_many(questions)
-        assert [next(answers).status for _ in range(3)] == [Status.NEW] * 3
-        del answers
-        assert all(store.find(question) for question in questions[:3])
-        assert store.check_and_add(questions[0]).status is Status.REVISIT
+    def test_no_pages_get_no_answers(self, store: Store) -> None:
+        assert store.check([]) == []
+        assert store.find([]) == []
 
 
 class TestMaxCandidates:
     def test_no_more_records_are_compared(self, store: Store, rng: np.random.Generator) -> None:
         for number in range(60):
-            store.check_and_add(query(random_page(rng), f"{A}/{number}"))
+            checked(store, query(random_page(rng), f"{A}/{number}"))
         counts = [
-            store.check_and_add(whole_tables(random_page(rng), f"{B}/{most}", most)).candidates
-            for most in (1, 10, 59, 200)
+            checked(store, whole_tables(random_page(rng), f"{B}/{most}", most)).candidates for most in (1, 10, 59, 200)
         ]
         assert counts == [1, 10, 59, 63]
 
     def test_the_best_ranges_are_read_first(self, store: Store, page: Page, rng: np.random.Generator) -> None:
         for number in range(60):
-            store.check_and_add(query(random_page(rng), f"{A}/{number}"))
-        store.check_and_add(query(page, B))
-        narrow = query(page, C).plan
-        ends = np.array([0], np.uint64), np.array([2**64 - 1], np.uint64)
+            checked(store, query(random_page(rng), f"{A}/{number}"))
+        checked(store, query(page, B))
+        narrow, whole = query(page, C).plan, whole_tables(page, C).plan
         for best in (0, 1):
             key = np.array([TABLES[best].key(page.search)], np.uint64)
             plan = ProbePlan(
-                np.array([best, 0, 1]),
-                np.concatenate([key, ends[0], ends[0]]),
-                np.concatenate([key, ends[1], ends[1]]),
+                np.array([best, *whole.tables]),
+                np.concatenate([key, whole.lows]),
+                np.concatenate([key, whole.highs]),
                 narrow.recall,
             )
             question = query(page, f"{C}/{best}", max_candidates=20)
-            answer = store.check_and_add(replace(question, plan=plan, prefilter=None))
+            answer = checked(store, replace(question, plan=plan, prefilter=None))
             assert (answer.status, answer.candidates) == (Status.EXACT, 20)
 
 
@@ -508,8 +518,8 @@ class TestOneIndexForMany:
     def test_two_crawlers_share_what_they_know(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
         first, second = (shared_backend.store(LAYOUT, clock) for _ in range(2))
         assert [first.open(), second.open()] == [0, 0]
-        first.check_and_add(query(page, A))
-        answer = second.check_and_add(query(near_page(page), B))
+        checked(first, query(page, A))
+        answer = checked(second, query(near_page(page), B))
         assert (answer.status, record_of(answer).url, answer.pages) == (Status.NEAR, A, 1)
         first.close()
         second.close()
@@ -525,32 +535,32 @@ class TestOneIndexForMany:
 
         def write() -> None:
             for _ in range(100):
-                writer.check_and_add(question)
-                writer.forget(question.entry.url_key)
+                checked(writer, question)
+                writer.forget(name_of(A))
 
-        found = set()
+        urls = set()
         thread = threading.Thread(target=write)
         thread.start()
         while thread.is_alive():
-            found.add(tuple(record.url for record in reader.find(question)))
+            urls.add(tuple(record.url for record in found(reader, question)))
         thread.join()
-        assert found <= {(), (A,)}
+        assert urls <= {(), (A,)}
 
     def test_a_url_is_a_copy_of_itself_only_while_another_crawler_that_has_it_is_at_work(
         self, shared_backend: Backend, clock: Clock, page: Page
     ) -> None:
         first, second, third = (shared_backend.store(LAYOUT, clock) for _ in range(3))
         first.open()
-        first.check_and_add(query(page, A))
+        checked(first, query(page, A))
         second.open()
-        assert second.check_and_add(query(page, A)).status is Status.EXACT
-        assert first.check_and_add(query(page, A)).status is Status.REVISIT
+        assert checked(second, query(page, A)).status is Status.EXACT
+        assert checked(first, query(page, A)).status is Status.REVISIT
         first.close()
-        assert second.check_and_add(query(page, A)).status is Status.REVISIT
+        assert checked(second, query(page, A)).status is Status.REVISIT
         third.open()
-        assert third.check_and_add(query(page, A)).status is Status.EXACT
+        assert checked(third, query(page, A)).status is Status.EXACT
         second.close()
-        assert third.check_and_add(query(page, A)).status is Status.REVISIT
+        assert checked(third, query(page, A)).status is Status.REVISIT
         third.close()
 
     def test_an_abandoned_page_holds_nobody_back(
@@ -558,33 +568,33 @@ class TestOneIndexForMany:
     ) -> None:
         dead, second, third = (shared_backend.store(LAYOUT, clock) for _ in range(3))
         dead.open(CrawlSession(0, "elsewhere:1:1"))
-        dead.check_and_add(replace(query(page, A), on_its_way=True))
-        dead.check_and_add(replace(query(other, C), on_its_way=True))
+        checked(dead, replace(query(page, A), is_pending=True))
+        checked(dead, replace(query(other, C), is_pending=True))
         second.open()
         # It may be at work for all that anybody knows.
-        assert second.check_and_add(query(near_page(page), B)).status is Status.NEAR
+        assert checked(second, query(near_page(page), B)).status is Status.NEAR
         clock.wait(LEASE_SECONDS)
-        answer = second.check_and_add(query(near_page(page), B))
+        answer = checked(second, query(near_page(page), B))
         assert (answer.status, answer.pages) == (Status.NEW, 2)
-        revisit = second.check_and_add(query(other, C))
+        revisit = checked(second, query(other, C))
         assert (revisit.status, revisit.changed, revisit.abandoned) == (Status.REVISIT, False, True)
-        assert not second.check_and_add(query(other, C)).abandoned
+        assert not checked(second, query(other, C)).abandoned
         third.open()
-        assert third.check_and_add(query(other, "https://example.com/copy")).status is Status.EXACT
+        assert checked(third, query(other, "https://example.com/copy")).status is Status.EXACT
 
     def test_a_text_that_was_never_delivered_is_none_to_measure_by(
         self, shared_backend: Backend, clock: Clock, page: Page
     ) -> None:
         dead, second = (shared_backend.store(LAYOUT, clock) for _ in range(2))
         dead.open(CrawlSession(0, "elsewhere:1:1"))
-        dead.check_and_add(replace(query(page, A), on_its_way=True))
+        checked(dead, replace(query(page, A), is_pending=True))
         clock.wait(LEASE_SECONDS)
         second.open()
         once, _ = drifting(page)
-        answer = second.check_and_add(tolerant(once, A))
+        answer = checked(second, tolerant(once, A))
         assert (answer.status, answer.changed, answer.abandoned) == (Status.REVISIT, True, True)
-        assert record_of(second.check_and_add(query(once, B))).url == A
-        assert [text_of(record) for record in second.find(query(once, ""))] == [
+        assert record_of(checked(second, query(once, B))).url == A
+        assert [text_of(record) for record in found(second, query(once, ""))] == [
             (once.digest & DIGEST_MASK, *bits_of(once))
         ]
 
@@ -594,14 +604,14 @@ class TestOneIndexForMany:
     ) -> None:
         first, dead, last = (shared_backend.store(LAYOUT, clock) for _ in range(3))
         first.open()
-        first.check_and_add(query(page, A))
+        checked(first, query(page, A))
         first.close()
         dead.open(CrawlSession(0, "elsewhere:1:1"))
-        asked = replace(tolerant(drifting(page)[0], A), on_its_way=by_query)
-        assert not dead.check_and_add(asked).changed
+        asked = replace(tolerant(drifting(page)[0], A), is_pending=by_query)
+        assert not checked(dead, asked).changed
         clock.wait(LEASE_SECONDS)
         last.open()
-        assert last.check_and_add(query(page, A)).abandoned == by_query
+        assert checked(last, query(page, A)).abandoned == by_query
 
     @pytest.mark.parametrize("by_query", [True, False])
     def test_a_page_that_was_delivered_is_kept_when_its_crawler_dies(
@@ -610,32 +620,32 @@ class TestOneIndexForMany:
         dead, second = (shared_backend.store(LAYOUT, clock) for _ in range(2))
         dead.open(CrawlSession(0, "elsewhere:1:1"))
         asked = query(page, A)
-        dead.check_and_add(replace(asked, on_its_way=True))
+        checked(dead, replace(asked, is_pending=True))
         if by_query:
-            dead.check_and_add(replace(query(other, C), delivered=(asked.entry.url_key,)))
+            checked(dead, replace(query(other, C), delivered=(name_of(A),)))
         else:
-            dead.deliver([asked.entry.url_key])
+            dead.deliver([name_of(A)])
         # A cluster is told of many at once, at the latest now.
         dead.heartbeat()
         clock.wait(LEASE_SECONDS)
         second.open()
-        assert second.check_and_add(query(page, B)).status is Status.EXACT
-        assert not second.check_and_add(query(page, A)).abandoned
+        assert checked(second, query(page, B)).status is Status.EXACT
+        assert not checked(second, query(page, A)).abandoned
 
     def test_a_page_that_another_has_taken_over_is_not_delivered_by_who_had_it_before(
         self, shared_backend: Backend, clock: Clock, page: Page
     ) -> None:
         stalled, second, third = (shared_backend.store(LAYOUT, clock) for _ in range(3))
-        asked = replace(query(page, A), on_its_way=True)
+        asked = replace(query(page, A), is_pending=True)
         stalled.open(CrawlSession(0, "elsewhere:1:1"))
-        stalled.check_and_add(asked)
+        checked(stalled, asked)
         clock.wait(LEASE_SECONDS)
         second.open()
-        assert second.check_and_add(asked).abandoned
-        stalled.deliver([asked.entry.url_key])
+        assert checked(second, asked).abandoned
+        stalled.deliver([name_of(A)])
         second.close()
         third.open()
-        assert third.check_and_add(asked).abandoned
+        assert checked(third, asked).abandoned
 
     @pytest.mark.parametrize("forgotten", [True, False])
     def test_a_page_that_is_checked_as_delivered_is_on_its_way_no_more(
@@ -644,24 +654,24 @@ class TestOneIndexForMany:
         first, second = (shared_backend.store(LAYOUT, clock) for _ in range(2))
         first.open()
         asked = query(page, A)
-        first.check_and_add(replace(asked, on_its_way=True))
+        checked(first, replace(asked, is_pending=True))
         if forgotten:
-            first.forget(asked.entry.url_key)
-        first.check_and_add(asked)
+            first.forget(name_of(A))
+        checked(first, asked)
         first.close()
         second.open()
-        assert second.check_and_add(query(page, B)).status is Status.EXACT
+        assert checked(second, query(page, B)).status is Status.EXACT
 
     def test_a_lease_from_before_the_clock_went_back_counts_for_nothing(
         self, shared_backend: Backend, clock: Clock, page: Page
     ) -> None:
         dead, successor = (shared_backend.store(LAYOUT, clock) for _ in range(2))
         dead.open(CrawlSession(0, "elsewhere:1:1"))
-        dead.check_and_add(query(page, A))
+        checked(dead, query(page, A))
         successor.open()
-        assert successor.check_and_add(query(page, A)).status is Status.EXACT
+        assert checked(successor, query(page, A)).status is Status.EXACT
         clock.now -= 86400
-        assert successor.check_and_add(query(page, A)).status is Status.REVISIT
+        assert checked(successor, query(page, A)).status is Status.REVISIT
 
     def test_a_fellows_url_with_other_text_is_judged_by_its_text(
         self, shared_backend: Backend, clock: Clock, page: Page, other: Page
@@ -669,35 +679,35 @@ class TestOneIndexForMany:
         first, second = (shared_backend.store(LAYOUT, clock) for _ in range(2))
         first.open()
         second.open()
-        first.check_and_add(query(page, A))
-        answer = second.check_and_add(query(other, A))
+        checked(first, query(page, A))
+        answer = checked(second, query(other, A))
         assert (answer.status, answer.pages) == (Status.NEW, 1)
-        assert second.check_and_add(query(page, B)).status is Status.NEW
+        assert checked(second, query(page, B)).status is Status.NEW
 
     def test_a_crawler_that_died_is_waited_for_until_its_lease_ends(
         self, shared_backend: Backend, clock: Clock, page: Page, other: Page
     ) -> None:
         dead, second, third = (shared_backend.store(LAYOUT, clock) for _ in range(3))
         dead.open()
-        dead.check_and_add(query(page, A))
-        dead.check_and_add(query(other, B))
+        checked(dead, query(page, A))
+        checked(dead, query(other, B))
         clock.wait(LEASE_SECONDS - 1)
         second.open()
-        assert second.check_and_add(query(page, A)).status is Status.EXACT
+        assert checked(second, query(page, A)).status is Status.EXACT
         second.close()
         clock.wait(1)
         third.open()
-        assert third.check_and_add(query(other, B)).status is Status.REVISIT
+        assert checked(third, query(other, B)).status is Status.REVISIT
 
     def test_a_heartbeat_renews_the_lease(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
         first, second = (shared_backend.store(LAYOUT, clock) for _ in range(2))
         first.open()
-        first.check_and_add(query(page, A))
+        checked(first, query(page, A))
         for _ in range(3):
             clock.wait(LEASE_SECONDS - 1)
             first.heartbeat()
         second.open()
-        assert second.check_and_add(query(page, A)).status is Status.EXACT
+        assert checked(second, query(page, A)).status is Status.EXACT
 
     def test_stores_that_share_a_session_are_one_crawler(
         self, shared_backend: Backend, clock: Clock, page: Page, other: Page
@@ -709,20 +719,20 @@ class TestOneIndexForMany:
         worker.open(session)
         assert worker.session == first.session == session
         foreign.open()
-        first.check_and_add(query(page, A))
-        assert worker.check_and_add(query(page, A)).status is Status.REVISIT
-        assert foreign.check_and_add(query(page, A)).status is Status.EXACT
-        foreign.check_and_add(query(other, B))
-        assert worker.check_and_add(query(other, B)).status is Status.EXACT
+        checked(first, query(page, A))
+        assert checked(worker, query(page, A)).status is Status.REVISIT
+        assert checked(foreign, query(page, A)).status is Status.EXACT
+        checked(foreign, query(other, B))
+        assert checked(worker, query(other, B)).status is Status.EXACT
         first.close(leave=False)
         assert first.session is None
         first.open(session)
         assert first.session == session
-        assert first.check_and_add(query(other, B)).status is Status.EXACT
+        assert checked(first, query(other, B)).status is Status.EXACT
         foreign.close()
         worker.close(leave=False)
         late.open()
-        assert late.check_and_add(query(page, A)).status is Status.EXACT
+        assert checked(late, query(page, A)).status is Status.EXACT
         first.close()
 
     def test_a_lease_ends_with_the_last_store_that_leaves(
@@ -731,22 +741,22 @@ class TestOneIndexForMany:
         first, worker, second = (shared_backend.store(LAYOUT, clock) for _ in range(3))
         first.open()
         worker.open(first.session)
-        worker.check_and_add(query(page, A))
+        checked(worker, query(page, A))
         worker.close(leave=False)
         first.close()
         second.open()
-        assert second.check_and_add(query(page, A)).status is Status.REVISIT
+        assert checked(second, query(page, A)).status is Status.REVISIT
 
     def test_a_worker_renews_the_lease_of_its_session(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
         first, worker, second = (shared_backend.store(LAYOUT, clock) for _ in range(3))
         first.open()
         worker.open(first.session)
-        first.check_and_add(query(page, A))
+        checked(first, query(page, A))
         clock.wait(LEASE_SECONDS - 1)
         worker.heartbeat()
         clock.wait(LEASE_SECONDS - 1)
         second.open()
-        assert second.check_and_add(query(page, A)).status is Status.EXACT
+        assert checked(second, query(page, A)).status is Status.EXACT
 
     def test_a_process_that_nobody_has_waited_for_has_exited(self) -> None:
         with subprocess.Popen(["true"], stdout=subprocess.PIPE) as process:
@@ -765,10 +775,10 @@ class TestOneIndexForMany:
         assert first.session is not None
         assert (first.session.process, first.session.number > 0) == (holder, True)
         worker.open(first.session)
-        worker.check_and_add(query(page, A))
+        checked(worker, query(page, A))
         second.open()
         expected = Status.REVISIT if exited else Status.EXACT
-        assert second.check_and_add(query(page, A)).status is expected
+        assert checked(second, query(page, A)).status is expected
 
     @pytest.mark.parametrize("again", ["open", "clear"])
     def test_opening_or_clearing_an_open_store_leaves_one_crawler_behind_not_two(
@@ -777,10 +787,10 @@ class TestOneIndexForMany:
         first, second = (shared_backend.store(LAYOUT, clock) for _ in range(2))
         first.open()
         getattr(first, again)()
-        first.check_and_add(query(page, A))
+        checked(first, query(page, A))
         first.close()
         second.open()
-        assert second.check_and_add(query(page, A)).status is Status.REVISIT
+        assert checked(second, query(page, A)).status is Status.REVISIT
 
     def test_crawlers_at_work_go_on_when_one_of_them_clears_the_index(
         self, shared_backend: Backend, clock: Clock, page: Page, other: Page
@@ -788,40 +798,40 @@ class TestOneIndexForMany:
         first, second, third = (shared_backend.store(LAYOUT, clock) for _ in range(3))
         first.open()
         second.open()
-        first.check_and_add(query(page, A))
+        checked(first, query(page, A))
         second.clear()
-        assert first.check_and_add(query(page, A)).status is Status.NEW
-        assert second.check_and_add(query(page, A)).status is Status.EXACT
-        assert second.check_and_add(query(other, B)).status is Status.NEW
-        assert first.check_and_add(query(other, B)).status is Status.EXACT
+        assert checked(first, query(page, A)).status is Status.NEW
+        assert checked(second, query(page, A)).status is Status.EXACT
+        assert checked(second, query(other, B)).status is Status.NEW
+        assert checked(first, query(other, B)).status is Status.EXACT
         third.open()
-        assert third.check_and_add(query(page, A)).status is Status.EXACT
+        assert checked(third, query(page, A)).status is Status.EXACT
 
     def test_namespaces_know_nothing_of_each_other(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
         one, two = shared_backend.store(LAYOUT, clock), shared_backend.store(OTHER_NAMESPACE, clock)
         one.open()
         two.open()
-        one.check_and_add(query(page, A))
-        assert two.find(query(page, A)) == []
-        assert two.check_and_add(query(page, A)).status is Status.NEW
-        assert two.check_and_add(query(page, A)).status is Status.REVISIT
+        checked(one, query(page, A))
+        assert found(two, query(page, A)) == []
+        assert checked(two, query(page, A)).status is Status.NEW
+        assert checked(two, query(page, A)).status is Status.REVISIT
         one.clear()
         assert (one.info().pages, two.info().pages) == (0, 1)
-        assert not one.forget(query(page, A).entry.url_key)
-        assert two.forget(query(page, A).entry.url_key)
+        assert not one.forget(name_of(A))
+        assert two.forget(name_of(A))
 
     def test_an_index_of_another_profile_is_refused_with_both_named_and_left_as_it_was(
         self, shared_backend: Backend, clock: Clock, page: Page
     ) -> None:
         store, foreign = shared_backend.store(LAYOUT, clock), shared_backend.store(OTHER_PROFILE, clock)
         store.open()
-        store.check_and_add(query(page, A))
+        checked(store, query(page, A))
         before = shared_backend.contents()
         with pytest.raises(ProfileMismatchError, match=r"'test'.*'profile-1'.*'profile-2'.*clear") as caught:
             foreign.open()
         assert (caught.value.index_profile, caught.value.own_profile) == ("profile-1", "profile-2")
         assert shared_backend.contents() == before
-        assert store.check_and_add(query(page, A)).status is Status.REVISIT
+        assert checked(store, query(page, A)).status is Status.REVISIT
 
     def test_who_clears_without_joining_leaves_no_index_and_crawlers_at_work_go_on(
         self, shared_backend: Backend, clock: Clock, page: Page
@@ -832,10 +842,10 @@ class TestOneIndexForMany:
 
         worker, keeper, foreign = (shared_backend.store(layout, clock) for layout in (LAYOUT, LAYOUT, OTHER_PROFILE))
         worker.open()
-        worker.check_and_add(query(page, A))
+        checked(worker, query(page, A))
         keeper.clear()
-        assert worker.find(query(page, B)) == []
-        assert worker.check_and_add(query(page, B)).status is Status.NEW
+        assert found(worker, query(page, B)) == []
+        assert checked(worker, query(page, B)).status is Status.NEW
         worker.close()
         keeper.clear()
         keeper.close()
@@ -849,22 +859,22 @@ class TestOneIndexForMany:
         looker, worker = (shared_backend.store(LAYOUT, clock) for _ in range(2))
         assert looker.open_read_only() == 0
         worker.open()
-        worker.check_and_add(query(page, A))
+        checked(worker, query(page, A))
         looker.clear()
         assert worker.info().pages == 0
-        assert worker.check_and_add(query(page, B)).status is Status.NEW
+        assert checked(worker, query(page, B)).status is Status.NEW
         worker.close()
         looker.close()
 
     def test_clear_is_the_way_out_of_another_profile(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
         store, foreign = shared_backend.store(LAYOUT, clock), shared_backend.store(OTHER_PROFILE, clock)
         store.open()
-        store.check_and_add(query(page, A))
+        checked(store, query(page, A))
         foreign.clear()
         assert foreign.open() == 0
-        assert foreign.check_and_add(query(page, A)).status is Status.NEW
+        assert checked(foreign, query(page, A)).status is Status.NEW
         assert foreign.info().profile == "profile-2"
-        for call in (store.check_and_add, store.find):
+        for call in (store.check, store.find):
             with pytest.raises(ProfileMismatchError):
-                call(query(page, A))
-        assert foreign.check_and_add(query(page, A)).status is Status.REVISIT
+                call([query(page, A)])
+        assert checked(foreign, query(page, A)).status is Status.REVISIT

@@ -7,18 +7,20 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 from crawldedup import Deduplicator, Kind, Page
 from crawldedup.errors import ConfigurationError, KeyMismatchError, ProfileMismatchError
-from crawldedup.stores.base import Status
+from crawldedup.stores.base import Answer
+from crawldedup.stores.registry import make_store
 from crawldedup.text.keys import NO_KEY, Key
-from tests.stores.pages import LAYOUT, query, random_page
+from tests.stores.pages import LAYOUT, query
+from tests.stores.pages import Page as StoredPage
 
 if TYPE_CHECKING:
+    from crawldedup.stores.base import Store
     from tests.servers import RedisServer
-    from tests.stores.backends import Backend, Clock
+    from tests.stores.backends import Backend
 
 pytestmark = pytest.mark.usefixtures("own_keys")
 
@@ -42,7 +44,7 @@ class TestWhichKey:
             with Deduplicator(shared_backend.url, key=key) as dedup:
                 assert dedup.key == Key(SECRET)
                 assert dedup.info().profile.endswith(f"/key.{Key(SECRET).id:016x}")
-        for wrong, name in ((0, "'blocks"), (5, f"/key.{Key((5).to_bytes(16, 'big')).id:016x}'")):
+        for wrong, name in ((0, "/key.0'"), (5, f"/key.{Key((5).to_bytes(16, 'big')).id:016x}'")):
             with pytest.raises(ProfileMismatchError, match=name) as caught:
                 Deduplicator(shared_backend.url, key=wrong).open()
             assert SECRET.hex() not in str(caught.value)
@@ -51,7 +53,7 @@ class TestWhichKey:
     def test_zero_is_none(self, store_url: str) -> None:
         with Deduplicator(store_url, key=0) as dedup:
             assert dedup.key == NO_KEY
-            assert "key" not in dedup.info().profile
+            assert dedup.info().profile.endswith("/key.0")
 
     def test_a_secret_is_not_shown(self) -> None:
         dedup = Deduplicator(key=SECRET)
@@ -67,7 +69,7 @@ class TestWhichKey:
         with contextlib.closing(Deduplicator(shared_backend.url)) as dedup:
             page = dedup.fingerprint(text=TEXT)
             assert dedup.find(text=TEXT) == []
-            assert dedup.check_fingerprint(A, page).kind is Kind.NEW
+            assert dedup.check(A, fingerprint=page).kind is Kind.NEW
             assert page.key_id == dedup.key.id
 
     def test_those_who_begin_one_index_at_once_have_one_key(self, shared_backend: Backend) -> None:
@@ -129,25 +131,17 @@ class TestBegunAgain:
             newcomer.check(B, text=TEXT)
         for _ in range(2):
             with pytest.raises(KeyMismatchError):
-                crawler.check_fingerprint(C, page)
+                crawler.check(C, fingerprint=page)
         with pytest.raises(KeyMismatchError, match=r"the key [0-9a-f]{16} and the index has the key [0-9a-f]{16}"):
             crawler.forget(page)
         assert [match.url for match in crawler.find(text=TEXT)] == [B]
         crawler.close()
 
-    def test_of_many_pages_those_on_their_way_fail_one_by_one(
-        self, crawler: Deduplicator, shared_backend: Backend
-    ) -> None:
+    def test_of_many_pages_each_is_read_again(self, crawler: Deduplicator, shared_backend: Backend) -> None:
         with Deduplicator(shared_backend.url) as newcomer:
             newcomer.check(B, text=TEXT)
         verdicts = crawler.check_many((Page(f"{C}{number}", text=TEXT) for number in range(4)), batch=2)
-        kinds: list[object] = []
-        for _ in range(4):
-            try:
-                kinds.append(next(verdicts).kind)
-            except KeyMismatchError:
-                kinds.append(None)
-        assert kinds == [None, None, Kind.EXACT_DUPLICATE, Kind.EXACT_DUPLICATE]
+        assert [verdict.original for verdict in verdicts] == [B] * 4
         crawler.close()
 
 
@@ -158,50 +152,32 @@ def test_an_index_lost_with_its_server_is_begun_again_with_the_key_of_the_crawl(
     session_redis.client.flushall()
     pages = [crawler.fingerprint(text=TEXT) for crawler in crawlers]
     kinds = [
-        crawler.check_fingerprint(url, page).kind for crawler, url, page in zip(crawlers, (B, C), pages, strict=True)
+        crawler.check(url, fingerprint=page).kind for crawler, url, page in zip(crawlers, (B, C), pages, strict=True)
     ]
     assert kinds == [Kind.NEW, Kind.EXACT_DUPLICATE]
     for crawler in crawlers:
         crawler.close()
 
 
-class TestCopies:
-    def test_a_copy_has_the_key_of_what_was_copied(self, backends: list[Backend]) -> None:
-        with Deduplicator() as first:
-            first.check(A, text=TEXT)
-            for backend in backends:
-                with contextlib.closing(Deduplicator(backend.url, namespace="new")) as target:
-                    assert first.copy_to(target).added == 1
-                    assert target.key == first.key
-                    assert target.check(B, text=TEXT).kind is Kind.EXACT_DUPLICATE
-                with Deduplicator(backend.url, namespace="empty") as target:
-                    assert target.key != first.key
-                    assert first.copy_to(target).added == 1
-                    assert target.check(B, text=TEXT).kind is Kind.EXACT_DUPLICATE
-
-    @pytest.mark.parametrize("key", [None, 0])
-    def test_an_index_of_another_key_is_refused(self, store_url: str, key: int | None) -> None:
-        with Deduplicator() as first, Deduplicator(store_url, key=key) as target:
-            first.check(A, text=TEXT)
-            target.check(B, text=TEXT)
-            with pytest.raises(ProfileMismatchError, match="secret key"):
-                first.copy_to(target)
-            assert target.info().pages == 1
+def test_pages_of_one_batch_that_have_another_key_are_refused_and_no_others(
+    store: Store, page: StoredPage, other: StoredPage
+) -> None:
+    refused = replace(query(other, B), key_id=7)
+    error, answer = store.check([refused]), store.check([query(page, A)])
+    assert isinstance(error[0], KeyMismatchError)
+    assert isinstance(answer[0], Answer)
+    mixed = store.check([query(page, A), refused, query(page, C)])
+    assert [type(each) for each in mixed] == [Answer, KeyMismatchError, Answer]
+    with pytest.raises(KeyMismatchError):
+        store.find([query(page, A), refused])
 
 
-def test_a_record_of_another_url_is_no_visit_of_the_page(backend: Backend, clock: Clock) -> None:
-    """As after a forgery of a URL key, where there is no key."""
-    rng = np.random.default_rng(1)
-    page, other, third = (random_page(rng) for _ in range(3))
-    store = backend.store(LAYOUT, clock)
-    store.open()
-    evil, victim = (replace(query(each, url), is_own=None) for each, url in ((page, A), (other, B)))
-    key = evil.entry.url_key
-    assert store.check_and_add(evil).status is Status.NEW
-    assert store.check_and_add(replace(victim, entry=replace(victim.entry, url_key=key))).status is Status.NEW
-    for url, known in ((B, B), (A + "#top", A)):
-        visit = replace(query(third, url), is_own=None)
-        answer = store.check_and_add(replace(visit, entry=replace(visit.entry, url_key=key)))
-        assert answer.record is not None
-        assert (answer.status, answer.record.url) == (Status.REVISIT, known)
-    store.close()
+def test_an_index_without_a_key_of_earlier_versions_is_refused_with_both_names(shared_backend: Backend) -> None:
+    """They knew pages by another hash of their URLs."""
+    with Deduplicator(shared_backend.url, key=0) as dedup:
+        profile = dedup.info().profile
+    with contextlib.closing(make_store(shared_backend.url, replace(LAYOUT, namespace="old"))) as old:
+        old.open()
+    with pytest.raises(ProfileMismatchError, match=r"'profile-1'.*/key\.0'"):
+        Deduplicator(shared_backend.url, key=0, namespace="old").open()
+    assert profile.endswith("/key.0")

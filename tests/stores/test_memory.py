@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from crawldedup.stores.base import Status
-from crawldedup.stores.memory import MemoryStore
-from tests.stores.pages import LAYOUT, query, random_page
+from crawldedup.stores.sqlite.store import MemoryStore
+from tests.stores.pages import LAYOUT, checked, query, random_page
 
 
 def test_threads_may_share_a_store() -> None:
@@ -18,7 +18,7 @@ def test_threads_may_share_a_store() -> None:
     statuses: list[Any] = []
 
     def crawl(name: str) -> None:
-        statuses.extend([store.check_and_add(query(page, f"{name}/{page.digest}")).status for page in pages])
+        statuses.extend([checked(store, query(page, f"{name}/{page.digest}")).status for page in pages])
 
     threads = [threading.Thread(target=crawl, args=(name,)) for name in "abcd"]
     for thread in threads:
@@ -35,7 +35,7 @@ def test_an_index_lasts_until_its_store_goes_and_is_told_in_no_file() -> None:
     assert store.open_read_only() == 0
     page = random_page(np.random.default_rng(1))
     store.open()
-    store.check_and_add(query(page, "https://example.com/"))
+    checked(store, query(page, "https://example.com/"))
     store.close()
     assert store.open_read_only() == 1
     assert store.open() == 1

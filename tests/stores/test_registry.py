@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.stores.memory import MemoryStore
 from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.registry import check_store_url, is_persistent, make_store
 from crawldedup.stores.shown import shown_url
-from crawldedup.stores.sqlite.store import SqliteStore
+from crawldedup.stores.sqlite.store import MemoryStore, SqliteStore
 from tests.stores.pages import LAYOUT
 
 if TYPE_CHECKING:
@@ -62,8 +61,8 @@ def test_the_scheme_chooses_the_store_and_nothing_is_opened(
         ("sqlite:///nul%00.sqlite", "sqlite:///relative"),
         ("redis://localhost:port/0", "not valid"),
         ("redis://localhost:99999/0", "not valid"),
-        ("redis://localhost/zero", "number of a database"),
-        ("redis://localhost/0/1", "number of a database"),
+        ("redis://localhost/zero", "not valid"),
+        ("redis://localhost/0/1", "not valid"),
         ("redis://exa..mple/0", "not valid"),
         ("redis://localhost?colour=red", "option is wrong: .*colour"),
         ("redis://localhost?socket_timeout=soon", "not valid"),

@@ -9,24 +9,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from crawldedup.stores.base import Record, Retention, Status
+from crawldedup.stores.base import Answer, Retention, Status
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import (
     FOR_EVER,
     LAYOUT,
-    OTHER_NAMESPACE,
     Page,
+    checked,
+    filler,
+    found,
+    name_of,
     near_page,
     query,
     random_page,
     revisit_rule,
-    url_key_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crawldedup.stores.base import Answer, Query, Store
+    from crawldedup.stores.base import Query, Store
 
 A, B = "https://example.com/a", "https://example.com/b"
 FIRST, SECOND = b"the first text", b"the second text"
@@ -36,11 +38,11 @@ FEW = Retention(max_pages=1)
 
 def asked(page: Page, url: str, text: bytes = b"", *, rank: int = 0, retention: Retention = FOR_EVER) -> Query:
     question = query(page, url, retention=retention)
-    return replace(question, entry=replace(question.entry, packed_text=text, rank=rank))
+    return replace(question, record=replace(question.record, packed_text=text, rank=rank))
 
 
 def text_of(store: Store, url: str, retention: Retention = FOR_EVER) -> bytes:
-    return store.text_of(url_key_of(url), retention)
+    return store.text_of(name_of(url), retention)
 
 
 def former(answer: Answer) -> bytes:
@@ -49,8 +51,9 @@ def former(answer: Answer) -> bytes:
     return answer.record.packed_text
 
 
-def everything(store: Store) -> list[Record]:
-    return [record for batch in store.records() for record in batch]
+def record_text(answer: Answer) -> bytes:
+    assert answer.record is not None
+    return answer.record.packed_text
 
 
 def is_anywhere(backend: Backend, text: bytes) -> bool:
@@ -63,93 +66,84 @@ def is_anywhere(backend: Backend, text: bytes) -> bool:
 
 def test_the_text_of_a_page_that_is_added_is_kept_and_no_other(store: Store, backend: Backend, page: Page) -> None:
     assert text_of(store, A) == b""
-    assert store.check_and_add(asked(page, A, FIRST)).status is Status.NEW
-    assert store.check_and_add(asked(near_page(page), B, SECOND)).status is Status.NEAR
+    assert checked(store, asked(page, A, FIRST)).status is Status.NEW
+    assert checked(store, asked(near_page(page), B, SECOND)).status is Status.NEAR
     assert (text_of(store, A), text_of(store, B)) == (FIRST, b"")
     assert backend.name == "memory" or is_anywhere(backend, FIRST)
     assert not is_anywhere(backend, SECOND)
 
 
 def test_new_text_takes_the_place_of_the_earlier_which_is_told(store: Store, page: Page, other: Page) -> None:
-    store.check_and_add(asked(page, A, FIRST))
-    assert former(store.check_and_add(asked(page, A, FIRST))) == b""
-    # The two have different homes, in a store of several parts.
+    checked(store, asked(page, A, FIRST))
+    assert former(checked(store, asked(page, A, FIRST))) == b""
     for text, content, earlier in ((SECOND, other, FIRST), (FIRST, page, SECOND)):
-        answer = store.check_and_add(asked(content, A, text))
+        answer = checked(store, asked(content, A, text))
         assert (answer.changed, former(answer)) == (True, earlier)
         assert text_of(store, A) == text
 
 
 def test_many_are_told_in_their_order(store: Store, page: Page, other: Page) -> None:
     questions = [asked(page, A, FIRST), asked(other, A, SECOND), asked(other, A, SECOND), asked(page, A, FIRST)]
-    first, *revisits = store.check_many(questions)
+    first, *revisits = [answer for answer in store.check(questions) if isinstance(answer, Answer)]
     assert first.status is Status.NEW
     assert list(map(former, revisits)) == [FIRST, b"", SECOND]
 
 
 @pytest.mark.parametrize("text", [FIRST, b""])
 def test_text_that_counts_as_unchanged_leaves_the_earlier_one(store: Store, page: Page, text: bytes) -> None:
-    store.check_and_add(asked(page, A, text))
+    checked(store, asked(page, A, text))
     question = replace(asked(near_page(page), A, SECOND), revisit_rule=revisit_rule(page, 0.9))
-    answer = store.check_and_add(question)
+    answer = checked(store, question)
     assert (answer.changed, former(answer), text_of(store, A)) == (False, b"", text)
 
 
 def test_texts_may_be_kept_from_some_visit_on_and_no_longer(
     store: Store, backend: Backend, page: Page, other: Page
 ) -> None:
-    store.check_and_add(asked(page, A))
-    assert former(store.check_and_add(asked(page, A, FIRST))) == b""
+    checked(store, asked(page, A))
+    assert former(checked(store, asked(page, A, FIRST))) == b""
     assert text_of(store, A) == FIRST
-    store.check_and_add(asked(page, A))
+    checked(store, asked(page, A))
     assert text_of(store, A) == FIRST
-    assert former(store.check_and_add(asked(other, A))) == FIRST
+    assert former(checked(store, asked(other, A))) == FIRST
     assert text_of(store, A) == b""
     assert not is_anywhere(backend, FIRST)
-    assert former(store.check_and_add(asked(page, A, FIRST))) == b""
+    assert former(checked(store, asked(page, A, FIRST))) == b""
 
 
 def forget(store: Store, clock: Clock, page: Page, other: Page) -> None:
-    assert store.forget(url_key_of(A))
+    assert store.forget(name_of(A))
 
 
 def clear(store: Store, clock: Clock, page: Page, other: Page) -> None:
     store.clear()
 
 
-def prune(store: Store, clock: Clock, page: Page, other: Page) -> None:
-    clock.wait(3601)
-    assert text_of(store, A, HOUR) == b""
-    assert list(store.prune(HOUR))[-1].freed == 1
-
-
 def expire_and_return(store: Store, clock: Clock, page: Page, other: Page) -> None:
     clock.wait(3601)
-    assert store.check_and_add(asked(page, A, SECOND, retention=HOUR)).status is Status.NEW
+    assert checked(store, asked(page, A, SECOND, retention=HOUR)).status is Status.NEW
     assert text_of(store, A, HOUR) == SECOND
 
 
-def prune_to_a_number(store: Store, clock: Clock, page: Page, other: Page) -> None:
-    # Of several partitions, each may have a page.
-    store.check_and_add(asked(other, B))
-    list(store.prune(FEW))
-    store.forget(url_key_of(A))
+def be_evicted(store: Store, clock: Clock, page: Page, other: Page) -> None:
+    checked(store, asked(other, B, retention=FEW))
 
 
 def be_replaced(store: Store, clock: Clock, page: Page, other: Page) -> None:
-    answer = store.check_and_add(asked(near_page(page), B, SECOND))
+    answer = checked(store, asked(near_page(page), B, SECOND))
     assert answer.replaces
+    assert record_text(answer) == FIRST
     assert text_of(store, B) == SECOND
 
 
-ENDS = [forget, clear, prune, expire_and_return, prune_to_a_number, be_replaced]
+ENDS = [forget, clear, expire_and_return, be_evicted, be_replaced]
 
 
 @pytest.mark.parametrize("end", ENDS)
 def test_a_text_goes_with_its_page(
     store: Store, backend: Backend, clock: Clock, page: Page, other: Page, end: Callable[..., None]
 ) -> None:
-    store.check_and_add(asked(page, A, FIRST, rank=1))
+    checked(store, asked(page, A, FIRST, rank=1))
     assert text_of(store, A, HOUR) == FIRST
     end(store, clock, page, other)
     assert text_of(store, A) != FIRST
@@ -157,45 +151,38 @@ def test_a_text_goes_with_its_page(
 
 
 def test_a_visit_keeps_a_text_from_expiring(store: Store, clock: Clock, page: Page) -> None:
-    store.check_and_add(asked(page, A, FIRST, retention=HOUR))
+    checked(store, asked(page, A, FIRST, retention=HOUR))
     clock.wait(3000)
-    store.check_and_add(asked(page, A, FIRST, retention=HOUR))
+    checked(store, asked(page, A, FIRST, retention=HOUR))
     clock.wait(3000)
     assert text_of(store, A, HOUR) == FIRST
     assert text_of(store, A, replace(HOUR, refresh=False)) == b""
 
 
-def test_texts_are_copied_with_their_pages(
-    store: Store, backend: Backend, clock: Clock, page: Page, other: Page
-) -> None:
-    store.check_and_add(asked(page, A, FIRST))
-    store.check_and_add(asked(other, B))
-    copy = backend.store(OTHER_NAMESPACE, clock)
-    copy.open()
-    assert copy.load(everything(store)) == 2
-    assert (text_of(copy, A), text_of(copy, B)) == (FIRST, b"")
-    assert {record.packed_text for record in everything(copy)} == {FIRST, b""}
-    # One that is known there stays as it is.
-    assert copy.load([replace(record, packed_text=SECOND) for record in everything(store)]) == 0
-    assert text_of(copy, A) == FIRST
-    copy.close()
+def test_a_near_duplicate_is_told_the_text_of_its_original_if_it_has_one_itself(store: Store, page: Page) -> None:
+    checked(store, asked(page, A, FIRST))
+    for text, told in ((SECOND, FIRST), (b"", b"")):
+        answer = checked(store, asked(near_page(page), B, text))
+        assert (answer.status, record_text(answer)) == (Status.NEAR, told)
+    assert record_text(checked(store, asked(page, B, FIRST))) == b""
 
 
 def test_texts_outlive_the_pages_around_theirs(
     store: Store, clock: Clock, page: Page, rng: np.random.Generator
 ) -> None:
     """Whatever a store does with the room that pages leave."""
-    old = [query(random_page(rng), f"{B}{number}").entry for number in range(600)]
-    records = [
-        Record(each.url, each.url_key, each.search, each.signature, each.digest, 0, 0, 0, each.home) for each in old
-    ]
-    store.load(records[:300])
-    store.check_and_add(asked(page, A, FIRST))
-    store.load(records[300:])
-    assert list(store.prune(HOUR))[-1].freed == 600
-    assert [record.url for record in everything(store)] == [A]
+    old = [filler(rng, f"{B}{number}", retention=HOUR) for number in range(600)]
+    store.check(old[:300])
+    checked(store, asked(page, A, FIRST, retention=HOUR))
+    store.check(old[300:])
+    clock.wait(3000)
+    checked(store, asked(page, A, FIRST, retention=HOUR))
+    clock.wait(3000)
+    # They free what has expired.
+    store.check([filler(rng, f"{B}new{number}", retention=HOUR) for number in range(300)])
+    assert store.info().pages == 301
     assert text_of(store, A) == FIRST
-    store.forget(url_key_of(A))
+    store.forget(name_of(A))
     assert text_of(store, A) == b""
 
 
@@ -212,12 +199,12 @@ def test_the_text_is_that_of_the_page_whoever_came_last(
 
     def visit(number: int) -> None:
         for at in range(10):
-            stores[number].check_and_add(questions[(2 * number + at) % 8])
+            checked(stores[number], questions[(2 * number + at) % 8])
 
     for _ in range(3):
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(visit, range(4)))
-        for record in everything(stores[0]):
-            assert record.packed_text == b"text of %d" % record.search
+        (record,) = {record for page in pages for record in found(stores[0], query(page, "")) if record.url == A}
+        assert text_of(stores[0], A) == b"text of %d" % record.search
     for store in stores:
         store.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crawldedup import Deduplicator, Kind
-from crawldedup.fingerprinting.exact import jaccard
+from crawldedup.fingerprinting.features import jaccard
 from crawldedup.text.moments import LONGEST_WITH_MOMENTS, lasting_text
 
 PASSAGE = (

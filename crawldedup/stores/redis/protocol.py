@@ -1,255 +1,230 @@
 """Pack what the scripts under `lua/` are sent, and unpack what they answer.
 
 Numbers are big-endian. `lua/lib/records.lua` describes records, `lua/lib/search.lua` questions, and the head of each
-script the rest.
+script the rest. A batch is packed by arrays over the probes of all its queries.
 """
 
-from __future__ import annotations
-
 import struct
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from crawldedup.search.limits import STORED_BITS
-from crawldedup.search.tables import KEY_BITS
-from crawldedup.stores.base import Answer, Record, Status
-from crawldedup.stores.candidates import key_costs
-from crawldedup.stores.redis.errors import UnexpectedReplyError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from crawldedup.search.crowd import Crowd
-    from crawldedup.search.decision import WeightedThreshold
-    from crawldedup.search.tables import Order
-    from crawldedup.stores.base import CrawlSession, Entry, Layout, Query
+from crawldedup.search.decision import Crowd
+from crawldedup.search.plan import KEY_BITS, STORED_BITS, Table
+from crawldedup.stores.base import (
+    MOST_HOLDERS,
+    PAGE_BITS,
+    AnchorQuery,
+    Answer,
+    CrawlSession,
+    Holders,
+    Layout,
+    PageName,
+    Query,
+    Record,
+    Status,
+)
 
 RECORDS_PER_LIST: Final = 512
 EVERY_PART: Final = 255
 KEY_BYTES: Final = 5
 
-_HEAD: Final = struct.Struct(">IIII8s4s8s")
+_HEAD: Final = struct.Struct(">IIIIQIQ")
 _SEARCH_PLACE: Final = 16
-_SIGNATURE_PLACE: Final = _HEAD.size
 _QUESTION: Final = struct.Struct(">IIBBIIIIH")
-_CROWD: Final = struct.Struct(">IB")
+_BODY: Final = struct.Struct(">QIQ")
 _CRAWL: Final = struct.Struct(">IIBI")
-_MOST_COPIES: Final = 0xFF_FFFF
-_LOADED: Final = struct.Struct(">II")
+_FLAGS_PLACE: Final = 8
+_IS_RETRY, _IS_PENDING, _HAS_RULE = 1, 2, 4
+_ANSWER: Final = struct.Struct(">BBIII")
+_CHANGED, _ABANDONED, _REPLACES = 1, 2, 4
+_STATUSES: Final = (Status.NEW, Status.NEAR, Status.EXACT, Status.REVISIT)
 _MOST: Final = 0xFFFF_FFFF
-_HOME: Final = 0xFF
-"""Stands before the home of a page. No URL begins with this byte, so pages of earlier versions have none."""
-_RANK: Final = 0xFE
+_EARLIER_MARK: Final = b"\xff"
+"""Stood before a byte that earlier versions noted. No URL begins with it."""
+_RANK_MARK: Final = b"\xfe"
 """Stands before the rank of a page, if that is not 0."""
 _PARTS: Final = 8
 _NIBBLES: Final = 9
+_NO_COSTS: Final = bytes(KEY_BITS)
 _NOT_KEPT: Final = np.uint64(KEY_BITS - 8 * KEY_BYTES)
+_PAGE_BYTES: Final = PAGE_BITS // 8
+
+Numbers = NDArray[np.uint64]
+Costs = NDArray[np.float32]
 
 
-def bytes8(value: int) -> bytes:
-    """Return eight bytes of a number."""
-    return value.to_bytes(8, "big")
-
-
-def packed_keys(keys: Sequence[int]) -> bytes:
-    """Return the keys of a page in all tables, eight bytes each."""
-    return struct.pack(f">{len(keys)}Q", *keys)
-
-
-def packed_order(tables: Sequence[Order]) -> bytes:
+def pack_order(tables: Sequence[Table]) -> bytes:
     """Return where in a record the bits of the tables' keys are, two bytes each; 0 is a bit that an order lacks."""
-    packed = b""
-    for table in tables:
-        bits = table.order
-        places = np.where(bits < KEY_BITS, bits + 8 * _SEARCH_PLACE, bits - KEY_BITS + 8 * _SIGNATURE_PLACE)
-        packed += places.astype(">u2").tobytes().ljust(2 * KEY_BITS, b"\0")
-    return packed
+    orders = ((table.order + 8 * _SEARCH_PLACE).astype(">u2").tobytes() for table in tables)
+    return b"".join(order.ljust(2 * KEY_BITS, b"\0") for order in orders)
 
 
-def question(query: Query, layout: Layout, now: int) -> tuple[bytes, ...]:
-    """Return where to look and what to accept; `now` is 0 for the server's clock."""
-    entry, rule, retention = query.entry, query.rule, query.retention
-    prefilter = query.prefilter
-    return (
-        _QUESTION.pack(
-            now,
-            retention.ttl_seconds or 0,
-            retention.refresh,
-            query.exact_only,
-            rule.limit,
-            min(query.max_candidates, _MOST),
-            min(query.max_keys, _MOST),
-            prefilter.limit if prefilter else 0,
-            len(entry.signature),
-        ),
-        packed_keys(entry.keys),
-        body_of(entry),
-        *_packed_search(query, layout),
-        _packed_crowd(rule.crowd),
-    )
+def pack_questions(queries: Sequence[Query], layout: Layout, now: int) -> list[tuple[bytes, ...]]:
+    """Return for each query where to look and what to accept; `now` is 0 for the server's clock."""
+    searches = _pack_searches(queries, layout) if queries else []
+    return [(_pack_head(query, now), *search) for query, search in zip(queries, searches, strict=True)]
 
 
-def beside(asked: Sequence[bytes], costs: Sequence[int]) -> tuple[bytes, ...]:
-    """Return the same question, told the costs of pages that resemble the page in other partitions.
-
-    Those of the nearest suffice: a crowd of as many as the rule has limits is as good as a larger one.
-    """
-    *others, crowd = asked
-    return (*others, crowd + costs_packed(sorted(costs)[: _CROWD.unpack_from(crowd)[1]]) if crowd else crowd)
+def _pack_head(query: Query, now: int) -> bytes:
+    kept, key_limit = query.retention, query.prefilter.limit if query.prefilter else 0
+    most = (min(query.max_candidates, _MOST), min(query.max_keys, _MOST), key_limit, len(query.record.signature))
+    return _QUESTION.pack(now, kept.ttl_seconds or 0, kept.refresh, query.exact_only, query.rule.limit, *most)
 
 
-def costs_packed(costs: Sequence[int]) -> bytes:
-    """Return costs, four bytes each."""
-    return struct.pack(f">{len(costs)}I", *costs)
-
-
-def costs_unpacked(packed: bytes) -> tuple[int, ...]:
-    """Return the costs that were packed."""
-    return struct.unpack(f">{len(packed) // 4}I", packed)
-
-
-def _packed_crowd(crowd: Crowd | None) -> bytes:
-    """Return what `read_crowd` reads; nothing without a rule."""
-    return b"" if crowd is None else _CROWD.pack(crowd.reach, len(crowd.limits)) + costs_packed(crowd.limits)
-
-
-def crawl(query: Query, session: CrawlSession, *, again: bool = False, place: int = 0, batch: bytes = b"") -> bytes:
-    """Return what a check needs beside the question, but for the pages delivered.
-
-    `again` if the answer to the same one was lost; `place` is the question's in the batch of this name.
-    """
-    flags = (again or query.is_asked_again) + {True: 0, None: 2, False: 4}[query.is_own] + 8 * query.on_its_way
-    flags += 16 * (query.revisit_rule is not None)
-    own = _CRAWL.pack(min(query.retention.max_pages or 0, _MOST), session.number, flags, place)
-    return own + packed_rule(query.revisit_rule) + batch
-
-
-def packed_rule(rule: WeightedThreshold | None) -> bytes:
-    """Return the rule of revisits, if there is one. It has as many costs as the question's own."""
-    return b"" if rule is None else rule.limit.to_bytes(4, "big") + rule.costs
-
-
-def url_keys_of(pages: Sequence[int]) -> bytes:
-    """Return the URL keys of pages, eight bytes each."""
-    return b"".join(map(bytes8, pages))
-
-
-def body_of(entry: Entry | Record) -> bytes:
+def _pack_body(record: Record) -> bytes:
     """Return a record without its times and counters, which the script puts in front."""
-    numbers = struct.pack(">QIQ", entry.search, entry.digest, entry.url_key)
-    home = b"" if entry.home is None else bytes((_HOME, entry.home))
-    rank = bytes((_RANK, entry.rank)) if entry.rank else b""
-    return numbers + entry.signature + home + rank + entry.url.encode("utf-8", "replace")
+    rank = _RANK_MARK + bytes((record.rank,)) if record.rank else b""
+    numbers = _BODY.pack(record.search, record.digest, record.url_key)
+    return numbers + record.signature + rank + record.url.encode("utf-8", "replace")
 
 
-def _packed_search(query: Query, layout: Layout) -> tuple[bytes, bytes, bytes]:
-    """Return the probes, the costs of the threshold, and those of the prefilter.
+@lru_cache(64)
+def _pack_crowd(crowd: Crowd | None) -> bytes:
+    """Return what the question has of a crowd rule; nothing without one."""
+    return b"" if crowd is None else struct.pack(f">I{len(crowd.limits)}I", crowd.reach, *crowd.limits)
+
+
+def _pack_searches(queries: Sequence[Query], layout: Layout) -> list[tuple[bytes, ...]]:
+    """Return for each query its keys, body, probes, costs of the rule and of the prefilter, and crowd.
 
     A probe has eight bytes: table, lowest key, number of leading bits that its keys share, and a bit for each eighth of
     the range that can hold keys the prefilter accepts. The prefilter has a cost byte for each value of each four bits.
     """
-    plan = query.plan
-    spans = plan.lows ^ plan.highs
-    free = np.frexp((spans >> _NOT_KEPT).astype(np.float64))[1]
-    probes = plan.tables.astype(np.uint64) << np.uint64(56)
-    probes |= plan.lows >> _NOT_KEPT << np.uint64(16)
-    probes |= (8 * KEY_BYTES - free).astype(np.uint64) << np.uint64(8)
-    if query.prefilter is None or not len(plan):
-        return _bytes_of(probes | np.uint64(EVERY_PART)), query.rule.costs, b""
-    costs = np.zeros((len(layout.tables), KEY_BITS), np.float32)
-    costs[:, :STORED_BITS] = key_costs(query.prefilter, layout)
-    probes |= _wanted_parts(query, query.prefilter.limit, costs, spans, free)
-    nibbles = np.minimum(costs[:, : 4 * _NIBBLES].reshape(-1, 4) @ _bits(4).T, 255).astype(np.uint8)
-    return _bytes_of(probes), query.rule.costs, nibbles.tobytes()
+    keys = np.array([query.keys for query in queries], np.uint64).reshape(len(queries), -1)
+    costs = np.zeros((*keys.shape, KEY_BITS), np.float32)
+    given = b"".join(query.prefilter.costs if query.prefilter else _NO_COSTS for query in queries)
+    costs[:, :, :STORED_BITS] = np.frombuffer(given, np.uint8).reshape(-1, KEY_BITS)[:, _key_bits(layout.tables)]
+    by_nibble = costs[:, :, : 4 * _NIBBLES].reshape(-1, 4) @ _bits(4)
+    probes = _pack_probes(queries, keys, costs.ravel(), by_nibble.ravel()).astype(">u8").tobytes()
+    nibbles = np.minimum(by_nibble, 255).astype(np.uint8).tobytes()
+    packed_keys = keys.astype(">u8").tobytes()
+    key_size, nibbles_size, first = 8 * keys.shape[1], 16 * _NIBBLES * keys.shape[1], 0
+    packed: list[tuple[bytes, ...]] = []
+    for place, query in enumerate(queries):
+        last = first + 8 * len(query.plan)
+        own_keys = packed_keys[place * key_size : (place + 1) * key_size]
+        key_costs = nibbles[place * nibbles_size : (place + 1) * nibbles_size] if query.prefilter else b""
+        rule = (query.rule.costs, key_costs, _pack_crowd(query.rule.crowd))
+        packed.append((own_keys, _pack_body(query.record), probes[first:last], *rule))
+        first = last
+    return packed
 
 
-def _bytes_of(numbers: NDArray[np.uint64]) -> bytes:
-    return numbers.astype(">u8").tobytes()
+def _pack_probes(queries: Sequence[Query], keys: Numbers, costs: Costs, by_nibble: Costs) -> Numbers:
+    """Return the probes of all queries, given the costs of the bits of their keys, and of each four bits.
 
-
-def _wanted_parts(
-    query: Query, limit: int, costs: NDArray[np.float32], spans: NDArray[np.uint64], free: NDArray[np.int32]
-) -> NDArray[np.uint64]:
-    """Return for each probe which eighths of its range can hold accepted keys, one bit each.
-
-    This is worked out for ranges as wide as the last one, which nearly all are; the others want every eighth. `costs`
-    are those of the bits of each table's keys, shape (tables, 64).
+    Which eighths of a range are wanted is worked out for ranges as wide as the last one of the page, which nearly all
+    are; the others want every eighth.
     """
-    plan = query.plan
-    own = np.array(query.entry.keys, np.uint64)
-    flipped = (own.take(plan.tables) ^ plan.lows) & ~spans
-    bits = np.unpackbits(flipped.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1)
-    spent = (bits.astype(np.float32) @ costs.T)[np.arange(len(plan)), plan.tables]
-    prefix = 8 * KEY_BYTES - int(free[-1])
-    next_bits = own >> np.uint64(max(KEY_BITS - prefix - 3, 0)) & np.uint64(7)
-    of_parts = _bits(3)[np.arange(_PARTS) ^ next_bits.astype(np.intp)[:, None]]
-    next_costs = (of_parts * costs[:, None, prefix : prefix + 3]).sum(axis=2)
-    wanted = np.packbits(spent[:, None] + next_costs.take(plan.tables, axis=0) <= limit, axis=1)[:, 0]
-    return np.where(free == free[-1], wanted, EVERY_PART).astype(np.uint64)
+    counts = np.array([len(query.plan) for query in queries])
+    if not counts.any():
+        return np.empty(0, np.uint64)
+    tables, lows, highs = (
+        np.concatenate([getattr(query.plan, name) for query in queries]) for name in ("tables", "lows", "highs")
+    )
+    spans = lows ^ highs
+    free = np.frexp((spans >> _NOT_KEPT).astype(np.float64))[1]
+    page = np.arange(len(queries)).repeat(counts)
+    row = page * keys.shape[1] + tables
+    usual = free.take(counts.cumsum() - 1)
+    prefix = (8 * KEY_BYTES - usual).repeat(keys.shape[1])
+    own = keys.ravel()
+    flipped = (own.take(row) ^ lows) & ~spans
+    spent = np.zeros(len(lows), np.float32)
+    for number in range(min(-(-int(prefix.max()) // 4), _NIBBLES)):
+        nibble = (flipped >> np.uint64(KEY_BITS - 4 - 4 * number) & np.uint64(15)).astype(np.int64)
+        spent += by_nibble.take((row * _NIBBLES + number) * 16 + nibble)
+    # The three bits behind the prefix tell the eighths of a range.
+    first_bits = np.arange(len(own)) * KEY_BITS + prefix
+    by_part = costs.take(first_bits[:, None] + np.arange(3)) @ _bits(3)
+    own_part = (own >> np.maximum(KEY_BITS - 3 - prefix, 0).astype(np.uint64) & np.uint64(7)).astype(np.int64)
+    part = (row * _PARTS)[:, None] + (np.arange(_PARTS) ^ own_part.take(row)[:, None])
+    limits = np.array([query.prefilter.limit if query.prefilter else 0 for query in queries], np.float32)
+    is_wanted = by_part.take(part) <= (limits.take(page) - spent)[:, None]
+    wanted = np.where(free == usual.take(page), np.packbits(is_wanted, axis=1)[:, 0], EVERY_PART)
+    probes: Numbers = tables.astype(np.uint64) << np.uint64(56) | lows >> _NOT_KEPT << np.uint64(16)
+    probes |= (8 * KEY_BYTES - free << 8 | wanted).astype(np.uint64)
+    return probes
 
 
 @cache
-def _bits(width: int) -> NDArray[np.float32]:
-    """Return the bits of the numbers of so many bits, shape (2^width, width)."""
-    return np.unpackbits(np.arange(1 << width, dtype=np.uint8)[:, None], axis=1)[:, -width:].astype(np.float32)
+def _key_bits(tables: tuple[Table, ...]) -> NDArray[np.intp]:
+    """Return the fingerprint bits of each table's keys, as far as they are kept, shape (tables, STORED_BITS)."""
+    return np.stack([table.order[:STORED_BITS] for table in tables])
 
 
-def loaded(records: Sequence[Record], layout: Layout) -> bytes:
-    """Return records for the script that loads them."""
-    packed = bytearray()
-    for record in records:
-        copies = min(record.copies, _MOST_COPIES) << 8
-        # No crawler has the number 0, so the page is an earlier crawl's.
-        body = struct.pack(">IIII", record.added_at, record.seen_at, copies, 0) + body_of(record)
-        packed += packed_record(body, layout.keys(record.search, record.signature), record.packed_text)
-    return bytes(packed)
+@cache
+def _bits(width: int) -> Costs:
+    """Return the bits of the numbers of so many bits, shape (width, 2^width)."""
+    numbers = np.arange(1 << width, dtype=np.uint8)[:, None]
+    return np.ascontiguousarray(np.unpackbits(numbers, axis=1)[:, -width:].T.astype(np.float32))
 
 
-def packed_record(record: bytes, keys: Sequence[int], text: bytes) -> bytes:
-    """Return a record of a page with these keys and this kept text for the script that loads it."""
-    return _LOADED.pack(len(record), len(text)) + packed_keys(keys) + record + text
+def pack_crawl(query: Query, session: CrawlSession, place: int, batch: bytes, most: int | None) -> bytes:
+    """Return what a check needs beside the question, the names of delivered pages and the text.
+
+    `place` is the question's in the batch of this name, which is empty for one question; `most` limits the pages.
+    """
+    rule = query.revisit_rule
+    flags = _IS_PENDING * query.is_pending + _HAS_RULE * (rule is not None)
+    own = _CRAWL.pack(min(most or 0, _MOST), session.number, flags, place)
+    return own + (rule.limit.to_bytes(4, "big") + rule.costs if rule else b"") + batch
 
 
-def crawler_of(record: bytes) -> int:
-    """Return the number of the crawler that has delivered a page of the index last, or has it on its way."""
-    return int(_HEAD.unpack_from(record)[3])
+def as_retry(crawl: bytes) -> bytes:
+    """Return the same for a question whose answer may have been lost."""
+    return crawl[:_FLAGS_PLACE] + bytes((crawl[_FLAGS_PLACE] | _IS_RETRY,)) + crawl[_FLAGS_PLACE + 1 :]
 
 
-def answer_from(reply: Any, layout: Layout) -> Answer:
+def pack_names(names: Sequence[PageName]) -> bytes:
+    """Return the URL keys of pages, eight bytes each."""
+    return struct.pack(f">{len(names)}Q", *(name.url_key for name in names))
+
+
+def pack_anchors(query: AnchorQuery) -> tuple[bytes, ...]:
+    """Return the page of a query, its URL, and its anchors."""
+    page = query.name.page.to_bytes(_PAGE_BYTES, "big")
+    return page, query.url.encode("utf-8", "replace"), struct.pack(f">{len(query.anchors)}Q", *query.anchors)
+
+
+def crawler_of(reply: bytes) -> int:
+    """Return the number of the crawler that has delivered the page in the reply of `check`, or has it pending."""
+    return int(_HEAD.unpack_from(reply, _ANSWER.size)[3])
+
+
+def unpack_answer(reply: bytes, layout: Layout) -> Answer:
     """Return the answer that the script `check` replied."""
-    status, changed, pages, candidates, record, flags, *text = reply
-    found = unpacked(record, layout, *text[:1]) if record else None
-    return Answer(Status(status.decode()), found, bool(changed), pages, candidates, bool(flags & 1), bool(flags & 2))
+    status, how, pages, candidates, size = _ANSWER.unpack_from(reply)
+    end = _ANSWER.size + size
+    record = unpack_record(reply[_ANSWER.size : end], layout, reply[end:]) if size else None
+    is_changed, is_abandoned, replaces = (bool(how & flag) for flag in (_CHANGED, _ABANDONED, _REPLACES))
+    return Answer(_STATUSES[status], record, is_changed, pages, candidates, is_abandoned, replaces)
 
 
-def unpacked(record: bytes, layout: Layout, text: bytes = b"") -> Record:
-    """Return a record of the index. Raises UnexpectedReplyError for what is not a record."""
-    if not isinstance(record, bytes) or len(record) < _HEAD.size + layout.signature_bytes:
-        raise UnexpectedReplyError("a reply holds something else than a record of a page")
+def unpack_record(record: bytes, layout: Layout, text: bytes = b"") -> Record:
+    """Return a record of the index. Raises ValueError or struct.error for what is none."""
     added_at, seen_at, copies, _, search, digest, url_key = _HEAD.unpack_from(record)
     end = _HEAD.size + layout.signature_bytes
-    home, url = _marked(record, end, _HOME)
-    rank, url = _marked(record, url, _RANK)
-    return Record(
-        url=record[url:].decode("utf-8", "replace"),
-        url_key=int.from_bytes(url_key, "big"),
-        search=int.from_bytes(search, "big"),
-        signature=record[_HEAD.size : end],
-        digest=int.from_bytes(digest, "big"),
-        added_at=added_at,
-        seen_at=seen_at,
-        copies=copies >> 8,
-        home=home,
-        rank=rank or 0,
-        packed_text=text,
-    )
+    if len(record) < end:
+        raise ValueError("a record is too short")
+    place, rank = end + 2 * (record[end : end + 1] == _EARLIER_MARK), 0
+    if record[place : place + 1] == _RANK_MARK:
+        rank, place = record[place + 1], place + 2
+    url, signature = record[place:].decode("utf-8", "replace"), record[_HEAD.size : end]
+    return Record(url, url_key, search, signature, digest, rank, text, added_at, seen_at, copies >> 8)
 
 
-def _marked(record: bytes, place: int, mark: int) -> tuple[int | None, int]:
-    """Return the byte behind a mark at this place, if it is there, and the place behind both."""
-    is_there = len(record) > place + 1 and record[place] == mark
-    return (record[place + 1], place + 2) if is_there else (None, place)
+def unpack_holders(reply: Sequence[Any]) -> Holders:
+    """Return what the script `anchors` replied."""
+    is_known, lists, named = reply
+    held = (tuple(_pages(packed)) for packed in lists)
+    urls = {_pages(page)[0]: url.decode("utf-8", "replace") for page, url in zip(named[::2], named[1::2], strict=True)}
+    return Holders(tuple(None if len(pages) >= MOST_HOLDERS else pages for pages in held), urls, bool(is_known))
+
+
+def _pages(packed: bytes) -> list[int]:
+    return [int.from_bytes(packed[at : at + _PAGE_BYTES], "big") for at in range(0, len(packed), _PAGE_BYTES)]

@@ -1,138 +1,461 @@
-"""The shared store: one Redis (or Valkey) server, 6.2 or later, one script call a page.
+"""The shared store: one Redis (or Valkey) server, 6.2 or later, one script call a page, one round trip a batch.
 
-Everything that must be atomic is in the scripts under `lua/`; `lua/lib/layout.lua` describes the keys.
+Everything that must be atomic is in the scripts under `lua/`; `lua/lib/layout.lua` describes the keys. An index lies
+behind one prefix. `cluster.RedisClusterStore` has several, and another way to find the server of each.
 """
 
-from __future__ import annotations
-
 import contextlib
+import re
 import secrets
-from functools import cache
-from typing import TYPE_CHECKING, Any
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final, NamedTuple, Self, cast
 
-from redis.exceptions import NoScriptError
+import redis
 
-from crawldedup.stores.redis.client import connect, retry_once
+from crawldedup.errors import StoreError, StoreUnavailableError
+from crawldedup.stores import base
+from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record, key_changed
+from crawldedup.stores.process import has_exited, own_process
+from crawldedup.stores.redis import protocol
+from crawldedup.stores.redis.client import ANY_ERROR, CUT_OFF, Command, connect, exchange, read_url
 from crawldedup.stores.redis.errors import replies_read, store_errors
-from crawldedup.stores.redis.protocol import crawl, question, unpacked, url_keys_of
-from crawldedup.stores.redis.replies import validate_reply
-from crawldedup.stores.redis.scripts import script_text
-from crawldedup.stores.redis.shared import SharedStore
-from crawldedup.stores.redis.upkeep import heads_on, load, namespaces_among
-from crawldedup.stores.redis.url import SINGLE_SERVER, parse_url
+from crawldedup.stores.redis.scripts import script_sha
 from crawldedup.stores.shown import shown_url
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+BYTES_A_PAGE, TABLE_BYTES_A_PAGE = 130, 33
+"""As measured in large indexes, without URLs, texts and paragraphs: see the page of benchmarks."""
 
-    import redis
-    from redis.commands.core import Script
+_ASKED_AT_ONCE: Final = 100
+_NUMBERS_AHEAD: Final = 1 << 24
+_LEFT_OF_HEADS: Final = {b"epoch", b"crawlers"}
+_OF_AN_EPOCH: Final = re.compile(r"(crawldedup:\{[^}]*\}:)([0-9]+):")
 
-    from crawldedup.stores.base import Answer, Layout, Query, Record
-    from crawldedup.stores.redis.shared import Argument
+
+class Call(NamedTuple):
+    """A command to the server of a prefix. A `check` says in another attempt that its answer may have been lost."""
+
+    prefix: str
+    command: Command
+    is_check: bool = False
+
+    def next(self, answer: object) -> Command:
+        """Return the command for another attempt, given the answer to the last one."""
+        if self.is_check and isinstance(answer, CUT_OFF):
+            return (*self.command[:-1], protocol.as_retry(self.command[-1]))
+        return self.command
 
 
-class RedisStore(SharedStore):
-    """One namespace of a Redis server. Safe to use from several threads, processes and machines."""
+class _LostError(Exception):
+    """Raised for an index that was lost."""
+
+
+class _ForeignError(Exception):
+    """Raised for an index with another profile."""
+
+
+class RedisStore:
+    """One namespace of a Redis server. Safe to use from several threads, processes and machines.
+
+    Without a `clock` the server's clock counts, which the machines of a fleet share.
+    """
+
+    SCHEMES: ClassVar[tuple[str, ...]] = ("redis", "rediss", "unix", "redis+sentinel")
+    is_persistent: ClassVar = True
 
     def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
-        self._prefix = f"crawldedup:{{{layout.namespace}}}:"
-        super().__init__(url, layout, (self._prefix,), clock)
-        self._client = connect(url)
-        self._script: Callable[[str], Script] = cache(lambda name: self._client.register_script(script_text(name)))
+        self._target = read_url(url, *self.SCHEMES)
+        self._url = shown_url(url)
+        self._layout = layout
+        self._clock = clock
+        self._session = base.NO_SESSION
+        self._joining = threading.Lock()
+        self._prefixes: tuple[str, ...] = (f"crawldedup:{{{layout.namespace}}}:",)
+        self._answering: tuple[str, ...] = self._prefixes
+        self._connected: Any = None
 
     @classmethod
     def check_url(cls, url: str) -> None:
-        """See `Store`."""
-        parse_url(url, *SINGLE_SERVER)
+        read_url(url, *cls.SCHEMES)
 
     @classmethod
-    def namespaces(cls, url: str, wanted: str) -> list[str]:
-        """See `Store`."""
-        errors = store_errors(shown_url(url), lambda: False, wanted)
-        with contextlib.closing(connect(url)) as client, errors, replies_read():
-            if client.exists(f"crawldedup:{{{wanted}}}:m"):
-                return [wanted]
-            return namespaces_among(heads_on(client))
+    def from_url(cls, url: str, layout: Layout) -> Self:
+        return cls(url, layout)
 
-    def open_read_only(self) -> int:
-        """See `Store`."""
-        with self._errors():
-            self._learn_key()
-            return int(self._ask(self._prefix, "look", self._layout.profile)[1])
+    @property
+    def layout(self) -> Layout:
+        return self._layout
 
-    def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
-        """See `Store`. One round trip for all of them."""
-        return map(self._answer, queries, self._check(queries))
+    @property
+    def session(self) -> CrawlSession | None:
+        return self._session if self._session.number else None
 
-    def _check(self, queries: Sequence[Query]) -> list[Any]:
-        """Run the script `check` for each page; return what it answers, or errors."""
-        with self._errors():
-            if len(queries) == 1:
-                return [retry_once(lambda again: self._run("check", self._arguments(queries[0], again=again)))]
-            batch = secrets.token_hex(4).encode()
-            answers = retry_once(lambda again: self._pipelined(queries, range(len(queries)), batch, again))
-            unknown = [place for place, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
-            if unknown:
-                self._client.script_load(script_text("check"))
-                for place, answer in zip(unknown, self._pipelined(queries, unknown, batch, again=False), strict=True):
-                    answers[place] = answer
-            return answers
+    # What a cluster does in another way.
 
-    def _check_one(self, query: Query) -> Any:
-        return validate_reply("check", self._check((query,))[0])
+    def _connect(self) -> Any:
+        return connect(self._target)
 
-    def _pipelined(self, queries: Sequence[Query], places: Sequence[int], batch: bytes, again: bool) -> list[Any]:
-        pipeline = self._client.pipeline(transaction=False)
-        asked: set[int] = set()
-        for place in places:
-            query = queries[place]
-            # What comes twice in a batch is a revisit the second time, whether or not an answer was lost.
-            first_time = query.entry.url_key not in asked
-            asked.add(query.entry.url_key)
-            arguments = self._arguments(query, again=again and first_time, place=place, batch=batch)
-            pipeline.evalsha(self._script("check").sha, 1, self._prefix, *arguments)
-        return pipeline.execute(raise_on_error=False)
+    @property
+    def _client(self) -> Any:
+        self._connected = self._connected or self._connect()
+        return self._connected
 
-    def _arguments(self, query: Query, **repetition: Any) -> tuple[bytes | str, ...]:
-        delivered, text = url_keys_of(query.delivered), query.entry.packed_text
-        own = (delivered, text, crawl(query, self._session, **repetition))
-        return (self._layout.profile_of(query), *question(query, self._layout, self._now()), *own)
+    def _servers(self) -> Iterable[redis.Redis]:
+        """Return a client of each server that is written to."""
+        return (self._client,)
 
-    def find(self, query: Query) -> list[Record]:
-        """See `Store`."""
-        with self._errors():
-            asked = question(query, self._layout, self._now())
-            _, *found = self._ask(self._prefix, "find", self._layout.profile_of(query), *asked)
-            return [unpacked(record, self._layout) for record in found]
+    def _server(self, prefix: str) -> redis.Redis:  # noqa: ARG002
+        return cast(redis.Redis, self._client)
 
-    def load(self, records: Sequence[Record]) -> int:
-        """See `Store`."""
-        with self._errors():
-            return load(self._ask, self._layout, self._prefix, records)
+    def _prefix(self, shard_key: int | None) -> str:  # noqa: ARG002
+        """Return what the keys of the pages of a shard begin with."""
+        return self._prefixes[0]
 
-    def _ask_each(self, prefixes: Sequence[str], script: str, *arguments: Argument) -> list[Any]:  # noqa: ARG002
-        return [validate_reply(script, retry_once(lambda _: self._run(script, arguments)))]
+    def _share(self, most: int | None, shard_key: int | None) -> int | None:  # noqa: ARG002
+        """Return what of a limit is for the pages behind the prefix of a shard."""
+        return most
 
-    def _run(self, script: str, arguments: Sequence[Argument]) -> Any:
-        return self._script(script)(keys=[self._prefix], args=arguments)
+    def _attempts(self) -> Iterator[None]:
+        """Yield before each attempt to get answers: there is another if the connection breaks, after a long rest."""
+        yield
+        yield
 
-    @replies_read()
-    def _send(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        answers = retry_once(lambda _: self._sent(commands))
-        for answer in answers:
-            if isinstance(answer, Exception):
-                raise answer
+    def _is_repeated(self, answer: object) -> bool:
+        return isinstance(answer, redis.ConnectionError)
+
+    # How servers are asked.
+
+    def _run(self, calls: Sequence[Call]) -> list[Any]:
+        """Return the answers in order, or the errors in place of them. Calls to one server run in their order."""
+        answers: list[Any] = [None] * len(calls)
+        waiting: Sequence[int] = range(len(calls))
+        for _ in self._attempts():
+            asked: defaultdict[redis.Redis, list[int]] = defaultdict(list)
+            for place in waiting:
+                try:
+                    asked[self._server(calls[place].prefix)].append(place)
+                except ANY_ERROR as error:
+                    answers[place] = error
+            commands = [(server, [calls[n].next(answers[n]) for n in places]) for server, places in asked.items()]
+            for places, replies in zip(asked.values(), exchange(commands), strict=True):
+                for place, reply in zip(places, replies, strict=True):
+                    answers[place] = reply
+            waiting = [place for place in waiting if self._is_repeated(answers[place])]
+            if not waiting:
+                break
         return answers
 
-    def _sent(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        pipeline = self._client.pipeline(transaction=False)
-        for command in commands:
-            pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
-        return pipeline.execute(raise_on_error=False)
+    def _told(self, calls: Sequence[Call]) -> list[Any]:
+        """Return the answers in order, or raise the first error."""
+        return [_checked(answer) for answer in self._run(calls)]
 
-    def _servers(self) -> list[redis.Redis]:
-        return [self._client]
+    def _ask(self, prefix: str, script: str, *arguments: Any) -> Any:
+        return self._told([Call(prefix, _script(prefix, script, *arguments))])[0]
 
-    def _disconnect(self) -> None:
-        self._client.close()
+    def _every(self, command: Callable[[str], Command], *, anew: bool = False) -> dict[str, Any]:
+        """Return the answers to a command behind every prefix, of the servers that can be reached; at least of one.
+
+        Those that could not be reached are not asked before a call `anew`.
+        """
+        asked = self._prefixes if anew else self._answering
+        answers = self._run([Call(prefix, command(prefix)) for prefix in asked])
+        told = {prefix: answer for prefix, answer in zip(asked, answers, strict=True) if not self._is_repeated(answer)}
+        self._answering = tuple(told) or asked
+        return dict(zip(self._answering, map(_checked, told.values() or answers), strict=True))
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        with store_errors(self._url, lambda: self._session.number > 0, self._layout.namespace), replies_read():
+            try:
+                yield
+            except _LostError:
+                raise StoreUnavailableError(f"{self._url} loses the index as soon as it is begun") from None
+            except _ForeignError:
+                self._look()
+                raise key_changed(self._url) from None
+
+    def _now(self) -> int:
+        """Return seconds since 1970; 0 for the server's clock."""
+        return 0 if self._clock is None else int(self._clock())
+
+    # The crawl.
+
+    def open(self, session: CrawlSession | None = None) -> int:
+        with self._joining, self._errors():
+            given = session or self._session
+            self._look()
+            self._end_dead_leases()
+            try:
+                number, pages = self._join(given.number)
+            except _ForeignError:
+                # Somebody else has begun the index in between, with another key.
+                self._look()
+                number, pages = self._join(given.number)
+            self._session = CrawlSession(number, given.process or own_process())
+            self._name_process()
+            return pages
+
+    def _look(self) -> int:
+        """Take the key that the index has, if it is there; return how many pages. Raises ProfileMismatchError."""
+        pages = 0
+        for prefix, answer in self._every(lambda prefix: ("HGETALL", f"{prefix}m"), anew=True).items():
+            head = _mapping(answer)
+            if profile := head.get(b"profile"):
+                secret = head.get(b"key", b"")
+                self._layout = self._layout.check_profile(profile.decode("utf-8", "replace"), secret, self._url)
+            elif head.keys() - _LEFT_OF_HEADS:
+                raise redis.ResponseError(f"FOREIGN hash at {prefix}m")
+            pages += int(head.get(b"pages", 0))
+        return pages
+
+    def _join(self, number: int) -> tuple[int, int]:
+        """Join the crawl with a number, or with a new one for 0; return the number, and how many pages there are."""
+        layout = self._layout
+        own = (layout.profile, protocol.pack_order(layout.tables), self._now() or "", base.LEASE_SECONDS)
+        if not number:
+            given = (-secrets.randbelow(_NUMBERS_AHEAD), layout.key.secret)
+            number, _ = self._ask(self._answering[0], "join", *own, *given)
+        joined = self._every(lambda prefix: _script(prefix, "join", *own, number, layout.key.secret))
+        return number, sum(pages for _, pages in joined.values())
+
+    def open_read_only(self) -> int:
+        with self._errors():
+            return self._look()
+
+    def heartbeat(self) -> None:
+        with self._errors():
+            own = (self._now() or "", base.LEASE_SECONDS, self._session.number)
+            self._every(lambda prefix: _script(prefix, "heartbeat", *own), anew=True)
+            # The index may have been lost, and begun again by another crawler.
+            self._name_process()
+            self._end_dead_leases()
+
+    def close(self, *, leave: bool = True) -> None:
+        with self._joining, contextlib.suppress(*ANY_ERROR):
+            number, self._session = self._session.number, base.NO_SESSION
+            try:
+                if number and leave:
+                    self._end_leases([number])
+            finally:
+                client, self._connected = self._connected, None
+                if client is not None:
+                    client.close()
+
+    def _name_process(self) -> None:
+        """Note the process of this crawler, by which others on its machine can tell whether it is at work."""
+        with contextlib.suppress(redis.OutOfMemoryError):
+            self._every(lambda prefix: ("HSET", f"{prefix}w", self._session.number, self._session.process))
+
+    def _end_dead_leases(self) -> None:
+        """End the leases of crawlers whose process on this machine has exited."""
+        told = self._every(lambda prefix: ("HGETALL", f"{prefix}w")).values()
+        processes = {number: process for answer in told for number, process in _mapping(answer).items()}
+        dead = [number for number, process in processes.items() if has_exited(process.decode("utf-8", "replace"))]
+        if dead:
+            self._end_leases(dead)
+
+    def _end_leases(self, numbers: Sequence[int | bytes]) -> None:
+        self._every(lambda prefix: ("ZREM", f"{prefix}c", *numbers))
+        self._every(lambda prefix: ("HDEL", f"{prefix}w", *numbers))
+
+    def _is_at_work(self, number: int) -> bool:
+        leases = self._every(lambda prefix: ("ZSCORE", f"{prefix}c", number))
+        return any(lease is not None for lease in leases.values())
+
+    # The pages.
+
+    def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
+        answers: list[Answer | StoreError] = []
+        for first in range(0, len(queries), _ASKED_AT_ONCE):
+            chunk, last = queries[first : first + _ASKED_AT_ONCE], answers[-_ASKED_AT_ONCE:]
+            is_down = last and all(isinstance(answer, StoreUnavailableError) for answer in last)
+            answers += [last[0]] * len(chunk) if is_down else self._check(chunk)
+        return answers
+
+    def _check(self, queries: Sequence[Query]) -> list[Any]:
+        replies = self._replies(queries)
+        answers = [self._answer(query, reply) for query, reply in zip(queries, replies, strict=True)]
+        # No page is a copy of itself: if another crawler that seemed to be at work has it, and has died, ask again.
+        own = [place for place, query in enumerate(queries) if _is_copy_of_itself(query, answers[place])]
+        if own:
+            try:
+                with self._errors():
+                    self._end_dead_leases()
+                    own = [place for place in own if not self._is_at_work(protocol.crawler_of(replies[place]))]
+                again = self._replies([queries[place] for place in own], is_retry=True)
+            except StoreError as error:
+                again = [error] * len(own)
+            for place, reply in zip(own, again, strict=True):
+                answers[place] = self._answer(queries[place], reply)
+        return answers
+
+    def _replies(self, queries: Sequence[Query], *, is_retry: bool = False) -> list[Any]:
+        """Return what the script `check` replies, or errors. An index that was lost in mid-crawl is begun again."""
+        calls = self._checks(queries, is_retry=is_retry)
+        replies = self._run(calls)[: len(queries)]
+        if lost := [place for place, reply in enumerate(replies) if reply == [b"lost"]]:
+            try:
+                self.open()
+                begun = self._run([calls[place] for place in lost])
+            except StoreError as error:
+                begun = [error] * len(lost)
+            for place, reply in zip(lost, begun, strict=True):
+                replies[place] = reply
+        return replies
+
+    def _checks(self, queries: Sequence[Query], *, is_retry: bool) -> list[Call]:
+        layout, sha = self._layout, script_sha("check")
+        batch = secrets.token_hex(4).encode() if len(queries) > 1 and not is_retry else b""
+        asked: set[int] = set()
+        calls: list[Call] = []
+        elsewhere: list[PageName] = []
+        for place, question in enumerate(protocol.pack_questions(queries, layout, self._now())):
+            query = queries[place]
+            prefix, url_key = self._prefix(query.shard_key), query.record.url_key
+            delivered = [name for name in query.delivered if self._prefix(name.shard_key) == prefix]
+            elsewhere += set(query.delivered).difference(delivered)
+            most = self._share(query.retention.max_pages, query.shard_key)
+            own = protocol.pack_crawl(query, self._session, place, batch, most)
+            own = protocol.as_retry(own) if is_retry else own
+            pages = (protocol.pack_names(delivered), query.record.packed_text)
+            command: Command = ("EVALSHA", sha, 1, prefix, layout.profile, *question, *pages, own)
+            # What comes twice in a batch is a revisit the second time, whether or not an answer was lost.
+            calls.append(Call(prefix, command, url_key not in asked))
+            asked.add(url_key)
+        return calls + self._deliveries(elsewhere)
+
+    def _answer(self, query: Query, reply: Any) -> Answer | StoreError:
+        try:
+            with self._errors():
+                self._check_key(query)
+                return protocol.unpack_answer(_checked(reply), self._layout)
+        except StoreError as error:
+            return error
+
+    def _check_key(self, query: Query | base.AnchorQuery) -> None:
+        if query.key_id != self._layout.key.id:
+            raise key_changed(self._url)
+
+    def find(self, queries: Sequence[Query]) -> list[list[Record]]:
+        calls = []
+        with self._errors():
+            for query, question in zip(
+                queries, protocol.pack_questions(queries, self._layout, self._now()), strict=True
+            ):
+                self._check_key(query)
+                prefix = self._prefix(query.shard_key)
+                calls.append(Call(prefix, _script(prefix, "find", self._layout.profile, *question)))
+            return [[protocol.unpack_record(record, self._layout) for record in found] for found in self._told(calls)]
+
+    def deliver(self, names: Sequence[PageName]) -> None:
+        with self._errors():
+            self._told(self._deliveries(names))
+
+    def _deliveries(self, names: Iterable[PageName]) -> list[Call]:
+        behind: defaultdict[str, list[PageName]] = defaultdict(list)
+        for name in names:
+            behind[self._prefix(name.shard_key)].append(name)
+        number = self._session.number
+        return [
+            Call(prefix, _script(prefix, "deliver", protocol.pack_names(some), number))
+            for prefix, some in behind.items()
+        ]
+
+    def text_of(self, name: PageName, retention: base.Retention) -> bytes:
+        limits = (self._now() or "", retention.ttl_seconds or 0, int(retention.refresh))
+        with self._errors():
+            return bytes(self._ask(self._prefix(name.shard_key), "text", protocol.pack_names([name]), *limits))
+
+    def forget(self, name: PageName) -> bool:
+        return self._forget(name, 0)
+
+    def forget_anchors(self, name: PageName) -> bool:
+        return self._forget(name, 1)
+
+    def _forget(self, name: PageName, anchors_alone: int) -> bool:
+        with self._errors():
+            return (
+                int(self._ask(self._prefix(name.shard_key), "forget", protocol.pack_names([name]), anchors_alone)) > 0
+            )
+
+    def anchors(self, query: base.AnchorQuery, *, add: bool = True) -> base.Holders:
+        prefix, shard_key = self._prefix(query.name.shard_key), query.name.shard_key
+        with self._errors():
+            self._check_key(query)
+            limits = (self._now() or "", query.ttl_seconds or 0, self._share(query.most_anchors, shard_key))
+            asked = (self._layout.profile, int(add), *limits, *protocol.pack_anchors(query))
+            try:
+                reply = self._ask(prefix, "anchors", *asked)
+            except _LostError:
+                self.open()
+                reply = self._ask(prefix, "anchors", *asked)
+            return protocol.unpack_holders(reply)
+
+    # The index.
+
+    def clear(self) -> None:
+        """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
+        with self._errors():
+            over = self._told([Call(prefix, _script(prefix, "clear")) for prefix in self._prefixes])
+            self._remove_epochs(dict(zip(self._prefixes, over, strict=True)))
+        if self._session.number:
+            self.open()
+
+    def _remove_epochs(self, over: Mapping[str, int]) -> None:
+        """Remove the keys behind each prefix that are of its epoch or earlier: others may have begun later ones."""
+        for server in self._servers():
+            pipeline = server.pipeline(transaction=False)
+            for key in server.scan_iter(f"crawldedup:{{{self._layout.namespace}[/}}]*", count=1000):
+                found = _OF_AN_EPOCH.match(key.decode("utf-8", "replace"))
+                if found and int(found[2]) <= over.get(found[1], -1):
+                    pipeline.unlink(key)
+                if len(pipeline) >= 1000:
+                    pipeline.execute()
+            pipeline.execute()
+
+    def note(self, name: str, text: str | None = None) -> str:
+        prefix = self._prefixes[0]
+        writing = [] if text is None else [Call(prefix, ("HSET", f"{prefix}notes", name, text))]
+        with self._errors():
+            *_, found = self._told([*writing, Call(prefix, ("HGET", f"{prefix}notes", name))])
+            return (found or b"").decode("utf-8", "replace")
+
+    def info(self) -> base.StoreInfo:
+        """See `Store`. Sizes are estimated."""
+        with self._errors():
+            pages = self._look()
+        silent = len(self._prefixes) - len(self._answering)
+        warning = f"of {len(self._prefixes)} parts, {silent} do not answer, and their pages are not counted"
+        size, tables, layout = pages * BYTES_A_PAGE, pages * TABLE_BYTES_A_PAGE, self._layout
+        named = (layout.profile, layout.namespace, self._url, (warning,) if silent else ())
+        return base.StoreInfo(pages, size, tables, len(layout.tables), *named)
+
+
+def _script(prefix: str, name: str, *arguments: Any) -> Command:
+    return ("EVALSHA", script_sha(name), 1, prefix, *arguments)
+
+
+def _checked(reply: Any) -> Any:
+    match reply:
+        case Exception():
+            raise reply
+        case [b"lost"]:
+            raise _LostError
+        case [b"profile", bytes()]:
+            raise _ForeignError
+    return reply
+
+
+def _mapping(reply: Any) -> dict[bytes, bytes]:
+    """Return a hash, as either version of the protocol has it."""
+    if isinstance(reply, bytes):
+        raise TypeError("no hash")
+    return reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
+
+
+def _is_copy_of_itself(query: Query, answer: object) -> bool:
+    """Return True if another crawler has the page's URL: one that is at work, or has just died."""
+    if not isinstance(answer, Answer) or answer.record is None or answer.status is base.Status.REVISIT:
+        return False
+    return answer.record.url_key == query.record.url_key

@@ -1,78 +1,54 @@
-"""The embedded store that survives a restart: one SQLite file, shared by the processes of one machine.
+"""The embedded stores: one SQLite file, shared by the processes of one machine, and one in memory.
 
-This module locks and shares the file; `index` keeps the pages, `leases` the crawlers at work.
+This module locks and shares the file. `decide` decides about pages, `index` keeps them, `crawlers` knows who works.
 """
 
-from __future__ import annotations
-
 import contextlib
+import os
 import sqlite3
+import threading
 import time
-from dataclasses import replace
-from itertools import chain
-from typing import TYPE_CHECKING, ClassVar, Final, Self
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar, Final, Self
+from weakref import WeakSet
 
-from crawldedup.errors import StoreError, StoreUnavailableError
-from crawldedup.stores.base import NO_SESSION, CrawlSession, Pruned, StoreInfo
-from crawldedup.stores.layout import key_changed
-from crawldedup.stores.sqlite.anchors import SqliteAnchors
-from crawldedup.stores.sqlite.database import connect, errors_of, holds_anything, path_of, transaction
-from crawldedup.stores.sqlite.deliveries import Crew
-from crawldedup.stores.sqlite.file import SqliteFile
-from crawldedup.stores.sqlite.heads import CLEARED, begin_index, clear_index, find_index, noted
-from crawldedup.stores.sqlite.leases import has_others, join_crawl, leave_crawl, renew_lease
-from crawldedup.stores.sqlite.statements import BYTES_PER_KEY
-from crawldedup.stores.sqlite.turns import decide, evict, free_expired, load
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from crawldedup.stores.base import Answer, Layout, Query, Record, Retention
-    from crawldedup.stores.sqlite.index import SqliteIndex
-    from crawldedup.text.keys import Key
+from crawldedup.errors import ConfigurationError, StoreError, StoreUnavailableError
+from crawldedup.stores import base
+from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record
+from crawldedup.stores.sqlite import crawlers, schema
+from crawldedup.stores.sqlite.anchors import Anchors
+from crawldedup.stores.sqlite.decide import decide, find
+from crawldedup.stores.sqlite.index import SqliteIndex
+from crawldedup.stores.sqlite.schema import IN_MEMORY, errors_of, transaction
 
 _CHECKS_PER_TRANSACTION: Final = 100
-_BATCH: Final = 1000
-"""At most so many pages are read, freed or loaded while others wait."""
 
 
-class SqliteStore(SqliteFile, SqliteAnchors):
+class SqliteStore:
     """One namespace of a SQLite file. Safe to use from several threads, several processes, and after a fork."""
 
     is_persistent: ClassVar = True
-    partitions: ClassVar = 1
 
     def __init__(self, path: str, layout: Layout, *, clock: Callable[[], float] = time.time) -> None:
-        super().__init__(path)
         self.layout = layout
-        self._clock = clock
-        self._shown = f"sqlite:///{path}"
-        self._session = NO_SESSION
+        self._path, self._url, self._clock = path, f"sqlite:///{path}", clock
+        self._session = base.NO_SESSION
+        self._lock = threading.Lock()
+        self._db: sqlite3.Connection | None = None
         self._index: SqliteIndex | None = None
+        self._is_open = self._is_forked = False
+        _stores.add(self)
 
     @classmethod
     def check_url(cls, url: str) -> None:
         """See `Store`."""
-        path_of(url)
+        schema.path_of(url)
 
     @classmethod
     def from_url(cls, url: str, layout: Layout) -> Self:
         """See `Store`."""
-        return cls(path_of(url), layout)
-
-    @classmethod
-    def namespaces(cls, url: str, wanted: str) -> list[str]:  # noqa: ARG003
-        """See `Store`."""
-        path = path_of(url)
-        with errors_of(path):
-            if not holds_anything(path):
-                return []
-            with contextlib.closing(connect(path)) as db:
-                return [name for (name,) in db.execute("SELECT namespace FROM indexes ORDER BY namespace")]
-
-    def use_key(self, key: Key) -> None:
-        """See `Store`."""
-        self.layout = self.layout.with_key(key)
+        return cls(schema.path_of(url), layout)
 
     @property
     def session(self) -> CrawlSession | None:
@@ -82,214 +58,238 @@ class SqliteStore(SqliteFile, SqliteAnchors):
     def open(self, session: CrawlSession | None = None) -> int:
         """See `Store`."""
         with self._lock, errors_of(self._path):
-            self._disconnect_if_absent()
-            with transaction(self._connect()) as db:
-                index, joined = self._join(db, session or self._session)
-                index.load_head()
-            self._session = joined
-            self._use(index)
-            return index.pages
+            with transaction(self._connection()) as db:
+                self._join(db, session or self._session)
+            return self._index.pages if self._index else 0
 
     def open_read_only(self) -> int:
-        """See `Store`. An index in memory takes the place of an absent one."""
+        """See `Store`."""
         with self._lock, errors_of(self._path):
-            self._disconnect_if_absent()
             if self._exists():
-                with transaction(self._connect(), "DEFERRED") as db:
-                    self._use(find_index(db, self.layout, self._path) or self._index)
-            if self._index is None:
-                with transaction(self._connect_in_memory()) as db:
-                    self._index = begin_index(db, self.layout, self._path)
-        with self._turn(writes=False) as index:
-            return index.pages
+                with transaction(self._connection(), "DEFERRED") as db:
+                    self._find(db)
+            self._is_open = True
+            return self._index.pages if self._index else 0
 
-    def check_and_add(self, query: Query) -> Answer:
-        """See `Store`."""
-        with self._turn(queries=(query,)) as index:
-            return self._decided(index, query)
+    def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
+        """See `Store`. Many pages share a transaction. Raises ProfileMismatchError."""
+        answers: list[Answer | StoreError] = []
+        for start in range(0, len(queries), _CHECKS_PER_TRANSACTION):
+            answers += self._check(queries[start : start + _CHECKS_PER_TRANSACTION])
+            if isinstance(answers[-1], StoreUnavailableError):
+                return answers + [answers[-1]] * (len(queries) - len(answers))
+        return answers
 
-    def check_many(self, queries: Sequence[Query]) -> Iterator[Answer]:
-        """See `Store`. Many pages share a transaction; their answers are handed out when it is over."""
-        starts = range(0, len(queries), _CHECKS_PER_TRANSACTION)
-        return chain.from_iterable(self._decide(queries[at : at + _CHECKS_PER_TRANSACTION]) for at in starts)
-
-    def _decide(self, batch: Sequence[Query]) -> Iterable[Answer]:
+    def _check(self, batch: Sequence[Query]) -> list[Answer | StoreError]:
+        started = time.monotonic()
         try:
-            with self._turn(many=True, queries=batch) as index:
-                return [self._decided(index, query) for query in batch]
-        except StoreUnavailableError:
-            raise
-        except StoreError:
-            # One of the pages is to blame, and its error shall come in its place.
-            return map(self.check_and_add, batch)
+            with self._locked(batch) as index:
+                if index is None:
+                    raise StoreUnavailableError(f"the store {self._path} is not open for writing")
+                answers: list[Answer | StoreError] = [*decide(index, batch, self._crawlers(index), self._now())]
+                is_shared = len(batch) > 1 and self._crawlers(index).are_at_work
+        except StoreUnavailableError as error:
+            return [error] * len(batch)
+        except StoreError as error:
+            # Of several, one of the pages is to blame, and its error shall come in its place.
+            return [error] if len(batch) == 1 else [answer for query in batch for answer in self._check([query])]
+        if is_shared:
+            # Who waits for a locked file only looks from time to time, and would hardly find it free between batches.
+            time.sleep(time.monotonic() - started)
+        return answers
 
-    def _decided(self, index: SqliteIndex, query: Query) -> Answer:
-        now = self._now()
-        return decide(index, query, self._session, Crew(self._connect(), index.number, self._session.number, now), now)
-
-    def deliver(self, url_keys: Sequence[int]) -> None:
+    def find(self, queries: Sequence[Query]) -> list[list[Record]]:
         """See `Store`."""
-        if url_keys:
-            with self._turn() as index:
-                Crew(self._connect(), index.number, self._session.number, self._now()).deliver(url_keys)
+        with self._locked(queries, writes=False) as index:
+            return [find(index, query, self._now()) if index else [] for query in queries]
 
-    def find(self, query: Query) -> list[Record]:
+    def deliver(self, names: Sequence[PageName]) -> None:
         """See `Store`."""
-        with self._turn(writes=False, queries=(query,)) as index:
-            return [index.page(number).record() for number in index.search(query, self._now())[0]]
+        with self._locked() as index:
+            if index:
+                self._crawlers(index).deliver(name.url_key for name in names).write()
 
-    def text_of(self, url_key: int, retention: Retention) -> bytes:
+    def text_of(self, name: PageName, retention: base.Retention) -> bytes:
         """See `Store`."""
-        with self._turn(writes=False) as index:
-            own = index.page_with(url_key)
-            return index.text(own.number) if own and own.is_live(retention, self._now()) else b""
+        with self._locked(writes=False) as index:
+            own = index.pages_with({name.url_key}).get(name.url_key) if index else None
+            is_live = own and retention.is_live(own.added_at, own.seen_at, self._now())
+            return index.text(own.number) if index and own and is_live else b""
 
-    def forget(self, url_key: int) -> bool:
+    def forget(self, name: PageName) -> bool:
         """See `Store`."""
-        with self._turn() as index:
-            own = index.page_with(url_key)
-            if own is not None:
+        with self._locked() as index:
+            own = index.pages_with({name.url_key}).get(name.url_key) if index else None
+            if index and own:
                 index.remove([own])
-                Crew(self._connect(), index.number, self._session.number, self._now()).arrive(url_key)
-            return own is not None
+                index.freed += 1
+                index.write_head()
+                self._crawlers(index).mark(name.url_key, is_pending=False).write()
+            had_anchors = index is not None and Anchors(index, self._now()).forget(name)
+            return own is not None or had_anchors
 
-    def prune(self, retention: Retention) -> Iterator[Pruned]:
+    def anchors(self, query: base.AnchorQuery, *, add: bool = True) -> base.Holders:
         """See `Store`."""
-        examined = freed = last = 0
-        more = retention.ttl_seconds is not None
-        while more:
-            with self._turn(many=True) as index:
-                pages = index.pages_after(last, _BATCH)
-                freed += free_expired(index, pages, retention, self._now())
-            more = len(pages) == _BATCH
-            last = pages[-1].number if pages else last
-            examined += len(pages)
-            yield Pruned(examined, freed)
-        more = True
-        while more:
-            with self._turn(many=True) as index:
-                evicted = evict(index, retention, _BATCH)
-                more = evicted == _BATCH
-                examined, freed = examined + evicted, freed + evicted
-            yield Pruned(examined, freed)
+        with self._locked([query], writes=add) as index:
+            if index is None:
+                return base.Holders(((),) * len(query.anchors), {})
+            return Anchors(index, self._now()).holders(query, add=add)
 
-    def records(self) -> Iterator[list[Record]]:
+    def forget_anchors(self, name: PageName) -> bool:
         """See `Store`."""
-        last, more = 0, True
-        while more:
-            with self._turn(writes=False) as index:
-                pages = index.pages_after(last, _BATCH)
-                records = [replace(page.record(), packed_text=index.text(page.number)) for page in pages]
-            more, last = len(pages) == _BATCH, pages[-1].number if pages else last
-            if records:
-                yield records
-
-    def load(self, records: Sequence[Record]) -> int:
-        """See `Store`."""
-        added = 0
-        for start in range(0, len(records), _BATCH):
-            with self._turn(many=True) as index:
-                added += load(index, records[start : start + _BATCH])
-        return added
+        with self._locked() as index:
+            return index is not None and Anchors(index, self._now()).forget(name)
 
     def clear(self) -> None:
         """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
         with self._lock, errors_of(self._path):
-            self._disconnect_if_absent()
-            if self._connection is None and not self._exists():
-                return
-            if self._is_forked:
-                self._reconnect()
-            index, session = self._index, self._session
-            with transaction(self._connect()) as db:
-                clear_index(db, self.layout.namespace)
-                if session.number:
-                    index, session = self._join(db, session)
-            self._session = session
-            self._use(index)
+            if self._exists():
+                with transaction(self._connection()) as db:
+                    schema.clear_index(db, self.layout.namespace)
+                    if self._session.number:
+                        self._join(db, self._session)
 
     def note(self, name: str, text: str | None = None) -> str:
         """See `Store`."""
-        with self._turn(writes=text is not None) as index:
-            return noted(self._connect(), index.number, name, text)
+        with self._locked(writes=text is not None) as index:
+            return index.note(name, text) if index else ""
 
-    def info(self) -> StoreInfo:
+    def info(self) -> base.StoreInfo:
         """See `Store`. `bytes` is the size of the whole file; what tables take of it is estimated."""
-        with self._turn(writes=False) as index:
-            db = self._connect()
-            (size,) = db.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()
-            table_bytes = index.pages * len(self.layout.tables) * BYTES_PER_KEY
-            return StoreInfo.of(self.layout, index.pages, int(size), table_bytes, store=self._shown)
+        with self._locked(writes=False) as index:
+            layout, pages, size = self.layout, index.pages if index else 0, index.file_bytes() if index else 0
+            tables = len(layout.tables)
+            table_bytes = pages * tables * schema.BYTES_PER_KEY
+            return base.StoreInfo(pages, size, table_bytes, tables, layout.profile, layout.namespace, self._url)
 
     def heartbeat(self) -> None:
         """See `Store`."""
-        with self._transaction("IMMEDIATE") as (db, index):
-            renew_lease(db, index.number, self._session, self._now())
+        with self._locked() as index:
+            if index:
+                crawlers.renew_lease(index.db, index.number, self._session, self._now())
 
     def close(self, *, leave: bool = True) -> None:
         """See `Store`."""
         with self._lock:
-            if leave and self._connection is not None and self._index is not None and self._session.number:
+            if leave and self._db is not None and self._index is not None and self._session.number:
                 with contextlib.suppress(sqlite3.Error):
-                    leave_crawl(self._connection, self._index.number, self._session.number)
-            self._session = NO_SESSION
+                    crawlers.leave_crawl(self._db, self._index.number, self._session.number)
+            self._session, self._index, self._is_open = base.NO_SESSION, None, False
             self._disconnect()
 
     @contextlib.contextmanager
-    def _turn(self, *, writes: bool = True, many: bool = False, queries: Sequence[Query] = ()) -> Iterator[SqliteIndex]:
+    def _locked(
+        self, queries: Sequence[Query | base.AnchorQuery] = (), *, writes: bool = True
+    ) -> Iterator[SqliteIndex | None]:
         """Keep others from the index: from writing to it, or if `writes` is False only from changing what is read.
 
-        Processes that wait for a locked file only look from time to time, and would hardly find it free between two
-        turns of many pages: each such turn is followed by a pause of its length if other crawlers are at work.
+        Gives None where there is no index. Raises KeyMismatchError for queries of another key than that of the index.
         """
-        started = time.monotonic()
-        with self._transaction("IMMEDIATE" if writes else "DEFERRED") as (db, index):
-            profile = index.load_head()
-            if profile not in (CLEARED, self.layout.profile):
-                self._use(begin_index(db, self.layout, self._path))
-                raise key_changed(self._shown)
-            if any(query.key_id != self.layout.key.id for query in queries):
-                raise key_changed(self._shown)
-            if profile == CLEARED and writes and self._session.number:
-                begin_index(db, self.layout, self._path)
-            yield index
-            others = many and has_others(db, index.number, self._session.number, self._now())
-        if others:
-            time.sleep(time.monotonic() - started)
-
-    @contextlib.contextmanager
-    def _transaction(self, kind: str) -> Iterator[tuple[sqlite3.Connection, SqliteIndex]]:
         with self._lock, errors_of(self._path):
-            if self._is_forked:
-                self._reconnect()
-            if self._connection is None or self._index is None:
+            if not self._is_open:
                 raise StoreUnavailableError(f"the store {self._path} is not open")
-            with transaction(self._connection, kind) as db:
-                yield db, self._index
+            if self._index is None:
+                yield None
+                return
+            with transaction(self._connection(), "IMMEDIATE" if writes else "DEFERRED") as db:
+                profile = self._index.load_head()
+                is_other = profile not in (schema.CLEARED, self.layout.profile)
+                if is_other:
+                    self._find(db)
+                if is_other or any(query.key_id != self.layout.key.id for query in queries):
+                    raise base.key_changed(self._url)
+                if profile == schema.CLEARED and writes and self._session.number:
+                    profile = schema.begin_index(db, self.layout, self._path)[1].profile
+                yield None if profile == schema.CLEARED else self._index
 
-    def _use(self, index: SqliteIndex | None) -> None:
-        self._index = index
-        if index is not None:
-            self.layout = index.layout
+    def _connection(self) -> sqlite3.Connection:
+        if self._db is None:
+            self._db = schema.connect(self._path)
+            if self._is_forked:
+                # Go on as the crawler of the process that forked this one.
+                self._is_forked = False
+                with transaction(self._db) as db:
+                    self._join(db, self._session) if self._session.number else self._find(db)
+        return self._db
 
-    def _disconnect_if_absent(self) -> None:
-        """Give up the index in memory that took the place of an absent one."""
-        if self._is_absent:
-            self._disconnect()
+    def _exists(self) -> bool:
+        """Return True for a file that is not empty: others hold no index."""
+        return self._db is not None or (Path(self._path).exists() and Path(self._path).stat().st_size > 0)
+
+    def _find(self, db: sqlite3.Connection) -> None:
+        found = schema.find_index(db, self.layout, self._path)
+        self._index = None if found is None else self._opened(db, *found)
+
+    def _join(self, db: sqlite3.Connection, session: CrawlSession) -> None:
+        self._index = self._opened(db, *schema.begin_index(db, self.layout, self._path))
+        self._session = crawlers.join_crawl(db, self._index.number, session, self._now())
+        self._is_open = True
+
+    def _opened(self, db: sqlite3.Connection, number: int, layout: Layout) -> SqliteIndex:
+        self.layout = layout
+        index = SqliteIndex(db, number, layout, self._path)
+        index.load_head()
+        return index
 
     def _disconnect(self) -> None:
-        super()._disconnect()
-        self._index = None
+        if self._db is not None:
+            self._db.close()
+        self._db, self._is_forked = None, False
 
-    def _reconnect(self) -> None:
-        """Go on as the crawler of the process that forked this one."""
-        with transaction(self._connect()) as db:
-            joins = self._session.number > 0
-            self._use(self._join(db, self._session)[0] if joins else find_index(db, self.layout, self._path))
+    def part_from_parent(self) -> None:
+        """Give up the inherited connection: SQLite would take the parent's locks for ours, and pages would get lost."""
+        if self._db is None or self._path == IN_MEMORY:
+            return
+        if self._lock.locked():
+            # A thread that only the parent has was using it: closing would wait for it forever.
+            _abandoned.append(self._db)
+            self._lock = threading.Lock()
+        else:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.close()
+        self._db, self._is_forked = None, True
 
-    def _join(self, db: sqlite3.Connection, session: CrawlSession) -> tuple[SqliteIndex, CrawlSession]:
-        index = begin_index(db, self.layout, self._path)
-        return index, join_crawl(db, index.number, session, self._now())
+    def _crawlers(self, index: SqliteIndex) -> crawlers.Crawlers:
+        return crawlers.Crawlers(index.db, index.number, self._session.number, self._now())
 
     def _now(self) -> int:
         return int(self._clock())
+
+
+class MemoryStore(SqliteStore):
+    """An index that ends with its process. Safe to use from several threads."""
+
+    is_persistent: ClassVar = False
+
+    def __init__(self, layout: Layout, *, clock: Callable[[], float] = time.time) -> None:
+        super().__init__(IN_MEMORY, layout, clock=clock)
+        self._url = "memory://"
+
+    @classmethod
+    def check_url(cls, url: str) -> None:
+        """See `Store`."""
+        if url.partition("://")[2]:
+            raise ConfigurationError(f"the store URL {url!r} is not valid: memory:// takes nothing behind it")
+
+    @classmethod
+    def from_url(cls, url: str, layout: Layout) -> Self:
+        """See `Store`."""
+        cls.check_url(url)
+        return cls(layout)
+
+    def _disconnect(self) -> None:
+        """Keep the connection: the index ends with it, and this store may be opened again."""
+
+
+_stores: WeakSet[SqliteStore] = WeakSet()
+_abandoned: list[sqlite3.Connection] = []
+
+
+def _part_from_parent() -> None:
+    for store in list(_stores):
+        store.part_from_parent()
+
+
+# Windows has no fork.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_part_from_parent)

@@ -1,9 +1,13 @@
+"""Which URLs are allowed, what clients they make, and what becomes of the client's errors."""
+
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,15 +33,33 @@ from redis.exceptions import (
 from redis.sentinel import MasterNotFoundError, SlaveNotFoundError
 
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
-from crawldedup.stores.redis.client import (
-    check_cluster_url,
-    connect,
-    connect_cluster,
-    retry_on_failover,
-)
+from crawldedup.stores.redis.client import connect, connect_cluster, read_url
+from crawldedup.stores.redis.cluster import RedisClusterStore
 from crawldedup.stores.redis.errors import store_errors
+from crawldedup.stores.redis.store import RedisStore
+from crawldedup.stores.registry import check_store_url
 from crawldedup.stores.shown import shown_url
 from tests.servers import Certificates, free_port
+
+DOCS = Path(__file__).parents[3] / "docs"
+PLACES = {
+    "redis": "redis://localhost",
+    "rediss": "rediss://localhost",
+    "unix": "unix:///run/redis.sock",
+    "redis+sentinel": "redis+sentinel://localhost/crawl",
+    "redis+cluster": "redis+cluster://localhost",
+}
+ALLOWED_WITH = {
+    "all": tuple(PLACES),
+    "all but cluster": tuple(PLACES)[:-1],
+    "sentinel": ("redis+sentinel",),
+    "sentinel, cluster": ("redis+sentinel", "redis+cluster"),
+}
+"""By the words of the documentation."""
+
+
+def client_of(url: str) -> redis.Redis:
+    return connect(read_url(url, *RedisStore.SCHEMES))
 
 
 def settings(client: redis.Redis) -> dict[str, Any]:
@@ -57,6 +79,7 @@ def settings(client: redis.Redis) -> dict[str, Any]:
         ("redis://localhost", {"socket_timeout": 2.0, "socket_connect_timeout": 2.0}),
         ("redis://localhost?socket_timeout=5&socket_keepalive=yes", {"socket_timeout": 5.0, "socket_keepalive": True}),
         ("rediss://localhost?ssl_cert_reqs=none", {"ssl_cert_reqs": "none"}),
+        ("redis://localhost/", {"host": "localhost"}),
         ("rediss://localhost?ssl_check_hostname=false", {"ssl_check_hostname": False}),
         ("unix:///run/redis.sock?db=1&password=s3cret", {"path": "/run/redis.sock", "db": 1, "password": "s3cret"}),
         ("unix://user:s3cret@/run/redis.sock", {"path": "/run/redis.sock", "username": "user", "password": "s3cret"}),
@@ -65,7 +88,7 @@ def settings(client: redis.Redis) -> dict[str, Any]:
     ],
 )
 def test_a_url_says_how_to_connect(url: str, expected: dict[str, Any]) -> None:
-    assert expected.items() <= settings(connect(url)).items()
+    assert expected.items() <= settings(client_of(url)).items()
 
 
 def test_sentinels_have_a_login_and_a_share_of_the_time_of_their_own(certificates: Certificates) -> None:
@@ -73,7 +96,7 @@ def test_sentinels_have_a_login_and_a_share_of_the_time_of_their_own(certificate
         f"redis+sentinel://user:s3cret@a,b:1,[::1]:2,d/crawl"
         f"?ssl=true&ssl_ca_certs={certificates.authority}&sentinel_username=watcher&sentinel_password=hush"
     )
-    pool = connect(url).connection_pool
+    pool = client_of(url).connection_pool
     asked = [settings(client) for client in pool.sentinel_manager.sentinels]
     assert [(each["host"], each["port"]) for each in asked] == [("a", 26379), ("b", 1), ("::1", 2), ("d", 26379)]
     for each in asked:
@@ -86,36 +109,40 @@ def test_sentinels_have_a_login_and_a_share_of_the_time_of_their_own(certificate
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("mongodb://localhost", "write redis://"),
         ("redis://one,two", "write redis://user"),
         ("redis://localhost:port/0", "write redis://user"),
         ("redis://localhost:0/0", "write redis://user"),
         ("redis://localhost:99999/0", "write redis://user"),
         ("redis://local host", "write redis://user"),
         ("redis://exa..mple/0", "write redis://user"),
-        ("redis://localhost/zero", "number of a database"),
-        ("redis://localhost/0/1", "number of a database"),
+        (f"redis://{'a' * 64}.com/0", "write redis://user"),
+        ("redis://localhost/zero", "write redis://user"),
+        ("redis://localhost/0/1", "write redis://user"),
         ("redis://localhost?colour=red", "option is wrong: colour is not known; allowed are username"),
         ("redis://localhost?replica=two", "replica is not known"),
-        ("redis://localhost?socket_timeout=soon", "option is wrong: socket_timeout"),
-        ("redis://localhost?socket_timeout=-1", "option is wrong: socket_timeout"),
-        ("redis://localhost?protocol=7", "option is wrong: protocol"),
+        *(
+            (f"redis://localhost?socket_timeout={value}", "socket_timeout has a value")
+            for value in ("soon", "-1", "0", "inf")
+        ),
+        ("redis://localhost?socket_keepalive=perhaps", "socket_keepalive has a value"),
+        ("redis://localhost?max_connections=-1", "max_connections has a value"),
+        ("redis://localhost?db=one", "db has a value"),
+        ("redis://localhost?protocol=7", "protocol has a value"),
         ("redis://localhost?decode_responses=1", "decode_responses is not known"),
         ("redis://localhost?ssl_cert_reqs=none", "ssl_cert_reqs needs rediss://"),
-        ("rediss://localhost?ssl_cert_reqs=perhaps", "option is wrong: ssl_cert_reqs"),
+        ("rediss://localhost?ssl_cert_reqs=perhaps", "ssl_cert_reqs has a value"),
         ("unix://localhost/run/redis.sock", "write unix://"),
         ("unix://", "write unix://"),
         ("redis+sentinel://a,b", r"write redis\+sentinel://"),
         ("redis+sentinel:///crawl", r"write redis\+sentinel://"),
         ("redis+sentinel://a,,b/crawl", r"write redis\+sentinel://"),
-        ("redis+sentinel://a/crawl/zero", "number of a database"),
-        ("redis+sentinel://a/crawl?ssl=perhaps", "option is wrong: ssl "),
+        ("redis+sentinel://a/crawl/zero", r"write redis\+sentinel://"),
+        ("redis+sentinel://a/crawl?ssl=perhaps", "ssl has a value"),
         ("redis+sentinel://a/crawl?ssl_ca_certs=x", "ssl_ca_certs needs ssl=true"),
         ("redis+cluster://", r"write redis\+cluster://"),
-        ("redis+cluster://a/1", "one database"),
+        ("redis+cluster://a/1", r"write redis\+cluster://"),
         ("redis+cluster://a?db=1", "db is not known"),
-        ("redis+cluster://a?replicas=true", "replicas is not known"),
-        ("redis+cluster://a?max_connections=many", "option is wrong: max_connections"),
+        ("redis+cluster://a?partitions=16", "partitions is not known"),
         ("redis://:geheim@localhost:port/0", "percent-encoded"),
         ("redis://:gehe/im@localhost:6379/0", "percent-encoded"),
         ("redis://:gehe#im@localhost:6379/0", "percent-encoded"),
@@ -129,16 +156,28 @@ def test_sentinels_have_a_login_and_a_share_of_the_time_of_their_own(certificate
 )
 def test_a_wrong_url_is_refused_at_once_and_shows_no_password(url: str, said: str) -> None:
     with pytest.raises(ConfigurationError, match=f"not valid: .*{said}") as caught:
-        (check_cluster_url if url.startswith("redis+cluster") else connect)(url)
+        check_store_url("store", url)
     assert "gehe" not in "".join(traceback.format_exception(caught.value))
 
 
-def test_a_cluster_is_connected_to_otherwise() -> None:
+def test_each_kind_of_store_has_urls_of_its_own() -> None:
     with pytest.raises(ConfigurationError, match=r"write redis://.* or redis\+sentinel://"):
-        connect("redis+cluster://localhost")
-    for use in (check_cluster_url, connect_cluster):
-        with pytest.raises(ConfigurationError, match=r"write redis\+cluster://"):
-            use("redis://localhost")
+        RedisStore.check_url("redis+cluster://localhost")
+    with pytest.raises(ConfigurationError, match=r"write redis\+cluster://"):
+        RedisClusterStore.check_url("redis://localhost")
+
+
+@pytest.mark.parametrize("scheme", PLACES)
+def test_the_documentation_has_every_option_and_no_other(scheme: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        check_store_url("store", f"{PLACES[scheme]}?colour=red")
+    table = (DOCS / "reference/store-urls.md").read_text("utf-8").partition("| option | allowed with | meaning |\n")[2]
+    documented: set[str] = set()
+    for row in table.partition("\n\n")[0].splitlines()[1:]:
+        names, where, _ = row.strip("| ").split(" | ", 2)
+        if scheme in ALLOWED_WITH[where]:
+            documented.update(name.partition("=")[0] for name in re.findall("`(.+?)`", names))
+    assert documented == set(str(caught.value).partition("allowed are ")[2].split(", "))
 
 
 @pytest.mark.parametrize(
@@ -221,7 +260,10 @@ def test_errors_of_the_client_become_ours(
     errors: list[Exception], kind: type, kind_once_in: type, was_in: bool
 ) -> None:
     for error in errors:
-        with pytest.raises((StoreError, ConfigurationError)) as caught, store_errors("redis://host", lambda: was_in):
+        with (
+            pytest.raises((StoreError, ConfigurationError)) as caught,
+            store_errors("redis://host", lambda: was_in, "news"),
+        ):
             raise error
         assert type(caught.value) is (kind_once_in if was_in else kind), error
         assert caught.value.__cause__ is error
@@ -231,65 +273,58 @@ def test_errors_of_the_client_become_ours(
 
 def test_other_errors_pass_through_unchanged() -> None:
     for error in (ValueError("x"), StoreFullError("full"), KeyboardInterrupt()):
-        with pytest.raises(type(error)) as caught, store_errors("redis://host", lambda: True):
+        with pytest.raises(type(error)) as caught, store_errors("redis://host", lambda: True, "news"):
             raise error
         assert caught.value is error
 
 
 def test_a_moved_slot_of_a_cluster_is_mended_by_time() -> None:
-    with pytest.raises(StoreUnavailableError), store_errors("redis+cluster://host", lambda: False):
+    with pytest.raises(StoreUnavailableError), store_errors("redis+cluster://host", lambda: False, "news"):
         raise MovedError("1 127.0.0.1:1")
 
 
-class Failing:
-    """Fails some times, with one error after another, and then succeeds."""
-
-    def __init__(self, *errors: Exception) -> None:
-        self.errors = list(errors)
-        self.calls = 0
-
-    def __call__(self) -> str:
-        self.calls += 1
-        if self.errors:
-            raise self.errors.pop(0)
-        return "done"
-
-
-def test_a_call_is_repeated_while_a_failover_may_be_on() -> None:
-    passing = [error for error in MENDED_BY_TIME if "refused" in str(error) or isinstance(error, ClusterDownError)]
-    assert len(passing) > 2
-    call = Failing(*passing)
-    assert retry_on_failover(call) == "done"
-    assert call.calls == len(passing) + 1
-
-
-@pytest.mark.parametrize("error", [*MENDED_BY_SETTINGS[:2], *MENDED_BY_ROOM, ResponseError("WRONGTYPE"), ValueError()])
-def test_a_call_that_time_does_not_mend_is_not_repeated(error: Exception) -> None:
-    call = Failing(error)
-    with pytest.raises(type(error)):
-        retry_on_failover(call)
-    assert call.calls == 1
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "Error running script (call to f_0): @user_script:9: FOREIGN hash at crawldedup:{news}:m",
+            "crawldedup:{news}:m",
+        ),
+        ("FOREIGN hash at crawldedup:{news}:m", "crawldedup:{news}:m"),
+        # A name that looks like the code of another error.
+        ("FOREIGN hash at crawldedup:{OOM.READONLY}:m", "crawldedup:{OOM.READONLY}:m"),
+    ],
+)
+def test_a_key_that_is_not_ours_is_named_with_the_way_out(text: str, said: str) -> None:
+    with pytest.raises(StoreError) as caught, store_errors("redis://host", lambda: True, "news"):
+        raise ResponseError(text)
+    assert type(caught.value) is StoreError
+    assert str(caught.value) == (
+        f"redis://host: the key {said!r} holds what crawldedup did not write there; remove it if nobody needs it, or "
+        f"use another namespace or database: {text}"
+    )
 
 
-def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crawldedup.stores.redis.client.FAILOVER_SECONDS", 2.25)
-    call = Failing(*[redis.ConnectionError("refused")] * 1000)
-    with pytest.raises(redis.ConnectionError):
-        retry_on_failover(call)
-    assert 2 <= call.calls < 10
+def test_where_no_key_is_known_the_namespace_is_named() -> None:
+    text = "WRONGTYPE Operation against a key holding the wrong kind of value"
+    with (
+        pytest.raises(StoreError, match="a key of the namespace 'news' holds"),
+        store_errors("redis://host", lambda: True, "news"),
+    ):
+        raise ResponseError(text)
 
 
 @pytest.mark.parametrize(
     ("form", "use"),
     [
-        ("redis://127.0.0.1:{}", lambda url: connect(url).ping()),
-        ("redis+sentinel://127.0.0.1:{}/crawl", lambda url: connect(url).ping()),
-        ("redis+cluster://127.0.0.1:{}", connect_cluster),
+        ("redis://127.0.0.1:{}", lambda url: client_of(url).ping()),
+        ("redis+sentinel://127.0.0.1:{}/crawl", lambda url: client_of(url).ping()),
+        ("redis+cluster://127.0.0.1:{}", lambda url: connect_cluster(read_url(url, *RedisClusterStore.SCHEMES))),
     ],
 )
 def test_nobody_at_home_is_unavailable(form: str, use: Callable[[str], object]) -> None:
     url = form.format(free_port())
-    with pytest.raises(StoreUnavailableError, match="cannot be used"), store_errors(url, lambda: False):
+    with pytest.raises(StoreUnavailableError, match="cannot be used"), store_errors(url, lambda: False, ""):
         use(url)
 
 
@@ -298,11 +333,34 @@ def test_silent_sentinels_are_waited_for_once(monkeypatch: pytest.MonkeyPatch) -
     with contextlib.ExitStack() as stack:
         silent = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
         places = ",".join(f"127.0.0.1:{each.getsockname()[1]}" for each in silent)
-        client = connect(f"redis+sentinel://{places}/crawl")
-        with pytest.raises(StoreUnavailableError, match="no sentinel answers"), store_errors("", lambda: False):
+        client = client_of(f"redis+sentinel://{places}/crawl")
+        with pytest.raises(StoreUnavailableError, match="no sentinel answers"), store_errors("", lambda: False, ""):
             client.ping()
         for each in silent:
             each.accept()[0].close()
             each.setblocking(False)
             with pytest.raises(BlockingIOError):
                 each.accept()
+
+
+def test_the_recipe_of_the_documentation_leaves_a_server_alone_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = [path.read_text("utf-8") for path in DOCS.rglob("*.md") if "_build" not in path.relative_to(DOCS).parts]
+    (page,) = (page for page in pages if "# Go on while the store is down" in page)
+    recipe = page.partition("# Go on while the store is down")[2].partition("```python\n")[2].partition("```")[0]
+    assert "localhost:6379" in recipe
+    names: dict[str, Any] = {}
+    exec(recipe.replace("localhost:6379", f"127.0.0.1:{free_port()}"), names)
+    check = names["dedup"].check
+    asked = []
+
+    def noted(url: str, **page: str) -> Any:
+        asked.append(url)
+        return check(url, **page)
+
+    monkeypatch.setattr(names["dedup"], "check", noted)
+    for url in "abc":
+        assert names["is_copy"](url, "<p>some words of a page</p>") is False
+    assert asked == ["a"]
+    names["not_before"] = 0.0
+    assert names["is_copy"]("d", "<p>some words of a page</p>") is False
+    assert asked == ["a", "d"]

@@ -1,19 +1,19 @@
+"""What is sent to the scripts, and in which order they read it."""
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from crawldedup.search.tables import KEY_BITS
-from crawldedup.search.two_stage import TABLES
-from crawldedup.stores.base import Record
+from crawldedup.search.plan import KEY_BITS
+from crawldedup.search.query import TABLES
+from crawldedup.stores.base import CrawlSession, PageName, Record
+from crawldedup.stores.redis import protocol
 from crawldedup.stores.redis.store import RedisStore
-from tests.stores.pages import LAYOUT, query, random_page
-
-if TYPE_CHECKING:
-    from tests.servers import RedisServer
-    from tests.stores.pages import Page
+from tests.servers import RedisServer
+from tests.stores.pages import EQUAL_ONLY, LAYOUT, NO_PROBES, Page, filler, found, query, random_page, thin_page
 
 
 def page_in_half(half: int) -> Page:
@@ -25,29 +25,42 @@ def page_in_half(half: int) -> Page:
             return page
 
 
-def record(page: Page, number: int, signature: bytes) -> Record:
-    return Record(
-        url=f"https://example.com/{number}",
-        url_key=number,
-        search=page.search,
-        signature=signature,
-        digest=number,
-        added_at=1,
-        seen_at=1,
-        copies=0,
-    )
-
-
 @pytest.mark.parametrize("half", [0, 1])
 def test_of_equal_keys_the_first_pages_are_compared_from_whichever_end_a_bucket_is_read(
     redis_server: RedisServer, half: int
 ) -> None:
     page = page_in_half(half)
     rng = np.random.default_rng(9)
-    others = [record(page, number, rng.bytes(LAYOUT.signature_bytes)) for number in range(1, 20)]
+    signatures = [page.signature, *(rng.bytes(LAYOUT.signature_bytes) for _ in range(19))]
     store = RedisStore(redis_server.url, LAYOUT)
     store.open()
-    store.load([record(page, 0, page.signature), *others])
-    found = store.find(query(page, "https://example.com/", max_candidates=3))
-    assert [match.url for match in found] == ["https://example.com/0"]
+    asked = replace(query(page, ""), plan=NO_PROBES, rule=EQUAL_ONLY, prefilter=None)
+    for number, signature in enumerate(signatures):
+        store.check([replace(asked, record=Record(f"https://e.com/{number}", number, page.search, signature, number))])
+    records = found(store, query(page, "https://example.com/", max_candidates=3))
+    assert [record.url for record in records] == ["https://e.com/0"]
     store.close()
+
+
+def test_queries_of_a_batch_are_packed_as_each_of_them_alone(rng: np.random.Generator) -> None:
+    pages = [
+        query(random_page(rng), f"https://example.com/{size}", pages=size) for size in (0, 10, 10**4, 10**7, 10**9)
+    ]
+    others = [filler(rng, "https://example.com/filler"), query(thin_page(rng), "https://example.com/thin")]
+    batch = [*pages[:3], *others, *pages[3:]]
+    alone = [question for asked in batch for question in protocol.pack_questions([asked], LAYOUT, 7)]
+    assert protocol.pack_questions(batch, LAYOUT, 7) == alone
+    assert protocol.pack_questions([], LAYOUT, 7) == []
+
+
+def test_a_retry_differs_in_one_flag() -> None:
+    asked = query(random_page(np.random.default_rng(1)), "https://example.com/")
+    first = protocol.pack_crawl(asked, CrawlSession(7, ""), 3, b"batch", 100)
+    assert [own ^ again for own, again in zip(first, protocol.as_retry(first), strict=True)].count(0) == len(first) - 1
+    assert protocol.pack_names([PageName(1), PageName(2, 5)]) == bytes(7) + b"\1" + bytes(7) + b"\2"
+
+
+def test_what_is_too_short_is_no_record() -> None:
+    for size in (4, 40):
+        with pytest.raises(Exception, match=r"too short|unpack"):
+            protocol.unpack_record(bytes(size), LAYOUT)

@@ -10,15 +10,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawldedup.stores.redis.scripts import parts_of, script_text
+from crawldedup.stores.redis.scripts import script_text
 
 if TYPE_CHECKING:
     from tests.servers import RedisServer
 
-STORES = Path(str(resources.files("crawldedup.stores")))
-FILES = {path.stem: path for store in ("redis", "cluster") for path in (STORES / store / "lua").rglob("*.lua")}
-SOURCES = {name: path.read_text("utf-8") for name, path in FILES.items()}
-SCRIPTS = sorted(name for name, source in SOURCES.items() if source.startswith("-- parts: "))
+FOLDER = Path(str(resources.files("crawldedup.stores.redis"))) / "lua"
+# An entry script may have the name of a part.
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.lua"))
+SOURCES = {
+    path.relative_to(FOLDER).with_suffix("").as_posix(): path.read_text("utf-8") for path in FOLDER.rglob("*.lua")
+}
+
+
+def parts_of(name: str) -> list[str]:
+    head = SOURCES[name].partition("\n")[0]
+    assert head.startswith("-- parts: ")
+    return [f"lib/{part}" for part in head.removeprefix("-- parts: ").split(", ")]
 
 
 def code(name: str) -> str:

@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 import redis
 
 from crawldedup.errors import ConfigurationError, StoreUnavailableError
-from crawldedup.stores.anchors import AnchorLimits, AnchorQuery
-from crawldedup.stores.base import Retention, Status
-from crawldedup.stores.redis.client import (
-    ACL_RULES,
-    CLUSTER_ACL_RULES,
-    SENTINEL_ACL_RULES,
-    connect,
-    connect_cluster,
-    retry_on_failover,
-)
+from crawldedup.stores.base import AnchorQuery, PageName, Retention, Status
+from crawldedup.stores.redis.client import connect, read_url
+from crawldedup.stores.redis.cluster import RedisClusterStore
 from crawldedup.stores.redis.errors import store_errors
-from crawldedup.stores.redis.store import RedisStore
+from crawldedup.stores.redis.store import Call, RedisStore
 from crawldedup.stores.shown import shown_url
 from tests.servers import Certificates, ClusterSetup, RedisServer, SentinelSetup, wait_until
-from tests.stores.pages import LAYOUT, query, random_page, url_key_of
+from tests.stores.pages import LAYOUT, checked, name_of, query, random_page, url_key_of
 from tests.stores.test_contract import exited_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+RUN_BOOK = (Path(__file__).parents[3] / "docs/how-to/run-redis.md").read_text("utf-8")
+ACL_RULES = RUN_BOOK.partition("```text\n")[2].partition("```")[0].split()
+"""As the documentation has them."""
 
 # As the scripts of a store, this one does no harm when the client sends it twice.
 WRITING = "redis.call('SET', KEYS[1], ARGV[1]) return redis.call('GET', KEYS[1])"
@@ -43,14 +41,22 @@ def calls(server: RedisServer) -> dict[str, int]:
 
 
 def refusal(url: str, use: Callable[[str], object]) -> str:
-    with pytest.raises(ConfigurationError) as caught, store_errors(shown_url(url), lambda: False):
+    with pytest.raises(ConfigurationError) as caught, store_errors(shown_url(url), lambda: False, "test"):
         use(url)
     return str(caught.value)
 
 
+def client_of(url: str) -> redis.Redis:
+    return connect(read_url(url, *RedisStore.SCHEMES))
+
+
 def ping(url: str) -> None:
-    with contextlib.closing(connect(url)) as client:
+    with contextlib.closing(client_of(url)) as client:
         client.ping()
+
+
+def open_cluster(url: str) -> None:
+    RedisClusterStore(url, LAYOUT).open()
 
 
 class TestTls:
@@ -62,8 +68,8 @@ class TestTls:
         )
         store.open()
         page = query(random_page(np.random.default_rng(1)), "https://example.com/1")
-        assert store.check_and_add(page).status is Status.NEW
-        assert store.check_and_add(page).status is Status.REVISIT
+        assert checked(store, page).status is Status.NEW
+        assert checked(store, page).status is Status.REVISIT
         store.close()
 
     def test_a_certificate_that_is_a_strangers_is_a_configuration_error(
@@ -79,7 +85,7 @@ class TestTls:
         ):
             assert "do not agree on TLS" in refusal(url, ping), url
         # Servers mostly hang up on who has no certificate, without a word.
-        with pytest.raises((ConfigurationError, StoreUnavailableError)), store_errors("", lambda: False):
+        with pytest.raises((ConfigurationError, StoreUnavailableError)), store_errors("", lambda: False, "test"):
             ping(with_authority)
 
 
@@ -102,8 +108,8 @@ class TestAccess:
         use_everything(store, others)
         store.close()
         denied = [entry["object"] for entry in restricted.client.acl_log() if entry["username"] == "crawler"]
-        # The client introduces itself, and does not mind that nobody listens; the store asks for the configuration.
-        assert set(denied) <= {"client", "client|setinfo", "config", "config|get"}
+        # The client introduces itself, and does not mind that nobody listens.
+        assert set(denied) <= {"client", "client|setinfo"}
         allowed = {rule[1:].split("|")[0] for rule in ACL_RULES if rule.startswith("+")}
         by_others = {"acl", "config", "info", "flushall", "flushdb", "del", "auth", "hello", "client", "eval", "ping"}
         assert allowed - calls(restricted).keys() == set()
@@ -111,7 +117,7 @@ class TestAccess:
 
     def test_other_keys_are_out_of_reach(self, restricted: RedisServer) -> None:
         restricted.client.hset("mine", "a", 1)
-        with connect(restricted.url.replace("//", "//crawler:s3cret@")) as client:
+        with client_of(restricted.url.replace("//", "//crawler:s3cret@")) as client:
             for call in (lambda: client.hget("mine", "a"), lambda: client.flushall(), lambda: client.keys()):
                 with pytest.raises(redis.exceptions.NoPermissionError):
                     call()
@@ -123,44 +129,48 @@ def use_everything(store: RedisStore, server: redis.Redis) -> None:
     pages, other = [random_page(rng) for _ in range(300)], random_page(rng)
     store.open()
     for number, page in enumerate(pages):
-        assert store.check_and_add(query(page, f"https://example.com/{number}")).status is Status.NEW
+        assert checked(store, query(page, f"https://example.com/{number}")).status is Status.NEW
     # One more text for a known URL, and pages of one template: a range holds more of them than are read.
-    store.check_and_add(query(random_page(rng), "https://example.com/0"))
+    checked(store, query(random_page(rng), "https://example.com/0"))
     for number in range(100):
         page = replace(random_page(rng), search_weights=pages[1].search_weights)
-        store.check_and_add(query(page, f"https://example.com/template/{number}"))
-    store.find(query(pages[1], ""))
+        checked(store, query(page, f"https://example.com/template/{number}"))
+    store.find([query(pages[1], "")])
     # A URL that another crawler at work has.
     at = server.connection_pool.connection_kwargs
     fellow = RedisStore(f"redis://127.0.0.1:{at['port']}/{at['db']}", LAYOUT)
     fellow.open()
     for each, status in ((fellow, Status.NEW), (store, Status.EXACT)):
-        assert each.check_and_add(query(other, "https://example.com/fellow")).status is status
+        assert checked(each, query(other, "https://example.com/fellow")).status is status
     fellow.close()
     store.heartbeat()
     assert store.info().pages > 0
-    assert store.forget(query(pages[2], "https://example.com/2").entry.url_key)
-    moved = [record for batch in store.records() for record in batch]
-    assert store.load(moved) == 0
-    list(store.check_many([query(random_page(rng), f"https://example.com/batch/{number}") for number in range(3)]))
+    assert store.note("rules", "text") == "text"
+    assert store.text_of(name_of("https://example.com/3"), Retention()) == b""
+    assert store.forget(name_of("https://example.com/2"))
+    store.check([query(random_page(rng), f"https://example.com/batch/{number}") for number in range(3)])
     # Copies in a batch whose answer was lost.
     copies = [query(pages[3], f"https://example.com/copy/{number}") for number in range(2)]
-    for again in (False, True):
-        store._pipelined(copies, range(2), b"batch", again)
+    for call in store._checks(copies, is_retry=False):
+        store._run([Call(call.prefix, call.next(redis.ConnectionError()))])
+    # A text that is kept, and one that takes its place.
+    for page, text in ((pages[4], b"one"), (random_page(rng), b"two")):
+        asked = query(page, "https://example.com/text")
+        checked(store, replace(asked, record=replace(asked.record, packed_text=text), is_pending=True))
+    store.deliver([name_of("https://example.com/text")])
     # The oldest pages go, and at last a whole list of them.
-    for number in range(200):
+    for number in range(500):
         page = random_page(rng)
-        limited = Retention(ttl_seconds=10_000, max_pages=300)
-        store.check_and_add(replace(query(page, f"https://example.com/limited/{number}"), retention=limited))
-    list(store.prune(Retention(max_pages=10)))
-    list(store.prune(Retention(ttl_seconds=10_000)))
+        limited = Retention(ttl_seconds=10_000, max_pages=20)
+        checked(store, replace(query(page, f"https://example.com/limited/{number}"), retention=limited))
     # Of two pages with anchors, the second is in the place of the first.
     for number in range(2):
         url = f"https://example.com/covered/{number}"
-        store.anchors(AnchorQuery(url, url_key_of(url), (number, number + 1), AnchorLimits(most=3)))
+        store.anchors(AnchorQuery(url, PageName(url_key_of(url)), (number, number + 1), most_anchors=3))
+    store.forget_anchors(name_of("https://example.com/covered/1"))
     # A store that lost a part of its records goes on.
     server.delete(*server.scan_iter("crawldedup:*:r:*"))
-    store.check_and_add(query(random_page(rng), "https://example.com/later"))
+    checked(store, query(random_page(rng), "https://example.com/later"))
     # The lease of a crawler of this machine that died is expired.
     server.hset("crawldedup:{test}:w", "7", exited_process())
     store.open()
@@ -170,19 +180,19 @@ def use_everything(store: RedisStore, server: redis.Redis) -> None:
 
 class TestSentinels:
     def test_a_client_goes_on_with_the_new_master_after_a_kill(self, sentinels: SentinelSetup) -> None:
-        with contextlib.closing(connect(sentinels.url)) as client:
+        with contextlib.closing(client_of(sentinels.url)) as client:
             client.eval(WRITING, 1, "a", 5)
             client.wait(1, 1000)
             dead = sentinels.master
             dead.stop()
-            with pytest.raises(StoreUnavailableError), store_errors(sentinels.url, lambda: True):
+            with pytest.raises(StoreUnavailableError), store_errors(sentinels.url, lambda: True, "test"):
                 client.eval(WRITING, 1, "b", 6)
             wait_until(lambda: client.eval(WRITING, 1, "b", 6))
             assert client.mget("a", "b") == [b"5", b"6"]
             assert sentinels.master is not dead
 
     def test_a_client_follows_when_the_roles_are_exchanged(self, sentinels: SentinelSetup) -> None:
-        with contextlib.closing(connect(sentinels.url)) as client:
+        with contextlib.closing(client_of(sentinels.url)) as client:
             client.eval(WRITING, 1, "a", 5)
             before = sentinels.master
             wait_until(lambda: sentinels.sentinels[0].client.sentinel_failover("crawl"))
@@ -195,15 +205,15 @@ class TestSentinels:
 
     def test_one_sentinel_is_enough_to_find_the_master(self, sentinels: SentinelSetup) -> None:
         sentinels.sentinels[0].stop()
-        with sentinels.sentinels[1].frozen(), contextlib.closing(connect(sentinels.url)) as client:
+        with sentinels.sentinels[1].frozen(), contextlib.closing(client_of(sentinels.url)) as client:
             # On a busy machine it may hold the master to be dead for a moment.
             wait_until(client.ping)
 
     def test_sentinels_with_a_user_of_their_own(self, sentinels: SentinelSetup) -> None:
         for sentinel in sentinels.sentinels:
-            sentinel.client.execute_command("ACL SETUSER", "watcher", "reset", "on", ">hush", *SENTINEL_ACL_RULES)
+            sentinel.client.execute_command("ACL SETUSER", "watcher", "reset", "on", ">hush", "+sentinel|masters")
         url = f"{sentinels.url}?sentinel_username=watcher&sentinel_password="
-        with contextlib.closing(connect(f"{url}hush")) as client:
+        with contextlib.closing(client_of(f"{url}hush")) as client:
             assert client.ping()
         said = refusal(f"{url}wr0ng", ping)
         assert "refuses the user or the password" in said
@@ -216,85 +226,21 @@ class TestSentinels:
 
 
 class TestCluster:
-    @pytest.fixture
-    def client(self, cluster: ClusterSetup) -> Iterator[redis.RedisCluster]:
-        with connect_cluster(cluster.url) as client:
-            yield client
-
-    def test_a_client_goes_on_with_the_replica_of_a_master_that_is_killed(
-        self, cluster: ClusterSetup, client: redis.RedisCluster, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        # A busy machine may take its time to find a master dead.
-        monkeypatch.setattr("crawldedup.stores.redis.client.FAILOVER_SECONDS", 30.0)
-        script = client.register_script(WRITING)
-        keys = [f"key{number}" for number in range(30)]
-        for key in keys:
-            script([key], [5])
-        dead = cluster.master_of(keys[0])
-        wait_for_replicas(cluster.masters)
-        dead.stop()
-        for key in keys:
-            assert retry_on_failover(lambda key=key: client.get(key)) == b"5"
-            assert retry_on_failover(lambda key=key: script([key], [6])) == b"6"
-        assert cluster.master_of(keys[0]) is not dead
-
-    @pytest.mark.exhaustive
-    def test_an_error_of_a_cluster_without_a_failover_is_ours(
-        self, cluster: ClusterSetup, client: redis.RedisCluster, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("crawldedup.stores.redis.client.FAILOVER_SECONDS", 2.5)
-        for node in cluster.nodes:
-            node.stop()
-        with pytest.raises(StoreUnavailableError), store_errors(cluster.url, lambda: True):
-            retry_on_failover(lambda: client.eval(WRITING, 1, "a", 1))
-        cluster.settle()
-        assert retry_on_failover(lambda: client.eval(WRITING, 1, "a", 1)) == b"1"
-
-    def test_a_slot_that_moves_is_followed(self, cluster: ClusterSetup, client: redis.RedisCluster) -> None:
-        client.set("a", 5)
-        source = cluster.master_of("a")
-        target = next(node for node in cluster.masters if node is not source)
-        for first, second in ((source, target), (target, source)):
-            with cluster.moving("a", second):
-                assert client.eval(WRITING, 1, "a", first.port) == str(first.port).encode()
-                assert cluster.master_of("a") is first
-            assert client.get("a") == str(first.port).encode()
-            assert cluster.master_of("a") is second
-
     def test_users_need_some_commands_more(self, cluster: ClusterSetup) -> None:
         for node in cluster.nodes:
-            node.client.execute_command(
-                "ACL SETUSER", "crawler", "reset", "on", ">s3cret", *ACL_RULES, *CLUSTER_ACL_RULES
-            )
+            more = ("+cluster|slots", "+command")
+            node.client.execute_command("ACL SETUSER", "crawler", "reset", "on", ">s3cret", *ACL_RULES, *more)
         url = cluster.url.replace("//", "//crawler:s3cret@")
-        with connect_cluster(url) as client:
-            script = client.register_script("return redis.call('HSET', KEYS[1], 'a', 1)")
-            assert script(["crawldedup:{x}:m"]) == 1
-            assert client.hget("crawldedup:{x}:m", "a") in (b"1", None)
-        said = refusal(url.replace("s3cret", "wr0ng"), connect_cluster)
+        open_cluster(url)
+        said = refusal(url.replace("s3cret", "wr0ng"), open_cluster)
         assert "refuses the user or the password" in said
         assert "wr0ng" not in said
 
     def test_a_server_of_another_kind_is_a_configuration_error(
         self, cluster: ClusterSetup, redis_server: RedisServer
     ) -> None:
-        said = refusal(redis_server.url.replace("redis:", "redis+cluster:"), connect_cluster)
+        said = refusal(redis_server.url.removesuffix("/0").replace("redis:", "redis+cluster:"), open_cluster)
         assert "is not a node of a cluster, so write redis://" in said
-        other = next(node for node in cluster.masters if node is not cluster.master_of("a"))
-        said = refusal(other.url, lambda url: connect(url).eval(READING, 1, "a"))
+        other = next(node for node in cluster.masters if node is not cluster.master_of("crawldedup:{test}:m"))
+        said = refusal(other.url, lambda url: RedisStore(url, LAYOUT).open())
         assert "is a node of a cluster, so write redis+cluster://" in said
-
-
-def wait_for_replicas(masters: list[RedisServer]) -> None:
-    """Wait until the replica of each master has what is written by now."""
-    # A master writes a ping each second, so its replica is hardly ever at the newest offset.
-    written = [replication(master)["master_repl_offset"] for master in masters]
-    wait_until(
-        lambda: all(
-            replication(master)["slave0"]["offset"] >= offset for master, offset in zip(masters, written, strict=True)
-        )
-    )
-
-
-def replication(master: RedisServer) -> Any:
-    return master.client.info("replication")

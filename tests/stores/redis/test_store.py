@@ -1,7 +1,9 @@
+"""What Redis itself brings: its keys, lost answers, servers that are gone, full, foreign or locked."""
+
 from __future__ import annotations
 
 import contextlib
-import re
+import socketserver
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,20 +13,31 @@ import pytest
 import redis
 
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
-from crawldedup.stores.base import Retention, Status
+from crawldedup.stores.base import PageName, Status
+from crawldedup.stores.redis.client import exchange
 from crawldedup.stores.redis.store import RedisStore
-from crawldedup.stores.redis.upkeep import remove_epochs
+from crawldedup.stores.registry import make_store
 from tests.servers import RedisServer
 from tests.stores.backends import Clock, redis_contents
-from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, near_page, query, random_page, revisit_rule
+from tests.stores.pages import (
+    LAYOUT,
+    OTHER_NAMESPACE,
+    checked,
+    found,
+    name_of,
+    near_page,
+    query,
+    random_page,
+    revisit_rule,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
-    from crawldedup.stores.base import Query
     from tests.stores.pages import Page
 
-META = "crawldedup:{test}:m"
+PREFIX = "crawldedup:{test}:"
+META = f"{PREFIX}m"
 
 
 def page_number(number: int) -> Page:
@@ -36,13 +49,31 @@ def url(number: int) -> str:
 
 
 def check(store: RedisStore, number: int) -> Status:
-    return store.check_and_add(query(page_number(number), url(number))).status
+    return checked(store, query(page_number(number), url(number))).status
 
 
 def assert_holds(store: RedisStore, numbers: range) -> None:
     assert store.info().pages == len(numbers)
     for number in numbers:
-        assert [record.url for record in store.find(query(page_number(number), ""))] == [url(number)]
+        assert [record.url for record in found(store, query(page_number(number), ""))] == [url(number)]
+
+
+def statuses(store: RedisStore, queries: list[Any]) -> list[Status]:
+    return [getattr(answer, "status", answer) for answer in store.check(queries)]
+
+
+def lose_answers(monkeypatch: pytest.MonkeyPatch, *, done: int | None = None, read: int = 0) -> None:
+    """Cut the next exchange off behind so many commands that were run, and so many answers that were read."""
+    cuts = iter([True])
+
+    def cut(asked: Any) -> list[list[Any]]:
+        if not next(cuts, False):
+            return exchange(asked)
+        ((server, commands),) = asked
+        (answers,) = exchange([(server, commands[:done])])
+        return [[*answers[:read], *[redis.ConnectionError("cut")] * (len(commands) - read)]]
+
+    monkeypatch.setattr("crawldedup.stores.redis.store.exchange", cut)
 
 
 @pytest.fixture
@@ -66,7 +97,7 @@ def test_a_page_costs_one_round_trip(redis_server: RedisServer, store: RedisStor
     client.config_resetstat()
     for number in range(100):
         check(store, number)
-        store.check_and_add(query(near_page(page_number(number)), f"{url(number)}/copy"))
+        checked(store, query(near_page(page_number(number)), f"{url(number)}/copy"))
     stats = client.info("commandstats")
     assert stats["cmdstat_evalsha"]["calls"] == 200
     from_clients = {"eval", "script", "hello", "auth", "select", "client", "ping", "multi", "get", "exists"}
@@ -92,7 +123,7 @@ def test_forgetting_every_page_leaves_no_key_of_a_table(redis_server: RedisServe
     for number in range(300):
         check(store, number)
     for number in range(300):
-        assert store.forget(query(page_number(number), url(number)).entry.url_key)
+        assert store.forget(name_of(url(number)))
     assert store.info().pages == 0
     epoch = redis_server.client.hget(META, "epoch")
     left = {key.split(b"}:")[1].removeprefix(epoch + b":")[:1] for key in redis_server.client.scan_iter()}
@@ -105,7 +136,7 @@ def test_times_are_the_servers(redis_server: RedisServer, store: RedisStore) -> 
     before, _ = redis_server.client.time()
     check(store, 0)
     after, _ = redis_server.client.time()
-    (record,) = store.find(query(page_number(0), ""))
+    (record,) = found(store, query(page_number(0), ""))
     assert before <= record.added_at == record.seen_at <= after
 
 
@@ -145,8 +176,8 @@ class TestServerTrouble:
         own_server.stop()
         for call in (
             lambda: check(store, 1),
-            lambda: store.find(query(page_number(0), "")),
-            lambda: store.forget(1),
+            lambda: found(store, query(page_number(0), "")),
+            lambda: store.forget(PageName(1)),
             store.heartbeat,
             store.info,
             store.clear,
@@ -205,75 +236,60 @@ class TestServerTrouble:
         for number in range(100, 200):
             assert check(store, number) is Status.NEW
         for number in range(100, 200):
-            assert [record.url for record in store.find(query(page_number(number), ""))] == [url(number)]
+            assert [record.url for record in found(store, query(page_number(number), ""))] == [url(number)]
             assert check(store, number) is Status.REVISIT
-            copy = store.check_and_add(query(page_number(number), "https://example.com/copy"))
+            copy = checked(store, query(page_number(number), "https://example.com/copy"))
             assert copy.record is not None
             assert (copy.status, copy.record.url) == (Status.EXACT, url(number))
-            assert store.forget(query(page_number(number), url(number)).entry.url_key)
+            assert store.forget(name_of(url(number)))
 
     def test_of_two_who_clear_at_once_neither_removes_what_came_after(
         self, redis_server: RedisServer, store: RedisStore, page: Page, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         other = RedisStore(redis_server.url, LAYOUT)
+        remove = other._remove_epochs
 
-        def be_slow(*arguments: Any) -> None:
-            monkeypatch.undo()
+        def be_slow(over: dict[str, int]) -> None:
             store.clear()
-            store.check_and_add(query(page, "https://example.com/a"))
-            remove_epochs(*arguments)
+            checked(store, query(page, "https://example.com/a"))
+            remove(over)
 
-        monkeypatch.setattr("crawldedup.stores.redis.shared.remove_epochs", be_slow)
+        monkeypatch.setattr(other, "_remove_epochs", be_slow)
         other.clear()
         other.close()
-        assert store.check_and_add(query(page, "https://example.com/b")).status is Status.EXACT
+        assert checked(store, query(page, "https://example.com/b")).status is Status.EXACT
 
     def test_a_rule_of_revisits_makes_no_batch_of_a_question(
         self, redis_server: RedisServer, store: RedisStore, page: Page
     ) -> None:
         first, copy = (replace(query(page, url(number)), revisit_rule=revisit_rule(page, 0.9)) for number in (1, 2))
-        assert [store.check_and_add(asked).status for asked in (first, copy)] == [Status.NEW, Status.EXACT]
+        assert [checked(store, asked).status for asked in (first, copy)] == [Status.NEW, Status.EXACT]
         assert list(redis_server.client.scan_iter("*:b:*")) == []
-        assert [answer.status for answer in store.check_many([first, copy])] == [Status.REVISIT, Status.EXACT]
+        assert statuses(store, [first, copy]) == [Status.REVISIT, Status.EXACT]
         (name,) = redis_server.client.scan_iter("*:b:*")
-        assert re.fullmatch(rb".*:b:[0-9a-f]{8}", name)
+        assert len(name) == len(f"{PREFIX}b:12345678")
 
+    @pytest.mark.parametrize("read", range(3))
     def test_what_comes_twice_in_a_batch_whose_answer_was_lost_is_a_revisit(
-        self, store: RedisStore, page: Page, monkeypatch: pytest.MonkeyPatch
+        self, store: RedisStore, page: Page, monkeypatch: pytest.MonkeyPatch, read: int
     ) -> None:
-        ask, losses = store._pipelined, iter([True])
-
-        def lose_the_first_answer(*arguments: Any) -> list[Any]:
-            answers = ask(*arguments)
-            if next(losses, False):
-                raise redis.ConnectionError("cut")
-            return answers
-
-        monkeypatch.setattr(store, "_pipelined", lose_the_first_answer)
+        lose_answers(monkeypatch, read=read)
         pages = [query(page, f"https://example.com/{name}") for name in "aba"]
-        assert [answer.status for answer in store.check_many(pages)] == [Status.NEW, Status.EXACT, Status.REVISIT]
+        assert statuses(store, pages) == [Status.NEW, Status.EXACT, Status.REVISIT]
 
     def test_an_abandoned_page_whose_answer_was_lost_is_told_as_such(
         self, redis_server: RedisServer, page: Page, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         clock = Clock()
         dead, store = (RedisStore(redis_server.url, LAYOUT, clock=clock) for _ in range(2))
-        asked = replace(query(page, url(1)), on_its_way=True)
+        asked = replace(query(page, url(1)), is_pending=True)
         dead.open()
-        dead.check_and_add(asked)
+        checked(dead, asked)
         dead.close()
         clock.wait(60)
         store.open()
-        run, losses = store._run, iter([True])
-
-        def lose_the_first_answer(*arguments: Any) -> Any:
-            answer = run(*arguments)
-            if next(losses, False):
-                raise redis.ConnectionError("cut")
-            return answer
-
-        monkeypatch.setattr(store, "_run", lose_the_first_answer)
-        answer = store.check_and_add(asked)
+        lose_answers(monkeypatch)
+        answer = checked(store, asked)
         assert (answer.status, answer.abandoned) == (Status.REVISIT, True)
         store.close()
 
@@ -283,21 +299,17 @@ class TestServerTrouble:
     ) -> None:
         other = random_page(rng)
         for number, original in enumerate((page, other)):
-            store.check_and_add(query(original, f"https://example.com/{number}"))
+            checked(store, query(original, f"https://example.com/{number}"))
         copies = [
             query(text, f"https://example.com/copy/{n}") for n, text in enumerate((page, other, page, page, other))
         ]
-        ask, losses = store._pipelined, iter([True])
+        lose_answers(monkeypatch, done=done)
+        assert statuses(store, copies) == [Status.EXACT] * 5
+        assert [record.copies for text in (page, other) for record in found(store, query(text, ""))] == [3, 2]
 
-        def lose_the_first_answer(queries: Sequence[Query], places: Sequence[int], *others: Any) -> list[Any]:
-            if next(losses, False):
-                ask(queries, places[:done], *others)
-                raise redis.ConnectionError("cut")
-            return ask(queries, places, *others)
-
-        monkeypatch.setattr(store, "_pipelined", lose_the_first_answer)
-        assert {answer.status for answer in store.check_many(copies)} == {Status.EXACT}
-        assert [record.copies for text in (page, other) for record in store.find(query(text, ""))] == [3, 2]
+    def test_a_batch_above_the_size_of_one_round_trip_is_answered_in_order(self, store: RedisStore) -> None:
+        pages = [query(page_number(number), url(number)) for number in range(230)]
+        assert statuses(store, [*pages, *pages]) == [Status.NEW] * 230 + [Status.REVISIT] * 230
 
     def test_flushed_scripts_are_loaded_again(self, redis_server: RedisServer, store: RedisStore) -> None:
         check(store, 0)
@@ -317,7 +329,7 @@ class TestServerTrouble:
     def test_a_server_that_does_not_answer_in_time_is_unavailable(
         self, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("crawldedup.stores.redis.url.TIMEOUT_SECONDS", 0.1)
+        monkeypatch.setattr("crawldedup.stores.redis.client.TIMEOUT_SECONDS", 0.1)
         store = RedisStore(redis_server.url, LAYOUT)
         store.open()
         check(store, 0)
@@ -337,7 +349,7 @@ class TestServerTrouble:
             for call in (lambda: check(store, 1), store.open, store.heartbeat, store.clear):
                 with pytest.raises(StoreUnavailableError, match="read only"):
                     call()
-            assert len(store.find(query(page_number(0), ""))) == 1
+            assert len(found(store, query(page_number(0), ""))) == 1
             assert redis_contents(redis_server.client) == before
         finally:
             redis_server.client.replicaof("no", "one")
@@ -372,7 +384,7 @@ class TestMaxMemory:
         with redis_server.configured(maxmemory=1):
             for question in (query(page_number(100), url(100)), query(page_number(100), url(0))):
                 with pytest.raises(StoreFullError, match=r"full \(maxmemory reached\)"):
-                    store.check_and_add(question)
+                    checked(store, question)
             with pytest.raises(StoreFullError):
                 RedisStore(redis_server.url, OTHER_NAMESPACE).open()
             assert redis_contents(redis_server.client) == before
@@ -383,26 +395,26 @@ class TestMaxMemory:
                 (query(page_number(1), url(101)), Status.EXACT),
                 (query(near_page(page_number(1)), url(101)), Status.NEAR),
             ):
-                assert store.check_and_add(question).status is status
+                assert checked(store, question).status is status
             assert redis_contents(redis_server.client) == before
-            assert store.forget(query(page_number(99), url(99)).entry.url_key)
+            assert store.forget(name_of(url(99)))
         assert_holds(store, range(99))
         assert check(store, 100) is Status.NEW
 
     def test_a_full_server_is_told_what_was_delivered_and_takes_no_page_for_it(
         self, redis_server: RedisServer, store: RedisStore
     ) -> None:
-        on_its_way = [replace(query(page_number(number), url(number)), on_its_way=True) for number in range(2)]
-        for question in on_its_way:
-            store.check_and_add(question)
-        delivered = tuple(question.entry.url_key for question in on_its_way)
+        pending = [replace(query(page_number(number), url(number)), is_pending=True) for number in range(2)]
+        for question in pending:
+            checked(store, question)
+        delivered = tuple(PageName(question.record.url_key) for question in pending)
         on_their_way = "crawldedup:{test}:n"
         with redis_server.configured(maxmemory=1):
             with pytest.raises(StoreFullError):
-                store.check_and_add(replace(query(page_number(2), url(2)), delivered=delivered))
+                checked(store, replace(query(page_number(2), url(2)), delivered=delivered))
             assert store.info().pages == redis_server.client.hlen(on_their_way) == 2
             copy = replace(query(page_number(0), url(3)), delivered=delivered)
-            assert store.check_and_add(copy).status is Status.EXACT
+            assert checked(store, copy).status is Status.EXACT
         assert redis_server.client.hlen(on_their_way) == 0
 
     def test_a_server_that_fills_up_keeps_what_it_took(self, redis_server: RedisServer, store: RedisStore) -> None:
@@ -457,7 +469,7 @@ class TestAccess:
             RedisStore(redis_server.url.replace("/0", "/99"), LAYOUT).open()
 
 
-def test_a_full_server_is_joined_and_can_be_looked_into_pruned_and_cleared(redis_server: RedisServer) -> None:
+def test_a_full_server_is_joined_and_can_be_looked_into_and_cleared(redis_server: RedisServer) -> None:
     before = RedisStore(redis_server.url, LAYOUT)
     before.open()
     for number in range(50):
@@ -467,13 +479,12 @@ def test_a_full_server_is_joined_and_can_be_looked_into_pruned_and_cleared(redis
         store = RedisStore(redis_server.url, LAYOUT)
         assert store.open() == 50
         store.heartbeat()
-        copy = store.check_and_add(query(page_number(3), "https://example.com/copy"))
+        copy = checked(store, query(page_number(3), "https://example.com/copy"))
         assert copy.status is Status.EXACT
         with pytest.raises(StoreFullError):
             check(store, 100)
         assert store.info().pages == 50
-        assert store.forget(query(page_number(7), url(7)).entry.url_key)
-        assert list(store.prune(Retention(max_pages=20)))[-1].freed == 29
+        assert store.forget(name_of(url(7)))
         with pytest.raises(StoreFullError):
             # The index is gone, and there is no room to begin another.
             store.clear()
@@ -483,3 +494,121 @@ def test_a_full_server_is_joined_and_can_be_looked_into_pruned_and_cleared(redis
         redis_server.client.config_set("maxmemory", 0)
     assert store.open() == 0
     assert check(store, 0) is Status.NEW
+
+
+def test_urls_that_were_made_to_share_the_bits_of_their_keys_do_not_slow_each_other(
+    redis_server: RedisServer, rng: np.random.Generator, store: RedisStore
+) -> None:
+    shared_bits = 0xABCDEF0123 << 24
+
+    def with_key(page: Page, number: int) -> Any:
+        asked = query(page, "")
+        return replace(asked, record=replace(asked.record, url_key=shared_bits | number))
+
+    first, *others = [random_page(rng) for _ in range(300)]
+    assert (
+        statuses(store, [with_key(page, number) for number, page in enumerate((first, *others))]) == [Status.NEW] * 300
+    )
+    redis_server.client.config_resetstat()
+    assert checked(store, with_key(random_page(rng), 300)).status is Status.NEW
+    assert redis_server.client.info("commandstats")["cmdstat_lindex"]["calls"] < 30
+    # The first of them, which may have been there before the crowd, are still known.
+    assert checked(store, with_key(random_page(rng), 0)).status is Status.REVISIT
+
+
+class TestForeignKeys:
+    @pytest.mark.parametrize(
+        "fields",
+        [{"colour": "red"}, {"pages": 3, "next": 3}, {"epoch": 7, "colour": "red"}, {"epoch": 7, "order": "x"}],
+    )
+    def test_a_hash_of_others_at_the_head_is_refused_and_left_alone(
+        self, redis_server: RedisServer, fields: dict[Any, Any]
+    ) -> None:
+        store = RedisStore(redis_server.url, LAYOUT)
+        redis_server.client.hset(META, mapping=fields)
+        before = redis_contents(redis_server.client)
+        for call in (store.open, store.open_read_only, store.clear, store.heartbeat, store.open):
+            with pytest.raises(StoreError, match=f"the key '{META}' holds what crawldedup did not write") as caught:
+                call()
+            assert type(caught.value) is StoreError
+        assert redis_contents(redis_server.client) == before
+        redis_server.client.delete(META)
+        assert store.open() == 0
+        store.close()
+
+    def test_a_hash_of_others_in_the_place_of_a_lost_head_is_refused_in_mid_crawl(
+        self, redis_server: RedisServer, store: RedisStore, page: Page
+    ) -> None:
+        assert checked(store, query(page, "https://example.com/")).status is Status.NEW
+        redis_server.client.delete(META)
+        redis_server.client.hset(META, "colour", "red")
+        before = redis_contents(redis_server.client)
+        with pytest.raises(StoreError, match=f"the key '{META}'"):
+            checked(store, query(page, "https://example.com/"))
+        assert redis_contents(redis_server.client) == before
+
+    @pytest.mark.parametrize("fields", [{"epoch": 7}, {"epoch": 7, "crawlers": 3}, {"crawlers": 3}])
+    def test_what_is_left_of_a_head_of_ours_is_taken_up(
+        self, redis_server: RedisServer, fields: dict[Any, Any]
+    ) -> None:
+        redis_server.client.hset(META, mapping=fields)
+        with contextlib.closing(RedisStore(redis_server.url, LAYOUT)) as store:
+            assert store.open() == 0
+        head = redis_server.client.hgetall(META)
+        assert head[b"profile"] == LAYOUT.profile.encode()
+        assert head[b"epoch"] == b"7" or "epoch" not in fields
+
+    @pytest.mark.parametrize("key", ["m", "c", "7:r:0", "7:t0:1", "7:f1:0", "7:u:1"])
+    def test_a_key_of_another_type_is_a_store_error_with_the_way_out(
+        self, redis_server: RedisServer, rng: np.random.Generator, key: str
+    ) -> None:
+        client, page, other = redis_server.client, random_page(rng), random_page(rng)
+        client.hset(META, "epoch", 7)
+        store = RedisStore(redis_server.url, LAYOUT)
+        store.open()
+        checked(store, query(page, "https://example.com/"))
+        client.delete(f"{PREFIX}{key}")
+        client.xadd(f"{PREFIX}{key}", {"not": "ours"})
+        ask = {"m": lambda: found(store, query(page, "")), "c": store.heartbeat}.get(
+            key, lambda: checked(store, query(other, "https://example.com/1"))
+        )
+        for call in (ask, store.open if key in "mc" else lambda: checked(store, query(other, "https://a/"))):
+            with pytest.raises(StoreError, match=r"a key of the namespace 'test' holds .*remove that key") as caught:
+                call()
+            assert type(caught.value) is StoreError
+
+
+class Answering(socketserver.StreamRequestHandler):
+    """Reads commands and answers each by the server's one reply."""
+
+    def handle(self) -> None:
+        while line := self.rfile.readline():
+            for _ in range(int(line[1:])):
+                size = int(self.rfile.readline()[1:])
+                self.rfile.read(size + 2)
+            self.wfile.write(self.server.reply)  # type: ignore[attr-defined]
+
+
+class TestOddReplies:
+    @pytest.fixture(params=[b"+OK\r\n", b":1\r\n", b"$-1\r\n", b"*1\r\n:5\r\n", b"$3\r\nabc\r\n"])
+    def address(self, request: pytest.FixtureRequest) -> Iterator[str]:
+        with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Answering) as server:
+            server.daemon_threads = True
+            server.reply = request.param  # type: ignore[attr-defined]
+            threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+            yield f"127.0.0.1:{server.server_address[1]}"
+            server.shutdown()
+
+    @pytest.mark.parametrize("ask", [RedisStore.open, RedisStore.open_read_only, checked, found])
+    def test_what_is_no_answer_is_an_error_of_the_store(self, address: str, ask: Callable[..., object]) -> None:
+        with (
+            contextlib.closing(RedisStore(f"redis://{address}/0", LAYOUT)) as store,
+            pytest.raises(StoreError, match="does not answer as Redis does"),
+        ):
+            ask(store, *[query(page_number(1), url(1))] * (ask in (checked, found)))
+
+    @pytest.mark.parametrize("form", ["redis+sentinel://{}/mymaster", "redis+cluster://{}"])
+    def test_nor_do_sentinels_and_clusters_end_in_an_error_of_ours(self, address: str, form: str) -> None:
+        store = make_store(form.format(address), LAYOUT)
+        with contextlib.closing(store), pytest.raises((StoreError, ConfigurationError)):
+            store.open()

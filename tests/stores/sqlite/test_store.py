@@ -6,7 +6,6 @@ import os
 import resource
 import signal
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,16 +13,14 @@ import numpy as np
 import pytest
 
 from crawldedup.errors import ForeignStoreError, StoreError, StoreFullError, StoreUnavailableError
-from crawldedup.stores.base import Status
-from crawldedup.stores.sqlite import database
+from crawldedup.stores.base import Answer, PageName, Status
 from crawldedup.stores.sqlite.store import SqliteStore
-from crawldedup.text.keys import Key
-from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, query, random_page
+from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, checked, found, query, random_page
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from crawldedup.stores.base import Answer, Query
+    from crawldedup.stores.base import Query
     from tests.stores.pages import Page
 
 PROCESSES = multiprocessing.get_context("spawn")
@@ -34,7 +31,7 @@ def page_number(number: int) -> Page:
 
 
 def add(store: SqliteStore, number: int) -> int:
-    answer = store.check_and_add(question(number))
+    answer = checked(store, question(number))
     assert answer.status is Status.NEW
     return answer.pages
 
@@ -52,15 +49,15 @@ def assert_whole(path: Path, pages: int, *, absent: int | None = None) -> None:
     """The file is sound, and holds pages 0.. in full and nothing else."""
     with contextlib.closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        for table in ("pages_1", "urls_1", "keys_1_0", "keys_1_1"):
+        for table in ("pages_1", "urls_1", "keys0_1", "keys1_1"):
             assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (pages,), table
     store = SqliteStore(str(path), LAYOUT)
     assert store.open() == pages
     for number in range(pages):
-        (found,) = store.find(query(page_number(number), ""))
-        assert found.url == f"https://example.com/{number}"
+        (record,) = found(store, query(page_number(number), ""))
+        assert record.url == f"https://example.com/{number}"
     if absent is not None:
-        assert store.find(query(page_number(absent), "")) == []
+        assert found(store, query(page_number(absent), "")) == []
     store.close()
 
 
@@ -99,15 +96,17 @@ class TestForeignFiles:
     def test_a_database_of_another_program_is_refused(self, foreign_database: Path) -> None:
         self.assert_refused_unmodified(foreign_database, "SQLite file of another program")
 
-    def test_a_file_of_a_newer_layout_is_refused(self, path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("layout", "said"),
+        [(7, "a newer version of crawldedup .*; upgrade crawldedup, or"), (4, "an older version .*; crawl again, or")],
+    )
+    def test_a_file_of_another_layout_is_refused(self, path: Path, layout: int, said: str) -> None:
         store = SqliteStore(str(path), LAYOUT)
         store.open()
         store.close()
         with contextlib.closing(sqlite3.connect(path)) as db:
-            db.execute("PRAGMA user_version = 7")
-        self.assert_refused_unmodified(
-            path, r"a newer version of crawldedup \(layout 7; this one knows up to 4\); upgrade crawldedup, or"
-        )
+            db.execute(f"PRAGMA user_version = {layout}")
+        self.assert_refused_unmodified(path, f"{said} choose another path")
 
     def test_a_marked_but_empty_database_of_another_program_is_refused(self, path: Path) -> None:
         with contextlib.closing(sqlite3.connect(path)) as db:
@@ -130,66 +129,6 @@ class TestForeignFiles:
         store.close()
         assert path.read_bytes() == before
         assert list(path.parent.iterdir()) == [path]
-
-
-class TestUpgrade:
-    @pytest.fixture
-    def old_file(self, path: Path) -> Path:
-        """A file of layout 1, as the SQL of that version made it."""
-        with contextlib.closing(sqlite3.connect(path)) as db:
-            db.executescript((Path(__file__).parent / "layout_1.sql").read_text("utf-8"))
-        return path
-
-    def test_a_file_of_the_first_layout_is_read(self, old_file: Path) -> None:
-        assert_whole(old_file, 2)
-
-    def test_its_indexes_keep_texts(self, old_file: Path) -> None:
-        store = SqliteStore(str(old_file), LAYOUT)
-        store.open()
-        question = query(random_page(np.random.default_rng(99)), "https://example.com/kept")
-        store.check_and_add(replace(question, entry=replace(question.entry, packed_text=b"a text")))
-        assert store.text_of(question.entry.url_key, question.retention) == b"a text"
-        store.close()
-
-    def test_its_indexes_go_on_without_a_key(self, old_file: Path) -> None:
-        layout = replace(LAYOUT.with_key(Key(bytes(16))), takes_any_key=True)
-        store = SqliteStore(str(old_file), layout)
-        store.open()
-        assert store.layout == replace(LAYOUT, takes_any_key=True)
-        store.clear()
-        store.close()
-        store = SqliteStore(str(old_file), layout)
-        store.clear()
-        store.open()
-        assert store.layout == layout
-        store.close()
-
-    def test_an_older_layout_is_upgraded_step_by_step(self, old_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        steps = {4: ("ALTER TABLE indexes ADD COLUMN colour TEXT",), 5: (), 6: ("UPDATE indexes SET colour = 'red'",)}
-        monkeypatch.setattr(database, "_UPGRADES", database._UPGRADES | steps)
-        monkeypatch.setattr(database, "_VERSION", 7)
-        for _ in range(2):
-            assert_whole(old_file, 2)
-        with contextlib.closing(sqlite3.connect(old_file)) as db:
-            assert db.execute("PRAGMA user_version").fetchone() == (7,)
-            assert db.execute("SELECT colour FROM indexes").fetchall() == [("red",)]
-
-    def test_an_upgrade_that_fails_leaves_the_file_as_it_was(
-        self, old_file: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        with contextlib.closing(sqlite3.connect(old_file)) as db:
-            before = list(db.iterdump())
-        steps = {4: ("ALTER TABLE indexes ADD COLUMN colour TEXT",), 5: (), 6: ("UPDATE missing SET colour = 'red'",)}
-        monkeypatch.setattr(database, "_UPGRADES", database._UPGRADES | steps)
-        monkeypatch.setattr(database, "_VERSION", 7)
-        with pytest.raises(StoreError, match="no such table"):
-            SqliteStore(str(old_file), LAYOUT).open()
-        with contextlib.closing(sqlite3.connect(old_file)) as db:
-            assert list(db.iterdump()) == before
-            assert db.execute("PRAGMA user_version").fetchone() == (1,)
-
-    def test_every_version_before_this_one_has_a_step(self) -> None:
-        assert sorted(database._UPGRADES) == list(range(1, database._VERSION))
 
 
 @pytest.mark.parametrize("place", [".", "file/index.sqlite", "x" * 300], ids=["a folder", "under a file", "too long"])
@@ -217,15 +156,15 @@ def test_a_damaged_file_is_a_store_error(path: Path) -> None:
 def test_a_file_locked_by_another_program_is_unavailable_until_it_is_released(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crawldedup.stores.sqlite.database.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("crawldedup.stores.sqlite.schema.BUSY_SECONDS", 0.05)
     store = SqliteStore(str(path), LAYOUT)
     store.open()
     add(store, 0)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreUnavailableError, match="locked"):
-            store.check_and_add(query(page_number(1), "https://example.com/1"))
-        assert len(store.find(query(page_number(0), ""))) == 1
+            checked(store, query(page_number(1), "https://example.com/1"))
+        assert len(found(store, query(page_number(0), ""))) == 1
     add(store, 1)
     store.close()
     assert_whole(path, 2)
@@ -236,18 +175,18 @@ class TestFullDisk:
         store = SqliteStore(str(path), LAYOUT)
         store.open()
         add(store, 0)
-        assert store._connection is not None
-        (size,) = store._connection.execute("PRAGMA page_count").fetchone()
-        store._connection.execute(f"PRAGMA max_page_count = {size}")
+        assert store._db is not None
+        (size,) = store._db.execute("PRAGMA page_count").fetchone()
+        store._db.execute(f"PRAGMA max_page_count = {size}")
         added = 1
         with contextlib.suppress(StoreFullError):
             while True:
                 added = add(store, added)
         with pytest.raises(StoreFullError, match=f"no room left for {path}"):
             add(store, added)
-        assert len(store.find(query(page_number(0), ""))) == 1
-        store._connection.execute(f"PRAGMA max_page_count = {size + 1000}")
-        assert store.check_and_add(query(page_number(0), "https://example.com/0")).status is Status.REVISIT
+        assert len(found(store, query(page_number(0), ""))) == 1
+        store._db.execute(f"PRAGMA max_page_count = {size + 1000}")
+        assert checked(store, query(page_number(0), "https://example.com/0")).status is Status.REVISIT
         assert store.info().pages == added
         store.close()
         assert_whole(path, added, absent=added)
@@ -256,13 +195,14 @@ class TestFullDisk:
         store = SqliteStore(str(path), LAYOUT)
         store.open()
         add(store, 0)
-        assert store._connection is not None
-        (size,) = store._connection.execute("PRAGMA page_count").fetchone()
-        store._connection.execute(f"PRAGMA max_page_count = {size + 30}")
-        answers: list[Answer] = []
-        with pytest.raises(StoreFullError, match="no room left"):
-            answers.extend(store.check_many([question(number) for number in range(2000)]))
+        assert store._db is not None
+        (size,) = store._db.execute("PRAGMA page_count").fetchone()
+        store._db.execute(f"PRAGMA max_page_count = {size + 30}")
+        answered = store.check([question(number) for number in range(2000)])
+        answers = [answer for answer in answered if isinstance(answer, Answer)]
         kept = len(answers)
+        assert answered[:kept] == answers
+        assert all(isinstance(error, StoreFullError) and "no room left" in str(error) for error in answered[kept:])
         assert [answer.pages for answer in answers] == list(range(1, kept + 1))
         assert [answer.status for answer in answers] == [Status.REVISIT] + [Status.NEW] * (kept - 1)
         assert 100 < kept < 2000
@@ -338,7 +278,7 @@ def test_clearing_one_namespace_gives_its_room_back_and_leaves_the_other(path: P
         for number in range(200):
             add(one, number)
     assert one.info().bytes < 1.5 * size
-    assert len(two.find(query(page_number(0), ""))) == 1
+    assert len(found(two, query(page_number(0), ""))) == 1
 
 
 def test_the_number_of_a_page_is_not_given_again(path: Path) -> None:
@@ -347,12 +287,12 @@ def test_the_number_of_a_page_is_not_given_again(path: Path) -> None:
     for number in range(3):
         add(store, number)
     for number in (2, 1):
-        assert store.forget(question(number).entry.url_key)
+        assert store.forget(PageName(question(number).record.url_key))
     assert add(store, 3) == 2
-    assert store._connection is not None
-    assert store._connection.execute("SELECT number FROM pages_1").fetchall() == [(1,), (4,)]
-    store.forget(question(0).entry.url_key)
-    store.forget(question(3).entry.url_key)
+    assert store._db is not None
+    assert store._db.execute("SELECT number FROM pages_1").fetchall() == [(1,), (4,)]
+    store.forget(PageName(question(0).record.url_key))
+    store.forget(PageName(question(3).record.url_key))
     assert store.info().pages == 0
     assert add(store, 4) == 1
     store.close()
@@ -366,11 +306,10 @@ def test_a_store_without_page_numbers_left_is_full(path: Path, monkeypatch: pyte
     monkeypatch.setattr("crawldedup.stores.sqlite.index.MAX_PAGES", 4)
     with pytest.raises(StoreFullError, match="page numbers"):
         add(store, 3)
-    assert [answer.status for answer in store.check_many([question(0), question(2)])] == [Status.REVISIT] * 2
-    answers = store.check_many([question(0), question(3), question(2)])
-    assert next(answers).status is Status.REVISIT
-    with pytest.raises(StoreFullError, match="page numbers"):
-        next(answers)
+    assert checked(store, question(0)).status is Status.REVISIT
+    first, error, last = store.check([question(0), question(3), question(2)])
+    assert isinstance(error, StoreFullError)
+    assert [first, last] == [checked(store, question(number)) for number in (0, 2)]
     store.close()
     assert_whole(path, 3, absent=3)
 
@@ -378,7 +317,7 @@ def test_a_store_without_page_numbers_left_is_full(path: Path, monkeypatch: pyte
 def test_one_that_checks_many_pages_without_a_rest_leaves_others_their_turn(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crawldedup.stores.sqlite.database.BUSY_SECONDS", 1.0)
+    monkeypatch.setattr("crawldedup.stores.sqlite.schema.BUSY_SECONDS", 1.0)
     store = SqliteStore(str(path), LAYOUT)
     store.open()
     pipe, far_end = PROCESSES.Pipe()
@@ -400,7 +339,6 @@ def check_for_ever(path: str, pipe: Connection) -> None:
     store = SqliteStore(path, LAYOUT)
     store.open()
     questions = [question(number) for number in range(200)]
-    pipe.send(len(list(store.check_many(questions))))
+    pipe.send(len(store.check(questions)))
     while True:
-        for _ in store.check_many(questions):
-            pass
+        store.check(questions)

@@ -1,8 +1,16 @@
--- parts: layout, leases, records, deliveries, writing
--- Remove the page with a URL key. KEYS: prefix. ARGV: URL key. Returns 1 if there was one, else 0.
+-- parts: layout, records, crawlers, writing, anchors
+-- Remove a page and its anchors. KEYS: prefix. ARGV: URL key, 1 to remove the anchors alone or 0. Returns how many of both
+-- there were.
 
+local gone = 0
 local page, record = page_with_url(ARGV[1])
-if not page then return 0 end
-remove_page(page, record)
-arrive(ARGV[1])
-return 1
+if page and ARGV[2] == '0' then
+  remove_page(page, record)
+  unmark(ARGV[1])
+  gone = 1
+end
+local holder = sub(ARGV[1], 1, 5)
+local added, _, anchors = covered(holder)
+if not added then return gone end
+remove_covered(holder, anchors)
+return gone + 1

@@ -1,12 +1,11 @@
 -- parts: layout
 -- Check the profile and join the crawl. KEYS: prefix. ARGV: profile, order, now, lease, own number or, negative, a random
--- one, key of an index that begins, and for a partition of a cluster, how many there are to be.
--- Returns {'joined', number, pages, partitions or 0} or {'profile', the index's profile}.
+-- one, key of an index that begins. Returns {number, pages} or {'profile', the index's profile}.
 --
 -- A full server is joined without a lease: it still answers, and pages can be removed from it.
 
 local profile, order = ARGV[1], ARGV[2]
-local now, lease = tonumber(ARGV[3]) or tonumber(call('TIME')[1]), tonumber(ARGV[4])
+local now, lease = now_from(ARGV[3]), tonumber(ARGV[4])
 if meta.profile and meta.profile ~= profile then return {'profile', meta.profile} end
 
 local function write(...)
@@ -23,15 +22,9 @@ local refusal = write('HSET', META, 'profile', profile, 'key', ARGV[6], 'order',
 if refusal then return refusal end
 -- Keys may be left of an index that lost its head. By the clock, this epoch is another one.
 if not meta.epoch then call('HSET', META, 'epoch', now) end
-local partitions = ARGV[7] and call('HGET', META, 'partitions')
-if ARGV[7] and not partitions then
-  partitions = ARGV[7]
-  refusal = write('HSET', META, 'partitions', partitions)
-  if refusal then return refusal end
-end
 local expired = call('ZRANGE', PREFIX .. 'c', '-inf', now, 'BYSCORE')
 for i = 1, #expired do
   call('ZREM', PREFIX .. 'c', expired[i])
   call('HDEL', PREFIX .. 'w', expired[i])
 end
-return write('ZADD', PREFIX .. 'c', now + lease, number) or {'joined', number, meta.pages, tonumber(partitions) or 0}
+return write('ZADD', PREFIX .. 'c', now + lease, number) or {number, meta.pages}

@@ -1,11 +1,10 @@
 -- The keys of one index, all with one prefix (KEYS[1] .. suffix) and in one hash slot:
---
---   m               hash: profile, key, order, epoch, pages, next, depth, split, crawlers, oldest, sweep; partitions
+--   m               hash: profile, key, order, epoch, pages, next, depth, split, crawlers, oldest, sweep
 --   c               sorted set: crawlers at work; score = end of the lease
 --   w               hash: the process that holds each crawler's lease
 --   n               hash: pages that are not delivered yet; field = URL key, value = the crawler's number
 --   notes           hash: short texts about the index, by their names
---   b:<batch>       string, for some seconds: the place of the last question of a batch that was counted as a copy
+--   b:<batch>       string, for some seconds: the place of the last page of a batch that was counted as a copy
 --   <e>:t<n>:<b>    sorted set: one bucket of permuted table n; member = 5 bytes of key .. 4 bytes of page number
 --   <e>:f<n>:<d>    string: the filter of table n for buckets of depth d; a bit for each part that holds a key
 --   <e>:u:<b>       sorted set: one bucket of the URL table, members alike
@@ -15,17 +14,9 @@
 --   <e>:ah          hash: buckets of anchors, and the total of anchors of all pages that were ever added
 --   <e>:ap:<page>   string: when a page with anchors was added, 4 bytes; the length of its URL, 4 bytes; URL; anchors
 --   <e>:aq          list: pages in the order of adding, each .. 4 bytes of time .. 6 bytes of the total before it
---
--- e is the epoch: an index that is cleared, or begun again after its head was lost, uses other keys.
---
--- A table is cut into buckets by the leading bits of the key, so that each stays a small packed list in the server. The
--- cut is linear hashing over prefixes: the first `split` of the 2^depth buckets are cut one bit deeper. Each page that is
--- added may cut one more bucket of every table, so the index grows page by page and never stops to reorganise. Bucket b
--- of depth d is named 2^d + b.
---
--- Most ranges that a page probes are empty. The filter rules them out in a call or two; asking the buckets costs a call
--- each. Its bits are set when a key is filed, and computed again when the bucket is cut. In between a bit may be left
--- over from a removed page.
+-- e is the epoch: an index that is cleared, or begun again after its head was lost, uses other keys. A table is cut into
+-- buckets by the leading bits of the key: the first `split` of the 2^depth buckets are cut one bit deeper (linear hashing).
+-- Bucket b of depth d is named 2^d + b. Filters rule out empty ranges; a bit may be left over from a removed page.
 
 local PREFIX = KEYS[1]
 local META = PREFIX .. 'm'
@@ -46,8 +37,7 @@ do
   local found = call('HMGET', META, 'profile', 'epoch', unpack(names))
   meta.profile, meta.epoch = found[1], tonumber(found[2])
   for i = 1, #names do
-    local text = found[i + 2]
-    local value = tonumber(text or 0)
+    local value = tonumber(found[i + 2] or 0)
     -- Pages that others removed may have been counted twice.
     local is_number = value and value >= (i == 1 and -4294967295 or 0) and value < 4294967295 and value % 1 == 0
     meta[names[i]] = is_number and value or 0
@@ -55,17 +45,13 @@ do
   end
   is_sound = is_sound and meta.depth <= MAX_DEPTH and meta.split < 2 ^ meta.depth
     and BUCKET_PAGES * (2 ^ meta.depth + meta.split - 1) <= 2 * meta.next + 4096
-end
--- Without arguments the index is cleared, which is the way out.
-if meta.profile and not is_sound and ARGV[1] then return redis.error_reply('FOREIGN hash at ' .. META) end
-if not meta.profile then
-  -- Only these fields are left of a head that was cleared, or lost while crawlers were at work.
-  local kept = {epoch = true, crawlers = true, first = true} -- the last by an earlier version
-  local fields = call('HGETALL', META)
-  for i = 1, #fields, 2 do
-    if not kept[fields[i]] then return redis.error_reply('FOREIGN hash at ' .. META) end
+  if not meta.profile then
+    -- Only the epoch and `crawlers` are left of a head that was cleared, or lost while crawlers were at work.
+    is_sound = #call('HGETALL', META) == (found[2] and 2 or 0) + (found[7] and 2 or 0)
   end
 end
+-- Without arguments the index is cleared, which is the way out.
+if not is_sound and (ARGV[1] or not meta.profile) then return redis.error_reply('FOREIGN hash at ' .. META) end
 local DATA = PREFIX .. (meta.epoch or 0) .. ':'
 
 local function leading(key)
@@ -85,32 +71,25 @@ local function bucket_of(value)
   return 2 ^ depth + number, depth, width
 end
 
-local function bucket_key(table_name, key)
-  return format('%s%s:%d', DATA, table_name, (bucket_of(leading(key))))
-end
+local function bucket_key(table_name, key) return format('%s%s:%d', DATA, table_name, (bucket_of(leading(key)))) end
 
 -- Return how many bits of a key the filter of this depth tells apart; a string of the server holds 2^32 bits at most.
-local function filtered_bits(depth)
-  return depth + max(0, min(FILTER_BITS, 32 - depth))
-end
+local function filtered_bits(depth) return depth + max(0, min(FILTER_BITS, 32 - depth)) end
 
 local function page_of(member)
   local a, b, c, d = byte(member, 6, 9)
   return ((a * 256 + b) * 256 + c) * 256 + d
 end
 
-local function member_of(key, page)
-  return sub(key, 1, 5) .. struct.pack('>I4', page)
-end
+local function member_of(key, page) return sub(key, 1, 5) .. struct.pack('>I4', page) end
 
 -- Return the members of a table between two 5-byte keys, both included. A range lies within one bucket, unless the index
 -- has grown a lot since the client last learned its size.
 local function members_between(table_name, low, high, limit)
   local stem, last = DATA .. table_name .. ':', '[' .. high .. '\255\255\255\255'
   local first = '[' .. low
-  local value, final, most = leading(low), leading(high), tonumber(limit)
-  local members = {}
-  while value <= final and #members < most do
+  local value, final, members = leading(low), leading(high), {}
+  while value <= final and #members < tonumber(limit) do
     local number, _, width = bucket_of(value)
     local found = call('ZRANGEBYLEX', stem .. number, first, last, 'LIMIT', '0', limit)
     for i = 1, #found do members[#members + 1] = found[i] end
@@ -118,3 +97,5 @@ local function members_between(table_name, low, high, limit)
   end
   return members
 end
+
+local function now_from(argument) return tonumber(argument) or tonumber(call('TIME')[1]) end

@@ -1,58 +1,57 @@
 -- Search for near duplicates.
 
--- Unpack the crowd rule: the cost up to which pages are counted, how many limits, the limits by the number of pages, and the costs
--- of pages that resemble the page in other partitions. Without a rule, pages are counted and accepted up to `limit`.
-local function read_crowd(packed, limit)
-  if packed == '' then return {reach = limit, limits = {limit}, elsewhere = {}} end
-  local reach, count = struct.unpack('>I4B', packed)
-  local numbers = {}
-  for at = 6, #packed, 4 do numbers[#numbers + 1] = struct.unpack('>I4', packed, at) end
-  return {reach = reach, limits = {unpack(numbers, 1, count)}, elsewhere = {unpack(numbers, count + 1)}}
-end
-
--- Unpack ARGV[2] to ARGV[8], which `crawldedup.stores.redis.protocol.question` packs.
+-- Unpack ARGV[2] to ARGV[8], which `crawldedup.stores.redis.protocol.pack_questions` packs. The crowd rule has the cost up to
+-- which pages are counted, and the limits by the number of pages; without one, pages are accepted up to `limit`.
 local function read_question()
   local now, ttl, refresh, exact_only, limit, max_candidates, max_keys, key_limit, signature_bytes =
     struct.unpack('>I4I4BBI4I4I4I4I2', ARGV[2])
-  if now == 0 then now = tonumber(call('TIME')[1]) end
-  local body = ARGV[4]
+  if now == 0 then now = now_from() end
+  local body, crowd = ARGV[4], ARGV[8]
+  local reach, limits = crowd == '' and limit or number_at(crowd, 1), {crowd == '' and limit or nil}
+  for at = 5, #crowd, 4 do limits[#limits + 1] = number_at(crowd, at) end
   local signature = sub(body, 21, 20 + signature_bytes)
   return {
-    now = now,
-    oldest = ttl > 0 and now - ttl or 0,
-    refresh = refresh,
-    exact_only = exact_only,
-    max_candidates = max_candidates,
-    max_keys = max_keys,
-    key_limit = key_limit,
-    keys = ARGV[3],
-    body = body,
-    digest = sub(body, 9, 12),
-    url_key = sub(body, 13, 20),
-    signature = signature,
-    own = {byte(signature, 1, -1)},
-    probes = ARGV[5],
-    costs = {byte(ARGV[6], 1, -1)},
-    key_costs = ARGV[7],
-    crowd = read_crowd(ARGV[8], limit),
+    now = now, oldest = ttl > 0 and now - ttl or 0, refresh = refresh, exact_only = exact_only,
+    max_candidates = max_candidates, max_keys = max_keys, key_limit = key_limit, keys = ARGV[3], body = body,
+    digest = sub(body, 9, 12), url_key = sub(body, 13, 20), signature = signature, own = {byte(signature, 1, -1)},
+    probes = ARGV[5], costs = {byte(ARGV[6], 1, -1)}, key_costs = ARGV[7], reach = reach, limits = limits,
   }
+end
+
+-- Return the sum of the costs of the bits (or whole bytes, if there is one cost a byte) in which two signatures differ, or
+-- nil above the limit. The other signature begins at `first`. The own one and the costs are lists of bytes: a look into a list
+-- takes a fraction of the time of `byte`.
+local function cost_of(own, other, first, costs, limit)
+  local sum, by_byte = 0, #costs == #own
+  for i = 1, #own do
+    local differing = bit.bxor(own[i], byte(other, first + i - 1))
+    if differing > 0 then
+      if by_byte then
+        sum = sum + costs[i]
+      else
+        local place = i * 8
+        repeat
+          local odd = differing % 2
+          if odd == 1 then sum = sum + costs[place] end
+          differing, place = (differing - odd) / 2, place - 1
+        until differing == 0
+      end
+      if sum > limit then return nil end
+    end
+  end
+  return sum
 end
 
 local UNSIGNED = {[0] = 'u1', 'u2', 'u4', 'u8', 'u16', 'u32'}
 
 -- The eighths of a range in which a key may be, as a mask of eight bits, by the width of the range in the filter (it has 2^width
--- bits there) and the value of these bits. A width of three needs no translation.
-local EIGHTHS = {
-  [0] = {255},
-  {15, 240, 255},
-  {3, 12, 15, 48, 51, 60, 63, 192, 195, 204, 207, 240, 243, 252, 255},
-}
+-- bits there) and the value of these bits.
+local EIGHTHS = {[0] = {255}, {15, 240, 255}, {3, 12, 15, 48, 51, 60, 63, 192, 195, 204, 207, 240, 243, 252, 255}}
 
 local function eighths(bits, width)
   if width < 3 then return EIGHTHS[width][bits] end
   if width == 3 then return bits end
-  local bits_each = 2 ^ (2 ^ width / 8)
-  local mask = 0
+  local bits_each, mask = 2 ^ (2 ^ width / 8), 0
   for part = 0, 7 do
     if bits % bits_each > 0 then mask = mask + 2 ^ part end
     bits = floor(bits / bits_each)
@@ -62,7 +61,7 @@ end
 
 -- Return the numbers of the probes that the filter does not rule out, in their order. A probe has 8 bytes: table, 5 bytes of
 -- the lowest key, number of leading bits that its keys share, mask of the eighths that are wanted.
-local function promising(probes)
+local function filter_probes(probes)
   local count = #probes / 8
   local shallow, deep = meta.depth, meta.depth + 1
   local cut_below = meta.split * 2 ^ (40 - shallow)
@@ -94,7 +93,7 @@ local function promising(probes)
     end
   end
   for i = 1, #requests do requests[i].found = call(unpack(requests[i].arguments)) end
-  local numbers, found = {}, 0
+  local numbers = {}
   for i = 1, count do
     local request = of_probe[i]
     local look = not request
@@ -107,31 +106,22 @@ local function promising(probes)
         look = bit.band(eighths(bits, max(request.bits - prefix, 0)), mask) > 0
       end
     end
-    if look then
-      found = found + 1
-      numbers[found] = i
-    end
+    if look then numbers[#numbers + 1] = i end
   end
   return numbers
 end
 
--- Return the key that a probe looks for: the page's own, with the probe's bits flipped.
-local function middle_of(own, low, high)
-  local bytes = {}
-  for i = 1, 5 do
-    local a, b = byte(low, i), byte(high, i)
-    bytes[i] = char(bit.bor(a, bit.band(byte(own, i), bit.bxor(a, b))))
-  end
-  return concat(bytes)
+local function reverse(list)
+  for i = 1, #list / 2 do list[i], list[#list + 1 - i] = list[#list + 1 - i], list[i] end
+  return list
 end
 
 -- Return the members of a range of a table; of a crowded range, the last `limit` below the key that is probed for and the
 -- first `limit` from there on. `prefix` is the number of leading bits that the range's keys share.
-local function members_near(number, own, low, prefix, limit)
+local function read_range(number, own, low, prefix, limit)
   local a, b, c, d, e = byte(low, 1, 5)
   local value = ((a * 256 + b) * 256 + c) * 256 + d
-  local high = struct.pack('>I5', value * 256 + e + 2 ^ (40 - prefix) - 1)
-  local members
+  local high, members = struct.pack('>I5', value * 256 + e + 2 ^ (40 - prefix) - 1), nil
   if prefix > meta.depth then
     local bucket, _, width = bucket_of(value)
     local key, first, last = format('%st%d:%d', DATA, number, bucket), '[' .. low, '[' .. high .. '\255\255\255\255'
@@ -139,18 +129,20 @@ local function members_near(number, own, low, prefix, limit)
       members = call('ZRANGEBYLEX', key, first, last, 'LIMIT', '0', limit)
     else
       -- The server reads a packed bucket from the end at which the range begins.
-      members = call('ZREVRANGEBYLEX', key, last, first, 'LIMIT', '0', limit)
-      for i = 1, #members / 2 do members[i], members[#members + 1 - i] = members[#members + 1 - i], members[i] end
+      members = reverse(call('ZREVRANGEBYLEX', key, last, first, 'LIMIT', '0', limit))
     end
   else
     members = members_between('t' .. number, low, high, limit)
   end
   if #members < tonumber(limit) then return members end
-  local middle = middle_of(own, low, high)
+  local bytes = {}
+  for i = 1, 5 do
+    local lowest, highest = byte(low, i), byte(high, i)
+    bytes[i] = char(bit.bor(lowest, bit.band(byte(own, i), bit.bxor(lowest, highest))))
+  end
+  local middle = concat(bytes)
   local key = bucket_key('t' .. number, middle)
-  local below = call('ZREVRANGEBYLEX', key, '(' .. middle, '[' .. low, 'LIMIT', 0, limit)
-  local near = {}
-  for i = #below, 1, -1 do near[#near + 1] = below[i] end
+  local near = reverse(call('ZREVRANGEBYLEX', key, '(' .. middle, '[' .. low, 'LIMIT', 0, limit))
   local above = call('ZRANGEBYLEX', key, '[' .. middle, '[' .. high .. '\255\255\255\255', 'LIMIT', 0, limit)
   for i = 1, #above do near[#near + 1] = above[i] end
   return near
@@ -159,9 +151,7 @@ end
 -- Return the cost of a member's key by the prefilter; nil above its limit. The prefilter has a cost for each value of each
 -- four bits of a table's keys, of which the first 34 bits count.
 local function key_cost(question, number, member)
-  local costs, place = question.key_costs, number * 144 + 1
-  local own = number * 8
-  local sum = 0
+  local costs, place, own, sum = question.key_costs, number * 144 + 1, number * 8, 0
   for i = 5, 1, -1 do
     local differing = bit.bxor(byte(question.keys, own + i), byte(member, i))
     if differing > 0 then
@@ -176,36 +166,31 @@ end
 
 -- Return the `most` pages of the lowest costs; among equals those found first.
 local function cheapest(pages, costs, most)
-  local by_cost, highest_cost = {}, 0
+  local by_cost, best, cost = {}, {}, 0
   for i = 1, #pages do
-    local cost = costs[pages[i]]
-    by_cost[cost] = by_cost[cost] or {}
-    by_cost[cost][#by_cost[cost] + 1] = pages[i]
-    if cost > highest_cost then highest_cost = cost end
+    local equals = by_cost[costs[pages[i]]] or {}
+    equals[#equals + 1], by_cost[costs[pages[i]]] = pages[i], equals
   end
-  local best = {}
-  for cost = 0, highest_cost do
+  while #best < most do
     local equals = by_cost[cost] or {}
-    for i = 1, #equals do
-      best[#best + 1] = equals[i]
-      if #best == most then return best end
-    end
+    for i = 1, min(#equals, most - #best) do best[#best + 1] = equals[i] end
+    cost = cost + 1
   end
   return best
 end
 
 -- Return the pages to compare, whose keys lie in the probed ranges and pass the prefilter: best ranges first, or, if they are
 -- too many, lowest costs first.
-local function pages_in_ranges(question)
+local function candidate_pages(question)
   local probes, max_keys = question.probes, question.max_keys
   local limit = format('%d', max(1, max_keys / 8))
   local by_rule = #question.key_costs > 0
   local pages, costs, keys_read = {}, {}, 0
-  local numbers = promising(probes)
+  local numbers = filter_probes(probes)
   for i = 1, #numbers do
     local first = numbers[i] * 8 - 7
     local number = byte(probes, first)
-    local members = members_near(number, sub(question.keys, number * 8 + 1, number * 8 + 5),
+    local members = read_range(number, sub(question.keys, number * 8 + 1, number * 8 + 5),
       sub(probes, first + 1, first + 5), byte(probes, first + 6), limit)
     for j = 1, min(#members, max_keys - keys_read) do
       local cost = by_rule and key_cost(question, number, members[j]) or not by_rule and 0
@@ -226,17 +211,10 @@ local function pages_in_ranges(question)
   return pages
 end
 
--- Return the cost of a record by the question's threshold, or nil if it does not resemble the page.
-local function judge(question, record)
-  if digest_of(record) == question.digest then return 0 end
-  if question.exact_only == 1 then return nil end
-  return cost_of(question.own, record, HEAD + 1, question.costs, question.crowd.reach)
-end
-
--- Return the pages that resemble the question's, a list of {cost, page, record}, nearest first; how many were compared; and
+-- Return the pages that the question accepts, a list of {cost, page, record}, nearest first; how many were compared; and
 -- {page, record} of some that have expired.
-local function resembling(question)
-  local pages = pages_in_ranges(question)
+local function search(question)
+  local pages = candidate_pages(question)
   local found, expired, compared = {}, {}, 0
   for i = 1, #pages do
     local record = read_record(pages[i])
@@ -244,7 +222,12 @@ local function resembling(question)
       if #expired < 8 then expired[#expired + 1] = {pages[i], record} end
     elseif record then
       compared = compared + 1
-      local cost = judge(question, record)
+      local cost
+      if digest_of(record) == question.digest then
+        cost = 0
+      elseif question.exact_only == 0 then
+        cost = cost_of(question.own, record, HEAD + 1, question.costs, question.reach)
+      end
       if cost then found[#found + 1] = {cost, pages[i], record} end
     end
   end
@@ -252,36 +235,12 @@ local function resembling(question)
     if a[1] == b[1] then return a[2] < b[2] end
     return a[1] < b[1]
   end)
+  -- See `crawldedup.search.crowd`. A crowd of as many as there are limits is as good as a larger one.
+  local limits, crowd = question.limits, 0
+  for i = 1, min(#found, #limits) do
+    if found[i][1] * limits[1] <= found[1][1] * question.reach then crowd = crowd + 1 end
+  end
+  local limit = limits[max(crowd, 1)]
+  while #found > 0 and found[#found][1] > limit do found[#found] = nil end
   return found, compared, expired
-end
-
--- Return the cost up to which pages are accepted, given those that resemble the page: see `crawldedup.search.crowd`.
-local function limit_among(question, found)
-  local crowd = question.crowd
-  local costs = {unpack(crowd.elsewhere)}
-  -- A crowd of as many as there are limits is as good as a larger one.
-  for i = 1, min(#found, #crowd.limits) do costs[#costs + 1] = found[i][1] end
-  local nearest, size = #costs > 0 and min(unpack(costs)) or 0, 0
-  for i = 1, #costs do
-    if costs[i] * crowd.limits[1] <= nearest * crowd.reach then size = size + 1 end
-  end
-  return crowd.limits[min(max(size, 1), #crowd.limits)]
-end
-
--- Return the accepted pages, and the rest as `resembling` does.
-local function search(question)
-  local accepted, compared, expired = resembling(question)
-  local limit = limit_among(question, accepted)
-  while #accepted > 0 and accepted[#accepted][1] > limit do accepted[#accepted] = nil end
-  return accepted, compared, expired
-end
-
--- Return whether all accepted pages from this one on have a worse rank than the question's page.
-local function is_better(question, matches, first)
-  local _, rank = url_place(question.body, 21 + #question.signature)
-  for i = first, #matches do
-    local _, other = url_place(matches[i][3], HEAD + #question.signature + 1)
-    if other <= rank then return false end
-  end
-  return true
 end

@@ -1,12 +1,13 @@
--- Add and remove pages.
+-- Add and remove pages, and free those that have expired or are too many.
 
-local function write_record(page, record)
-  call('LSET', list_of(page), page % RECORDS_A_LIST, record)
-end
+local function write_record(page, record) call('LSET', list_of(page), page % RECORDS_A_LIST, record) end
 
 -- Write a counter. A full server refuses, which is not an error: it still answers what it knows.
-local function note_record(page, record)
-  redis.pcall('LSET', list_of(page), page % RECORDS_A_LIST, record)
+local function note_record(page, record) redis.pcall('LSET', list_of(page), page % RECORDS_A_LIST, record) end
+
+-- Keep a text in place of the one that was kept; none if it is ''.
+local function keep_text(page, text)
+  if text == '' then call('UNLINK', text_key(page)) else call('SET', text_key(page), text) end
 end
 
 -- Return the number of the next page.
@@ -18,14 +19,13 @@ local function next_page()
   return page
 end
 
--- File a page under its key (5 bytes or more) in a permuted table. Return 1, or 0 if it was filed there before.
+-- File a page under its key (5 bytes or more) in a permuted table.
 local function file(number, key, page)
   local value = leading(key)
   local bucket, depth = bucket_of(value)
-  local added = call('ZADD', format('%st%d:%d', DATA, number, bucket), '0', member_of(key, page))
+  call('ZADD', format('%st%d:%d', DATA, number, bucket), '0', member_of(key, page))
   local part = (value * 256 + byte(key, 5)) / 2 ^ (40 - filtered_bits(depth))
   call('SETBIT', format('%sf%d:%d', DATA, number, depth), format('%d', part), '1')
-  return added
 end
 
 local function file_all(keys, page)
@@ -50,12 +50,10 @@ local function filter_of(members, first, last, depth)
   local bytes, latest = {}, -1
   for i = 0, count / 8 - 1 do bytes[i] = 0 end
   for i = first, last do
-    local a, b, c, d, e = byte(members[i], 1, 5)
-    local part = floor(((((a * 256 + b) * 256 + c) * 256 + d) * 256 + e) / span) % count
+    local part = floor((leading(members[i]) * 256 + byte(members[i], 5)) / span) % count
     if part > latest then
       local place = floor(part / 8)
-      bytes[place] = bytes[place] + 2 ^ (7 - part % 8)
-      latest = part
+      bytes[place], latest = bytes[place] + 2 ^ (7 - part % 8), part
     end
   end
   return char(unpack(bytes, 0))
@@ -92,7 +90,6 @@ end
 local function cut_next(tables)
   for number = 0, tables - 1 do cut('t' .. number, 'f' .. number) end
   cut('u')
-  cut('d')
   local depth, split = meta.depth, meta.split + 1
   if split == 2 ^ depth then depth, split = depth + 1, 0 end
   call('HSET', META, 'depth', depth, 'split', split)
@@ -101,44 +98,30 @@ local function cut_next(tables)
     call('UNLINK', DATA .. 't' .. number .. old)
     if split == 0 then call('UNLINK', DATA .. 'f' .. number .. ':' .. meta.depth) end
   end
-  call('UNLINK', DATA .. 'u' .. old, DATA .. 'd' .. old)
+  call('UNLINK', DATA .. 'u' .. old)
   meta.depth, meta.split = depth, split
 end
 
--- Cut as many buckets as the number of pages asks for, at most `most`. Tables are numbered from 0. If it fails, because the
--- server is full or another program holds a key, buckets are larger for a while.
-local function grow(tables, most)
-  for _ = 1, most do
+-- Cut up to two buckets, as many as the number of pages asks for. If it fails, because the server is full or another program
+-- holds a key, buckets are larger for a while.
+local function grow(tables)
+  for _ = 1, 2 do
     if meta.pages <= BUCKET_PAGES * (2 ^ meta.depth + meta.split) or meta.depth >= MAX_DEPTH then return end
     if not pcall(cut_next, tables) then return end
   end
 end
 
--- Return the key of a page in a table: the bits of its record at the places in the table's order (two bytes a bit; 0 is a
--- bit that the order lacks).
-local function permute(record, order)
-  local key = {}
-  for i = 1, 8 do
-    local value = 0
-    for j = 1, 8 do
-      local high, low = byte(order, (i - 1) * 16 + j * 2 - 1, (i - 1) * 16 + j * 2)
-      local place = high * 256 + low
-      value = value * 2
-      if place > 0 then
-        value = value + floor(byte(record, floor(place / 8) + 1) / 2 ^ (7 - place % 8)) % 2
-      end
-    end
-    key[i] = char(value)
-  end
-  return concat(key)
-end
-
--- Compute the keys of a page in the permuted tables. They are too long to be kept for this rare need.
+-- Compute the keys of a page in the permuted tables. They are too long to be kept for this rare need. An order has two bytes
+-- for each bit of a table's keys: its place in the record, or 0 for a bit that the table lacks.
 local function keys_of(record)
   local order = call('HGET', META, 'order')
-  local keys = {}
-  for number = 0, #order / 128 - 1 do
-    keys[number + 1] = permute(record, sub(order, number * 128 + 1, number * 128 + 128))
+  local keys, value = {}, 0
+  for i = 1, #order / 2 do
+    local high, low = byte(order, i * 2 - 1, i * 2)
+    local place = high * 256 + low
+    local odd = place > 0 and floor(byte(record, floor(place / 8) + 1) / 2 ^ (7 - place % 8)) % 2 or 0
+    value = value * 2 + odd
+    if i % 8 == 0 then keys[i / 8], value = char(value), 0 end
   end
   return concat(keys)
 end
@@ -159,4 +142,78 @@ local function remove_page(page, record)
   keep_text(page, '')
   call('HINCRBY', META, 'pages', -1)
   meta.pages = meta.pages - 1
+end
+
+-- Free those of the `count` pages from number `first` on that expired before `oldest`; return how many were freed and how many
+-- are left.
+local function free_expired(first, count, oldest, refresh)
+  local place = first % RECORDS_A_LIST
+  local records = call('LRANGE', list_of(first), place, place + count - 1)
+  local freed, left = 0, 0
+  for i = 1, #records do
+    if #records[i] > HEAD then
+      local is_gone = age_mark(records[i], refresh) < oldest
+      if is_gone then remove_page(first + i - 1, records[i]) end
+      freed, left = freed + (is_gone and 1 or 0), left + (is_gone and 0 or 1)
+    end
+  end
+  return freed, left
+end
+
+-- Remove the list that ends before a page if it has few pages left; these are added again behind the others.
+local function drop_if_sparse(following)
+  if following > meta.next then return end
+  local name = list_of(following - 1)
+  local records, left = call('LRANGE', name, 0, -1), {}
+  for i = 1, #records do
+    if #records[i] > 0 then left[#left + 1] = i end
+  end
+  if #left > 32 then return end
+  for _, i in ipairs(left) do
+    local page = following - RECORDS_A_LIST + i - 1
+    local keys, text = keys_of(records[i]), text_of(page)
+    remove_page(page, records[i])
+    keep_text(add(keys, records[i]), text)
+  end
+  if #left > 0 then call('HSET', META, 'pages', meta.pages, 'next', meta.next) end
+  call('UNLINK', name)
+end
+
+-- Examine the next 64 pages, and a few hundred removed ones, for expired ones; begin again behind the last page.
+local function sweep(oldest, refresh)
+  local looked = 0
+  if meta.sweep >= meta.next then meta.sweep = meta.oldest - meta.oldest % 64 end
+  for _ = 1, 8 do
+    local first = meta.sweep
+    if looked >= 64 or first >= meta.next then break end
+    local following, left = first + 64, 0
+    if first % RECORDS_A_LIST == 0 and call('EXISTS', list_of(first)) == 0 then
+      following = first + RECORDS_A_LIST
+    else
+      local freed
+      freed, left = free_expired(first, 64, oldest, refresh)
+      looked = looked + freed + left
+      if following % RECORDS_A_LIST == 0 then drop_if_sparse(following) end
+    end
+    if left == 0 and meta.oldest >= first then meta.oldest = max(meta.oldest, min(following, meta.next)) end
+    meta.sweep = following
+  end
+  call('HSET', META, 'sweep', meta.sweep, 'oldest', meta.oldest)
+end
+
+-- Free up to two of the pages that were added first while there are more than `most`.
+local function evict(most)
+  local freed, from, steps = 0, meta.oldest, 0
+  while meta.pages > most and freed < 2 and meta.oldest < meta.next and steps < 64 do
+    local record = call('LINDEX', list_of(meta.oldest), meta.oldest % RECORDS_A_LIST)
+    if record and #record > HEAD then
+      remove_page(meta.oldest, record)
+      freed = freed + 1
+    end
+    -- If a list was removed, so were all of its pages.
+    meta.oldest = record and meta.oldest + 1 or (floor(meta.oldest / RECORDS_A_LIST) + 1) * RECORDS_A_LIST
+    if meta.oldest % RECORDS_A_LIST == 0 then call('UNLINK', list_of(meta.oldest - 1)) end
+    steps = steps + 1
+  end
+  if meta.oldest > from then call('HSET', META, 'oldest', meta.oldest) end
 end

@@ -1,1 +1,0 @@
-"""Explain verdicts, and compare two pages."""

@@ -1,0 +1,293 @@
+"""The way between a page and a store: fingerprints to queries, answers to verdicts.
+
+Tolerant search bits find, sharp verify bits decide, and the page's own weights guide both. The queries of a batch are
+made in one pass of arrays: keys, probe plans, prefilters and rules. Each is complete, and stays as it is.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
+from crawldedup.options import LOWEST_SIMILARITY, Options
+from crawldedup.page import Page
+from crawldedup.scope import page_key, salt_of, site_of, xored
+from crawldedup.search.decision import (
+    SCALED_LIMIT,
+    Prefilter,
+    WeightedThreshold,
+    crowd_rule,
+    identity_rule,
+    likelihood_prefilters,
+    likelihood_rule,
+    likelihood_rules,
+)
+from crawldedup.search.hot_prefixes import HotPrefixes
+from crawldedup.search.model import accept_threshold, estimate_similarity, search_similarity, steepness
+from crawldedup.search.plan import (
+    HOT_EFFORT,
+    MAX_CANDIDATES,
+    MAX_KEYS,
+    ProbePlan,
+    kept_bits,
+    page_plans,
+    rotated_tables,
+    single_plan,
+)
+from crawldedup.stores.base import DIGEST_MASK, Answer, PageName, Query, Record, Retention, Status
+from crawldedup.text.difference import difference
+from crawldedup.text.kept import unpacked_text
+from crawldedup.text.keys import Key
+from crawldedup.verdict import Kind, Match, Verdict
+
+TABLES: Final = rotated_tables(2, SEARCH_BITS)
+KEPT: Final = kept_bits(TABLES)
+SIGNATURE_BYTES: Final = VERIFY_BITS // 8
+CANONICAL_MARGIN: Final = 0.1
+"""A page that names another one as its original is its duplicate from this much below the wanted similarity on."""
+
+_IDENTITY: Final = identity_rule(VERIFY_BITS)
+_PAGES_TRIED: Final = 400
+_KINDS: Final = {
+    Status.NEW: Kind.NEW,
+    Status.NEAR: Kind.NEAR_DUPLICATE,
+    Status.EXACT: Kind.EXACT_DUPLICATE,
+    Status.REVISIT: Kind.REVISIT,
+}
+
+
+class Search(NamedTuple):
+    """The ranges to read for a page, and which of the keys and of the records found there to accept."""
+
+    plan: ProbePlan
+    rule: WeightedThreshold
+    prefilter: Prefilter | None = None
+
+
+class QueryBuilder:
+    """Makes queries as the options say. Learns from the answers where pages crowd, to search deeper there."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._hot_prefixes = HotPrefixes()
+        self.retention = Retention(options.ttl_seconds, options.ttl_refresh, options.max_pages)
+
+    def name(self, key: Key, url: str, identity: str | None = None, scope_key: str | None = None) -> PageName:
+        """Return the name of a page in an index of this key."""
+        return self._name(key, self.scope_of(url, scope_key), url, identity)
+
+    def original(self, key: Key, page: Page) -> PageName:
+        """Return the name of the page that a page names as its original: it is of the same scope."""
+        return self._name(key, self.scope_of(page.url, page.scope_key), page.canonical or "", None)
+
+    def names_one_of(self, key: Key, page: Page, others: Iterable[tuple[Page, object]]) -> bool:
+        """Return whether the original that a page names is one of the others."""
+        if page.canonical is None:
+            return False
+        original = self.original(key, page)
+        return any(original == self.name(key, each.url, each.identity, each.scope_key) for each, _ in others)
+
+    def scope_of(self, url: str, scope_key: str | None) -> str:
+        """Return what pages share that may be compared: the `scope_key`, or what the scope says of the URL."""
+        if scope_key is not None:
+            return scope_key
+        return site_of(url) if self._options.scope == "site" else ""
+
+    def _name(self, key: Key, scope: str, url: str, identity: str | None) -> PageName:
+        is_global = not scope and self._options.scope == "global"
+        shard_key = None if is_global else salt_of(scope, SIGNATURE_BYTES, key).number
+        return PageName(page_key(scope, url, identity, key), shard_key)
+
+    def similarity(self, page: Page, *, is_lowered: bool = False) -> float:
+        """Return the similarity that a page wants: a lower one if it resembles the original it names."""
+        wanted = self._options.similarity if page.similarity is None else page.similarity
+        return max(wanted - CANONICAL_MARGIN, min(wanted, LOWEST_SIMILARITY + 0.01)) if is_lowered else wanted
+
+    def queries(
+        self,
+        asked: Sequence[tuple[Page, Fingerprint]],
+        similarities: Sequence[float],
+        key: Key,
+        size: int,
+        delivered: tuple[PageName, ...] = (),
+    ) -> list[Query]:
+        """Return the queries about pages from these similarities on, for an index of this key and about `size` pages.
+
+        The first of them tells the store which pages were `delivered`.
+        """
+        options = self._options
+        scopes = [self.scope_of(page.url, page.scope_key) for page, _ in asked]
+        filed = [salted(read, scope, key) for (_, read), scope in zip(asked, scopes, strict=True)]
+        bits = np.array([read.search for read in filed], np.uint64)
+        keys = list(zip(*(table.keys(bits).tolist() for table in TABLES), strict=True))
+        extra_bits = [self._hot_prefixes.extra_bits(each) for each in keys]
+        sizes = [max(size, options.expected_pages, 1) << extra for extra in extra_bits]
+        found = searches(filed, keys, similarities, sizes, options.recall)
+        queries: list[Query] = []
+        for place, ((page, _), read) in enumerate(zip(asked, filed, strict=True)):
+            name = self._name(key, scopes[place], page.url, page.identity)
+            effort = HOT_EFFORT if extra_bits[place] else 1
+            record = Record(
+                url=page.url if options.store_urls else "",
+                url_key=name.url_key,
+                search=read.search,
+                signature=read.verify,
+                digest=read.digest & DIGEST_MASK,
+                rank=page.rank,
+                packed_text=read.packed_text if options.keep_texts else b"",
+            )
+            query = Query(
+                record=record,
+                keys=keys[place],
+                plan=found[place].plan,
+                rule=found[place].rule,
+                prefilter=found[place].prefilter,
+                retention=self.retention,
+                exact_only=read.thin,
+                max_candidates=effort * MAX_CANDIDATES,
+                max_keys=effort * MAX_KEYS,
+                shard_key=name.shard_key,
+                key_id=key.id,
+                is_pending=not page.delivered,
+                delivered=() if queries else delivered,
+                revisit_rule=_revisit_rule(read, page.revisit_similarity),
+            )
+            queries.append(query)
+        return queries
+
+    def learn(self, query: Query, answer: Answer) -> None:
+        """Note how many candidates a page met."""
+        if not query.exact_only and answer.status is not Status.REVISIT:
+            self._hot_prefixes.learn(query.keys, answer.candidates, query.max_candidates)
+
+
+def searches(
+    fingerprints: Sequence[Fingerprint],
+    keys: Sequence[tuple[int, ...]],
+    similarities: Sequence[float],
+    sizes: Sequence[int],
+    recall: float,
+) -> list[Search]:
+    """Plan the searches for pages of these keys: from what similarity on, in an index of how many pages.
+
+    The decision misses 1 - recall of the pages, and the search half as many more while the probes suffice.
+    """
+    found = {}
+    if some := [place for place, page in enumerate(fingerprints) if not page.thin]:
+        wanted = [similarities[place] for place in some]
+        weights = np.array([fingerprints[place].search_weights for place in some])
+        slopes = np.array([steepness(search_similarity(similarity)) for similarity in wanted], np.float32)
+        plans = page_plans(
+            np.array([keys[place] for place in some], np.uint64),
+            weights,
+            TABLES,
+            sizes=[sizes[place] for place in some],
+            slopes=slopes,
+            recall=(1 + recall) / 2,
+        )
+        rules = likelihood_rules(
+            np.array([fingerprints[place].verify_weights for place in some]),
+            [accept_threshold(similarity, VERIFY_BITS, recall) for similarity in wanted],
+            [crowd_rule(similarity, recall, VERIFY_BITS, SCALED_LIMIT) for similarity in wanted],
+        )
+        prefilters = likelihood_prefilters(weights, slopes, KEPT)
+        found = dict(zip(some, map(Search, plans, rules, prefilters), strict=True))
+    return [found.get(place) or Search(single_plan(own[0]), _IDENTITY) for place, own in enumerate(keys)]
+
+
+def expected_recall(*, similarity: float, recall: float, pages: int) -> float:
+    """Return the share of pages of exactly this similarity that are found in an index of `pages` pages.
+
+    It is the share that a search meets, the mean over the plans of made-up pages so far as their probes suffice, times
+    the share that the decision accepts.
+    """
+    weights = np.random.default_rng(0).standard_normal((_PAGES_TRIED, SEARCH_BITS)).astype(np.float32)
+    plans = page_plans(
+        np.zeros((_PAGES_TRIED, len(TABLES)), np.uint64),
+        weights,
+        TABLES,
+        sizes=[pages] * _PAGES_TRIED,
+        slopes=np.full(_PAGES_TRIED, steepness(search_similarity(similarity)), np.float32),
+        recall=(1 + recall) / 2,
+    )
+    return recall * sum(plan.recall for plan in plans) / _PAGES_TRIED
+
+
+def salted(page: Fingerprint, scope: str, key: Key) -> Fingerprint:
+    """Return a fingerprint as it is filed: in its bits, those of its scope and its product attributes are XORed.
+
+    This changes no distance between pages that may be compared.
+    """
+    if not scope and not page.facts:
+        return page
+    salt = salt_of(scope, SIGNATURE_BYTES, key)
+    facts = salt_of(f"facts {page.facts}" if page.facts else "", SIGNATURE_BYTES, key)
+    return replace(
+        page,
+        search=page.search ^ salt.number ^ facts.number,
+        verify=xored(xored(page.verify, salt.signature), facts.signature),
+        digest=page.digest ^ salt.number ^ facts.number,
+    )
+
+
+def _revisit_rule(page: Fingerprint, similarity: float | None) -> WeightedThreshold | None:
+    """Return what decides whether a page is unchanged; None if texts must be equal, as without weights."""
+    if similarity is None or not page.verify_weights.any():
+        return None
+    return likelihood_rule(page.verify_weights, similarity)
+
+
+def match_of(page: Fingerprint, query: Query, record: Record) -> Match:
+    """Return a record that the query about a page found as a match."""
+    own, exact = query.record, record.digest == query.record.digest
+    estimate = 1.0 if exact else estimate_similarity(page.verify_weights, own.signature, record.signature)
+    hamming = (own.search ^ record.search).bit_count()
+    return Match(record.url, round(estimate, 4), hamming, exact, record.seen_at, record.copies)
+
+
+def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
+    """Return what the store's answer to a query means for its page."""
+    record = answer.record
+    # Bits of thin pages come from the digest, so similarity means nothing.
+    match = None if record is None or (answer.changed and page.thin) else match_of(page, query, record)
+    is_thin = page.thin and answer.status is Status.NEW
+    return Verdict(
+        kind=Kind.THIN if is_thin else _KINDS[answer.status],
+        url=url,
+        original=record.url or None if record else None,
+        similarity=match.similarity if match else None,
+        hamming=match.hamming if match else None,
+        words=page.words,
+        copies=record.copies if record else 0,
+        changed=answer.changed,
+        abandoned=answer.abandoned,
+        replaces=answer.replaces,
+        probes=len(query.plan),
+        candidates=answer.candidates,
+        difference=_difference(record, query.record) if record else None,
+    )
+
+
+def _difference(earlier: Record, record: Record) -> str | None:
+    texts = unpacked_text(earlier.packed_text), unpacked_text(record.packed_text)
+    return None if texts[0] is None or texts[1] is None else difference(texts[0], texts[1])
+
+
+def preview(query: Query, records: Sequence[Record], text_of: Callable[[PageName], bytes]) -> Answer:
+    """Return the answer that a query would get, from the records that it accepts, nearest first.
+
+    `text_of` returns the packed text that is kept of a page.
+    """
+    own = [record for record in records if record.url_key == query.record.url_key]
+    record = next(iter([*own, *records]), None)
+    if record is None:
+        return Answer(Status.NEW, None, changed=False, pages=0, candidates=0)
+    is_exact = record.digest == query.record.digest
+    status = Status.REVISIT if own else Status.EXACT if is_exact else Status.NEAR
+    counted = record if own else replace(record, copies=record.copies + 1)
+    changed = bool(own) and query.has_new_text(record.signature, record.digest)
+    if (changed or status is Status.NEAR) and query.record.packed_text:
+        counted = replace(counted, packed_text=text_of(PageName(record.url_key, query.shard_key)))
+    return Answer(status, counted, changed, pages=0, candidates=len(records))

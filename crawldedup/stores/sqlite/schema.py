@@ -1,0 +1,223 @@
+"""A SQLite file: open and claim it, run transactions in it, translate its errors; begin, find and clear its indexes.
+
+Each permuted table is a table of row ids alone: a row id is the key's leading 34 bits and the page number, so the
+B-tree of the row ids *is* the sorted table. A probe is a range of row ids. URL keys are kept in the same way.
+"""
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+from crawldedup.errors import (
+    ConfigurationError,
+    CrawlDedupError,
+    ForeignStoreError,
+    StoreError,
+    StoreFullError,
+    StoreUnavailableError,
+)
+from crawldedup.stores.base import Layout
+from crawldedup.stores.candidates import KEY_MASK
+
+BUSY_SECONDS: Final = 5.0
+IN_MEMORY: Final = ":memory:"
+BYTES_PER_KEY: Final = 16
+"""Bytes of a file for one row id, inserted in random order: 15.4 at a million of them."""
+GIVEN: Final = "(SELECT value FROM json_each(?))"
+"""Numbers that a statement is given as the text of a list: so its own text is always the same."""
+CLEARED: Final = ""
+"""The profile of an index that was cleared: the next crawler to join gives it another."""
+_BUSY_PAUSE_SECONDS: Final = 0.01
+_CACHE_KIB: Final = 64 * 1024
+_MAP_BYTES: Final = 1 << 30
+_STATEMENTS: Final = 512
+_LOG_PAGES: Final = 8192  # 32 MiB
+_APPLICATION_ID: Final = 0x63726464  # "crdd"
+_VERSION: Final = 5
+_SIGN: Final = 1 << 63
+_STORED: Final = int(KEY_MASK)
+
+_SCHEMA: Final = (
+    "CREATE TABLE indexes (number INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, profile TEXT NOT NULL, "
+    "key BLOB NOT NULL, freed INTEGER NOT NULL DEFAULT 0, newest_freed INTEGER NOT NULL DEFAULT 0, "
+    "swept INTEGER NOT NULL DEFAULT 0, crawlers INTEGER NOT NULL DEFAULT 0)",
+    "CREATE TABLE crawlers (idx INTEGER NOT NULL, number INTEGER NOT NULL, expires INTEGER NOT NULL, "
+    "process TEXT NOT NULL, PRIMARY KEY (idx, number)) WITHOUT ROWID",
+    "CREATE TABLE pending (idx INTEGER NOT NULL, url_key INTEGER NOT NULL, crawler INTEGER NOT NULL, "
+    "PRIMARY KEY (idx, url_key)) WITHOUT ROWID",
+    "CREATE TABLE notes (idx INTEGER NOT NULL, name TEXT NOT NULL, text TEXT NOT NULL, "
+    "PRIMARY KEY (idx, name)) WITHOUT ROWID",
+)
+_TABLES: Final = {
+    "pages": "(number INTEGER PRIMARY KEY, url TEXT NOT NULL, url_key INTEGER NOT NULL, search INTEGER NOT NULL, "
+    "signature BLOB NOT NULL, digest INTEGER NOT NULL, rank INTEGER NOT NULL, added_at INTEGER NOT NULL, "
+    "seen_at INTEGER NOT NULL, copies INTEGER NOT NULL, crawler INTEGER NOT NULL)",
+    "texts": "(number INTEGER PRIMARY KEY, text BLOB NOT NULL)",
+    "urls": "(k INTEGER PRIMARY KEY)",
+    "covered": "(number INTEGER PRIMARY KEY, page INTEGER NOT NULL UNIQUE, url TEXT NOT NULL, "
+    "added_at INTEGER NOT NULL, before INTEGER NOT NULL, size INTEGER NOT NULL, anchors TEXT NOT NULL)",
+    "anchors": "(k INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (k, number)) WITHOUT ROWID",
+}
+"""The tables of one index, but those of its keys. Each has the number of the index behind its name."""
+
+
+# SQLite's integers are signed: shift the unsigned 64-bit range so that the order stays.
+def signed(value: int) -> int:
+    """Return an unsigned 64-bit integer as SQLite keeps it."""
+    return value - _SIGN
+
+
+def unsigned(value: int) -> int:
+    """Return the unsigned integer that SQLite keeps as this one."""
+    return value + _SIGN
+
+
+def row_id(key: int, page: int) -> int:
+    """Return the stored bits of a key and a page number in one integer that sorts by the key."""
+    return (key & _STORED | page) - _SIGN
+
+
+def path_of(url: str) -> str:
+    """Return the path of the file that a `sqlite` URL names. Raises ConfigurationError."""
+    path = unquote(url.partition("://")[2]).removeprefix("/")
+    if "///" not in url or not path or path.endswith("/") or "\0" in path:
+        raise ConfigurationError(
+            f"the store URL {url!r} is not valid: write sqlite:///relative/path.sqlite or "
+            f"sqlite:////absolute/path.sqlite"
+        )
+    return path
+
+
+def connect(path: str) -> sqlite3.Connection:
+    """Connect to a file; claim a new one, refuse one of another program or version."""
+    if path != IN_MEMORY:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    db = sqlite3.connect(
+        path, BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=_STATEMENTS
+    )
+    try:
+        _claim(db, path)
+        _use_write_ahead_log(db)
+        # With a write-ahead log this never corrupts the file; a power cut may lose the last few pages.
+        db.execute("PRAGMA synchronous = NORMAL")
+        # Every checkpoint waits for the disk. A larger log makes them rare and merges repeated writes.
+        db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+        db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        db.execute(f"PRAGMA mmap_size = {_MAP_BYTES}")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _claim(db: sqlite3.Connection, path: str) -> None:
+    """Make a new file ours; refuse another program's before anything is written to it."""
+    with transaction(db):
+        (application,) = db.execute("PRAGMA application_id").fetchone()
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        (objects,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if application == _APPLICATION_ID:
+            if version != _VERSION:
+                age, remedy = ("a newer", "upgrade crawldedup") if version > _VERSION else ("an older", "crawl again")
+                raise ForeignStoreError(
+                    f"{path} was written by {age} version of crawldedup (layout {version}; this one knows {_VERSION} "
+                    f"alone) and stays as it is; {remedy}, or choose another path"
+                )
+            return
+        if objects or application:
+            raise ForeignStoreError(f"{path} is a SQLite file of another program; choose another path")
+        db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version = {_VERSION}")
+        for statement in _SCHEMA:
+            db.execute(statement)
+
+
+def _use_write_ahead_log(db: sqlite3.Connection) -> None:
+    """Switch the file to a write-ahead log. SQLite does not wait for a lock here, so we do."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
+                raise
+            time.sleep(_BUSY_PAUSE_SECONDS)
+        else:
+            return
+
+
+@contextlib.contextmanager
+def transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
+    """Run a transaction. The default kind locks at its start: no other process decides between our read and write."""
+    db.execute(f"BEGIN {kind}")
+    try:
+        yield db
+        db.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            db.execute("ROLLBACK")
+        raise
+
+
+@contextlib.contextmanager
+def errors_of(path: str) -> Iterator[None]:
+    """Turn SQLite's errors with this file into ours, and those of reading what another program wrote into it."""
+    try:
+        yield
+    except CrawlDedupError:
+        raise  # some of ours are ValueErrors
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", "") or ""
+        if name.startswith("SQLITE_FULL"):
+            raise StoreFullError(f"no room left for {path}: {error}") from error
+        if name == "SQLITE_NOTADB":
+            raise ForeignStoreError(f"{path} is not a SQLite file; choose another path") from error
+        if name.startswith(("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_READONLY")):
+            raise StoreUnavailableError(f"{path} cannot be used: {error}") from error
+        raise StoreError(f"{path}: {error}") from error
+    except OSError as error:
+        raise StoreUnavailableError(f"{path} cannot be used: {error}") from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise StoreError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+
+
+def find_index(db: sqlite3.Connection, layout: Layout, path: str) -> tuple[int, Layout] | None:
+    """Return the number and layout of the index; None if it is absent or cleared. Raises ProfileMismatchError."""
+    find = "SELECT number, profile, key FROM indexes WHERE namespace = ? AND profile != ?"
+    found = db.execute(find, (layout.namespace, CLEARED)).fetchone()
+    return None if found is None else (found[0], layout.check_profile(found[1], found[2], path))
+
+
+def begin_index(db: sqlite3.Connection, layout: Layout, path: str) -> tuple[int, Layout]:
+    """Return what `find_index` does, of an index that is created if it is absent or cleared."""
+    found = find_index(db, layout, path)
+    if found is not None:
+        return found
+    (number,) = db.execute(
+        "INSERT INTO indexes (namespace, profile, key) VALUES (?, ?, ?) ON CONFLICT (namespace) "
+        "DO UPDATE SET profile = excluded.profile, key = excluded.key RETURNING number",
+        (layout.namespace, layout.profile, layout.key.secret),
+    ).fetchone()
+    for name, columns in (_TABLES | {f"keys{table}": _TABLES["urls"] for table in range(len(layout.tables))}).items():
+        db.execute(f"CREATE TABLE {name}_{number} {columns}")
+    return number, layout
+
+
+def clear_index(db: sqlite3.Connection, namespace: str) -> None:
+    """Drop the tables and the profile of an index. It keeps its number, because crawlers at work go on with it."""
+    found = db.execute("SELECT number FROM indexes WHERE namespace = ?", (namespace,)).fetchone()
+    if found is None:
+        return
+    tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ?", (f"*_{found[0]}",))
+    for (name,) in tables.fetchall():
+        db.execute(f"DROP TABLE {name}")
+    for table in ("pending", "notes"):
+        db.execute(f"DELETE FROM {table} WHERE idx = ?", found)
+    db.execute(
+        "UPDATE indexes SET profile = ?, key = x'', freed = 0, newest_freed = 0, swept = 0 WHERE number = ?",
+        (CLEARED, *found),
+    )
