@@ -1,58 +1,87 @@
-"""`Deduplicator` for asyncio."""
-
-from __future__ import annotations
+"""`Deduplicator` for asyncio: HTML is read in worker processes, and all pages that wait are asked about together."""
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self, TypeVar, Unpack
 
 from crawldedup import checks
-from crawldedup.batches import BATCH, Batch, check_batch, checked
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import KeyMismatchError, StoreError
-from crawldedup.page import Page, PageRef
-from crawldedup.verdict import Verdict
-
-if TYPE_CHECKING:
-    from crawldedup.deduplicator import OnUnreadable, Unreadable
-    from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.index import Progress
-    from crawldedup.options import Options, OptionValues
-    from crawldedup.search.method import Method
-    from crawldedup.stores.base import CrawlSession
-    from crawldedup.stores.contents import CopyResult
-    from crawldedup.text.keys import Key
+from crawldedup.errors import ClosedError, ConfigurationError, KeyMismatchError, PageError, StoreUnavailableError
+from crawldedup.explanation.explained import Explanation
+from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.index import HEARTBEAT_SECONDS
+from crawldedup.options import Options, OptionValues
+from crawldedup.page import Page
+from crawldedup.reader import PageReader, ReadPage
+from crawldedup.stores.base import CrawlSession
+from crawldedup.stores.registry import is_persistent
+from crawldedup.text.keys import Key
+from crawldedup.verdict import Match, Verdict
+from crawldedup.workers.breaker import Breaker
+from crawldedup.workers.pool import WorkerPool
+from crawldedup.workers.reading import HANDLER, Read, read_of, request, setup_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
+OnUnreadable = Callable[[Page, PageError], None]
+Prepare = Callable[[Page, ReadPage], Page]
+
+_log: Final = logging.getLogger(__name__)
+
+BATCH: Final = 32
+"""So many pages are asked about together; the next ones gather meanwhile."""
+LONG_TEXT: Final = 50_000
+"""A text of so many letters takes milliseconds to fingerprint, and is read in a worker as HTML is."""
+_AHEAD: Final = 64
+# Pages are gathered for as long as the store took to answer, but answers that come together leave the crawl with too
+# much to do at once, and the workers with nothing.
+_MOST_HOLD_SECONDS: Final = 0.02
+_CLOSE_SECONDS: Final = 10.0
 
 
-def _in_thread(
-    call: Callable[Concatenate[Deduplicator, P], T], *, reads: bool = False
-) -> Callable[Concatenate[AsyncDeduplicator, P], Coroutine[Any, Any, T]]:
-    """Return a method of Deduplicator to be awaited: made in the store's thread, or in one of those that read."""
+class Judged(NamedTuple):
+    """A verdict, what came of reading the page, and the seconds that reading and asking took and the page waited."""
+
+    verdict: Verdict
+    read: ReadPage
+    reading: float
+    asking: float
+    waited: float
+
+
+def _awaited(
+    call: Callable[Concatenate[Deduplicator, P], T],
+) -> Callable[Concatenate["AsyncDeduplicator", P], Coroutine[Any, Any, T]]:
+    """Return a method of Deduplicator to be awaited."""
 
     @wraps(call)
-    async def awaited(self: AsyncDeduplicator, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        executor = self._readers if reads else self._asker
-        return await asyncio.get_running_loop().run_in_executor(executor, partial(call, self._dedup, *args, **kwargs))
+    async def method(self: "AsyncDeduplicator", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        self._require_open()
+        return await self._call(partial(call, self._dedup, *args, **kwargs))
 
-    return awaited
+    return method
 
 
 class AsyncDeduplicator:
     """Does for asyncio what `Deduplicator` does: the same methods, awaited.
 
-    The work is done in threads beside the event loop. One thread asks the store, so verdicts come in the order of the
-    calls. A long `prune` or `copy_to` delays the others. `progress` is called in that thread.
+    HTML and long texts are read in worker processes, within limits of time and memory. A page that ends its worker
+    costs itself alone. The store is asked about all pages that wait in one round trip: `memory://` in the event loop,
+    others in one thread beside it. A store that fails is left alone for some seconds, in which pages fail at once.
+    Use an instance in one event loop.
 
     Arguments that are not listed here are as in `Deduplicator`.
 
     Args:
-        readers: The number of threads that read pages, from 1.
+        workers: The most worker processes, from 1.
+        page_seconds: The time limit for reading one page.
         **options: The options of `Options` by keyword.
 
     Raises:
@@ -70,7 +99,7 @@ class AsyncDeduplicator:
         >>> async def main():
         ...     async with AsyncDeduplicator() as dedup:
         ...         for url in ("https://a.example/", "https://b.example/"):
-        ...             verdict = await dedup.check(url, text=story)
+        ...             verdict = await dedup.check(url, html=f"<p>{story}</p>")
         ...             print(verdict.kind)
         >>> asyncio.run(main())
         new
@@ -81,23 +110,36 @@ class AsyncDeduplicator:
         self,
         store: str = "memory://",
         *,
-        method: Method | None = None,
-        readers: int = 2,
+        workers: int = 1,
+        page_seconds: float = 30,
         **options: Unpack[OptionValues],
     ) -> None:
-        self._threads = checks.whole(1)("readers", readers)
-        self._dedup = Deduplicator(store, method=method, **options)
-        self._make_executors()
+        workers = checks.whole(1)("workers", workers)
+        self._dedup = Deduplicator(store, **options)
+        self._reader = PageReader(self._dedup.options)
+        self._pool = WorkerPool(HANDLER, setup_of(self._dedup.options), workers=workers, page_seconds=page_seconds)
+        self._has_thread = is_persistent(store)
+        self._breaker = Breaker()
+        self._asked: deque[tuple[Page, asyncio.Future[tuple[Verdict, float]]]] = deque()
+        self._answers: set[asyncio.Future[tuple[Verdict, float]]] = set()
+        self._asking: asyncio.Task[None] | None = None
+        self._beating: asyncio.Task[None] | None = None
+        self._session: CrawlSession | None = None
+        self._asking_seconds = 0.0
+        self._begin()
 
-    def _make_executors(self) -> None:
-        # They start no thread before their first task.
-        self._readers = ThreadPoolExecutor(self._threads, thread_name_prefix="crawldedup-read")
-        self._asker = ThreadPoolExecutor(1, thread_name_prefix="crawldedup-store")
+    def _begin(self) -> None:
+        # It starts no thread before its first task.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="crawldedup-store") if self._has_thread else None
+        self._is_closed = self._has_joined = False
+        self._in_progress = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     @classmethod
-    def from_options(cls, options: Options, method: Method | None = None) -> Self:
+    def from_options(cls, options: Options, *, workers: int = 1, page_seconds: float = 30) -> Self:
         """Make an AsyncDeduplicator of checked options. See `Deduplicator.from_options`."""
-        return cls(options.store, method=method, **options.index_values())
+        return cls(options.store, workers=workers, page_seconds=page_seconds, **options.index_values())
 
     @property
     def key(self) -> Key:
@@ -119,6 +161,11 @@ class AsyncDeduplicator:
         """Return the crawler that this instance works as; None before it joined a crawl."""
         return self._dedup.session
 
+    @property
+    def waiting(self) -> int:
+        """Return how many pages are being read or asked about."""
+        return self._in_progress
+
     def __repr__(self) -> str:
         return repr(self._dedup).replace("Deduplicator", type(self).__name__, 1)
 
@@ -129,70 +176,41 @@ class AsyncDeduplicator:
     async def __aexit__(self, *error: object) -> None:
         await self.close()
 
-    open = _in_thread(Deduplicator.open)
-    check_fingerprint = _in_thread(Deduplicator.check_fingerprint)
-    fingerprint = _in_thread(Deduplicator.fingerprint, reads=True)
-    find = _in_thread(Deduplicator.find)
-    explain = _in_thread(Deduplicator.explain)
-    check_paragraphs = _in_thread(Deduplicator.check_paragraphs)
-    clusters = _in_thread(Deduplicator.clusters)
-    deliver = _in_thread(Deduplicator.deliver)
-    text_of = _in_thread(Deduplicator.text_of)
-    forget = _in_thread(Deduplicator.forget)
-    clear = _in_thread(Deduplicator.clear)
-    prune = _in_thread(Deduplicator.prune)
-    info = _in_thread(Deduplicator.info)
-    load = _in_thread(Deduplicator.load)
-    note = _in_thread(Deduplicator.note)
-    heartbeat = _in_thread(Deduplicator.heartbeat)
-    _close = _in_thread(Deduplicator.close)
-    _copy_to = _in_thread(Deduplicator.copy_to)
-    _read = _in_thread(Deduplicator._read, reads=True)
+    async def open(self, session: CrawlSession | None = None) -> None:
+        """Connect to the store and join the crawl; the first worker starts meanwhile. See `Deduplicator.open`."""
+        if self._is_closed:
+            self._begin()
+        self._session = session
+        self._pool.start()
+        await self._join()
 
-    async def check(
-        self,
-        url: str,
-        *,
-        html: bytes | str | None = None,
-        text: str | None = None,
-        encoding: str | None = None,
-        identity: str | None = None,
-        scope_key: str | None = None,
-        delivered: bool = True,
-        rank: int = 0,
-        revisit_similarity: float | None = None,
-    ) -> Verdict:
-        """Decide about a page and remember it. See `Deduplicator.check`."""
-        PageRef(url, identity, scope_key)
-        ask = partial(
-            self.check_fingerprint,
-            url,
-            identity=identity,
-            scope_key=scope_key,
-            delivered=delivered,
-            rank=rank,
-            revisit_similarity=revisit_similarity,
-        )
-        with suppress(KeyMismatchError):
-            return await ask(await self.fingerprint(html=html, text=text, encoding=encoding, url=url))
-        return await ask(await self.fingerprint(html=html, text=text, encoding=encoding, url=url))
+    async def check(self, url: str, **page: Any) -> Verdict:
+        """Decide about a page and remember it. See `Deduplicator.check`; further arguments are those of `Page`.
 
-    def check_many(
-        self,
-        pages: Iterable[Page] | AsyncIterable[Page],
-        *,
-        batch: int = BATCH,
-        on_unreadable: OnUnreadable | None = None,
-    ) -> AsyncIterator[Verdict]:
-        """Decide about many pages in their order. See `Deduplicator.check_many`.
+        Raises:
+            ConfigurationError: An argument is not allowed.
+            PageError: The page cannot be read, or not within the limits.
+            WorkerError: Two workers died of the page, or none can be started.
+            StoreError: The store cannot answer.
+        """
+        return (await self.judge(Page(url, **page))).verdict
 
-        Pages of a batch are read while further ones come.
+    async def judge(self, page: Page, prepare: Prepare | None = None) -> Judged:
+        """Decide about a page as `check` does, and return what came of reading it, too.
 
         Args:
-            pages: The pages. An iterable that waits should be an asynchronous one. Up to `batch` pages may have been
-                taken beyond an error.
-            batch: The most pages to ask about at once, from 1.
-            on_unreadable: Is called in the event loop with each page that cannot be read and its error.
+            page: The page.
+            prepare: Is called with the page, its fingerprint in place of its content, and what was read. Returns the
+                page to ask about, for example with the rank that its links give it.
+        """
+        return await self._judge(page, prepare, None, None)
+
+    async def check_many(
+        self, pages: Iterable[Page] | AsyncIterable[Page], *, on_unreadable: OnUnreadable | None = None
+    ) -> AsyncIterator[Verdict]:
+        """Decide about many pages in their order, and yield each verdict as soon as it and those before are there.
+
+        Arguments and errors are as in `Deduplicator.check_many`. An iterable that waits should be an asynchronous one.
 
         Example:
             >>> import asyncio
@@ -209,78 +227,257 @@ class AsyncDeduplicator:
             thin
             exact_duplicate
         """
-        source = aiter(pages) if isinstance(pages, AsyncIterable) else _asynchronous(pages)
-        return self._check_many(source, check_batch("batch", batch), on_unreadable)
+        queue: asyncio.Queue[tuple[Page, asyncio.Task[Judged]] | None] = asyncio.Queue(_AHEAD)
+        tasks: set[asyncio.Task[Any]] = set()
 
-    async def _check_many(
-        self, pages: AsyncIterator[Page], size: int, on_unreadable: OnUnreadable | None
-    ) -> AsyncIterator[Verdict]:
-        while True:
-            batch = Batch(size, skips=on_unreadable is not None)
-            await self._fill(batch, pages)
-            results, error = await self._decide(batch)
-            for result in results:
-                if isinstance(result, Verdict):
-                    if self._dedup._heartbeat_is_due:
-                        with suppress(StoreError):
-                            await self.heartbeat()
-                    yield result
-                elif on_unreadable is not None:
-                    on_unreadable(*result)
-            if error is not None:
-                raise error
-            if not batch.pages:
-                return
-
-    async def _fill(self, batch: Batch, pages: AsyncIterator[Page]) -> None:
-        """See `Batch.fill`."""
-        reading: list[tuple[Page, asyncio.Task[Fingerprint]]] = []
-        error: Exception | None = None
-        try:
-            async for page in pages:
-                reading.append((page, asyncio.ensure_future(self._read(checked(page)))))
-                if batch.is_full(len(reading)):
-                    break
-        except Exception as problem:
-            error = problem
-        await asyncio.gather(*(task for _, task in reading), return_exceptions=True)
-        for page, task in reading:
-            if not batch.add(page, task.exception() or task.result()):
-                return
-        batch.error = error
-
-    async def _decide(self, batch: Batch) -> tuple[list[Verdict | Unreadable], Exception | None]:
-        """Return what `Deduplicator._decide` yields, and the error that ended it."""
-        results: list[Verdict | Unreadable] = []
-
-        def decide() -> Exception | None:
+        async def feed() -> None:
+            before: asyncio.Future[None] | None = None
             try:
-                for result in self._dedup._decide(batch):
-                    if isinstance(result, StoreError):
-                        return result
-                    results.append(result)
+                async for page in pages if isinstance(pages, AsyncIterable) else _asynchronous(pages):
+                    turn = asyncio.get_running_loop().create_future()
+                    tasks.add(task := asyncio.create_task(self._judge(page, None, before, turn)))
+                    await queue.put((page, task))
+                    before = turn
             except Exception as error:
-                return error
-            return None
+                await queue.put(None)
+                raise error
+            await queue.put(None)
 
-        return results, await asyncio.get_running_loop().run_in_executor(self._asker, decide)
+        tasks.add(feeding := asyncio.create_task(feed()))
+        try:
+            while (item := await queue.get()) is not None:
+                page, task = item
+                tasks.discard(task)
+                try:
+                    verdict = (await task).verdict
+                except PageError as error:
+                    if on_unreadable is None:
+                        raise
+                    on_unreadable(page, error)
+                else:
+                    yield verdict
+            await feeding
+        finally:
+            for task in tasks:
+                task.cancel()
 
-    async def copy_to(self, other: AsyncDeduplicator, *, progress: Progress | None = None) -> CopyResult:
-        """Add the pages of this index to another. See `Deduplicator.copy_to`."""
-        return await self._copy_to(other._dedup, progress=progress)
+    def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
+        """Note that a page checked with `delivered=False` was delivered. See `Deduplicator.deliver`."""
+        self._dedup.deliver(url, identity=identity, scope_key=scope_key)
+
+    clear = _awaited(Deduplicator.clear)
+    forget = _awaited(Deduplicator.forget)
+    heartbeat = _awaited(Deduplicator.heartbeat)
+    info = _awaited(Deduplicator.info)
+    note = _awaited(Deduplicator.note)
+    text_of = _awaited(Deduplicator.text_of)
+
+    async def fingerprint(self, *, url: str = "", **page: Any) -> Fingerprint:
+        """Return the fingerprint of a page. See `Deduplicator.fingerprint`."""
+        self._require_open()
+        return (await self._read(Page(url, **page, remember=False))).page.fingerprint
+
+    async def find(self, *, url: str = "", **page: Any) -> list[Match]:
+        """Return remembered pages that resemble this one. See `Deduplicator.find`."""
+        told = await self.explain(url, **page)
+        matches = [candidate.match for candidate in told.candidates if candidate.accepted]
+        return sorted(matches, key=lambda match: -match.similarity)
+
+    async def explain(self, url: str, **page: Any) -> Explanation:
+        """Explain the verdict that a page would get now. See `Deduplicator.explain`."""
+        self._require_open()
+        given = Page(url, **page)
+        try:
+            return await self._explain(given)
+        except KeyMismatchError:
+            if given.fingerprint is not None:
+                raise
+            return await self._explain(given)
+
+    async def compare(self, first: Page, second: Page) -> bytes:
+        """Return how two pages compare, as MessagePack of a Comparison; the store is not asked."""
+        return await self._pool.call(request("compare", [first, second], Key()), bytes)
 
     async def close(self, *, leave: bool = True) -> None:
-        """Leave the crawl and disconnect. See `Deduplicator.close`.
-
-        Calls made before are answered first.
+        """Answer what waits, leave the crawl and disconnect, within some seconds. See `Deduplicator.close`.
 
         Args:
             leave: As in `Deduplicator.close`.
         """
-        await self._close(leave=leave)
-        self._readers.shutdown(wait=False)
-        self._asker.shutdown(wait=False)
-        self._make_executors()
+        self._is_closed = True
+        try:
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await self._idle.wait()
+        except TimeoutError:
+            _log.warning("crawldedup: closing: pages were left that took more than %.0f s", _CLOSE_SECONDS)
+        finally:
+            self._pool.kill()
+            if self._beating is not None:
+                self._beating.cancel()
+        for answer in self._answers:
+            if not answer.done():
+                answer.set_exception(StoreUnavailableError("The store did not answer before the end."))
+        close = partial(self._dedup.close, leave=leave)
+        if self._thread is None:
+            close()
+            return
+        closing = asyncio.get_running_loop().run_in_executor(self._thread, close)
+        if not (await asyncio.wait({closing}, timeout=_CLOSE_SECONDS))[0]:
+            _log.warning("crawldedup: closing: the store took more than %.0f s", _CLOSE_SECONDS)
+        self._thread.shutdown(wait=False)
+
+    async def _judge(
+        self,
+        page: Page,
+        prepare: Prepare | None,
+        before: asyncio.Future[None] | None,
+        turn: asyncio.Future[None] | None,
+    ) -> Judged:
+        """Judge a page. With a `turn`, it is asked about once `before` is done, and `turn` is done then."""
+        self._require_open()
+        if not isinstance(page, Page):
+            raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a Page")
+        begun = time.perf_counter()
+        self._in_progress += 1
+        self._idle.clear()
+        try:
+            try:
+                read, answer = await self._begun(page, prepare, before)
+            finally:
+                _pass_on(before, turn)
+            try:
+                verdict, asking = await answer
+            except KeyMismatchError:
+                if page.fingerprint is not None:
+                    raise
+                # The index was begun again with another key, which is known by now.
+                read, answer = await self._begun(page, prepare, None)
+                verdict, asking = await answer
+        finally:
+            self._in_progress -= 1
+            if not self._in_progress:
+                self._idle.set()
+        return Judged(verdict, read.page, read.seconds, asking, time.perf_counter() - begun)
+
+    async def _begun(
+        self, page: Page, prepare: Prepare | None, before: asyncio.Future[None] | None
+    ) -> tuple[Read, asyncio.Future[tuple[Verdict, float]]]:
+        """Read a page, and queue the question about it."""
+        read = await self._read(page)
+        asked = replace(page, html=None, text=None, encoding=None, fingerprint=read.page.fingerprint)
+        if prepare is not None:
+            asked = prepare(asked, read.page)
+        if before is not None:
+            await before
+        answer = asyncio.get_running_loop().create_future()
+        self._answers.add(answer)
+        answer.add_done_callback(self._answers.discard)
+        self._asked.append((asked, answer))
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._ask())
+        return read, answer
+
+    async def _read(self, page: Page) -> Read:
+        self._breaker.require()
+        if page.fingerprint is not None:
+            return Read(ReadPage(page.fingerprint), 0.0)
+        key = await self._key(joins=page.remember)
+        if _is_slow(page):
+            return await self._pool.call(request("read", [page], key), read_of)
+        begun = time.perf_counter()
+        read = self._reader.read_page(page, key)
+        return Read(read, time.perf_counter() - begun)
+
+    async def _ask(self) -> None:
+        """Ask about all pages that wait, and then about those that came meanwhile."""
+        while self._asked:
+            if len(self._asked) < min(BATCH, self._in_progress):
+                await asyncio.sleep(min(_MOST_HOLD_SECONDS, self._asking_seconds))
+            batch = [self._asked.popleft() for _ in range(min(BATCH, len(self._asked)))]
+            batch = [(page, answer) for page, answer in batch if not answer.done()]
+            begun = time.perf_counter()
+            results: Sequence[Verdict | Exception]
+            try:
+                results = await self._call(partial(self._dedup.check_batch, [page for page, _ in batch]))
+            except Exception as error:
+                results = [error] * len(batch)
+            self._asking_seconds = time.perf_counter() - begun
+            for (_, answer), result in zip(batch, results, strict=True):
+                if answer.done():
+                    continue
+                if isinstance(result, Verdict):
+                    answer.set_result((result, self._asking_seconds / len(batch)))
+                else:
+                    answer.set_exception(result)
+        self._asking = None
+
+    async def _explain(self, page: Page) -> Explanation:
+        names = ("identity", "scope_key", "similarity", "canonical", "revisit_similarity")
+        rules: dict[str, Any] = {name: getattr(page, name) for name in names}
+        if not _is_slow(page):
+            rules |= {"text": page.text, "fingerprint": page.fingerprint}
+            return await self._call(partial(self._dedup.explain, page.url, **rules))
+        key = await self._key(joins=False)
+        read = await self._pool.call(request("show", [page], key), read_of)
+        rules["fingerprint"] = read.page.fingerprint
+        told = await self._call(partial(self._dedup.explain, page.url, **rules))
+        return replace(told, text=read.text, facts=read.facts)
+
+    async def _key(self, *, joins: bool) -> Key:
+        if joins and not self._has_joined:
+            await self._join()  # a look would not keep others from beginning the index with another key
+        return self._dedup.key if self._has_joined else await self._call(lambda: self._dedup.key)
+
+    async def _join(self) -> None:
+        await self._call(partial(self._dedup.open, self._session))
+        self._has_joined = True
+        if self._beating is None:
+            self._beating = asyncio.create_task(self._beat())
+
+    async def _beat(self) -> None:
+        """Renew the lease of the crawl while there is nothing to do."""
+        while True:
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+            with suppress(Exception):
+                await self._call(self._dedup.heartbeat)
+
+    async def _call(self, call: Callable[[], T]) -> T:
+        """Call the Deduplicator where its store is asked."""
+        if self._thread is None:
+            return self._guarded(call)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._guarded, call)
+
+    def _guarded(self, call: Callable[[], T]) -> T:
+        """Leave a store alone for a while that just failed, so that pages do not each wait for its time limit."""
+        self._breaker.require()
+        try:
+            result = call()
+        except StoreUnavailableError:
+            self._breaker.failed()
+            raise
+        if isinstance(result, list) and any(isinstance(each, StoreUnavailableError) for each in result):
+            self._breaker.failed()
+        else:
+            self._breaker.succeeded()
+        return result
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise ClosedError(f"{self!r} is closed; call open() or use `async with` to open it again")
+
+
+def _is_slow(page: Page) -> bool:
+    return page.html is not None or len(page.text or "") >= LONG_TEXT
+
+
+def _pass_on(before: asyncio.Future[None] | None, turn: asyncio.Future[None] | None) -> None:
+    """End a turn, if need be after the one before."""
+    if turn is None:
+        return
+    if before is None or before.done():
+        turn.set_result(None)
+    else:
+        before.add_done_callback(lambda _: _pass_on(None, turn))
 
 
 async def _asynchronous(pages: Iterable[Page]) -> AsyncIterator[Page]:

@@ -30,6 +30,15 @@ class Breaker:
         """Return True if the next try may be made now."""
         return self._clock() >= self._closed_until
 
+    def pause_left(self) -> float:
+        """Return for how many seconds no try may be made."""
+        return max(0.0, self._closed_until - self._clock())
+
+    def require(self) -> None:
+        """Raise StoreUnavailableError while the store is to be left alone."""
+        if not self.allows():
+            raise StoreUnavailableError("The store failed a moment ago and is left alone for a few seconds.")
+
     @contextmanager
     def guarding_store(self) -> Iterator[None]:
         """Report how a call of the store ends. Raises StoreUnavailableError, too, while it is to be left alone."""

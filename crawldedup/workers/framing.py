@@ -12,8 +12,7 @@ import traceback
 from typing import Any, Final
 
 from crawldedup import errors
-from crawldedup.errors import CrawlDedupError, PageError
-from crawldedup.printable import printable
+from crawldedup.errors import CrawlDedupError, PageError, UnexpectedReadError, WorkerError
 
 REQUEST: Final = struct.Struct("!II")
 """In front of a request: the lengths of its JSON and of its body."""
@@ -24,26 +23,8 @@ ANSWER: Final = struct.Struct("!I")
 LARGEST_ANSWER: Final = 1 << 26
 """A verdict holds two URLs, and that of a page in a data URL is as long as the page."""
 
+__all__ = ["UnexpectedReadError", "WorkerError"]
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
-
-
-class WorkerError(CrawlDedupError):
-    """Raised when a worker process died or could not be started. The page it was reading is not checked."""
-
-    counter = "worker"
-
-
-class UnexpectedReadError(CrawlDedupError):
-    """Raised when a page could not be checked for a reason that nobody foresaw.
-
-    `kind` is the name of the exception's class, the message its traceback, which is safe to log.
-    """
-
-    counter = "internal"
-
-    def __init__(self, kind: str, trace: str) -> None:
-        self.kind = kind
-        super().__init__("\n".join(printable(line) for line in trace.splitlines()))
 
 
 def request(header: dict[str, Any], body: bytes = b"") -> bytes:
