@@ -19,64 +19,59 @@ from typing import Any, Final
 
 import msgspec
 
-from crawldedup.workers.frames import LARGEST_REQUEST, Answer, Failure, framed, take_frame
+from crawldedup.workers.frames import LENGTH, Answer, Failure, framed
 
 PAGE_BYTES: Final = 1 << 30
 """Bytes that reading a page may take. The most hostile pages known take half of it."""
 KEPT_BYTES: Final = 300 << 20
 """Bytes by which a process may have grown between two pages, since C libraries give little back."""
 
-_STATM: Final = Path("/proc/self/statm")
-_RECEIVED_BYTES: Final = 1 << 18
 # Beyond the limit that the parent enforces: if the parent was killed, only the alarm ends a page in C code.
 _GRACE_SECONDS: Final = 10
-_START_SECONDS: Final = 60
 
 
-def main(name: str) -> None:
-    """Serve standard input with the handler "package.module:function" until it ends, as when the parent dies."""
-    connected = _inherited_socket()
+def main(name: str, seconds: int) -> None:
+    """Serve standard input with the handler "package.module:function" until it ends, as when the parent dies.
+
+    The function may take so many seconds to set the handler up.
+    """
+    inbox = Inbox(_inherited_socket())
     # The parent decides when this process ends; signals to a whole group are not meant for it.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    signal.alarm(_START_SECONDS + _GRACE_SECONDS)
-    inbox = Inbox(connected)
+    # The default action of an alarm ends the process, even inside C code that never returns to Python.
+    signal.alarm(seconds + _GRACE_SECONDS)
     with contextlib.suppress(EOFError, ConnectionError):
         setup = inbox.take()
         try:
             module, _, function = name.partition(":")
             handle = getattr(importlib.import_module(module), function)(setup)
+            # What is there now is no garbage, and is not searched again.
+            gc.freeze()
+            answer = Answer(is_last=False)
         except BaseException as error:
-            connected.sendall(framed(Answer(True, Failure.of(error))))
-            return
-        # What is there now is no garbage, and is not searched again.
-        gc.freeze()
+            answer = Answer(is_last=True, failure=Failure.of(error))
         is_large = bound_memory()
-        connected.sendall(framed(Answer(False, None)))
-        _serve(inbox, connected, handle, is_large)
+        inbox.answer(answer)
+        while not answer.is_last:
+            signal.alarm(0)
+            seconds, message = inbox.take()
+            signal.alarm(seconds + _GRACE_SECONDS)
+            answer = _answer(handle, message)
+            answer.is_last = is_large()
+            inbox.answer(answer)
 
 
-def _serve(
-    inbox: "Inbox", connected: socket.socket, handle: Callable[[Any], Any], is_large: Callable[[], bool]
-) -> None:
-    is_last = False
-    while not is_last:
-        signal.alarm(0)
-        seconds, message = inbox.take()
-        # Its default action ends the process, even inside C code that never returns to Python.
-        signal.alarm(int(seconds) + _GRACE_SECONDS)
-        answer: object
-        try:
-            value = msgspec.Raw(msgspec.msgpack.encode(handle(message)))
-            answer = Answer(is_last := is_large(), None, value)
-        # Whatever a library raises, even to end the program, or in Rust to panic, is one page's trouble.
-        except BaseException as error:
-            answer = Answer(is_last := is_large(), Failure.of(error))
-        connected.sendall(framed(answer))
+def _answer(handle: Callable[[Any], object], message: object) -> Answer:
+    try:
+        return Answer(is_last=False, value=msgspec.Raw(msgspec.msgpack.encode(handle(message))))
+    # Whatever a library raises, even to end the program, or in Rust to panic, is one page's trouble.
+    except BaseException as error:
+        return Answer(is_last=False, failure=Failure.of(error))
 
 
 class Inbox:
-    """Receives frames from a socket."""
+    """Takes requests from a socket, and answers there."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
@@ -86,19 +81,31 @@ class Inbox:
         """Return the content of the next frame. Raises EOFError at the end."""
         # What has arrived is taken at once: the parent, busy for dozens of pages' time, can send on only into room.
         with contextlib.suppress(BlockingIOError):
-            while data := self._socket.recv(_RECEIVED_BYTES, socket.MSG_DONTWAIT):
-                self._received += data
-        while (content := take_frame(self._received, LARGEST_REQUEST)) is None:
-            if not (data := self._socket.recv(_RECEIVED_BYTES)):
+            while self._receive(socket.MSG_DONTWAIT):
+                pass
+        while len(self._received) < LENGTH.size or len(self._received) < (end := self._end()):
+            if not self._receive():
                 raise EOFError
-            self._received += data
-        return msgspec.msgpack.decode(content)
+        content = msgspec.msgpack.decode(memoryview(self._received)[LENGTH.size : end])
+        del self._received[:end]
+        return content
+
+    def answer(self, answer: Answer) -> None:
+        """Send an answer."""
+        self._socket.sendall(framed(answer))
+
+    def _end(self) -> int:
+        return int(LENGTH.unpack_from(self._received)[0]) + LENGTH.size
+
+    def _receive(self, flags: int = 0) -> int:
+        data = self._socket.recv(1 << 18, flags)
+        self._received += data
+        return len(data)
 
 
 def _inherited_socket() -> socket.socket:
     """Return the socket that is standard input, which nothing else of the process then has."""
     connected = socket.socket(fileno=os.dup(0))
-    connected.setblocking(True)  # whatever socket.setdefaulttimeout says
     # Programs that an extractor starts, and libraries that print, must not have it.
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
     os.dup2(2 if sys.stderr else 0, 1)
@@ -124,6 +131,6 @@ def bound_memory() -> Callable[[], bool]:
 
 def _held() -> tuple[int, int]:
     """Return the bytes of own memory that are in use, and those of all that was allocated. Raises OSError."""
-    _, resident, shared, _, _, data, _ = map(int, _STATM.read_text("ascii").split())
+    _, resident, shared, _, _, data, _ = map(int, Path("/proc/self/statm").read_text("ascii").split())
     page = resource.getpagesize()
     return (resident - shared) * page, data * page
