@@ -1,83 +1,56 @@
-"""The journal of a crawl: a line for each response, wall and withdrawn rule, and for the crawl's begin and end."""
-
-from __future__ import annotations
+"""The journal of a crawl: a line for each response and wall, and for the crawl's begin and end; and its report."""
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import socket
+import subprocess
+import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final
 
+from scrapy import Request, Spider
 from scrapy.core.scheduler import Scheduler
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.utils.job import job_dir
 from scrapy.utils.project import data_path
 
 from crawldedup import __version__
+from crawldedup.aio import Judged
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.journal.files import FileJournal
-from crawldedup.journal.names import NAME_FILE, OWN_STORE, crawl_of, is_redis, name_of_job, own_writer
+from crawldedup.journal.names import NAME_FILE, crawl_of, name_of_job, own_writer
 from crawldedup.journal.records import FORMAT, OUTCOMES, VERSION, line_of, shown
 from crawldedup.printable import printable
 from crawldedup.scrapy_plugin import signals
-from crawldedup.scrapy_plugin.runtime.report import write_report
+from crawldedup.scrapy_plugin.policy import Outcome
+from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.search.model import accept_threshold
 from crawldedup.stores.shown import shown_url
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
-    from crawldedup.advice.rules import Rule
-    from crawldedup.scrapy_plugin.reading.messages import Judged
-    from crawldedup.scrapy_plugin.settings import CrawlOptions
-    from crawldedup.verdict import Coverage
+from crawldedup.verdict import Coverage
 
 logger = logging.getLogger(__name__)
 
 SAMPLE_SECONDS: Final = 10.0
+KEPT_CRAWLS: Final = 20
 
 _SHOWN_STATS: Final = ("crawldedup/", "downloader/", "item_", "response_received_count", "memusage/", "log_count/")
 _SHOWN_OPTIONS: Final = ("namespace", "action", "similarity", "recall", "extractor", "workers", "revisit", "scope")
 _MOST: Final = 1 << 31
 _DIGEST: Final = (1 << 64) - 1
-
-
-def _covered(coverage: Coverage | None) -> dict[str, Any]:
-    """Return which share of a page is known, and where most of that stands."""
-    if coverage is None or coverage.share_new is None or not coverage.sources:
-        return {}
-    return {"share_known": round(1 - coverage.share_new, 4), "source": shown(coverage.sources[0][0])}
+# The arguments come as the input: all users of a machine see command lines.
+_REPORT_PROGRAM: Final = "import json, sys; from crawldedup.cli import main; sys.exit(main(json.load(sys.stdin)))"
 
 
 def place_of_journals(options: CrawlOptions) -> str:
-    """Return where crawls write their journals: the path of a directory, or the URL of a Redis. Raises OSError."""
-    place = options.store if options.journal == OWN_STORE else str(options.journal)
-    return place if is_redis(place) else data_path(place)
-
-
-class Sink(Protocol):
-    """Where lines go. It raises nothing."""
-
-    @property
-    def trouble(self) -> str | None:
-        """What went wrong last."""
-
-    @property
-    def lost(self) -> int:
-        """How many lines are not there."""
-
-    def write(self, line: bytes) -> None:
-        """Take a line."""
-
-    def close(self) -> None:
-        """Wait until all is written, within limits."""
+    """Return the directory that crawls write their journals into. Raises OSError."""
+    return data_path(str(options.journal))
 
 
 class CrawlJournal:
@@ -85,12 +58,12 @@ class CrawlJournal:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._sink: Sink | None = None
+        self._file: FileJournal | None = None
         self._job: Path | None = None
         self._began = 0.0
         self._sample_at = SAMPLE_SECONDS
         self._known: int | None = None
-        self._place = self._source = ""
+        self._place = ""
         self._report: str | None = None
         self._crawl = ""
         self._has_complained = False
@@ -103,9 +76,10 @@ class CrawlJournal:
         self._job = Path(directory) if (directory := job_dir(self._crawler.settings)) else None
         assert self._crawler.spider is not None
         spider = self._crawler.spider.name
+        self._crawl = options.crawl or name_of_job(self._job, crawl_of(spider, started))
         header = {
             FORMAT: VERSION,
-            "crawl": options.crawl or name_of_job(self._job, crawl_of(spider, started)),
+            "crawl": self._crawl,
             "spider": spider,
             "started": round(started, 3),
             "host": socket.gethostname(),
@@ -118,52 +92,38 @@ class CrawlJournal:
                 **{name: getattr(options, name) for name in _SHOWN_OPTIONS},
             },
         }
+        self._place = str(options.journal)
         try:
-            self._sink = self._opened(options, header)
+            self._place = place_of_journals(options)
         except OSError as error:  # the project's data directory cannot be made
             self._complain(str(error))
             return
-        self._report, self._crawl = options.report, str(header["crawl"])
+        self._file = FileJournal(Path(self._place), header, own_writer(), keep=KEPT_CRAWLS)
+        self._report = options.report
         self._crawler.signals.connect(self._wall_suspected, signal=signals.wall_suspected)
         self._look_for_trouble()
 
-    def checked(
-        self,
-        request: Request,
-        response: Response,
-        judged: Judged,
-        *,
-        dropped: bool,
-        itemless: bool,
-        unchanged: bool,
-        retried: bool,
-        marks: bool,
-    ) -> None:
-        """Write what a page is, and what became of it. `marks` tells that the action is "mark"."""
-        if self._sink is None:
-            return
-        verdict = judged.verdict
-        is_marked = marks and (verdict.is_duplicate or unchanged)
-        done = "dropped" if dropped else "items_dropped" if itemless else "marked" if is_marked else "delivered"
-        self._known = judged.pages
+    def checked(self, request: Request, response: Response, judged: Judged, outcome: Outcome, known: int) -> None:
+        """Write what a page is, and what became of it. `known` are the pages in the index."""
+        verdict, read = judged.verdict, judged.read
+        self._known = known
         figures = {
             "original": None if verdict.original is None else shown(verdict.original),
             "similarity": None if verdict.similarity is None else round(verdict.similarity, 4),
             "hamming": verdict.hamming,
             "copies": verdict.copies,
             "words": verdict.words,
-            "action": "retried" if retried else done,
+            "action": str(outcome.fate),
             "changed": verdict.changed,
-            "unchanged": unchanged,
+            "unchanged": outcome.unchanged,
             "replaces": verdict.replaces,
             "abandoned": verdict.abandoned,
-            "kept_apart": judged.kept_apart,
             "difference": verdict.difference,
             **_covered(verdict.coverage),
-            "digest": f"{judged.digest & _DIGEST:016x}",
+            "digest": f"{read.fingerprint.digest & _DIGEST:016x}",
             "waited": round(judged.waited, 4),
             "read": round(judged.reading, 4),
-            "store": round(judged.store, 5),
+            "store": round(judged.asking, 5),
             "probes": verdict.probes,
             "candidates": verdict.candidates,
         }
@@ -171,8 +131,6 @@ class CrawlJournal:
 
     def unchecked(self, request: Request, response: Response, reason: str | Exception) -> None:
         """Write why a response was not checked: for a reason that needs no word, or after an error."""
-        if self._sink is None:
-            return
         outcome = "skipped"
         if isinstance(reason, PageError):
             reason = reason.reason
@@ -181,58 +139,34 @@ class CrawlJournal:
             reason = reason.counter if isinstance(reason, CrawlDedupError) else "internal"
         self._page(request, response, outcome, {"reason": reason})
 
-    def withdrawn(self, rules: Iterable[Rule]) -> None:
-        """Write which learned rules are wrong, whoever found that."""
-        if self._sink is not None:
-            for rule in rules:
-                self._put({"withdrawn": rule.id_as_dict()})
-
-    def skipped(self, url: str, rules: Iterable[Rule]) -> None:
-        """Write that a request was not made, because learned rules take it for a copy."""
-        if self._sink is not None:
-            named = "; ".join(f"{rule.site}{rule.section}: {rule.what}" for rule in rules)
-            self._put({"skipped": shown(url), "rule": shown(named)})
-
     async def end(self, reason: str, index_bytes: int | None) -> None:
         """Write the last line, with the crawl's stats, close the journal, and write the report that was asked for."""
-        if self._sink is None:
+        if self._file is None:
             return
         assert self._crawler.stats is not None
+        assert self._crawler.spider is not None
         self._look_for_trouble()
         stats = {
             name: value
             for name, value in self._crawler.stats.get_stats().items()
             if name.startswith(_SHOWN_STATS) and isinstance(value, int | float) and abs(value) < _MOST**2
         }
-        figures = {"known": self._known, "index_bytes": index_bytes, "lost": self._sink.lost or None}
-        told = {name: value for name, value in figures.items() if value is not None}
-        self._put({"end": reason, "stats": stats, **told})
-        if self._sink.lost > told.get("lost", 0):
-            # Less may fit where the stats do not.
-            self._put({"end": reason})
-        await asyncio.to_thread(self._sink.close)
+        figures = {"known": self._known, "index_bytes": index_bytes, "lost": self._file.lost or None}
+        self._put(
+            {"end": reason, "stats": stats, **{name: value for name, value in figures.items() if value is not None}}
+        )
+        await asyncio.to_thread(self._file.close)
         self._look_for_trouble()
-        self._sink = None
+        self._file = None
         if self._job is not None and reason == "finished":
             with contextlib.suppress(OSError):
                 (self._job / NAME_FILE).unlink(missing_ok=True)
         if self._report is not None:
-            assert self._crawler.spider is not None
-            await write_report(self._report, self._source, self._crawl, self._crawler.spider)
-
-    def _opened(self, options: CrawlOptions, header: Mapping[str, Any]) -> Sink:
-        self._place = str(options.journal)
-        self._source = place_of_journals(options)
-        if is_redis(self._source):
-            # The client takes a tenth of a second to import.
-            from crawldedup.journal.streams import StreamJournal
-
-            self._place = shown_url(self._source)
-            return StreamJournal(self._source, header, own_writer())
-        self._place = self._source
-        return FileJournal(Path(self._source), header, own_writer(), keep=options.journal_keep)
+            await write_report(self._report, self._place, self._crawl, self._crawler.spider)
 
     def _page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
+        if self._file is None:
+            return
         referer = request.headers.get(b"Referer")
         depth, latency = request.meta.get("depth"), request.meta.get("download_latency")
         record = {
@@ -244,8 +178,9 @@ class CrawlJournal:
             "depth": depth if isinstance(depth, int) and 0 < depth < _MOST else None,
             "latency": round(latency, 3) if isinstance(latency, float) and 0 < latency < _MOST else None,
         }
-        known = {name: value for name, value in record.items() if value}
-        self._put({"url": shown(response.url), "outcome": outcome, **known})
+        self._put(
+            {"url": shown(response.url), "outcome": outcome, **{k: value for k, value in record.items() if value}}
+        )
         if time.monotonic() >= self._began + self._sample_at:
             self._sample_at = time.monotonic() - self._began + SAMPLE_SECONDS
             self._sample()
@@ -262,28 +197,24 @@ class CrawlJournal:
         self._put({name: value for name, value in record.items() if value is not None})
 
     def _wall_suspected(self, original: str, share: float, window: int) -> None:
-        if self._sink is not None:
+        if self._file is not None:
             self._put({"wall": shown(original), "share": round(share, 4), "window": window})
 
     def _put(self, record: Mapping[str, Any]) -> None:
-        assert self._sink is not None
-        try:
-            line = line_of({"t": round(time.monotonic() - self._began, 3), **record})
-        except ValueError:  # a worker that a hostile page has taken over answers what it likes
-            return
-        self._sink.write(line)
-        if self._sink.trouble is not None and not self._has_complained:
+        assert self._file is not None
+        self._file.write(line_of({"t": round(time.monotonic() - self._began, 3), **record}))
+        if self._file.trouble is not None and not self._has_complained:
             self._look_for_trouble()
 
     def _look_for_trouble(self) -> None:
         """Log the first trouble of the journal, and count what it has cost so far."""
-        assert self._sink is not None
+        assert self._file is not None
         assert self._crawler.stats is not None
-        if self._sink.lost:
-            self._crawler.stats.set_value("crawldedup/journal/lost", self._sink.lost)
-        if self._sink.trouble is not None and not self._has_complained:
+        if self._file.lost:
+            self._crawler.stats.set_value("crawldedup/journal/lost", self._file.lost)
+        if self._file.trouble is not None and not self._has_complained:
             self._has_complained = True
-            self._complain(self._sink.trouble)
+            self._complain(self._file.trouble)
 
     def _complain(self, trouble: str) -> None:
         logger.warning(
@@ -292,3 +223,30 @@ class CrawlJournal:
             printable(trouble),
             extra={"spider": self._crawler.spider},
         )
+
+
+def _covered(coverage: Coverage | None) -> dict[str, Any]:
+    """Return which share of a page is known, and where most of that stands."""
+    if coverage is None or coverage.share_new is None or not coverage.sources:
+        return {}
+    return {"share_known": round(1 - coverage.share_new, 4), "source": shown(coverage.sources[0][0])}
+
+
+async def write_report(path: str, source: str, crawl: str, spider: Spider) -> None:
+    """Write the report of a crawl, whose journals are in a folder. Logs what goes wrong.
+
+    It is made in a process of its own, whose memory ends with it.
+    """
+    arguments = json.dumps(["report", source, "--crawl", crawl, "--output", path])
+    command = [sys.executable, "-c", _REPORT_PROGRAM]
+    try:
+        done = await asyncio.to_thread(subprocess.run, command, input=arguments, capture_output=True, text=True)
+    except OSError as error:
+        trouble = str(error)
+    else:
+        trouble = done.stderr.strip().rpartition("\n")[2] if done.returncode else ""
+    extra = {"spider": spider}
+    if trouble:
+        logger.warning("crawldedup: the report was not written: %s", printable(trouble, 500), extra=extra)
+    else:
+        logger.info("crawldedup: the report is in %s", printable(str(Path(path).absolute())), extra=extra)

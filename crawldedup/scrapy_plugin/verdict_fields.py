@@ -1,21 +1,16 @@
 """Items and verdicts: what ``CRAWLDEDUP_ACTION = "drop-items"`` drops, and verdicts as fields of items."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from itemadapter import ItemAdapter
+from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.scrapy_plugin.items.text import value_in
 from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY
 from crawldedup.verdict import Kind, Verdict
-
-if TYPE_CHECKING:
-    from scrapy.http import Response
 
 Item = TypeVar("Item")
 
@@ -25,7 +20,6 @@ VERDICT_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
 """What `add_verdict` writes by default: part of the verdict, and the field it goes into."""
 
 _PARTS: Final = tuple(Verdict(Kind.NEW, "").as_dict())
-_ABSENT: Final = object()
 
 
 class DropItemsMiddleware(BaseSpiderMiddleware):
@@ -53,7 +47,7 @@ def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[s
         The same item.
 
     Raises:
-        ConfigurationError: No verdict has such a part, or the item does not take a value. The item is unchanged then.
+        ConfigurationError: No verdict has such a part, the item lacks a field, or it does not take a value.
 
     Example:
         >>> from crawldedup import Kind, Verdict, add_verdict
@@ -75,38 +69,18 @@ def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[s
             f"{type(item).__qualname__} has no field {missing[0]!r} for its verdict; declare "
             f"{', '.join(fields.values())}, or name other fields"
         )
-    verdict = source if isinstance(source, Verdict) or source is None else _verdict_of(source)
-    parts = {} if verdict is None else verdict.as_dict()
-    before = {field: value_in(item, field, _ABSENT) for field in fields.values()}
+    verdict = source
+    if isinstance(source, Response):
+        # A response without a request has no meta to ask.
+        verdict = source.request.meta.get(VERDICT_KEY) if source.request is not None else None
+    parts = verdict.as_dict() if isinstance(verdict, Verdict) else {}
     try:
         for part, field in fields.items():
             adapter[field] = parts.get(part)
     # The classes are the user's: what their validators raise may be anything.
     except Exception as error:
-        for field, value in before.items():
-            if value_in(item, field, _ABSENT) is not value:
-                _put_back(item, field, value)
         raise ConfigurationError(
             f"{type(item).__qualname__} does not take its verdict ({type(error).__name__}: {error}); let its fields "
             f"{', '.join(fields.values())} be written and hold None, or name other fields"
         ) from error
     return item
-
-
-def _put_back(item: object, field: str, value: object) -> None:
-    if isinstance(item, MutableMapping):
-        if value is _ABSENT:
-            del item[field]
-        else:
-            item[field] = value
-    # Past the validators: a default need not be a value that they allow.
-    elif value is _ABSENT:
-        object.__delattr__(item, field)
-    else:
-        object.__setattr__(item, field, value)
-
-
-def _verdict_of(response: Response) -> Verdict | None:
-    # A response without a request has no meta to ask.
-    verdict = response.request.meta.get(VERDICT_KEY) if response.request is not None else None
-    return verdict if isinstance(verdict, Verdict) else None

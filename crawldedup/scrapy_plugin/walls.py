@@ -1,14 +1,20 @@
 """Recognise walls: one page that a site answers with in place of many, such as a login form, a ban or a soft 404."""
 
-from __future__ import annotations
-
+import logging
 from collections import Counter, deque
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from crawldedup.verdict import Kind
+from scrapy.crawler import Crawler
 
-if TYPE_CHECKING:
-    from crawldedup.verdict import Verdict
+from crawldedup.printable import printable
+from crawldedup.scrapy_plugin import signals
+from crawldedup.scrapy_plugin.failures import begin_to_close
+from crawldedup.scrapy_plugin.stats import CrawlStats
+from crawldedup.verdict import Kind, Verdict
+
+logger = logging.getLogger(__name__)
+
+WALL_REASON: Final = "crawldedup_wall"
 
 WINDOWS: Final = ((100, 0.6), (500, 0.3))
 """So many of the last judged pages, and the share of them that makes an original suspect.
@@ -19,6 +25,11 @@ stays below: 2,000 pages of a calendar, one after the other, came to 35 of 100 a
 
 MOST_SUSPECTED: Final = 100
 """So many originals are suspected in one crawl, and no more."""
+
+_CONSEQUENCES: Final = {
+    "warn": "CRAWLDEDUP_WALL is 'warn': the crawl goes on.",
+    "close": "CRAWLDEDUP_WALL is 'close': the crawl ends.",
+}
 
 
 class Suspicion(NamedTuple):
@@ -36,27 +47,52 @@ class Walls:
         self._windows = [_Window(size, share) for size, share in WINDOWS]
         self._suspected: set[int] = set()
 
-    def add(self, verdict: Verdict, face_of_known: int = 0) -> Suspicion | None:
-        """Note a judged page, and the face of a known one. Return what is suspected of its original, once for each."""
-        face = _face_of(verdict, face_of_known)
-        copy = None if face is None else (face, hash(verdict.url))
+    def add(self, verdict: Verdict, digest: int = 0) -> Suspicion | None:
+        """Note a judged page and the digest of its text. Return what is suspected of its original, once for each."""
+        key = _wall_key(verdict, digest)
+        copy = None if key is None else (key, hash(verdict.url))
         full = [window for window in self._windows if window.add(copy)]
-        if face is None or not full or face in self._suspected or len(self._suspected) == MOST_SUSPECTED:
+        if key is None or not full or key in self._suspected or len(self._suspected) == MOST_SUSPECTED:
             return None
-        self._suspected.add(face)
+        self._suspected.add(key)
         original = verdict.original if verdict.is_duplicate else None
-        return Suspicion(original or verdict.url, full[0].share_of(face), full[0].pages())
-
-    def has(self, verdict: Verdict, face_of_known: int = 0) -> bool:
-        """Return True for a copy of an original that is suspected."""
-        return _face_of(verdict, face_of_known) in self._suspected
+        return Suspicion(original or verdict.url, full[0].share_of(key), full[0].pages())
 
 
-def _face_of(verdict: Verdict, face_of_known: int) -> int | None:
+class WallGuard:
+    """Says once of each wall what is suspected, and ends the crawl with the `action` "close"."""
+
+    def __init__(self, crawler: Crawler, stats: CrawlStats, action: str) -> None:
+        self._crawler = crawler
+        self._stats = stats
+        self._action = action
+        self._walls = Walls()
+        self._closing: object | None = None
+
+    async def judged(self, verdict: Verdict, digest: int) -> None:
+        """Note a judged page."""
+        if self._action == "ignore" or (suspicion := self._walls.add(verdict, digest)) is None:
+            return
+        self._stats.wall()
+        logger.warning(
+            "crawldedup: %d of the last %d pages are copies of %s. Is it a login form, a ban, a soft 404 or a consent "
+            "page? %s",
+            round(suspicion.share * suspicion.window),
+            suspicion.window,
+            printable(suspicion.original),
+            _CONSEQUENCES[self._action],
+            extra={"spider": self._crawler.spider},
+        )
+        await signals.send(signals.wall_suspected, self._crawler, **suspicion._asdict())
+        if self._action == "close" and self._closing is None:
+            self._closing = begin_to_close(self._crawler, WALL_REASON)
+
+
+def _wall_key(verdict: Verdict, digest: int) -> int | None:
     """Return what the pages of one wall share: their original or, where a lasting index knows them, their text."""
     if verdict.is_duplicate:
         return None if verdict.original is None else hash(verdict.original)
-    return hash(("text", face_of_known)) if verdict.kind is Kind.REVISIT and face_of_known else None
+    return hash(("text", digest)) if verdict.kind is Kind.REVISIT and digest else None
 
 
 class _Window:

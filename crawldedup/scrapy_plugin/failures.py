@@ -1,29 +1,24 @@
-"""Deal with pages and items that cannot be checked, which pass and are counted, and with wrong settings."""
-
-from __future__ import annotations
+"""Errors of a crawl, pages and items that cannot be checked (they pass and are counted), and wrong settings."""
 
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakKeyDictionary, WeakSet
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DropItem, IgnoreRequest, NotConfigured
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro
 
-from crawldedup.errors import CrawlDedupError, PageError, StoreError
+from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError, StoreError
 from crawldedup.printable import printable, sentence
-from crawldedup.workers.framing import UnexpectedReadError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy.crawler import Crawler
-
-    from crawldedup.errors import ConfigurationError
-    from crawldedup.scrapy_plugin.stats import CrawlStats
+from crawldedup.scrapy_plugin.settings import is_enabled
+from crawldedup.scrapy_plugin.stats import CrawlStats
+from crawldedup.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -33,14 +28,39 @@ SILENT_SECONDS: Final = 60.0
 """After the log said that the store is down, it says so again no sooner."""
 
 _FAIL: Final = "CRAWLDEDUP_ON_ERROR is 'fail'."
-
 _GRACE_TURNS: Final = 100
 
-# Components that read the same settings refuse them with the same words, which need to be said once only.
-_said: WeakKeyDictionary[Crawler, set[str]] = WeakKeyDictionary()
 
-# Several components may refuse to start, and the first one waits until the spider is closed.
-_closed_unstarted: WeakSet[Crawler] = WeakSet()
+class DuplicatePageError(IgnoreRequest):
+    """Raised for a page that is dropped, as a duplicate or as an unchanged revisit.
+
+    The errback of the request receives it.
+
+    Attributes:
+        verdict: The verdict on the page, which names the original.
+    """
+
+    def __init__(self, reason: str, verdict: Verdict) -> None:
+        self.verdict = verdict
+        super().__init__(reason)
+
+
+class DuplicateItemError(DropItem):
+    """Raised for an item that is dropped as a duplicate.
+
+    Attributes:
+        verdict: The verdict on the item, which names the original.
+    """
+
+    def __init__(self, reason: str, verdict: Verdict) -> None:
+        self.verdict = verdict
+        super().__init__(reason, log_level="DEBUG")
+
+
+class OverrideError(CrawlDedupError):
+    """Raised for a request whose ``meta["crawldedup"]`` is not allowed. Its page passes."""
+
+    counter = "meta"
 
 
 class Failures:
@@ -48,7 +68,7 @@ class Failures:
 
     A crawl that runs without its index for a while is worth more than one that stops, so that pages pass, unless
     ``CRAWLDEDUP_ON_ERROR`` is "fail". A fatal error ends the crawl in any case: nothing would be checked.
-    `may_close` is False for commands that show a page to a person. `noun` is what is checked: page or item.
+    `may_close` is False for commands that show a page to a person.
     """
 
     def __init__(
@@ -58,14 +78,13 @@ class Failures:
         *,
         close_on_error: bool,
         may_close: bool = True,
-        noun: str = "page",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._crawler = crawler
         self._stats = stats
+        self._noun = stats.noun
         self._close_on_error = close_on_error
         self._may_close = may_close
-        self._noun = noun
         self._explained: set[str] = set()
         self._store_is_down = False
         self._outage_was_said = False
@@ -86,39 +105,25 @@ class Failures:
         if self._close_on_error:
             self.fatal = f"{sentence(error)} {_FAIL}"
 
-    def at_response(self, url: str, error: Exception) -> None:
-        """Take note that a response was not checked: because nothing could be read from it, or of a failure."""
+    def passed(self, name: str, error: Exception) -> None:
+        """Take note that a page or an item was not checked: because nothing could be read from it, or of a failure."""
         if isinstance(error, PageError):
             self._stats.skipped(error.reason)
-            self.at_reading(url, error)
-        else:
-            self.at_page(error)
-
-    def at_page(self, error: Exception) -> None:
-        """Take note that a page, or an item, was not checked."""
+            self._unreadable(f"cannot read {name}: {error}", error.reason)
+            return
         self._stats.error(error.counter if isinstance(error, CrawlDedupError) else "internal")
         if isinstance(error, CrawlDedupError) and error.is_fatal:
             self.close_spider(str(error))
         elif isinstance(error, StoreError):
             self._store_failed(error)
-        elif isinstance(error, UnexpectedReadError):
-            self._explain(error.kind, f"reading failed, the {self._noun} passes: {error.kind}", error)
-        elif isinstance(error, CrawlDedupError):
+        elif isinstance(error, CrawlDedupError) and error.counter != "internal":
             self._explain(str(error), f"{sentence(error)} The {self._noun} passes")
         else:
-            self._explain(type(error).__name__, f"unexpected error, the {self._noun} passes", error)
+            # Of a worker's exception, `kind` is the class.
+            kind = getattr(error, "kind", type(error).__name__)
+            self._explain(kind, f"unexpected error, the {self._noun} passes: {kind}", error)
         if self._close_on_error:
             self.close_spider(f"{sentence(error)} {_FAIL}")
-
-    def at_reading(self, url: str, error: PageError) -> None:
-        """Take note that nothing could be read from a page. The first failure of an extractor is told."""
-        message = f"cannot read {url}: {error}"
-        if error.reason == "broken" and error.reason not in self._explained:
-            # An extractor with a mistake in it fails for every page, and then no page is checked.
-            self._explained.add(error.reason)
-            self._log(logging.WARNING, f"{message} ({self._noun}s like this pass; further ones are only counted)")
-        else:
-            self._log(logging.DEBUG, message)
 
     def store_answered(self) -> None:
         """Take note that the store works. Logs it if it did not before."""
@@ -129,10 +134,9 @@ class Failures:
 
     def close_spider(self, message: str) -> None:
         """Say why, and close the spider in the background."""
-        if not self._may_close:
+        if self._closing is None:
             self._log(logging.ERROR, message)
-        elif self._closing is None:
-            self._log(logging.ERROR, message)
+        if self._may_close and self._closing is None:
             self._closing = begin_to_close(self._crawler, CLOSE_REASON)
 
     async def close_before_start(self) -> None:
@@ -140,6 +144,14 @@ class Failures:
         if self.fatal is not None:
             self._closing = self.fatal
             await close_unstarted(self._crawler, self.fatal)
+
+    def _unreadable(self, message: str, reason: str) -> None:
+        if reason == "broken" and reason not in self._explained:
+            # An extractor with a mistake in it fails for every page, and then no page is checked.
+            self._explained.add(reason)
+            self._log(logging.WARNING, f"{message} ({self._noun}s like this pass; further ones are only counted)")
+        else:
+            self._log(logging.DEBUG, message)
 
     def _store_failed(self, error: StoreError) -> None:
         if not self._store_is_down:
@@ -163,34 +175,49 @@ class Failures:
         logger.log(level, "crawldedup: %s", printable(message, LONGEST_MESSAGE), extra=extra, **details)
 
 
-def refuse(crawler: Crawler, error: ConfigurationError) -> NotConfigured:
-    """Return what a component raises that cannot be built, and end the crawl with the error's message alone.
+# What was said of a crawl that does not start: several components may refuse the same settings, or to start at all.
+_said: WeakKeyDictionary[Crawler, set[str]] = WeakKeyDictionary()
 
-    The error itself would come under a traceback, which Scrapy writes for whatever is raised at a crawl's start.
+
+@contextmanager
+def refusing(crawler: Crawler) -> Iterator[None]:
+    """Build a component: raise NotConfigured if crawldedup is disabled, or if its settings are wrong.
+
+    They end the crawl with the error's message alone. The error itself would come under a traceback, which Scrapy
+    writes for whatever is raised at a crawl's start, by an add-on, too.
     """
-    message = str(error)
+    try:
+        if not is_enabled(crawler.settings):
+            raise NotConfigured
+        if not is_asyncio_available():
+            raise ConfigurationError(
+                "crawldedup needs asyncio; leave TWISTED_REACTOR at Scrapy's default, "
+                "'twisted.internet.asyncioreactor.AsyncioSelectorReactor'."
+            )
+        yield
+    except ConfigurationError as error:
+        message = str(error)
 
-    async def engine_started() -> None:
-        crawler.signals.disconnect(engine_started, signal=signals.engine_started)
-        await close_unstarted(crawler, message)
+        async def engine_started() -> None:
+            crawler.signals.disconnect(engine_started, signal=signals.engine_started)
+            await close_unstarted(crawler, message)
 
-    said = _said.setdefault(crawler, set())
-    if message not in said:
-        said.add(message)
         crawler.signals.connect(engine_started, signal=signals.engine_started, weak=False)
-    return NotConfigured()
+        raise NotConfigured from None
 
 
 async def close_unstarted(crawler: Crawler, message: str) -> None:
-    """Say why, and close the spider before its first request; called when the engine has started.
+    """Say why once, and close the spider before its first request; called when the engine has started.
 
     The process of `scrapy crawl` ends with the exit status 1. In `scrapy shell`, which opens its spider later, the
     message is all.
     """
-    logger.error("crawldedup: %s", printable(message, LONGEST_MESSAGE), extra={"spider": crawler.spider})
+    is_first = crawler not in _said
+    if message not in (said := _said.setdefault(crawler, set())):
+        said.add(message)
+        logger.error("crawldedup: %s", printable(message, LONGEST_MESSAGE), extra={"spider": crawler.spider})
     assert crawler.engine is not None
-    if crawler.engine.spider is not None and crawler not in _closed_unstarted:
-        _closed_unstarted.add(crawler)
+    if crawler.engine.spider is not None and is_first:
         await crawler.engine.close_spider_async(reason=CLOSE_REASON)
         # Other components start at the same signal, and may use the spider when they go on.
         for _ in range(_GRACE_TURNS if is_asyncio_available() else 0):
