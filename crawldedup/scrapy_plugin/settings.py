@@ -39,6 +39,7 @@ GONE: Final = {
 
 _QUICK_EXTRACTORS: Final = ("blocks", "text")  # One process of them keeps up with Scrapy.
 _MOST_WORKERS: Final = 4
+_PATTERNS: Final = "a regular expression or a list of them, none of them empty"
 _PATTERN_SECONDS: Final = 0.05
 _slow_patterns: Final[set[str]] = set()  # Expressions of the user, so there are few.
 
@@ -62,26 +63,27 @@ def matches(pattern: Pattern, url: str, *, otherwise: bool = False) -> bool:
 
 def check_patterns(name: str, value: object) -> tuple[Pattern, ...]:
     """Compile regular expressions: one, or several in a list, as texts or compiled already."""
-    allowed = "a regular expression or a list of them, none of them empty"
-    try:
-        if isinstance(value, str) and re.match(r"\[\s*(['\"]|]$)", value):
-            allowed += "; on a command line a list is JSON, with double quotes around texts"
+    if isinstance(value, str) and re.match(r"\[\s*(['\"]|]$)", value):
+        try:  # Scrapy's command line gives texts.
             value = json.loads(value)
-        return tuple(map(_compiled, value if isinstance(value, list | tuple | set | frozenset) else [value]))
-    except ValueError as error:
-        raise checks.refused(name, value, f"{allowed}: {error}") from None
+        except ValueError:
+            hint = "on a command line a list is JSON, with double quotes around texts"
+            raise checks.refused(name, value, f"{_PATTERNS}; {hint}") from None
+    return tuple(
+        _compiled(name, one) for one in (value if isinstance(value, list | tuple | set | frozenset) else [value])
+    )
 
 
-def _compiled(expression: object) -> Pattern:
+def _compiled(name: str, expression: object) -> Pattern:
     if isinstance(expression, regex.Pattern):
         return expression
     text, flags = getattr(expression, "pattern", expression), getattr(expression, "flags", 0)
     if not isinstance(text, str) or not text:
-        raise ValueError(f"{expression!r} is none")
+        raise checks.refused(name, expression, _PATTERNS)
     try:
         return regex.compile(text, sum(getattr(regex, flag) for flag in "IMSXA" if flags & getattr(re, flag)))
     except regex.error as error:
-        raise ValueError(error) from None
+        raise checks.refused(name, expression, f"{_PATTERNS}: {error}") from None
 
 
 class ItemFields(dict[str, tuple[str, ...]]):
@@ -95,10 +97,16 @@ def check_item_fields(name: str, given: Any) -> ItemFields:
     fields = ItemFields()
     by_class = given if isinstance(given, Mapping) and given else {type: given}
     for cls, value in by_class.items():
-        class_name = "" if cls is type else dotted(cls) if isinstance(cls, type) else str(cls).strip() or None
+        class_name = (
+            ""
+            if cls is type
+            else dotted(cls)
+            if isinstance(cls, type)
+            else (isinstance(cls, str) and cls.strip()) or None
+        )
         names = value.split(",") if isinstance(value, str) and not value.lstrip().startswith(("{", "[")) else value
         # No sets: the order of the fields is the order of the text.
-        names = [str(each).strip() for each in names] if isinstance(names, list | tuple) else []
+        names = [str(one).strip() * isinstance(one, str) for one in names] if isinstance(names, list | tuple) else []
         if not names or not all(names) or class_name is None:
             allowed = "a list of names of fields, or a dict of classes of items and such lists"
             raise checks.refused(name, given, f"{allowed}; on a command line, names with commas between them")

@@ -10,14 +10,14 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from crawldedup.scrapy_plugin.commands.actions import run_action
+from crawldedup.scrapy_plugin.commands.dedup import Command
+from crawldedup.scrapy_plugin.items.text import identity_in
 from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
 from crawldedup import Deduplicator
 from crawldedup.advice.rules import Rule
-from crawldedup.scrapy_plugin.commands.actions import run_action
-from crawldedup.scrapy_plugin.commands.dedup import Command
-from crawldedup.scrapy_plugin.items.text import identity_in
 from tests.advice.known_site import BUILT_WITH
 from tests.commands.test_advise import journal
 from tests.scrapy_plugin.conftest import store_url

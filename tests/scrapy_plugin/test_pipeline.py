@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline, DuplicateItemError
+from crawldedup.scrapy_plugin.reading.messages import Job
 from scrapy.exceptions import DropItem, NotConfigured
 
 from crawldedup import Deduplicator
 from crawldedup.errors import ProfileMismatchError, StoreFullError, StoreUnavailableError
 from crawldedup.extraction.extract import TEXT_PROFILE
-from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline, DuplicateItemError
-from crawldedup.scrapy_plugin.reading.messages import Job
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from tests.scrapy_plugin.conftest import in_one_mode, with_every_lasting_store, with_every_store
 from tests.scrapy_plugin.crawling import counts_in

@@ -14,7 +14,7 @@ from scrapy.settings import default_settings
 
 import crawldedup.demo.worker
 import crawldedup.scrapy_plugin.middleware
-import crawldedup.scrapy_plugin.reading.program  # noqa: F401
+import crawldedup.workers.reading  # noqa: F401
 from crawldedup import Deduplicator
 
 _SETTINGS = (
@@ -33,6 +33,6 @@ for _setting in _SETTINGS:
     for _name in _names(getattr(default_settings, _setting)):
         import_module(_name.rpartition(".")[0])
 
-for _extractor in ("blocks", "resiliparse", "trafilatura", "text"):
+for _extractor in ("blocks", "trafilatura", "text"):
     with Deduplicator(extractor=_extractor) as _dedup:
         _dedup.check("https://example.com/", html=_PAGE)

@@ -10,10 +10,15 @@ import pytest
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from crawldedup.errors import ConfigurationError, PageError, StoreUnavailableError
-from crawldedup.scrapy_plugin.runtime.failures import SILENT_SECONDS, Failures, refuse
+from crawldedup.errors import (
+    ConfigurationError,
+    PageError,
+    StoreUnavailableError,
+    UnexpectedReadError,
+    WorkerError,
+)
+from crawldedup.scrapy_plugin.failures import SILENT_SECONDS, Failures, refusing
 from crawldedup.scrapy_plugin.stats import CrawlStats
-from crawldedup.workers.framing import UnexpectedReadError, WorkerError
 from tests.scrapy_plugin.fakes import Clock, FakeCrawler
 
 if TYPE_CHECKING:
@@ -22,13 +27,13 @@ if TYPE_CHECKING:
 ERROR = StoreUnavailableError("redis://host cannot be used: Connection refused")
 
 
-def failures(**options: Any) -> Failures:
+def failures(noun: str = "page", **options: Any) -> Failures:
     crawler = FakeCrawler()
-    return Failures(crawler, CrawlStats(crawler.stats), **options)  # type: ignore[arg-type]
+    return Failures(crawler, CrawlStats(crawler, noun), **options)  # type: ignore[arg-type]
 
 
 def test_a_store_that_fails_is_told_in_sentences(caplog: pytest.LogCaptureFixture) -> None:
-    failures(close_on_error=False).at_page(ERROR)
+    failures(close_on_error=False).passed("http://a/", ERROR)
     (record,) = caplog.records
     assert record.getMessage() == (
         "crawldedup: redis://host cannot be used: Connection refused. Pages pass unchecked until the store answers"
@@ -39,8 +44,8 @@ def test_the_first_failure_of_an_extractor_is_told(caplog: pytest.LogCaptureFixt
     caplog.set_level(logging.DEBUG)
     failing = failures(close_on_error=False)
     for url in ("http://a/1", "http://a/2"):
-        failing.at_reading(url, PageError("empty", "the body is empty"))
-        failing.at_reading(url, PageError("broken", "reading with 'mine.text' failed: ValueError: boom"))
+        failing.passed(url, PageError("empty", "the body is empty"))
+        failing.passed(url, PageError("broken", "reading with 'mine.text' failed: ValueError: boom"))
     (told,) = (record for record in caplog.records if record.levelno > logging.DEBUG)
     assert told.levelno == logging.WARNING
     assert told.getMessage() == (
@@ -51,7 +56,7 @@ def test_the_first_failure_of_an_extractor_is_told(caplog: pytest.LogCaptureFixt
 
 def test_where_it_closes_the_spider_no_page_is_said_to_pass(caplog: pytest.LogCaptureFixture) -> None:
     async def fail() -> None:
-        failures(close_on_error=True).at_page(ERROR)
+        failures(close_on_error=True).passed("http://a/", ERROR)
 
     asyncio.run(fail())
     (record,) = caplog.records
@@ -67,7 +72,7 @@ def test_nor_at_the_start(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_what_a_person_looks_at_passes_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
-    failures(close_on_error=True, may_close=False).at_page(ERROR)
+    failures(close_on_error=True, may_close=False).passed("http://a/", ERROR)
     assert "Pages pass unchecked" in caplog.text
 
 
@@ -75,13 +80,13 @@ def test_a_store_that_fails_again_and_again_is_mentioned_now_and_then(caplog: py
     clock = Clock()
     failing = failures(close_on_error=False, clock=clock)
     for _ in range(5):
-        failing.at_page(ERROR)
-        failing.at_page(ERROR)
+        failing.passed("http://a/", ERROR)
+        failing.passed("http://a/", ERROR)
         failing.store_answered()
         failing.store_answered()
     assert (caplog.text.count("Connection refused"), caplog.text.count("the store answers again")) == (1, 1)
     clock.now = SILENT_SECONDS
-    failing.at_page(ERROR)
+    failing.passed("http://a/", ERROR)
     failing.store_answered()
     assert (caplog.text.count("Connection refused"), caplog.text.count("the store answers again")) == (2, 2)
 
@@ -90,7 +95,7 @@ def test_the_log_speaks_of_items_where_items_are_checked(caplog: pytest.LogCaptu
     failing = failures(close_on_error=False, noun="item")
     failing.at_start(KeyError("x"))
     for error in (ERROR, KeyError("y"), UnexpectedReadError("Oops", "a trace"), WorkerError("It died.")):
-        failing.at_page(error)
+        failing.passed("http://a/", error)
     failing.store_answered()
     said = [record.getMessage() for record in caplog.records]
     assert [line for line in said if "page" in line.lower()] == []
@@ -98,11 +103,10 @@ def test_the_log_speaks_of_items_where_items_are_checked(caplog: pytest.LogCaptu
 
 
 def refused(crawler: Crawler, *messages: str) -> None:
-    for message in messages:
-        # The components themselves are gone by then.
-        assert isinstance(refuse(crawler, ConfigurationError(message)), NotConfigured)
-
     async def start() -> None:
+        for message in messages:
+            with pytest.raises(NotConfigured), refusing(crawler):
+                raise ConfigurationError(message)
         await crawler.signals.send_catch_log_async(signals.engine_started)
 
     asyncio.run(start())

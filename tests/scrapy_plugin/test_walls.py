@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 import random
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from crawldedup import Deduplicator, Page
 from crawldedup.demo.site import all_pages
-from crawldedup.scrapy_plugin.runtime.walls import MOST_SUSPECTED, WINDOWS, Suspicion, Walls
+from crawldedup.scrapy_plugin.walls import MOST_SUSPECTED, WINDOWS, Suspicion, Walls
 from crawldedup.verdict import Kind, Verdict
 
 if TYPE_CHECKING:
@@ -125,16 +124,6 @@ def test_two_walls_are_suspected_one_after_the_other() -> None:
     assert [found.original for _, found in suspected(verdicts)] == [LOGIN, banned]
 
 
-def test_a_copy_of_a_suspected_original_is_told_from_others() -> None:
-    walls = Walls()
-    assert not walls.has(copy("a"))
-    for number in range(100):
-        walls.add(copy(number))
-    assert walls.has(copy("a"))
-    assert not walls.has(copy("a", "https://e.com/other"))
-    assert not walls.has(Verdict(Kind.REVISIT, "https://e.com/a", LOGIN))
-
-
 def changed(name: object) -> Verdict:
     return Verdict(Kind.REVISIT, f"https://e.com/{name}", f"https://e.com/{name}", 0.1, changed=True)
 
@@ -144,10 +133,6 @@ def test_known_pages_that_all_have_one_new_text_are_a_wall() -> None:
     found = [walls.add(changed(number), 7) for number in range(200)]
     (told,) = filter(None, found)
     assert told == ("https://e.com/59", 1.0, 60)
-    assert walls.has(changed("a"), 7)
-    assert not walls.has(changed("a"), 8)
-    # Nor does a wall that the index knows already.
-    assert walls.has(replace(changed("a"), changed=False), 7)
 
 
 def test_known_pages_that_all_change_for_themselves_are_none() -> None:
