@@ -18,6 +18,7 @@ from crawldedup.stores.base import CrawlSession
 from crawldedup.text.canonical import HeadLinks
 from crawldedup.verdict import Kind, Verdict
 
+FINGERPRINTS = Deduplicator(key=0)
 TRACE = "ZeroDivisionError: bad \x1b[31m page"
 
 
@@ -94,13 +95,13 @@ class FakeDedup:
 
     async def judge(self, page: Page, prepare: Callable[[Page, ReadPage], Page] = lambda page, _: page) -> Judged:
         self.calls.append("judge")
-        text = page.text or bytes(page.html or b"").decode()  # type: ignore[arg-type]
+        text = page.text or (page.html if isinstance(page.html, str) else (page.html or b"").decode())
         if text.startswith("page error"):
             raise PageError("too_deep", "The page is nested too deeply.")
         if text.startswith("unexpected"):
             raise UnexpectedReadError("ZeroDivisionError", TRACE)
         self._raise()
-        read = ReadPage(Deduplicator(key=0).fingerprint(text=text), self.links)
+        read = ReadPage(FINGERPRINTS.fingerprint(text=text), self.links)
         page = prepare(page, read)
         self.pages_asked.append(page)
         return Judged(self._verdict(page, text), read, 0.01, 0.001, 0.02)

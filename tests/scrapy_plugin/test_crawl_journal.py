@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.scrapy_plugin.conftest import Crawler
-    from tests.servers import RedisServer
 
 PAGES = ["/a", "/a-near", "/a-copy", "/a", "/thin", "/picture", "/missing"]
 OUTCOMES = ["new", "near", "exact", "revisit", "thin", "skipped", "skipped"]
@@ -83,17 +82,6 @@ def test_every_response_is_in_the_journal(site: Site, crawl: Crawler, store: str
     assert result.errors == []
 
 
-@in_one_mode
-def test_a_journal_goes_to_the_redis_of_the_index(site: Site, crawl: Crawler, redis_server: RedisServer) -> None:
-    settings = {"CRAWLDEDUP_STORE": redis_server.url, "CRAWLDEDUP_JOURNAL": "store", "CRAWLDEDUP_CRAWL": "daily"}
-    assert crawl(site, PAGES, **settings).errors == []
-    (records,) = read(redis_server.url, "daily")
-    assert [record["outcome"] for record in records[1:-1]] == OUTCOMES
-    assert records[-1]["end"] == "finished"
-    # The index is still the only one there.
-    assert redis_server.client.keys("crawldedup:{*}:m") == [b"crawldedup:{default}:m"]
-
-
 def test_a_crawl_that_is_killed_leaves_what_it_has_seen_in_the_data_directory(site: Site, tmp_path: Path) -> None:
     process = start(site, tmp_path, [*PAGES, "/kill", "/b"], **QUICK)
     site.actions = {"/kill": lambda: os.killpg(process.pid, signal.SIGKILL)}
@@ -130,8 +118,8 @@ def test_a_journal_that_cannot_be_written_costs_no_page(site: Site, crawl: Crawl
     assert result.passed == ["/a", "/b"]
     (warning,) = result.errors
     assert "cannot write the journal in" in warning
-    # Two pages, the end, and the end without stats.
-    assert result.counts["journal/lost"] == 4
+    # Two pages, and the end.
+    assert result.counts["journal/lost"] == 3
 
 
 @in_one_mode

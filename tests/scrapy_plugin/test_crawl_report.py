@@ -13,7 +13,6 @@ from crawldedup.cli import main
 from crawldedup.report.render.files import SUFFIXES
 from tests.scrapy_plugin.conftest import STORES, exhaustive, in_one_mode
 from tests.scrapy_plugin.crawling import QUICK, finish, start
-from tests.scrapy_plugin.learning.test_crawls import index, kept, learned, numbered, page
 from tests.scrapy_plugin.website import Site, article
 
 if TYPE_CHECKING:
@@ -50,11 +49,8 @@ def counts(path: Path) -> dict[str, int]:
 )
 def test_a_crawl_ends_with_its_report(site: Site, crawl: Crawler, store: str, suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"end{suffix}"
-    settings = {"CRAWLDEDUP_STORE": store, "CRAWLDEDUP_REPORT": str(path)}
-    if store.startswith("redis"):
-        settings["CRAWLDEDUP_JOURNAL"] = "store"
-    else:
-        settings["CRAWLDEDUP_JOURNAL"] = str(tmp_path / "journals")
+    journals = str(tmp_path / "journals")
+    settings = {"CRAWLDEDUP_STORE": store, "CRAWLDEDUP_REPORT": str(path), "CRAWLDEDUP_JOURNAL": journals}
     result = crawl(site, PAGES, **settings)
     assert f"INFO: crawldedup: the report is in {path}" in result.log
     assert result.errors == []
@@ -65,25 +61,6 @@ def test_a_crawl_ends_with_its_report(site: Site, crawl: Crawler, store: str, su
         assert row == ("near",)
     else:
         assert f"{site.url}/a-near".encode() in path.read_bytes()
-
-
-@in_one_mode
-def test_requests_that_a_learned_rule_skips_are_not_gone(crawl: Crawler, tmp_path: Path) -> None:
-    report = tmp_path / "report.json"
-    settings = {"CRAWLDEDUP_STORE": index(tmp_path), "CRAWLDEDUP_JOURNAL": str(tmp_path / "journals")}
-    pages = {**numbered("a", 20), **numbered("b", 20)}
-    with Site(pages) as site:
-        kept(index(tmp_path), learned(site))
-        for name, learns in (("first", False), ("second", True)):
-            more = {"CRAWLDEDUP_CRAWL": name, "CRAWLDEDUP_LEARN": learns}
-            result = crawl(site, [*map(page, pages)], **settings, **more)
-        skipped = result.counts["learn/skipped"]
-        rule = {"rule": f"{site.url}/: /b/ -> /a/", "downloads": skipped}
-    assert main(["report", settings["CRAWLDEDUP_JOURNAL"], "--against", "first", "--output", str(report)]) == 0
-    made = json.loads(report.read_text())
-    assert skipped > 10
-    assert made["savings"] == [rule]
-    assert (made["comparison"]["total"]["skipped"], made["comparison"]["total"]["gone"]) == (skipped, 0)
 
 
 @in_one_mode
@@ -99,9 +76,8 @@ def test_a_report_that_cannot_be_written_is_a_warning(site: Site, crawl: Crawler
     assert result.passed == ["/a", "/b"]
 
 
-@pytest.mark.parametrize("place", [pytest.param("files", marks=exhaustive), "redis"])
-def test_a_fleet_has_one_report(site: Site, tmp_path: Path, redis_server: RedisServer, place: str) -> None:
-    source = str(tmp_path / "journals") if place == "files" else redis_server.url
+def test_a_fleet_has_one_report(site: Site, tmp_path: Path, redis_server: RedisServer) -> None:
+    source = str(tmp_path / "journals")
     report = tmp_path / "report.json"
     settings = {
         "CRAWLDEDUP_STORE": redis_server.url,
