@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
@@ -14,7 +14,7 @@ from scrapy.exceptions import DropItem, IgnoreRequest, NotConfigured
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro
 
-from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError, StoreError
+from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError, StoreError, UnexpectedReadError
 from crawldedup.printable import printable, sentence
 from crawldedup.scrapy_plugin.settings import is_enabled
 from crawldedup.scrapy_plugin.stats import CrawlStats
@@ -32,9 +32,7 @@ _GRACE_TURNS: Final = 100
 
 
 class DuplicatePageError(IgnoreRequest):
-    """Raised for a page that is dropped, as a duplicate or as an unchanged revisit.
-
-    The errback of the request receives it.
+    """Raised for a page that is dropped, as a duplicate or as an unchanged revisit. The request's errback receives it.
 
     Attributes:
         verdict: The verdict on the page, which names the original.
@@ -105,74 +103,69 @@ class Failures:
         if self._close_on_error:
             self.fatal = f"{sentence(error)} {_FAIL}"
 
-    def passed(self, name: str, error: Exception) -> None:
-        """Take note that a page or an item was not checked: because nothing could be read from it, or of a failure."""
-        if isinstance(error, PageError):
-            self._stats.skipped(error.reason)
-            self._unreadable(f"cannot read {name}: {error}", error.reason)
-            return
-        self._stats.error(error.counter if isinstance(error, CrawlDedupError) else "internal")
-        if isinstance(error, CrawlDedupError) and error.is_fatal:
-            self.close_spider(str(error))
-        elif isinstance(error, StoreError):
-            self._store_failed(error)
-        elif isinstance(error, CrawlDedupError) and error.counter != "internal":
-            self._explain(str(error), f"{sentence(error)} The {self._noun} passes")
-        else:
-            # Of a worker's exception, `kind` is the class.
-            kind = getattr(error, "kind", type(error).__name__)
-            self._explain(kind, f"unexpected error, the {self._noun} passes: {kind}", error)
-        if self._close_on_error:
-            self.close_spider(f"{sentence(error)} {_FAIL}")
-
-    def store_answered(self) -> None:
-        """Take note that the store works. Logs it if it did not before."""
-        if self._store_is_down:
-            self._store_is_down = False
-            if self._outage_was_said:
-                self._log(logging.WARNING, f"the store answers again, {self._noun}s are checked")
-
-    def close_spider(self, message: str) -> None:
-        """Say why, and close the spider in the background."""
-        if self._closing is None:
-            self._log(logging.ERROR, message)
-        if self._may_close and self._closing is None:
-            self._closing = begin_to_close(self._crawler, CLOSE_REASON)
-
     async def close_before_start(self) -> None:
         """Close the spider before its first request, if `fatal` says so."""
         if self.fatal is not None:
             self._closing = self.fatal
             await close_unstarted(self._crawler, self.fatal)
 
-    def _unreadable(self, message: str, reason: str) -> None:
-        if reason == "broken" and reason not in self._explained:
+    def passed(self, name: str, error: Exception) -> None:
+        """Take note that a page or an item was not checked: because nothing could be read from it, or of a failure."""
+        if isinstance(error, PageError):
+            self._stats.skipped(error.reason)
+            message = f"cannot read {name}: {error}"
             # An extractor with a mistake in it fails for every page, and then no page is checked.
-            self._explained.add(reason)
-            self._log(logging.WARNING, f"{message} ({self._noun}s like this pass; further ones are only counted)")
-        else:
+            if error.reason == "broken":
+                self._explain("broken", f"{message}; {self._noun}s like this pass", level=logging.WARNING)
             self._log(logging.DEBUG, message)
+            return
+        self._stats.error(error.counter if isinstance(error, CrawlDedupError) else "internal")
+        if isinstance(error, CrawlDedupError) and error.is_fatal:
+            self._close_spider(str(error))
+        elif isinstance(error, StoreError):
+            self._store_failed(error)
+        elif isinstance(error, CrawlDedupError) and not isinstance(error, UnexpectedReadError):
+            self._explain(str(error), f"{sentence(error)} The {self._noun} passes")
+        else:
+            kind = error.kind if isinstance(error, UnexpectedReadError) else type(error).__name__
+            self._explain(kind, f"unexpected error, the {self._noun} passes: {kind}", error)
+        if self._close_on_error:
+            self._close_spider(f"{sentence(error)} {_FAIL}")
+
+    def store_answered(self) -> None:
+        """Take note that the store works. Logs it if it did not before."""
+        if self._store_is_down and self._outage_was_said:
+            self._log(logging.WARNING, f"the store answers again, {self._noun}s are checked")
+        self._store_is_down = False
+
+    def _close_spider(self, message: str) -> None:
+        if self._closing is None:
+            self._log(logging.ERROR, message)
+            if self._may_close:
+                self._closing = begin_to_close(self._crawler, CLOSE_REASON)
 
     def _store_failed(self, error: StoreError) -> None:
-        if not self._store_is_down:
-            self._store_is_down = True
-            # A full store still answers for what it knows: page by page it would be down and up again.
-            # Where it closes the spider, that is said and nothing passes.
-            closes = self._close_on_error and self._may_close
-            self._outage_was_said = not closes and self._clock() >= self._silent_until
-            if self._outage_was_said:
-                self._silent_until = self._clock() + SILENT_SECONDS
-                message = f"{sentence(error)} {self._noun.title()}s pass unchecked until the store answers"
-                self._log(logging.WARNING, message)
+        if self._store_is_down:
+            return
+        self._store_is_down = True
+        # A full store still answers for what it knows: page by page it would be down and up again.
+        # Where it closes the spider, that is said and nothing passes.
+        closes = self._close_on_error and self._may_close
+        self._outage_was_said = not closes and self._clock() >= self._silent_until
+        if self._outage_was_said:
+            self._silent_until = self._clock() + SILENT_SECONDS
+            self._log(
+                logging.WARNING, f"{sentence(error)} {self._noun.title()}s pass unchecked until the store answers"
+            )
 
-    def _explain(self, kind: str, message: str, error: Exception | None = None) -> None:
+    def _explain(self, kind: str, message: str, error: Exception | None = None, level: int = logging.ERROR) -> None:
         if kind not in self._explained:
             self._explained.add(kind)
-            self._log(logging.ERROR, f"{message} (further ones are only counted)", exc_info=error)
+            self._log(level, f"{message} (further ones are only counted)", error)
 
-    def _log(self, level: int, message: str, **details: Any) -> None:
+    def _log(self, level: int, message: str, error: Exception | None = None) -> None:
         extra = {"spider": self._crawler.spider}
-        logger.log(level, "crawldedup: %s", printable(message, LONGEST_MESSAGE), extra=extra, **details)
+        logger.log(level, "crawldedup: %s", printable(message, LONGEST_MESSAGE), extra=extra, exc_info=error)
 
 
 # What was said of a crawl that does not start: several components may refuse the same settings, or to start at all.

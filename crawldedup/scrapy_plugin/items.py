@@ -66,14 +66,7 @@ class DedupItemPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build the pipeline from Scrapy's settings.
-
-        Args:
-            crawler: The crawler. Wrong settings end its crawl at the start.
-
-        Raises:
-            NotConfigured: The settings are wrong, crawldedup is disabled, or a person looks at a page.
-        """
+        """Build the pipeline from Scrapy's settings. Raises NotConfigured if they are wrong, or it is disabled."""
         # Where a person looks at a page, `scrapy parse --pipelines` shows its items, and they are not a crawl's.
         if is_interactive(crawler):
             raise NotConfigured
@@ -103,17 +96,7 @@ class DedupItemPipeline:
         self._stats.end()
 
     async def process_item(self, item: Any) -> Any:
-        """Check the item, if it is one to check.
-
-        Args:
-            item: An item of any kind that Scrapy knows.
-
-        Returns:
-            The same item, with its verdict if the action is "mark".
-
-        Raises:
-            DuplicateItemError: The item is dropped.
-        """
+        """Check an item, and return it, with its verdict if that is wanted. Raises DuplicateItemError to drop it."""
         verdict = await self._verdict_on(item)
         if verdict is not None:
             outcome = decide(verdict, self._policy)
@@ -151,7 +134,7 @@ class DedupItemPipeline:
             scope_key = site_of_name(url)
         # One text with markup is read as the page it is, with its tables and headings.
         content: dict[str, Any]
-        if len(texts) == 1 and is_marked_up(texts[0]):
+        if len(texts) == 1 and _MARKUP.search(texts[0]):
             content = {"html": texts[0]}
         else:
             is_long = sum(map(len, texts)) > _LONG_TEXT
@@ -216,24 +199,17 @@ def bare_text(texts: list[str]) -> str:
     They are parsed one by one: in one parse, a comment or script that a field leaves open would swallow all behind it,
     and items that share a teaser would be copies of each other.
     """
-    return "\n".join(_bare(text) if is_marked_up(text) else text for text in texts)
-
-
-def is_marked_up(text: str) -> bool:
-    """Return True for a text that is a piece of HTML."""
-    return _MARKUP.search(text) is not None
+    return "\n".join(_bare(text) if _MARKUP.search(text) else text for text in texts)
 
 
 def _bare(text: str) -> str:
     try:
-        bare = extract_page(text, None, get_extractor("text"), min_words=1).main
+        if bare := extract_page(text, None, get_extractor("text"), min_words=1).main:
+            return bare
     except PageError as error:
         if error.reason != "empty":
             raise
-        bare = ""
-    if not bare:
-        raise PageError("no_field", "there is nothing in one of the fields but markup")
-    return bare
+    raise PageError("no_field", "there is nothing in one of the fields but markup")
 
 
 def value_in(item: Any, field: str) -> Any:

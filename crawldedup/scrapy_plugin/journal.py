@@ -42,6 +42,10 @@ KEPT_CRAWLS: Final = 20
 
 _SHOWN_STATS: Final = ("crawldedup/", "downloader/", "item_", "response_received_count", "memusage/", "log_count/")
 _SHOWN_OPTIONS: Final = ("namespace", "action", "similarity", "recall", "extractor", "workers", "revisit", "scope")
+_SHOWN_OF_VERDICT: Final = (
+    *("hamming", "copies", "words", "changed", "replaces"),
+    *("abandoned", "difference", "probes", "candidates"),
+)
 _MOST: Final = 1 << 31
 _DIGEST: Final = (1 << 64) - 1
 # The arguments come as the input: all users of a machine see command lines.
@@ -58,15 +62,14 @@ class CrawlJournal:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._has_complained = False
         self._file: FileJournal | None = None
         self._job: Path | None = None
         self._began = 0.0
         self._sample_at = SAMPLE_SECONDS
         self._known: int | None = None
-        self._place = ""
+        self._place = self._crawl = ""
         self._report: str | None = None
-        self._crawl = ""
-        self._has_complained = False
 
     def begin(self, options: CrawlOptions, known: int | None) -> None:
         """Write the header. `known` are the pages in the index."""
@@ -101,31 +104,23 @@ class CrawlJournal:
         self._file = FileJournal(Path(self._place), header, own_writer(), keep=KEPT_CRAWLS)
         self._report = options.report
         self._crawler.signals.connect(self._wall_suspected, signal=signals.wall_suspected)
-        self._look_for_trouble()
+        self._complain(self._file.trouble)
 
     def checked(self, request: Request, response: Response, judged: Judged, outcome: Outcome, known: int) -> None:
         """Write what a page is, and what became of it. `known` are the pages in the index."""
-        verdict, read = judged.verdict, judged.read
+        verdict = judged.verdict
         self._known = known
         figures = {
-            "original": None if verdict.original is None else shown(verdict.original),
-            "similarity": None if verdict.similarity is None else round(verdict.similarity, 4),
-            "hamming": verdict.hamming,
-            "copies": verdict.copies,
-            "words": verdict.words,
+            "original": shown(verdict.original or ""),
+            "similarity": round(verdict.similarity or 0.0, 4),
             "action": str(outcome.fate),
-            "changed": verdict.changed,
             "unchanged": outcome.unchanged,
-            "replaces": verdict.replaces,
-            "abandoned": verdict.abandoned,
-            "difference": verdict.difference,
+            **{name: getattr(verdict, name) for name in _SHOWN_OF_VERDICT},
             **_covered(verdict.coverage),
-            "digest": f"{read.fingerprint.digest & _DIGEST:016x}",
+            "digest": f"{judged.read.fingerprint.digest & _DIGEST:016x}",
             "waited": round(judged.waited, 4),
             "read": round(judged.reading, 4),
             "store": round(judged.asking, 5),
-            "probes": verdict.probes,
-            "candidates": verdict.candidates,
         }
         self._page(request, response, OUTCOMES[verdict.kind], figures)
 
@@ -145,18 +140,16 @@ class CrawlJournal:
             return
         assert self._crawler.stats is not None
         assert self._crawler.spider is not None
-        self._look_for_trouble()
         stats = {
             name: value
             for name, value in self._crawler.stats.get_stats().items()
             if name.startswith(_SHOWN_STATS) and isinstance(value, int | float) and abs(value) < _MOST**2
         }
         figures = {"known": self._known, "index_bytes": index_bytes, "lost": self._file.lost or None}
-        self._put(
-            {"end": reason, "stats": stats, **{name: value for name, value in figures.items() if value is not None}}
-        )
+        self._put({"end": reason, "stats": stats, **_without_none(figures)})
         await asyncio.to_thread(self._file.close)
-        self._look_for_trouble()
+        if self._file.lost:
+            self._crawler.stats.set_value("crawldedup/journal/lost", self._file.lost)
         self._file = None
         if self._job is not None and reason == "finished":
             with contextlib.suppress(OSError):
@@ -194,7 +187,7 @@ class CrawlJournal:
             "queued": len(scheduler) if isinstance(scheduler, Scheduler) else None,
             "walls": self._crawler.stats.get_value("crawldedup/walls/suspected"),
         }
-        self._put({name: value for name, value in record.items() if value is not None})
+        self._put(_without_none(record))
 
     def _wall_suspected(self, original: str, share: float, window: int) -> None:
         if self._file is not None:
@@ -203,26 +196,19 @@ class CrawlJournal:
     def _put(self, record: Mapping[str, Any]) -> None:
         assert self._file is not None
         self._file.write(line_of({"t": round(time.monotonic() - self._began, 3), **record}))
-        if self._file.trouble is not None and not self._has_complained:
-            self._look_for_trouble()
+        self._complain(self._file.trouble)
 
-    def _look_for_trouble(self) -> None:
-        """Log the first trouble of the journal, and count what it has cost so far."""
-        assert self._file is not None
-        assert self._crawler.stats is not None
-        if self._file.lost:
-            self._crawler.stats.set_value("crawldedup/journal/lost", self._file.lost)
-        if self._file.trouble is not None and not self._has_complained:
+    def _complain(self, trouble: str | None) -> None:
+        """Log the first trouble."""
+        if trouble is not None and not self._has_complained:
             self._has_complained = True
-            self._complain(self._file.trouble)
+            message = "crawldedup: cannot write the journal in %s, and the crawl goes on: %s"
+            extra = {"spider": self._crawler.spider}
+            logger.warning(message, printable(self._place), printable(trouble), extra=extra)
 
-    def _complain(self, trouble: str) -> None:
-        logger.warning(
-            "crawldedup: cannot write the journal in %s, and the crawl goes on: %s",
-            printable(self._place),
-            printable(trouble),
-            extra={"spider": self._crawler.spider},
-        )
+
+def _without_none(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if value is not None}
 
 
 def _covered(coverage: Coverage | None) -> dict[str, Any]:
@@ -233,18 +219,16 @@ def _covered(coverage: Coverage | None) -> dict[str, Any]:
 
 
 async def write_report(path: str, source: str, crawl: str, spider: Spider) -> None:
-    """Write the report of a crawl, whose journals are in a folder. Logs what goes wrong.
-
-    It is made in a process of its own, whose memory ends with it.
-    """
+    """Write the report of a crawl, in a process whose memory ends with it. Logs what goes wrong."""
     arguments = json.dumps(["report", source, "--crawl", crawl, "--output", path])
     command = [sys.executable, "-c", _REPORT_PROGRAM]
+    trouble = ""
     try:
         done = await asyncio.to_thread(subprocess.run, command, input=arguments, capture_output=True, text=True)
+        if done.returncode:
+            trouble = done.stderr.strip().rpartition("\n")[2]
     except OSError as error:
         trouble = str(error)
-    else:
-        trouble = done.stderr.strip().rpartition("\n")[2] if done.returncode else ""
     extra = {"spider": spider}
     if trouble:
         logger.warning("crawldedup: the report was not written: %s", printable(trouble, 500), extra=extra)

@@ -71,6 +71,7 @@ class DedupMiddleware:
         self._crawler = crawler
         self._options = options
         self._is_interactive = is_interactive
+        self._has_frozen = False
         self._policy = PagePolicy.of_crawl(options)
         self._dedup = dedup
         self._seen = seen or SeenPages()
@@ -85,14 +86,7 @@ class DedupMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build the middleware from Scrapy's settings.
-
-        Args:
-            crawler: The crawler. Wrong settings end its crawl at the start.
-
-        Raises:
-            NotConfigured: The settings are wrong, or crawldedup is disabled.
-        """
+        """Build the middleware from Scrapy's settings. Raises NotConfigured if they are wrong, or it is disabled."""
         with refusing(crawler):
             options = CrawlOptions.from_settings(crawler.settings)
             if interactive := is_interactive(crawler):
@@ -117,7 +111,7 @@ class DedupMiddleware:
         self._copies.start_at(*getattr(spider, "start_urls", None) or ())
         if self._is_interactive:
             return
-        freeze_gc(self)
+        self._has_frozen = freeze_gc()
         known = None
         try:
             if self._policy.action == "drop-items":
@@ -135,8 +129,7 @@ class DedupMiddleware:
 
     async def engine_started(self) -> None:
         """Close the spider before its first request if the index cannot be used at all."""
-        # Not in spider_opened: before 2.19 Scrapy swallows every exception of that signal's handlers, and it
-        # never could close a spider that is just being opened.
+        # Scrapy never could close a spider that is just being opened.
         await self._failures.close_before_start()
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
@@ -149,7 +142,8 @@ class DedupMiddleware:
             if self._dedup.session is not None:
                 index_bytes = (await self._dedup.info()).bytes
         await self._dedup.close()
-        unfreeze_gc(self)
+        if self._has_frozen:
+            gc.unfreeze()
         try:
             self._seen.close(finished=reason == "finished")
         except OSError as error:
@@ -158,18 +152,7 @@ class DedupMiddleware:
         self._stats.end(complains=not self._is_interactive)
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        """Check the page, if it is one to check.
-
-        Args:
-            request: The request that the page answers. Its meta receives the verdict.
-            response: The page.
-
-        Returns:
-            The response, with flags.
-
-        Raises:
-            DuplicatePageError: The page is dropped.
-        """
+        """Check the page, if it is one to check, and return it with flags. Raises DuplicatePageError to drop it."""
         # Spiders hand the meta of a page on to the next request.
         request.meta.pop(VERDICT_KEY, None)
         request.meta.pop(DROP_ITEMS_KEY, None)
@@ -217,14 +200,12 @@ class DedupMiddleware:
             raise OverrideError(str(error)) from None
         if policy.action == "drop" and is_start(request):
             # Its links are wanted. Without the spider middleware, its items cannot be kept from it.
-            return replace(policy, action="drop-items" if self._has_spider_middleware() else "mark")
+            can_drop_items = self._crawler.get_spider_middleware(DropItemsMiddleware) is not None
+            return replace(policy, action="drop-items" if can_drop_items else "mark")
         return policy
 
-    def _has_spider_middleware(self) -> bool:
-        return self._crawler.get_spider_middleware(DropItemsMiddleware) is not None
-
     def _require_spider_middleware(self) -> None:
-        if not self._has_spider_middleware():
+        if self._crawler.get_spider_middleware(DropItemsMiddleware) is None:
             raise ConfigurationError(
                 "The action 'drop-items' needs a spider middleware, which the add-on brings along: set "
                 'ADDONS = {"crawldedup.Addon": 500}.'
@@ -312,25 +293,13 @@ async def close_browser_page(request: Request) -> None:
         logger.warning("crawldedup: cannot close the browser's page of a dropped response: %s", type(error).__name__)
 
 
-_freezers: Final[set[object]] = set()
-
-
-def freeze_gc(crawl: object) -> None:
+def freeze_gc() -> bool:
     """Leave what exists now, some 100,000 objects, out of full garbage collections, which stop the event loop.
 
-    A program that has disabled the collector, or frozen objects itself, keeps its policy.
+    Returns True if that was done. A program that has disabled the collector, or frozen objects, keeps its policy.
     """
-    if not _freezers:
-        if gc.get_freeze_count() > _FROZEN_BY_PYTHON or not gc.isenabled():
-            return
-        gc.collect()
-        gc.freeze()
-    _freezers.add(crawl)
-
-
-def unfreeze_gc(crawl: object) -> None:
-    """Collect as before, once the last crawl of the process has ended; harmless when repeated."""
-    if crawl in _freezers:
-        _freezers.remove(crawl)
-        if not _freezers:
-            gc.unfreeze()
+    if gc.get_freeze_count() > _FROZEN_BY_PYTHON or not gc.isenabled():
+        return False
+    gc.collect()
+    gc.freeze()
+    return True

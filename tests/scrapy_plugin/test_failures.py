@@ -49,8 +49,8 @@ def test_the_first_failure_of_an_extractor_is_told(caplog: pytest.LogCaptureFixt
     (told,) = (record for record in caplog.records if record.levelno > logging.DEBUG)
     assert told.levelno == logging.WARNING
     assert told.getMessage() == (
-        "crawldedup: cannot read http://a/1: reading with 'mine.text' failed: ValueError: boom "
-        "(pages like this pass; further ones are only counted)"
+        "crawldedup: cannot read http://a/1: reading with 'mine.text' failed: ValueError: boom; "
+        "pages like this pass (further ones are only counted)"
     )
 
 
