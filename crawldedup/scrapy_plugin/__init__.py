@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from crawldedup.scrapy_plugin.addon import Addon as Addon
     from crawldedup.scrapy_plugin.failures import DuplicateItemError as DuplicateItemError
     from crawldedup.scrapy_plugin.failures import DuplicatePageError as DuplicatePageError
+    from crawldedup.scrapy_plugin.failures import PredictedDuplicateError as PredictedDuplicateError
     from crawldedup.scrapy_plugin.items import DedupItemPipeline as DedupItemPipeline
     from crawldedup.scrapy_plugin.middleware import DedupMiddleware as DedupMiddleware
     from crawldedup.scrapy_plugin.verdict_fields import add_verdict as add_verdict
@@ -18,7 +19,7 @@ __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
         "addon": "Addon",
-        "failures": "DuplicateItemError DuplicatePageError",
+        "failures": "DuplicateItemError DuplicatePageError PredictedDuplicateError",
         "items": "DedupItemPipeline",
         "middleware": "DedupMiddleware",
         "signals": "",

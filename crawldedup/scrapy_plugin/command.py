@@ -40,9 +40,9 @@ class Command(ScrapyCommand):
         return (
             "Asks the index that the project's CRAWLDEDUP_* settings name. explain: what would a crawl say of a page, "
             "and why? forget: remove pages by their URLs. info: figures of the index. clear: remove all. A FILE is a "
-            "page, a folder, a feed or .warc file, or - for standard input. report: what a crawl met, from its "
-            "journals. advise: the downloads that the next one can save. `scrapy shell URL` says of the page at a URL "
-            "what a crawl would."
+            "page, a folder, a feed or .warc file, or - for standard input, as in `scrapy fetch --nolog URL | scrapy "
+            "dedup explain - --url URL`. report: what a crawl met, from its journals. advise: the downloads that the "
+            "next one can save."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -156,7 +156,7 @@ def _mistake(action: str, names: list[str], opts: Namespace) -> str:
     if action in _ON_INDEX and names:
         return f"{action} takes no pages, but {names[0]!r} was given"
     if action == "explain" and (urls := [name for name in names if "://" in name]):
-        return f"explain reads files: `scrapy shell {urls[0]}` shows a page of the web with its verdict"
+        return f"explain reads files: scrapy fetch --nolog {urls[0]} | scrapy dedup explain - --url {urls[0]}"
     if opts.items and action == "explain":
         return "explain is for pages: an item is no page, so that --items has no meaning"
     if opts.url and (action != "explain" or len(names) != 1):

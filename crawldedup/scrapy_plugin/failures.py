@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
@@ -41,6 +41,22 @@ class DuplicatePageError(IgnoreRequest):
     def __init__(self, reason: str, verdict: Verdict) -> None:
         self.verdict = verdict
         super().__init__(reason)
+
+
+class PredictedDuplicateError(IgnoreRequest):
+    """Raised for a request that is not made, because a rule takes it for a copy.
+
+    The errback of the request receives it. If the rule proves wrong, the request is made after all.
+
+    Attributes:
+        target: The URL that the request is taken for a copy of.
+        rules: The rules that lead from one URL to the other.
+    """
+
+    def __init__(self, target: str, rules: tuple[Any, ...]) -> None:
+        self.target = target
+        self.rules = rules
+        super().__init__(f"predicted to be a copy of {target}")
 
 
 class DuplicateItemError(DropItem):

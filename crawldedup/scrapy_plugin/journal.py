@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,7 +38,6 @@ from crawldedup.verdict import Coverage
 logger = logging.getLogger(__name__)
 
 SAMPLE_SECONDS: Final = 10.0
-KEPT_CRAWLS: Final = 20
 
 _SHOWN_STATS: Final = ("crawldedup/", "downloader/", "item_", "response_received_count", "memusage/", "log_count/")
 _SHOWN_OPTIONS: Final = ("namespace", "action", "similarity", "recall", "extractor", "workers", "revisit", "scope")
@@ -101,7 +100,7 @@ class CrawlJournal:
         except OSError as error:  # the project's data directory cannot be made
             self._complain(str(error))
             return
-        self._file = FileJournal(Path(self._place), header, own_writer(), keep=KEPT_CRAWLS)
+        self._file = FileJournal(Path(self._place), header, own_writer(), keep=options.journal_keep)
         self._report = options.report
         self._crawler.signals.connect(self._wall_suspected, signal=signals.wall_suspected)
         self._complain(self._file.trouble)
@@ -134,6 +133,17 @@ class CrawlJournal:
             reason = reason.counter if isinstance(reason, CrawlDedupError) else "internal"
         self._page(request, response, outcome, {"reason": reason})
 
+    def withdrawn(self, rules: Iterable[Any]) -> None:
+        """Write which rules have proved wrong, and in which folders."""
+        for rule in rules if self._file is not None else ():
+            named = dict(zip(("kind", "site", "find", "replace"), rule.id, strict=True))
+            self._put({"withdrawn": {**named, "folders": sorted(rule.folders)}, "rule": shown(rule.name)})
+
+    def skipped(self, url: str, rules: Iterable[Any]) -> None:
+        """Write that a request was not made, because rules take it for a copy."""
+        if self._file is not None:
+            self._put({"skipped": shown(url), "rule": shown("; ".join(rule.name for rule in rules))})
+
     async def end(self, reason: str, index_bytes: int | None) -> None:
         """Write the last line, with the crawl's stats, close the journal, and write the report that was asked for."""
         if self._file is None:
@@ -145,11 +155,9 @@ class CrawlJournal:
             for name, value in self._crawler.stats.get_stats().items()
             if name.startswith(_SHOWN_STATS) and isinstance(value, int | float) and abs(value) < _MOST**2
         }
-        figures = {"known": self._known, "index_bytes": index_bytes, "lost": self._file.lost or None}
+        figures = {"known": self._known, "index_bytes": index_bytes}
         self._put({"end": reason, "stats": stats, **_without_none(figures)})
         await asyncio.to_thread(self._file.close)
-        if self._file.lost:
-            self._crawler.stats.set_value("crawldedup/journal/lost", self._file.lost)
         self._file = None
         if self._job is not None and reason == "finished":
             with contextlib.suppress(OSError):

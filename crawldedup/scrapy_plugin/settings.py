@@ -33,7 +33,6 @@ GONE: Final = {
     "RECALL": "leave it out: crawls search with 0.98; the library's `recall` remains",
     "CANONICAL": 'leave it out, or set meta={"crawldedup": {"canonical": "ignore"}} where a site names wrong pages',
     "PARAGRAPH_TTL": "leave it out: paragraphs are kept for 30 days; CRAWLDEDUP_MAX_PARAGRAPHS limits their number",
-    "JOURNAL_KEEP": "leave it out: 20 crawls keep their journals; move those elsewhere that are to stay longer",
 }
 """Settings of earlier versions, and what to do instead."""
 
@@ -208,6 +207,9 @@ class CrawlOptions(Options):
         _journal,
         "The directory that the crawl writes its journal into, of which reports are made. A relative path is below the "
         "project's data directory. False writes none.",
+    )
+    journal_keep: int = _option(
+        20, checks.whole(1), "So many crawls keep their journals in the directory, the present one included.", int
     )
     crawl: str | None = _option(
         None, _crawl, "The name that the processes of one crawl share. None takes the spider's name and the time."

@@ -17,7 +17,7 @@ from crawldedup import client, errors
 from crawldedup.journal.files import FileJournal
 from crawldedup.journal.records import line_of
 from crawldedup.options import Options
-from crawldedup.scrapy_plugin import errors as scrapy_errors
+from crawldedup.scrapy_plugin import failures as scrapy_errors
 from crawldedup.scrapy_plugin import signals
 from crawldedup.simhash import classic
 from tests.docs.pages import ROOT

@@ -25,7 +25,7 @@ from crawldedup.options import Options
 from crawldedup.reader import PageReader
 from crawldedup.report import model
 from crawldedup.scanning import run, seeding
-from crawldedup.scrapy_plugin.runtime import seen
+from crawldedup.scrapy_plugin import revisits as seen
 from crawldedup.search.routing import MAX_PARTITIONS
 from crawldedup.stores.cluster.partitions import old_head, prefixes
 from crawldedup.stores.redis.store import RedisStore

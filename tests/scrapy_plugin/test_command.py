@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -238,7 +239,7 @@ def test_what_is_not_possible_is_said_in_one_line(
         (["info", "a.html"], "info takes no pages, but 'a.html' was given"),
         (["explain", "a.html", "--jsn"], "there is no option --jsn; did you mean '--json'?"),
         (["explain", "a.html", "--items"], "explain is for pages"),
-        (["explain", URL], f"`scrapy shell {URL}` shows a page"),
+        (["explain", URL], f"scrapy fetch --nolog {URL} | scrapy dedup explain -"),
         (["explain", "a.html", "b.html", "--url", URL], "--url is for one page"),
         (["forget", URL, "--url", URL], "--url is for one page to explain"),
         (["advise", "--crawl", "news-1"], "--crawl is for report"),
@@ -246,7 +247,7 @@ def test_what_is_not_possible_is_said_in_one_line(
 )
 def test_what_cannot_be_meant_is_refused(arguments: list[str], message: str) -> None:
     command = Command()
-    with pytest.raises(UsageError, match=message.replace("?", r"\?")):
+    with pytest.raises(UsageError, match=re.escape(message)):
         command.run(*parsed(command, *arguments))
 
 
