@@ -13,7 +13,7 @@ from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self, TypeVar
 
 from crawldedup import checks
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import ClosedError, ConfigurationError, KeyMismatchError, PageError, StoreUnavailableError
+from crawldedup.errors import ClosedError, ConfigurationError, KeyMismatchError, StoreUnavailableError
 from crawldedup.explanation.explained import Explanation
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.index import HEARTBEAT_SECONDS
@@ -64,7 +64,7 @@ def _awaited(
 
     @wraps(call)
     async def method(self: "AsyncDeduplicator", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._call(partial(call, self._dedup, *args, **kwargs))
+        return await self.ask(lambda dedup: call(dedup, *args, **kwargs))
 
     return method
 
@@ -109,6 +109,8 @@ class AsyncDeduplicator:
         self._pool = WorkerPool(HANDLER, setup_of(self.options), workers=workers, page_seconds=page_seconds)
         self._thread = ThreadPoolExecutor(1, "crawldedup-store") if is_persistent(store) else None
         self._breaker = Breaker()
+        # Is called with the pages and the seconds of each question.
+        self.on_batch: Callable[[int, float], None] = lambda _pages, _seconds: None
         self._session: CrawlSession | None = None
         self._is_closed = self._has_joined = False
         self._reading = 0
@@ -181,8 +183,9 @@ class AsyncDeduplicator:
 
         async def judged(page: Page) -> Judged:
             read = await self._read(page)
-            asked = replace(page, html=None, text=None, encoding=None, fingerprint=read.page.fingerprint)
-            asked = asked if prepare is None else prepare(asked, read.page)
+            asked = _as_read(page, read)
+            if prepare is not None:
+                asked = prepare(asked, read.page)
             verdict, seconds = await self._ask(asked)
             return Judged(verdict, read.page, read.seconds, seconds, time.perf_counter() - begun)
 
@@ -192,11 +195,12 @@ class AsyncDeduplicator:
         self,
         pages: Iterable[Page] | AsyncIterable[Page],
         *,
-        on_unreadable: Callable[[Page, PageError], None] | None = None,
+        on_error: Callable[[Page, Exception], None] | None = None,
     ) -> AsyncIterator[Verdict]:
         """Decide about many pages in their order; yield each verdict as soon as it and those before are there.
 
-        Arguments and errors are as in `Deduplicator.check_many`. An iterable that waits should be an asynchronous one.
+        An iterable that waits should be an asynchronous one. `on_error` is called with each page that gets no verdict,
+        and its error; without it, the error is raised, and the iteration ends.
         """
         queue: asyncio.Queue[tuple[Page, asyncio.Task[_Answer]] | None] = asyncio.Queue(_AHEAD)
         tasks: set[asyncio.Task[Any]] = set()
@@ -208,7 +212,13 @@ class AsyncDeduplicator:
             finally:
                 if before is not None:
                     await asyncio.wait({before})
-            return self._ask(replace(page, html=None, text=None, encoding=None, fingerprint=read.page.fingerprint))
+            return self._ask(_as_read(page, read))
+
+        async def answered(page: Page, asked: asyncio.Task[_Answer]) -> Verdict:
+            try:
+                return (await (await asked))[0]
+            except KeyMismatchError:
+                return (await self.judge(page)).verdict
 
         async def feed() -> None:
             asked = None
@@ -222,24 +232,26 @@ class AsyncDeduplicator:
         tasks.add(feeding := asyncio.create_task(feed()))
         try:
             while (item := await queue.get()) is not None:
-                page, asked = item
-                tasks.discard(asked)
+                tasks.discard(item[1])
                 try:
-                    yield (await (await asked))[0]
-                except KeyMismatchError:
-                    yield (await self.judge(page)).verdict
-                except PageError as error:
-                    if on_unreadable is None:
+                    verdict = await answered(*item)
+                except Exception as error:
+                    if on_error is None:
                         raise
-                    on_unreadable(page, error)
+                    on_error(item[0], error)
+                else:
+                    yield verdict
             await feeding
         finally:
-            for task in tasks:
-                task.cancel()
+            asyncio.gather(*tasks, return_exceptions=True).cancel()
 
     def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
         """Note that a page checked with `delivered=False` was delivered. See `Deduplicator.deliver`."""
         self._dedup.deliver(url, identity=identity, scope_key=scope_key)
+
+    async def ask(self, call: Callable[[Deduplicator], T]) -> T:
+        """Return what a call of the Deduplicator returns, made where its store is asked."""
+        return await self._run(partial(self._guarded, call))
 
     clear = _awaited(Deduplicator.clear)
     forget = _awaited(Deduplicator.forget)
@@ -265,7 +277,7 @@ class AsyncDeduplicator:
             names = ("identity", "scope_key", "similarity", "canonical", "revisit_similarity")
             rules: dict[str, Any] = {name: getattr(page, name) for name in names}
             rules["fingerprint"] = read.page.fingerprint
-            told = await self._call(partial(self._dedup.explain, page.url, **rules))
+            told = await self.ask(lambda dedup: dedup.explain(page.url, **rules))
             return replace(told, text=read.text, facts=read.facts)
 
         return await _twice(Page(url, **page, remember=False), explained)
@@ -288,10 +300,9 @@ class AsyncDeduplicator:
                     answer.set_exception(StoreUnavailableError("The store did not answer in time."))
             if self._beating is not None:
                 self._beating.cancel()
-        close = partial(self._dedup.close, leave=leave)
-        if self._thread is None:
-            close()
-        elif not (await asyncio.wait({self._in_thread(close)}, timeout=_CLOSE_SECONDS))[0]:
+                self._beating = None
+        closing = asyncio.ensure_future(self._run(lambda dedup: dedup.close(leave=leave)))
+        if not (await asyncio.wait({closing}, timeout=_CLOSE_SECONDS))[0]:
             _log.warning("crawldedup: the store was not closed within %.0f s", _CLOSE_SECONDS)
 
     async def _read(self, page: Page, do: str = "read") -> Read:
@@ -306,7 +317,7 @@ class AsyncDeduplicator:
         try:
             if page.remember and not self._has_joined:
                 await self._join()  # a look would not keep others from beginning the index with another key
-            key = self.key if self._has_joined else await self._call(lambda: self.key)
+            key = self.key if self._has_joined else await self.ask(lambda dedup: dedup.key)
             if do == "read" and page.html is None and len(page.text or "") < _LONG_TEXT:
                 begun = time.perf_counter()
                 return Read(self._reader.read_page(page, key), time.perf_counter() - begun)
@@ -330,24 +341,27 @@ class AsyncDeduplicator:
                 await asyncio.sleep(min(self._asking_seconds, _LONGEST_GATHERING_SECONDS))
             batch = [self._asked.popleft() for _ in range(min(BATCH, len(self._asked)))]
             batch = [(page, answer) for page, answer in batch if not answer.done()]
+            pages = [page for page, _ in batch]
             begun = time.perf_counter()
             results: Sequence[Verdict | Exception]
             try:
-                results = await self._call(partial(self._dedup.check_batch, [page for page, _ in batch]))
+                results = await self.ask(partial(Deduplicator.check_batch, pages=pages))
             except Exception as error:
-                results = [error] * len(batch)
+                results = [error] * len(pages)
             self._asking_seconds = time.perf_counter() - begun
+            self.on_batch(len(pages), self._asking_seconds)
             for (_, answer), result in zip(batch, results, strict=True):
                 if answer.done():
                     continue
                 if isinstance(result, Verdict):
-                    answer.set_result((result, self._asking_seconds / len(batch)))
+                    answer.set_result((result, self._asking_seconds / len(pages)))
                 else:
                     answer.set_exception(result)
+                    answer.exception()  # asyncio complains of errors that nobody waits for
         self._asking = None
 
     async def _join(self) -> None:
-        await self._call(partial(self._dedup.open, self._session))
+        await self.ask(lambda dedup: dedup.open(self._session))
         self._has_joined = True
         self._beating = self._beating or asyncio.create_task(self._beat())
 
@@ -356,22 +370,18 @@ class AsyncDeduplicator:
         while True:
             await asyncio.sleep(HEARTBEAT_SECONDS)
             with suppress(Exception):
-                await self._call(self._dedup.heartbeat)
+                await self.ask(Deduplicator.heartbeat)
 
-    async def _call(self, call: Callable[[], T]) -> T:
-        """Make a call where the store is asked."""
+    async def _run(self, call: Callable[[Deduplicator], T]) -> T:
         if self._thread is None:
-            return self._guarded(call)
-        return await self._in_thread(partial(self._guarded, call))
+            return call(self._dedup)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call, self._dedup)
 
-    def _in_thread(self, call: Callable[[], T]) -> asyncio.Future[T]:
-        return asyncio.get_running_loop().run_in_executor(self._thread, call)
-
-    def _guarded(self, call: Callable[[], T]) -> T:
+    def _guarded(self, call: Callable[[Deduplicator], T], dedup: Deduplicator) -> T:
         """Leave a store alone for a while that just failed, so that pages do not each wait for its time limit."""
         self._require_store()
         try:
-            result = call()
+            result = call(dedup)
         except StoreUnavailableError:
             self._breaker.failed()
             raise
@@ -384,6 +394,10 @@ class AsyncDeduplicator:
     def _require_store(self) -> None:
         if self._breaker.seconds_left():
             raise StoreUnavailableError("The store failed a moment ago and is left alone for a few seconds.")
+
+
+def _as_read(page: Page, read: Read) -> Page:
+    return replace(page, html=None, text=None, encoding=None, fingerprint=read.page.fingerprint)
 
 
 async def _twice(page: Page, call: Callable[[Page], Awaitable[T]]) -> T:

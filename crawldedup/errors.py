@@ -119,6 +119,13 @@ class WorkerError(CrawlDedupError):
     counter = "worker"
 
 
+class NoWorkerError(WorkerError):
+    """Raised when no worker process can be started.
+
+    The message tells why. Repeat the call later.
+    """
+
+
 class UnexpectedReadError(CrawlDedupError):
     """Raised when a page could not be read for a reason that nobody foresaw.
 

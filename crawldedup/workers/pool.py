@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from crawldedup.errors import CrawlDedupError, PageError, WorkerError
+from crawldedup.errors import CrawlDedupError, NoWorkerError, PageError, WorkerError
 from crawldedup.workers.breaker import FIRST_PAUSE_SECONDS, Breaker
 from crawldedup.workers.frames import LENGTH, Answer, framed
 
@@ -22,7 +22,6 @@ _T = TypeVar("_T")
 
 _AHEAD: Final = 32
 """So many requests are sent to a worker ahead of its answers: one at a time, both would stand still by turns."""
-_MOST_TRIES: Final = 2
 _LARGEST_ANSWER: Final = 1 << 26
 _START_SECONDS: Final = 60
 # As much as the system allows: what waits here is at hand when the worker has read a page.
@@ -34,13 +33,13 @@ _answers: Final = msgspec.msgpack.Decoder(Answer)
 
 @dataclass(slots=True, eq=False)
 class _Task:
-    """A request, and who waits for its answer. `tries` are those at which a worker died."""
+    """A request, and who waits for its answer. It fails when so many workers (`tries`) have died of it."""
 
     frame: bytearray
     decode: Callable[[bytes], Any]
     seconds: float
+    tries: int
     answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    tries: int = 0
 
     def finish(self, answer: Answer) -> None:
         """Pass on an answer, unless nobody waits for it any more. Raises ValueError for nonsense."""
@@ -70,7 +69,7 @@ class WorkerPool:
         self._workers: list[_Worker] = []
         self._backlog: deque[_Task] = deque()
         self._starting = Breaker()
-        self._start_error: CrawlDedupError = WorkerError("No worker process can be started.")
+        self._start_error: CrawlDedupError = NoWorkerError("No worker process can be started.")
         self._retrying: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
@@ -79,17 +78,22 @@ class WorkerPool:
             self._start()
 
     async def call(
-        self, message: object, decode: Callable[[bytes], _T] = msgspec.msgpack.decode, *, seconds: float | None = None
+        self,
+        message: object,
+        decode: Callable[[bytes], _T] = msgspec.msgpack.decode,
+        *,
+        seconds: float | None = None,
+        tries: int = 2,
     ) -> _T:
         """Return what a worker answers, as `decode` makes it of MessagePack; it raises ValueError for nonsense.
 
-        `seconds` is the time limit, if it is another than `page_seconds`.
+        `seconds` is the time limit, if it is another than `page_seconds`. Where a worker dies, another one tries.
 
         Raises PageError ("too_slow", "out_of_memory", or what the handler raises), UnexpectedReadError for what it
-        raises that is no error of this package, and WorkerError.
+        raises that is no error of this package, WorkerError if so many workers (`tries`) died, and NoWorkerError.
         """
         seconds = seconds or self._page_seconds
-        task = _Task(framed((int(seconds), message)), decode, seconds)
+        task = _Task(framed((int(seconds), message)), decode, seconds, tries)
         self._backlog.append(task)
         self._fill()
         return await task.answer  # type: ignore[no-any-return]
@@ -127,7 +131,7 @@ class WorkerPool:
             worker = _Worker(self._handler)
         except OSError as error:
             self._starting.failed()
-            self._start_error = WorkerError(f"Cannot start a worker process: {error}")
+            self._start_error = NoWorkerError(f"Cannot start a worker process: {error}")
             return None
         self._workers.append(worker)
         worker.serving = asyncio.get_running_loop().create_task(self._serve(worker))
@@ -159,13 +163,14 @@ class WorkerPool:
                     if self._backlog:
                         self._fill()
         except TimeoutError:
-            error = WorkerError(f"A worker process was not ready after {_START_SECONDS} s.")
+            error = NoWorkerError(f"A worker process was not ready after {_START_SECONDS} s.")
             if worker.is_ready:
                 error = PageError("too_slow", f"reading the page took more than {worker.tasks[0].seconds:g} s")
         except (EOFError, OSError):
-            error = WorkerError(f"A worker process died: {worker.status()}.")
-        except (ValueError, IndexError, msgspec.MsgspecError) as nonsense:
-            error = WorkerError(f"A worker process was ended, since it answered nonsense: {nonsense}")
+            kind, when = (WorkerError, "") if worker.is_ready else (NoWorkerError, " while it started")
+            error = kind(f"A worker process died{when}: {worker.status()}.")
+        except Exception as nonsense:
+            error = WorkerError(f"A worker process was ended, since it answered nonsense: {nonsense!r}")
         self._workers.remove(worker)
         worker.end()
         if not worker.is_ready:
@@ -174,8 +179,8 @@ class WorkerPool:
             self._start_error = error or self._start_error
         elif error is not None and worker.tasks:
             # It read them one by one, so the first is at fault.
-            worker.tasks[0].tries += 1
-            if worker.tasks[0].tries >= _MOST_TRIES or isinstance(error, PageError):
+            worker.tasks[0].tries -= 1
+            if not worker.tasks[0].tries or isinstance(error, PageError):
                 worker.tasks.popleft().fail(error)
         self._backlog.extendleft(reversed(worker.tasks))
         self._fill()
@@ -210,7 +215,6 @@ class _Worker:
     async def connect(self, setup: bytearray) -> Answer:
         """Send the setup and what waits, and return the first answer."""
         _, sink = self._streams = await asyncio.open_connection(sock=self._own_end, limit=1 << 20)
-        sink.transport.set_write_buffer_limits(high=1 << 40)
         sink.writelines([setup, *(task.frame for task in self.tasks)])
         return await self.take()
 

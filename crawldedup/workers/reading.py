@@ -20,7 +20,7 @@ from crawldedup.reader import PageReader, ReadPage
 from crawldedup.text.canonical import HeadLinks
 from crawldedup.text.keys import Key
 from crawldedup.wire import pack_fingerprint, unpack_fingerprint
-from crawldedup.workers.frames import valid
+from crawldedup.workers.frames import exact, valid
 
 HANDLER: Final = "crawldedup.workers.reading:reader"
 
@@ -45,7 +45,7 @@ def setup_of(options: Options) -> dict[str, Any]:
 
 def request(do: str, pages: Sequence[Page], key: Key) -> dict[str, Any]:
     """Return the message that asks to "read" or "show" a page, or to "compare" two."""
-    return {"do": do, "key": key.secret, "pages": list(map(_plain, pages))}
+    return {"do": do, "key": key.secret, "pages": list(map(plain_page, pages))}
 
 
 def read_of(answer: bytes) -> Read:
@@ -58,17 +58,17 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
     """Return the handler of a worker that reads pages, and remembers the last ones by their bytes."""
     options = Options.from_values(setup)
     pages = PageReader(options)
-    last: OrderedDict[tuple[object, ...], tuple[object, ...]] = OrderedDict()
+    last: OrderedDict[bytes, tuple[object, ...]] = OrderedDict()
     secret = os.urandom(16)
     with suppress(Exception):
         pages.read(_WARM_UP)
 
     def read(page: Page, key: Key) -> tuple[object, ...]:
         begun = time.perf_counter()
-        body = page.html if isinstance(page.html, bytes) else (page.html or page.text or "").encode()
-        digest = hashlib.blake2b(body, key=secret).digest()
         area = area_of(options.content, page.url)
-        known_by = (digest, type(page.html), page.encoding, area, key.id)
+        content = msgspec.msgpack.encode([*map(exact, (page.html, page.text, page.encoding)), area, key.id])
+        # Nobody who knows no secret can make two pages of one digest.
+        known_by = hashlib.blake2b(content, key=secret).digest()
         if known_by not in last:
             made = pages.read_page(page, key)
             last[known_by] = pack_fingerprint(made.fingerprint), *made.links, made.unselected
@@ -93,6 +93,7 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
     return answer
 
 
-def _plain(page: Page) -> dict[str, Any]:
-    values = {name: getattr(page, name) for name in ("url", "html", "text", "encoding", "similarity")}
-    return {name: valid(value) if isinstance(value, str) else value for name, value in values.items()}
+def plain_page(page: Page) -> dict[str, Any]:
+    """Return what names and is read of a page as plain data: the arguments of `Page`."""
+    names = ("url", "html", "text", "encoding", "identity", "scope_key", "similarity")
+    return {name: exact(getattr(page, name)) for name in names}

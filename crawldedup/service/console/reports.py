@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import crawls
 from crawldedup.service.problems import ProblemError
-from crawldedup.workers.starting import command_of
+from crawldedup.workers.pool import command_of
 
 if TYPE_CHECKING:
     from crawldedup.journal import CrawlSummary
