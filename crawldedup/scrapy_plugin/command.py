@@ -142,7 +142,6 @@ def _on_index(action: str, names: list[str], given: Namespace, options: "CrawlOp
 
 
 def _mistake(action: str, names: list[str], opts: Namespace) -> str:
-    """Return what is wrong with the arguments, or an empty string."""
     from crawldedup.checks import did_you_mean
 
     # Scrapy passes unknown options on as arguments.

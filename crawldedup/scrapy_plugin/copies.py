@@ -69,10 +69,10 @@ class Copies:
 def with_claim(
     page: Page, read: ReadPage, *, rank: int | None = None, headers: Iterable[str] = (), is_lenient: bool = True
 ) -> Page:
-    """Return a page with its rank, and with the original that it names where `is_lenient`.
+    """Return a page with its rank, and with the original that it names where `is_lenient`. `headers` are Link headers.
 
-    `rank` is that of its URL. Even ones are good, and one worse for a page that names another page, or whose query may
-    be a part of its name or not and that does not name itself. `headers` are its Link headers.
+    `rank` is that of its URL. An even one is one worse for a page that names another page as its original, or that has
+    a query which only its canonical link could tell to matter, and no such link.
     """
     may_be_poor = rank is not None and rank % 2 == 0
     if not (is_lenient or may_be_poor):

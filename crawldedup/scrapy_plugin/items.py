@@ -9,6 +9,7 @@ import logging
 import re
 import uuid
 from collections.abc import Container
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final, Self
@@ -169,22 +170,17 @@ def items_index_of(options: CrawlOptions) -> CrawlOptions:
     return replace(options, namespace=f"{options.namespace}.items", extractor="text", paragraphs=None)
 
 
-def fields_of(item: object, fields: ItemFields) -> tuple[str, ...] | None:
-    """Return the fields that are compared of such an item; None if its class is not among those named."""
-    names = [name for cls in type(item).__mro__ for name in (dotted(cls), cls.__name__)]
-    return next((fields[name] for name in [*names, ""] if name in fields), None)
-
-
 def texts_of(item: Any, fields: ItemFields) -> list[str]:
     """Return the texts of an item's fields.
 
     All fields must be there: an item whose article could not be found by the spider would otherwise be compared by its
     title alone. Raises PageError: `class`, `no_field`, `field_type` or `too_large`.
     """
-    names = fields_of(item, fields)
+    classes = [name for cls in type(item).__mro__ for name in (dotted(cls), cls.__name__)]
+    names = next((fields[name] for name in [*classes, ""] if name in fields), None)
     if names is None:
         raise PageError("class", f"CRAWLDEDUP_ITEM_FIELDS names no fields for {dotted(type(item))}")
-    texts = [_text_of(name, value_in(item, name)).encode("utf-8", "replace").decode() for name in names]
+    texts = [_text_of(name, _value_in(item, name)).encode("utf-8", "replace").decode() for name in names]
     for name, text in zip(names, texts, strict=True):
         if not text.strip():
             raise PageError("no_field", f"the field {name!r} is missing or empty")
@@ -212,12 +208,10 @@ def _bare(text: str) -> str:
     raise PageError("no_field", "there is nothing in one of the fields but markup")
 
 
-def value_in(item: Any, field: str) -> Any:
-    """Return the value of an item's field; None if it has none, as a dataclass may have attributes not set yet."""
-    try:
+def _value_in(item: Any, field: str) -> Any:
+    # A dataclass may have attributes that are not set yet.
+    with suppress(KeyError, AttributeError):
         return ItemAdapter(item)[field]
-    except (KeyError, AttributeError):
-        return None
 
 
 def identity_in(item: Any) -> tuple[str, str]:
@@ -246,7 +240,7 @@ def site_of_name(name: str) -> str | None:
 
 def _name_in(item: Any) -> str:
     """Return the text of the field "url", which may be a number or a URL's object; empty if it is no name."""
-    value = value_in(item, "url")
+    value = _value_in(item, "url")
     if isinstance(value, list | tuple) and len(value) == 1:
         value = value[0]  # as item loaders leave it
     if isinstance(value, str):

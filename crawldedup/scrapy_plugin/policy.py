@@ -102,8 +102,7 @@ class Fate(StrEnum):
 class Outcome:
     """What is done with a page, for the middleware to carry out, and for stats, journal and log to tell.
 
-    A page is `refused` as an unwanted copy, as one with too few new words, or as `unchanged` since an earlier crawl.
-    `flags` go into `response.flags`.
+    It is `refused` as an unwanted copy, for too few new words, or as `unchanged`. `flags` are for `response.flags`.
     """
 
     fate: Fate

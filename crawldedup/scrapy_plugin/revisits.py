@@ -17,8 +17,7 @@ _KEY_BYTES: Final = 8
 class SeenPages:
     """The pages that this crawl has let pass. With a file, the runs of one paused and resumed job share it.
 
-    Each page takes 8 bytes of the file, which is opened at the first question. Clocks are not asked: those of a
-    crawler and of a shared index may differ. Raises OSError if the file cannot be used.
+    Each page takes 8 bytes of the file, which is opened at the first question. Raises OSError if it cannot be used.
     """
 
     def __init__(self, path: Path | None = None) -> None:

@@ -1,24 +1,4 @@
-"""Signals that spiders and extensions can connect to, as they do to Scrapy's own; and how they are sent.
-
-Handlers may be coroutines; the page waits for them.
-
-Example:
-    .. code-block:: python
-
-        from crawldedup.scrapy_plugin import signals
-
-
-        class DuplicateCounter:
-            @classmethod
-            def from_crawler(cls, crawler):
-                extension = cls()
-                duplicates = signals.page_deduplicated
-                crawler.signals.connect(extension.count, signal=duplicates)
-                return extension
-
-            def count(self, verdict, dropped):
-                print(verdict.url, verdict.original, dropped)
-"""
+"""Signals for spiders and extensions. Handlers may be coroutines; the page waits for them."""
 
 # What Scrapy's signal manager is made of.
 from pydispatch.dispatcher import getAllReceivers, liveReceivers

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import Counter, deque
 from collections.abc import Mapping
+from itertools import compress
 from pathlib import Path
 from typing import Final
 
@@ -43,12 +44,9 @@ _NO_REASON: Final = frozenset(
 
 
 class CrawlStats:
-    """Counts pages, or items, into Scrapy's stats, and keeps its own counts for the summary.
+    """Counts pages, or items, into Scrapy's stats, and keeps its own counts for the log.
 
-    ``checked`` is the sum of ``new``, ``duplicate/near``, ``duplicate/exact``, ``revisit`` and ``thin``, and
     ``checked``, all ``skipped/<reason>`` and all ``error/<kind>`` together are the responses that came by.
-    ``changed`` and ``unchanged`` are revisits, the latter only those that are unwanted for it;
-    ``duplicate/across_sites`` are duplicates of pages on other sites, ``replaced`` those that replace their original.
     """
 
     def __init__(self, crawler: Crawler, noun: str = "page", *, covers: bool = False) -> None:
@@ -89,15 +87,10 @@ class CrawlStats:
         if verdict.kind is not Kind.REVISIT:
             self._novelty.append(verdict.kind is Kind.NEW)
             self._stats.set_value(f"{self._prefix}novelty", round(sum(self._novelty) / len(self._novelty), 3))
-        for name, is_so in (
-            ("duplicate/across_sites", verdict.is_across_sites),
-            ("replaced", verdict.replaces),
-            ("changed", verdict.changed),
-            ("unchanged", outcome.unchanged),
-            ("dropped", is_dropped),
-        ):
-            if is_so:
-                self._add(name)
+        names = ("duplicate/across_sites", "replaced", "changed", "unchanged", "dropped")
+        flags = (verdict.is_across_sites, verdict.replaces, verdict.changed, outcome.unchanged, is_dropped)
+        for name in compress(names, flags):
+            self._add(name)
         if is_dropped and size:
             self._add("bytes_saved", size)
         if is_dropped or outcome.fate is Fate.ITEMS_DROPPED:
@@ -202,10 +195,8 @@ class CrawlStats:
             share = known / (known + counts["paragraphs/words/new"])
             pages, partial = (pluralize(counts[f"paragraphs/{name}"], "page") for name in ("pages", "partial"))
             refused = told["dropped partial"] + told["items_dropped partial"]
-            lines.append(
-                f"  {share:.0%} of the words of {pages} were known; {partial} had too few new ones"
-                f"{f' ({refused} refused)' if refused else ''}"
-            )
+            lines.append(f"  {share:.0%} of the words of {pages} were known; {partial} had too few new ones")
+            lines[-1] += f" ({refused} refused)" * bool(refused)
         for group, text in (("skipped/", "not checked"), ("error/", "passed unchecked after an error")):
             if found := _below(counts, group):
                 lines.append(f"  {sum(found.values())} {text}: {listed(found)}")
