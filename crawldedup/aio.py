@@ -115,7 +115,7 @@ class AsyncDeduplicator:
         self._is_closed = self._has_joined = False
         self._reading = 0
         self._asked: deque[tuple[Page, _Answer]] = deque()
-        self._answers: set[_Answer] = set()
+        self._batch: list[tuple[Page, _Answer]] = []
         self._asking: asyncio.Task[None] | None = None
         self._asking_seconds = 0.0
         self._beating: asyncio.Task[None] | None = None
@@ -148,7 +148,7 @@ class AsyncDeduplicator:
     @property
     def waiting(self) -> int:
         """Return how many pages are read or asked about now."""
-        return self._reading + len(self._answers)
+        return self._reading + len(self._asked) + len(self._batch)
 
     def __repr__(self) -> str:
         return repr(self._dedup).replace("Deduplicator", type(self).__name__, 1)
@@ -243,7 +243,9 @@ class AsyncDeduplicator:
                     yield verdict
             await feeding
         finally:
-            asyncio.gather(*tasks, return_exceptions=True).cancel()
+            for task in tasks:
+                task.cancel()
+                task.add_done_callback(_forget)
 
     def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
         """Note that a page checked with `delivered=False` was delivered. See `Deduplicator.deliver`."""
@@ -295,7 +297,7 @@ class AsyncDeduplicator:
                 await asyncio.sleep(0.01)
         finally:
             self._pool.close()
-            for answer in self._answers:
+            for _, answer in (*self._asked, *self._batch):
                 if not answer.done():
                     answer.set_exception(StoreUnavailableError("The store did not answer in time."))
             if self._beating is not None:
@@ -329,8 +331,7 @@ class AsyncDeduplicator:
     def _ask(self, page: Page) -> _Answer:
         """Let a page be asked about with the next batch."""
         answer: _Answer = asyncio.get_running_loop().create_future()
-        self._answers.add(answer)
-        answer.add_done_callback(self._answers.discard)
+        answer.add_done_callback(_forget)
         self._asked.append((page, answer))
         self._asking = self._asking or asyncio.create_task(self._ask_all())
         return answer
@@ -340,8 +341,8 @@ class AsyncDeduplicator:
             if self._reading and len(self._asked) < BATCH:
                 await asyncio.sleep(min(self._asking_seconds, _LONGEST_GATHERING_SECONDS))
             batch = [self._asked.popleft() for _ in range(min(BATCH, len(self._asked)))]
-            batch = [(page, answer) for page, answer in batch if not answer.done()]
-            pages = [page for page, _ in batch]
+            self._batch = [(page, answer) for page, answer in batch if not answer.done()]
+            pages = [page for page, _ in self._batch]
             begun = time.perf_counter()
             results: Sequence[Verdict | Exception]
             try:
@@ -350,14 +351,14 @@ class AsyncDeduplicator:
                 results = [error] * len(pages)
             self._asking_seconds = time.perf_counter() - begun
             self.on_batch(len(pages), self._asking_seconds)
-            for (_, answer), result in zip(batch, results, strict=True):
+            for (_, answer), result in zip(self._batch, results, strict=True):
                 if answer.done():
                     continue
                 if isinstance(result, Verdict):
                     answer.set_result((result, self._asking_seconds / len(pages)))
                 else:
                     answer.set_exception(result)
-                    answer.exception()  # asyncio complains of errors that nobody waits for
+            self._batch = []
         self._asking = None
 
     async def _join(self) -> None:
@@ -394,6 +395,12 @@ class AsyncDeduplicator:
     def _require_store(self) -> None:
         if self._breaker.seconds_left():
             raise StoreUnavailableError("The store failed a moment ago and is left alone for a few seconds.")
+
+
+def _forget(future: asyncio.Future[Any]) -> None:
+    """Retrieve an error that nobody may wait for: asyncio complains of such."""
+    if not future.cancelled():
+        future.exception()
 
 
 def _as_read(page: Page, read: Read) -> Page:

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from crawldedup.aio import BATCH, AsyncDeduplicator
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import CrawlDedupError, PageError, StoreError, UnexpectedReadError
+from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError, StoreError, WorkerError
 from crawldedup.explanation.comparison import Comparison
 from crawldedup.explanation.explained import Explanation
 from crawldedup.page import Page
@@ -90,9 +90,7 @@ class Checker:
                 if time.monotonic() >= self._next_telling:
                     self._next_telling = time.monotonic() + _TELLING_SECONDS
                     _log.warning("the store fails", extra={"fields": {"error": str(result)}})
-            case UnexpectedReadError():
-                _log.error("a page could not be read for a reason that nobody foresaw:\n%s", result)
-            case CrawlDedupError():
+            case WorkerError() | ConfigurationError():
                 _log.warning("a page was not checked", extra={"fields": {"error": str(result)}})
             case _:
                 _log.error("a page was not checked for a reason that nobody foresaw", exc_info=result)
