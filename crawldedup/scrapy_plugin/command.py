@@ -28,15 +28,12 @@ class Command(ScrapyCommand):
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
     def syntax(self) -> str:
-        """See `ScrapyCommand`."""
-        return "[options] explain FILE ...  or  forget URL ...  or  info|clear  or  report|advise [SOURCE ...]"
+        return "explain FILE ...  or  forget URL ...  or  info|clear  or  report|advise [SOURCE ...]"
 
     def short_desc(self) -> str:
-        """See `ScrapyCommand`."""
         return f"Ask the project's index of pages, or report a crawl: {', '.join(_ACTIONS)}"
 
     def long_desc(self) -> str:
-        """See `ScrapyCommand`."""
         return (
             "Asks the index that the project's CRAWLDEDUP_* settings name. explain: what would a crawl say of a page, "
             "and why? forget: remove pages by their URLs. info: figures of the index. clear: remove all. A FILE is a "
@@ -46,11 +43,12 @@ class Command(ScrapyCommand):
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
-        """See `ScrapyCommand`."""
         from crawldedup.commands.command import ADVISE_OPTIONS
         from crawldedup.report.command import ARGUMENTS
 
         super().add_options(parser)
+        parser.add_argument("action", choices=_ACTIONS)
+        parser.add_argument("names", nargs="*")
         group = parser.add_argument_group("Deduplication")
         group.add_argument("--spider", metavar="NAME", help="take the settings of this spider")
         group.add_argument("--url", metavar="URL", help="explain the one file that is given as the page at this URL")
@@ -62,9 +60,10 @@ class Command(ScrapyCommand):
         group.add_argument("--json", action="store_true", help="print JSON instead of text, one object a line")
 
     def run(self, args: list[str], opts: Namespace) -> None:
-        """See `ScrapyCommand`. The exit status is that of `run_command`."""
-        action, *names = args or [""]
-        if mistake := _mistake(action, names, opts):
+        unknown = [argument for argument in args if argument.startswith("-") and argument != "-"]
+        # What stands behind an option is left over.
+        action, names = opts.action, [*opts.names, *(argument for argument in args if argument not in unknown)]
+        if mistake := _mistake(action, names, unknown, opts):
             raise UsageError(mistake, print_help=False)
         from crawldedup.commands.output import run_command
         from crawldedup.errors import ConfigurationError
@@ -141,15 +140,11 @@ def _on_index(action: str, names: list[str], given: Namespace, options: "CrawlOp
                 indexes.clear(dedup, output, yes=given.yes)
 
 
-def _mistake(action: str, names: list[str], opts: Namespace) -> str:
+def _mistake(action: str, names: list[str], unknown: list[str], opts: Namespace) -> str:
     from crawldedup.checks import did_you_mean
 
-    # Scrapy passes unknown options on as arguments.
-    if unknown := [argument for argument in (action, *names) if argument.startswith("-") and argument != "-"]:
+    if unknown:
         return f"there is no option {unknown[0]}{did_you_mean(unknown[0], [f'--{name}' for name in vars(opts)])}"
-    if action not in _ACTIONS:
-        hint = did_you_mean(action, _ACTIONS) or f"; actions: {', '.join(_ACTIONS)}"
-        return f"there is no action {action!r}{hint}" if action else f"name an action: {', '.join(_ACTIONS)}"
     if action in _ON_PAGES and not names:
         return f"{action} needs {'a file' if action == 'explain' else 'the URL of a page'} at least"
     if action in _ON_INDEX and names:

@@ -80,9 +80,8 @@ class OverrideError(CrawlDedupError):
 class Failures:
     """Counts failures, explains each kind once, and closes the spider where that was asked for.
 
-    A crawl that runs without its index for a while is worth more than one that stops, so that pages pass, unless
-    ``CRAWLDEDUP_ON_ERROR`` is "fail". A fatal error ends the crawl in any case: nothing would be checked.
-    `may_close` is False for commands that show a page to a person.
+    A crawl without its index for a while is worth more than one that stops. But after a fatal error nothing would be
+    checked. `may_close` is False for commands that show a page to a person.
     """
 
     def __init__(

@@ -133,7 +133,6 @@ class DedupMiddleware:
         await self._failures.close_before_start()
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
-        """Close everything and log the summary."""
         for forgetting in list(self._forgetting):
             await forgetting
         index_bytes = None
@@ -184,7 +183,6 @@ class DedupMiddleware:
             forgetting.add_done_callback(self._forgetting.discard)
 
     def item_error(self, response: object) -> None:
-        """Forget a page with an item that failed in a pipeline, as one whose callback failed."""
         # An item need not come from a response.
         if isinstance(response, Response):
             self.spider_error(response)

@@ -104,11 +104,9 @@ class CrawlStats:
             self._add_copy(verdict)
 
     def skipped(self, reason: str) -> None:
-        """Count a page that was not checked because it is none, or could not be read."""
         self._add(f"skipped/{reason}")
 
     def error(self, kind: str) -> None:
-        """Count a page that passed unchecked because something failed."""
         self._add(f"error/{kind}")
 
     def timed(self, judged: Judged) -> None:
@@ -125,7 +123,6 @@ class CrawlStats:
             self._stats.max_value(f"{stat}_max", round(value, 6))
 
     def wall(self) -> None:
-        """Count an original that was suspected as a wall."""
         self._add("walls/suspected")
 
     def progress(self) -> str | None:
@@ -173,7 +170,6 @@ class CrawlStats:
         return found
 
     def summary(self) -> str:
-        """Return a few lines for the log."""
         counts, told = self._counts, self._told
         near, exact = counts["duplicate/near"], counts["duplicate/exact"]
         news = [f"{counts[name]} {name}" for name in ("changed", "unchanged") if counts[name]]

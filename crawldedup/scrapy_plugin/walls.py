@@ -49,14 +49,51 @@ class Walls:
 
     def add(self, verdict: Verdict, digest: int = 0) -> Suspicion | None:
         """Note a judged page and the digest of its text. Return what is suspected of its original, once for each."""
-        key = _wall_key(verdict, digest)
-        copy = None if key is None else (key, hash(verdict.url))
-        full = [window for window in self._windows if window.add(copy)]
+        key = None
+        # What the pages of one wall share: their original or, where a lasting index knows them, their text.
+        if verdict.is_duplicate and verdict.original is not None:
+            key = hash(verdict.original)
+        elif verdict.kind is Kind.REVISIT and digest:
+            key = hash(("text", digest))
+        full = [window for window in self._windows if window.add(key, hash(verdict.url))]
         if key is None or not full or key in self._suspected or len(self._suspected) == MOST_SUSPECTED:
             return None
         self._suspected.add(key)
         original = verdict.original if verdict.is_duplicate else None
-        return Suspicion(original or verdict.url, full[0].share_of(key), full[0].pages())
+        return Suspicion(original or verdict.url, full[0].share_of(key), len(full[0].recent))
+
+
+class _Window:
+    """The last pages, as keys of walls and hashes of URLs: each URL of a wall counts once."""
+
+    def __init__(self, size: int, share: float) -> None:
+        self._size, self._needed = size, size * share
+        self.recent: deque[tuple[int | None, int]] = deque()
+        self.visits: Counter[tuple[int | None, int]] = Counter()
+        self.urls: Counter[int | None] = Counter()
+
+    def share_of(self, key: int) -> float:
+        return self.urls[key] / len(self.recent)
+
+    def add(self, key: int | None, url: int) -> bool:
+        """Note a page, and return True if its key has its share."""
+        self.recent.append((key, url))
+        if len(self.recent) > self._size:
+            self._count(self.recent.popleft(), -1)
+        self._count((key, url), 1)
+        return key is not None and self.urls[key] >= self._needed
+
+    def _count(self, page: tuple[int | None, int], step: int) -> None:
+        """Count a page that comes (1) or leaves (-1)."""
+        before = self.visits[page]
+        self.visits[page] += step
+        if not before or not self.visits[page]:
+            self.urls[page[0]] += step
+        # Counters keep zeros.
+        if not self.visits[page]:
+            del self.visits[page]
+        if not self.urls[page[0]]:
+            del self.urls[page[0]]
 
 
 class WallGuard:
@@ -70,7 +107,6 @@ class WallGuard:
         self._closing: object | None = None
 
     async def judged(self, verdict: Verdict, digest: int) -> None:
-        """Note a judged page."""
         if self._action == "ignore" or (suspicion := self._walls.add(verdict, digest)) is None:
             return
         self._stats.wall()
@@ -86,47 +122,3 @@ class WallGuard:
         await signals.send(signals.wall_suspected, self._crawler, **suspicion._asdict())
         if self._action == "close" and self._closing is None:
             self._closing = begin_to_close(self._crawler, WALL_REASON)
-
-
-def _wall_key(verdict: Verdict, digest: int) -> int | None:
-    """Return what the pages of one wall share: their original or, where a lasting index knows them, their text."""
-    if verdict.is_duplicate:
-        return None if verdict.original is None else hash(verdict.original)
-    return hash(("text", digest)) if verdict.kind is Kind.REVISIT and digest else None
-
-
-class _Window:
-    def __init__(self, size: int, share: float) -> None:
-        self._size = size
-        self._needed = size * share
-        self._recent: deque[tuple[int, int] | None] = deque()
-        self._visits: Counter[tuple[int, int]] = Counter()
-        self._urls: Counter[int] = Counter()
-
-    def pages(self) -> int:
-        return len(self._recent)
-
-    def share_of(self, original: int) -> float:
-        return self._urls[original] / len(self._recent)
-
-    def add(self, copy: tuple[int, int] | None) -> bool:
-        """Note an original and the URL of its copy, or None. Returns True if it has attracted its share."""
-        self._recent.append(copy)
-        if len(self._recent) > self._size:
-            self._leave(self._recent.popleft())
-        if copy is None:
-            return False
-        self._visits[copy] += 1
-        if self._visits[copy] == 1:
-            self._urls[copy[0]] += 1
-        return self._urls[copy[0]] >= self._needed
-
-    def _leave(self, copy: tuple[int, int] | None) -> None:
-        if copy is None:
-            return
-        self._visits[copy] -= 1
-        if not self._visits[copy]:
-            del self._visits[copy]
-            self._urls[copy[0]] -= 1
-            if not self._urls[copy[0]]:
-                del self._urls[copy[0]]

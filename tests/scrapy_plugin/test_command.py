@@ -102,7 +102,7 @@ def test_a_page_that_comes_again_is_judged_as_the_crawls_judge_it(project: Proje
 
 
 def test_what_cannot_be_read_is_said_and_the_rest_is_explained(project: Project, files: dict[str, str]) -> None:
-    status, out, err = project.run("explain", "nothing.html", files["a"])
+    status, out, err = project.run("explain", "nothing.html", "--url", "", files["a"])
     assert status == 1
     assert f"/a.html: exact duplicate of {URL}\n" in out
     assert "'nothing.html' is no file" in err
@@ -231,9 +231,6 @@ def test_what_is_not_possible_is_said_in_one_line(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name an action"),
-        (["explan", "a.html"], "there is no action 'explan'; did you mean 'explain'?"),
-        (["everything"], "there is no action 'everything'; actions: explain, forget"),
         (["explain"], "explain needs a file at least"),
         (["forget"], "forget needs the URL of a page"),
         (["info", "a.html"], "info takes no pages, but 'a.html' was given"),
@@ -249,6 +246,15 @@ def test_what_cannot_be_meant_is_refused(arguments: list[str], message: str) -> 
     command = Command()
     with pytest.raises(UsageError, match=re.escape(message)):
         command.run(*parsed(command, *arguments))
+
+
+@pytest.mark.parametrize("arguments", [[], ["explan", "a.html"]])
+def test_another_action_is_refused_with_those_that_are(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parsed(Command(), *arguments)
+    assert "action" in capsys.readouterr().err
 
 
 def test_advice_is_that_of_the_projects_journals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

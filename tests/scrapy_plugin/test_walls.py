@@ -154,6 +154,6 @@ def test_what_it_holds_is_bounded() -> None:
             told += walls.add(copy(f"{original}/{number}", f"https://e.com/{original}")) is not None
     assert told == len(walls._suspected) == MOST_SUSPECTED
     for window, (size, _) in zip(walls._windows, WINDOWS, strict=True):
-        assert len(window._recent) == size
-        assert len(window._visits) <= size
-        assert len(window._urls) <= size
+        assert len(window.recent) == size
+        assert len(window.visits) <= size
+        assert len(window.urls) <= size
