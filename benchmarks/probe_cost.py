@@ -23,18 +23,18 @@ from rich.progress import track
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from crawldedup.stores.memory import MemoryStore
+
 from benchmarks.shared.common import make_parser, make_table, numbers, run
 from benchmarks.shared.corpus import number
 from benchmarks.shared.figures import new_figure, save_figure
 from benchmarks.shared.probes import LAYOUT, PLANNED_SIMILARITY, plan
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS
 from crawldedup.search.decision import likelihood_prefilter, likelihood_rule
-from crawldedup.search.plan import PROBE_BUDGET
 from crawldedup.search.model import search_similarity
-from crawldedup.search.plan import prefix_bits
+from crawldedup.search.plan import PROBE_BUDGET, prefix_bits
 from crawldedup.search.query import KEPT
 from crawldedup.stores.base import DIGEST_MASK, Entry, Query, Record
-from crawldedup.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,6 +21,8 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from crawldedup.queries import QueryBuilder
+
 from benchmarks.shared.common import make_parser, make_table, run
 from benchmarks.shared.probes import PLANNED_SIMILARITY, meets
 from crawldedup.errors import CrawlDedupError
@@ -29,7 +31,6 @@ from crawldedup.literature.exact import jaccard, words
 from crawldedup.measure import read_corpus
 from crawldedup.options import Options
 from crawldedup.page import PageRef
-from crawldedup.queries import QueryBuilder
 from crawldedup.search.query import TwoStage
 
 if TYPE_CHECKING:

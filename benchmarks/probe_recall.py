@@ -25,8 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.shared.common import make_parser, make_table, run
 from benchmarks.shared.corpus import Corpus, number, pairs_file, read_corpus, search_draws
 from benchmarks.shared.probes import plan
-from crawldedup.search.plan import PROBE_BUDGET
-from crawldedup.search.plan import ProbePlan, prefix_bits
+from crawldedup.search.plan import PROBE_BUDGET, ProbePlan, prefix_bits
 from crawldedup.search.query import TABLES
 
 if TYPE_CHECKING:

@@ -32,6 +32,8 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from crawldedup.queries import QueryBuilder
+
 from benchmarks.peers import how_to_install, load
 from benchmarks.redis_parts.filling import MOST_PAGES, PLANTS
 from benchmarks.redis_parts.indexes import (
@@ -50,7 +52,6 @@ from benchmarks.redis_parts.tables import show_memory, show_ratios, show_time
 from benchmarks.shared.common import make_parser, make_table, numbers, run
 from crawldedup.errors import ConfigurationError
 from crawldedup.options import Options
-from crawldedup.queries import QueryBuilder
 from crawldedup.search.query import TwoStage
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from benchmarks.shared.common import count, make_parser, make_table, run
 from benchmarks.shared.templated_pages import Site, read_words
 from crawldedup import Deduplicator, Page, Verdict
 from crawldedup.demo.site import all_pages
-from crawldedup.scrapy_plugin.runtime.walls import WINDOWS, Walls
+from crawldedup.scrapy_plugin.walls import WINDOWS, Walls
 from crawldedup.verdict import Kind
 
 if TYPE_CHECKING:

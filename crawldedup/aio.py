@@ -1,58 +1,86 @@
-"""`Deduplicator` for asyncio."""
-
-from __future__ import annotations
+"""`Deduplicator` for asyncio: HTML is read in worker processes, and all pages that wait are asked about together."""
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self, TypeVar, Unpack
 
 from crawldedup import checks
-from crawldedup.batches import BATCH, Batch, check_batch, checked
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import KeyMismatchError, StoreError
-from crawldedup.page import Page, PageRef
-from crawldedup.verdict import Verdict
-
-if TYPE_CHECKING:
-    from crawldedup.deduplicator import OnUnreadable, Unreadable
-    from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.index import Progress
-    from crawldedup.options import Options, OptionValues
-    from crawldedup.search.method import Method
-    from crawldedup.stores.base import CrawlSession
-    from crawldedup.stores.contents import CopyResult
-    from crawldedup.text.keys import Key
+from crawldedup.errors import ClosedError, ConfigurationError, KeyMismatchError, StoreUnavailableError
+from crawldedup.explanation.explained import Explanation
+from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.index import HEARTBEAT_SECONDS
+from crawldedup.markup.limits import check_size
+from crawldedup.options import Options, OptionValues
+from crawldedup.page import Page
+from crawldedup.reader import PageReader, ReadPage
+from crawldedup.stores.base import CrawlSession
+from crawldedup.stores.registry import is_persistent
+from crawldedup.text.keys import NO_KEY, Key
+from crawldedup.verdict import Match, Verdict
+from crawldedup.workers.breaker import Breaker
+from crawldedup.workers.pool import WorkerPool
+from crawldedup.workers.reading import HANDLER, Read, read_of, request, setup_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_log: Final = logging.getLogger(__name__)
 
-def _in_thread(
-    call: Callable[Concatenate[Deduplicator, P], T], *, reads: bool = False
-) -> Callable[Concatenate[AsyncDeduplicator, P], Coroutine[Any, Any, T]]:
-    """Return a method of Deduplicator to be awaited: made in the store's thread, or in one of those that read."""
+BATCH: Final = 32
+"""So many pages are asked about together; the next ones gather meanwhile."""
+_AHEAD: Final = 64
+_LONG_TEXT: Final = 50_000
+# Pages gather for as long as the store took to answer. But answers that come together leave the crawl with too much to
+# do at once, and the workers with nothing.
+_LONGEST_GATHERING_SECONDS: Final = 0.02
+_CLOSE_SECONDS: Final = 10.0
+
+
+class Judged(NamedTuple):
+    """A verdict, what was read of the page, and for how many seconds it was read, asked about, and waited in all."""
+
+    verdict: Verdict
+    read: ReadPage
+    reading: float
+    asking: float
+    waited: float
+
+
+_Answer = asyncio.Future[tuple[Verdict, float]]
+
+
+def _awaited(
+    call: Callable[Concatenate[Deduplicator, P], T],
+) -> Callable[Concatenate["AsyncDeduplicator", P], Coroutine[Any, Any, T]]:
+    """Return a method of Deduplicator to be awaited."""
 
     @wraps(call)
-    async def awaited(self: AsyncDeduplicator, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        executor = self._readers if reads else self._asker
-        return await asyncio.get_running_loop().run_in_executor(executor, partial(call, self._dedup, *args, **kwargs))
+    async def method(self: "AsyncDeduplicator", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.ask(lambda dedup: call(dedup, *args, **kwargs))
 
-    return awaited
+    return method
 
 
 class AsyncDeduplicator:
-    """Does for asyncio what `Deduplicator` does: the same methods, awaited.
+    """Does for asyncio what `Deduplicator` does: the same methods, awaited. Use it in one event loop.
 
-    The work is done in threads beside the event loop. One thread asks the store, so verdicts come in the order of the
-    calls. A long `prune` or `copy_to` delays the others. `progress` is called in that thread.
+    HTML and long texts are read in worker processes, within limits of time and memory. A page that ends its worker
+    costs itself alone. The store is asked about all pages that wait in one round trip: `memory://` in the event loop,
+    others in one thread beside it. A store that fails is left alone for some seconds; pages fail at once meanwhile.
 
     Arguments that are not listed here are as in `Deduplicator`.
 
     Args:
-        readers: The number of threads that read pages, from 1.
+        workers: The most worker processes, from 1.
+        page_seconds: The time limit for reading one page.
         **options: The options of `Options` by keyword.
 
     Raises:
@@ -62,42 +90,40 @@ class AsyncDeduplicator:
     Example:
         >>> import asyncio
         >>> from crawldedup import AsyncDeduplicator
-        >>> story = (
-        ...     "The river ferry runs every hour from the old harbour to the "
-        ...     "island. Tickets are sold on board. Bicycles travel free of charge, "
-        ...     "and dogs need a lead. The last boat back leaves at ten."
-        ... )
         >>> async def main():
         ...     async with AsyncDeduplicator() as dedup:
         ...         for url in ("https://a.example/", "https://b.example/"):
-        ...             verdict = await dedup.check(url, text=story)
+        ...             verdict = await dedup.check(url, html="<p>Closed today.")
         ...             print(verdict.kind)
         >>> asyncio.run(main())
-        new
+        thin
         exact_duplicate
     """
 
     def __init__(
-        self,
-        store: str = "memory://",
-        *,
-        method: Method | None = None,
-        readers: int = 2,
-        **options: Unpack[OptionValues],
+        self, store: str = "memory://", *, workers: int = 1, page_seconds: float = 30, **options: Unpack[OptionValues]
     ) -> None:
-        self._threads = checks.whole(1)("readers", readers)
-        self._dedup = Deduplicator(store, method=method, **options)
-        self._make_executors()
-
-    def _make_executors(self) -> None:
-        # They start no thread before their first task.
-        self._readers = ThreadPoolExecutor(self._threads, thread_name_prefix="crawldedup-read")
-        self._asker = ThreadPoolExecutor(1, thread_name_prefix="crawldedup-store")
+        self._dedup = Deduplicator(store, **options)
+        self._reader = PageReader(self.options)
+        workers = checks.whole(1)("workers", workers)
+        self._pool = WorkerPool(HANDLER, setup_of(self.options), workers=workers, page_seconds=page_seconds)
+        self._thread = ThreadPoolExecutor(1, "crawldedup-store") if is_persistent(store) else None
+        self._breaker = Breaker()
+        # Is called with the pages and the seconds of each question.
+        self.on_batch: Callable[[int, float], None] = lambda _pages, _seconds: None
+        self._session: CrawlSession | None = None
+        self._is_closed = self._has_joined = False
+        self._reading = 0
+        self._asked: deque[tuple[Page, _Answer]] = deque()
+        self._batch: list[tuple[Page, _Answer]] = []
+        self._asking: asyncio.Task[None] | None = None
+        self._asking_seconds = 0.0
+        self._beating: asyncio.Task[None] | None = None
 
     @classmethod
-    def from_options(cls, options: Options, method: Method | None = None) -> Self:
+    def from_options(cls, options: Options, *, workers: int = 1, page_seconds: float = 30) -> Self:
         """Make an AsyncDeduplicator of checked options. See `Deduplicator.from_options`."""
-        return cls(options.store, method=method, **options.index_values())
+        return cls(options.store, workers=workers, page_seconds=page_seconds, **options.index_values())
 
     @property
     def key(self) -> Key:
@@ -119,6 +145,11 @@ class AsyncDeduplicator:
         """Return the crawler that this instance works as; None before it joined a crawl."""
         return self._dedup.session
 
+    @property
+    def waiting(self) -> int:
+        """Return how many pages are read or asked about now."""
+        return self._reading + len(self._asked) + len(self._batch)
+
     def __repr__(self) -> str:
         return repr(self._dedup).replace("Deduplicator", type(self).__name__, 1)
 
@@ -129,158 +160,261 @@ class AsyncDeduplicator:
     async def __aexit__(self, *error: object) -> None:
         await self.close()
 
-    open = _in_thread(Deduplicator.open)
-    check_fingerprint = _in_thread(Deduplicator.check_fingerprint)
-    fingerprint = _in_thread(Deduplicator.fingerprint, reads=True)
-    find = _in_thread(Deduplicator.find)
-    explain = _in_thread(Deduplicator.explain)
-    check_paragraphs = _in_thread(Deduplicator.check_paragraphs)
-    clusters = _in_thread(Deduplicator.clusters)
-    deliver = _in_thread(Deduplicator.deliver)
-    text_of = _in_thread(Deduplicator.text_of)
-    forget = _in_thread(Deduplicator.forget)
-    clear = _in_thread(Deduplicator.clear)
-    prune = _in_thread(Deduplicator.prune)
-    info = _in_thread(Deduplicator.info)
-    load = _in_thread(Deduplicator.load)
-    note = _in_thread(Deduplicator.note)
-    heartbeat = _in_thread(Deduplicator.heartbeat)
-    _close = _in_thread(Deduplicator.close)
-    _copy_to = _in_thread(Deduplicator.copy_to)
-    _read = _in_thread(Deduplicator._read, reads=True)
+    async def open(self, session: CrawlSession | None = None) -> None:
+        """Connect to the store and join the crawl, while the first worker starts. See `Deduplicator.open`."""
+        self._is_closed, self._session = False, session
+        self._pool.start()
+        await self._join()
 
-    async def check(
-        self,
-        url: str,
-        *,
-        html: bytes | str | None = None,
-        text: str | None = None,
-        encoding: str | None = None,
-        identity: str | None = None,
-        scope_key: str | None = None,
-        delivered: bool = True,
-        rank: int = 0,
-        revisit_similarity: float | None = None,
-    ) -> Verdict:
-        """Decide about a page and remember it. See `Deduplicator.check`."""
-        PageRef(url, identity, scope_key)
-        ask = partial(
-            self.check_fingerprint,
-            url,
-            identity=identity,
-            scope_key=scope_key,
-            delivered=delivered,
-            rank=rank,
-            revisit_similarity=revisit_similarity,
-        )
-        with suppress(KeyMismatchError):
-            return await ask(await self.fingerprint(html=html, text=text, encoding=encoding, url=url))
-        return await ask(await self.fingerprint(html=html, text=text, encoding=encoding, url=url))
+    async def check(self, url: str, **page: Any) -> Verdict:
+        """Decide about a page and remember it. See `Deduplicator.check`; further arguments are those of `Page`.
 
-    def check_many(
+        Raises WorkerError, too, if two workers died of the page or none can be started.
+        """
+        return (await self.judge(Page(url, **page))).verdict
+
+    async def judge(self, page: Page, prepare: Callable[[Page, ReadPage], Page] | None = None) -> Judged:
+        """Decide about a page as `check` does; return what was read of it, too.
+
+        `prepare` is called with the page, its fingerprint in place of its content, and what was read. It returns the
+        page to ask about, for example with the rank that its links give it.
+        """
+        begun = time.perf_counter()
+
+        async def judged(page: Page) -> Judged:
+            read = await self._read(page)
+            asked = _as_read(page, read)
+            if prepare is not None:
+                asked = prepare(asked, read.page)
+            verdict, seconds = await self._ask(asked)
+            return Judged(verdict, read.page, read.seconds, seconds, time.perf_counter() - begun)
+
+        return await _twice(page, judged)
+
+    async def check_many(
         self,
         pages: Iterable[Page] | AsyncIterable[Page],
         *,
-        batch: int = BATCH,
-        on_unreadable: OnUnreadable | None = None,
+        on_error: Callable[[Page, Exception], None] | None = None,
     ) -> AsyncIterator[Verdict]:
-        """Decide about many pages in their order. See `Deduplicator.check_many`.
+        """Decide about many pages in their order; yield each verdict as soon as it and those before are there.
 
-        Pages of a batch are read while further ones come.
-
-        Args:
-            pages: The pages. An iterable that waits should be an asynchronous one. Up to `batch` pages may have been
-                taken beyond an error.
-            batch: The most pages to ask about at once, from 1.
-            on_unreadable: Is called in the event loop with each page that cannot be read and its error.
-
-        Example:
-            >>> import asyncio
-            >>> from crawldedup import AsyncDeduplicator, Page
-            >>> async def main():
-            ...     pages = [
-            ...         Page("https://a.example/", text="Closed today."),
-            ...         Page("https://b.example/", text="Closed today."),
-            ...     ]
-            ...     async with AsyncDeduplicator() as dedup:
-            ...         async for verdict in dedup.check_many(pages):
-            ...             print(verdict.kind)
-            >>> asyncio.run(main())
-            thin
-            exact_duplicate
+        An iterable that waits should be an asynchronous one. `on_error` is called with each page that gets no verdict,
+        and its error; without it, the error is raised, and the iteration ends.
         """
-        source = aiter(pages) if isinstance(pages, AsyncIterable) else _asynchronous(pages)
-        return self._check_many(source, check_batch("batch", batch), on_unreadable)
+        queue: asyncio.Queue[tuple[Page, asyncio.Task[_Answer]] | None] = asyncio.Queue(_AHEAD)
+        tasks: set[asyncio.Task[Any]] = set()
 
-    async def _check_many(
-        self, pages: AsyncIterator[Page], size: int, on_unreadable: OnUnreadable | None
-    ) -> AsyncIterator[Verdict]:
-        while True:
-            batch = Batch(size, skips=on_unreadable is not None)
-            await self._fill(batch, pages)
-            results, error = await self._decide(batch)
-            for result in results:
-                if isinstance(result, Verdict):
-                    if self._dedup._heartbeat_is_due:
-                        with suppress(StoreError):
-                            await self.heartbeat()
-                    yield result
-                elif on_unreadable is not None:
-                    on_unreadable(*result)
-            if error is not None:
-                raise error
-            if not batch.pages:
-                return
-
-    async def _fill(self, batch: Batch, pages: AsyncIterator[Page]) -> None:
-        """See `Batch.fill`."""
-        reading: list[tuple[Page, asyncio.Task[Fingerprint]]] = []
-        error: Exception | None = None
-        try:
-            async for page in pages:
-                reading.append((page, asyncio.ensure_future(self._read(checked(page)))))
-                if batch.is_full(len(reading)):
-                    break
-        except Exception as problem:
-            error = problem
-        await asyncio.gather(*(task for _, task in reading), return_exceptions=True)
-        for page, task in reading:
-            if not batch.add(page, task.exception() or task.result()):
-                return
-        batch.error = error
-
-    async def _decide(self, batch: Batch) -> tuple[list[Verdict | Unreadable], Exception | None]:
-        """Return what `Deduplicator._decide` yields, and the error that ended it."""
-        results: list[Verdict | Unreadable] = []
-
-        def decide() -> Exception | None:
+        async def ask(page: Page, before: asyncio.Task[_Answer] | None) -> _Answer:
+            """Read a page at once, and ask about it after the one before."""
             try:
-                for result in self._dedup._decide(batch):
-                    if isinstance(result, StoreError):
-                        return result
-                    results.append(result)
-            except Exception as error:
-                return error
-            return None
+                read = await self._read(page)
+            finally:
+                if before is not None:
+                    await asyncio.wait({before})
+            return self._ask(_as_read(page, read))
 
-        return results, await asyncio.get_running_loop().run_in_executor(self._asker, decide)
+        async def answered(page: Page, asked: asyncio.Task[_Answer]) -> Verdict:
+            try:
+                return (await (await asked))[0]
+            except KeyMismatchError:
+                return (await self.judge(page)).verdict
 
-    async def copy_to(self, other: AsyncDeduplicator, *, progress: Progress | None = None) -> CopyResult:
-        """Add the pages of this index to another. See `Deduplicator.copy_to`."""
-        return await self._copy_to(other._dedup, progress=progress)
+        async def feed() -> None:
+            asked = None
+            try:
+                async for page in pages if isinstance(pages, AsyncIterable) else _asynchronous(pages):
+                    tasks.add(asked := asyncio.create_task(ask(page, asked)))
+                    await queue.put((page, asked))
+            finally:
+                tasks.add(asyncio.create_task(queue.put(None)))
+
+        tasks.add(feeding := asyncio.create_task(feed()))
+        try:
+            while (item := await queue.get()) is not None:
+                tasks.discard(item[1])
+                try:
+                    verdict = await answered(*item)
+                except Exception as error:
+                    if on_error is None:
+                        raise
+                    on_error(item[0], error)
+                else:
+                    yield verdict
+            await feeding
+        finally:
+            for task in tasks:
+                task.cancel()
+                task.add_done_callback(_forget)
+
+    def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
+        """Note that a page checked with `delivered=False` was delivered. See `Deduplicator.deliver`."""
+        self._dedup.deliver(url, identity=identity, scope_key=scope_key)
+
+    async def ask(self, call: Callable[[Deduplicator], T]) -> T:
+        """Return what a call of the Deduplicator returns, made where its store is asked."""
+        return await self._run(partial(self._guarded, call))
+
+    clear = _awaited(Deduplicator.clear)
+    forget = _awaited(Deduplicator.forget)
+    heartbeat = _awaited(Deduplicator.heartbeat)
+    info = _awaited(Deduplicator.info)
+    note = _awaited(Deduplicator.note)
+    text_of = _awaited(Deduplicator.text_of)
+
+    async def fingerprint(self, *, url: str = "", **page: Any) -> Fingerprint:
+        """Return the fingerprint of a page. See `Deduplicator.fingerprint`."""
+        return (await self._read(Page(url, **page, remember=False))).page.fingerprint
+
+    async def find(self, *, url: str = "", **page: Any) -> list[Match]:
+        """Return remembered pages that resemble this one. See `Deduplicator.find`."""
+        candidates = (await self.explain(url, **page)).candidates
+        return sorted((each.match for each in candidates if each.accepted), key=lambda match: -match.similarity)
+
+    async def explain(self, url: str, **page: Any) -> Explanation:
+        """Explain the verdict that a page would get now. See `Deduplicator.explain`."""
+
+        async def explained(page: Page) -> Explanation:
+            read = await self._read(page, "show")
+            names = ("identity", "scope_key", "similarity", "canonical", "revisit_similarity")
+            rules: dict[str, Any] = {name: getattr(page, name) for name in names}
+            rules["fingerprint"] = read.page.fingerprint
+            told = await self.ask(lambda dedup: dedup.explain(page.url, **rules))
+            return replace(told, text=read.text, facts=read.facts)
+
+        return await _twice(Page(url, **page, remember=False), explained)
+
+    async def compare(self, first: Page, second: Page) -> dict[str, Any]:
+        """Return how two pages compare, ready for JSON. The store is not asked. See `crawldedup.compare`."""
+        return await self._pool.call(request("compare", [first, second], NO_KEY))
 
     async def close(self, *, leave: bool = True) -> None:
-        """Leave the crawl and disconnect. See `Deduplicator.close`.
+        """Answer what waits, leave the crawl and disconnect, within some seconds. See `Deduplicator.close`."""
+        self._is_closed = True
+        deadline = time.monotonic() + _CLOSE_SECONDS
+        try:
+            while self.waiting and time.monotonic() < deadline:
+                await asyncio.sleep(0.01)
+        finally:
+            self._pool.close()
+            for _, answer in (*self._asked, *self._batch):
+                if not answer.done():
+                    answer.set_exception(StoreUnavailableError("The store did not answer in time."))
+            if self._beating is not None:
+                self._beating.cancel()
+                self._beating = None
+        closing = asyncio.ensure_future(self._run(lambda dedup: dedup.close(leave=leave)))
+        if not (await asyncio.wait({closing}, timeout=_CLOSE_SECONDS))[0]:
+            _log.warning("crawldedup: the store was not closed within %.0f s", _CLOSE_SECONDS)
 
-        Calls made before are answered first.
+    async def _read(self, page: Page, do: str = "read") -> Read:
+        if self._is_closed:
+            raise ClosedError(f"{self!r} is closed; call open() or use `async with` to open it again")
+        self._require_store()
+        if not isinstance(page, Page):
+            raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a Page")
+        if page.fingerprint is not None:
+            return Read(ReadPage(page.fingerprint), 0.0)
+        self._reading += 1
+        try:
+            if page.remember and not self._has_joined:
+                await self._join()  # a look would not keep others from beginning the index with another key
+            key = self.key if self._has_joined else await self.ask(lambda dedup: dedup.key)
+            if do == "read" and page.html is None and len(page.text or "") < _LONG_TEXT:
+                begun = time.perf_counter()
+                return Read(self._reader.read_page(page, key), time.perf_counter() - begun)
+            check_size(page.html or page.text or "")
+            return await self._pool.call(request(do, [page], key), read_of)
+        finally:
+            self._reading -= 1
 
-        Args:
-            leave: As in `Deduplicator.close`.
-        """
-        await self._close(leave=leave)
-        self._readers.shutdown(wait=False)
-        self._asker.shutdown(wait=False)
-        self._make_executors()
+    def _ask(self, page: Page) -> _Answer:
+        """Let a page be asked about with the next batch."""
+        answer: _Answer = asyncio.get_running_loop().create_future()
+        answer.add_done_callback(_forget)
+        self._asked.append((page, answer))
+        self._asking = self._asking or asyncio.create_task(self._ask_all())
+        return answer
+
+    async def _ask_all(self) -> None:
+        while self._asked:
+            if self._reading and len(self._asked) < BATCH:
+                await asyncio.sleep(min(self._asking_seconds, _LONGEST_GATHERING_SECONDS))
+            batch = [self._asked.popleft() for _ in range(min(BATCH, len(self._asked)))]
+            self._batch = [(page, answer) for page, answer in batch if not answer.done()]
+            pages = [page for page, _ in self._batch]
+            begun = time.perf_counter()
+            results: Sequence[Verdict | Exception]
+            try:
+                results = await self.ask(partial(Deduplicator.check_batch, pages=pages))
+            except Exception as error:
+                results = [error] * len(pages)
+            self._asking_seconds = time.perf_counter() - begun
+            self.on_batch(len(pages), self._asking_seconds)
+            for (_, answer), result in zip(self._batch, results, strict=True):
+                if answer.done():
+                    continue
+                if isinstance(result, Verdict):
+                    answer.set_result((result, self._asking_seconds / len(pages)))
+                else:
+                    answer.set_exception(result)
+            self._batch = []
+        self._asking = None
+
+    async def _join(self) -> None:
+        await self.ask(lambda dedup: dedup.open(self._session))
+        self._has_joined = True
+        self._beating = self._beating or asyncio.create_task(self._beat())
+
+    async def _beat(self) -> None:
+        """Renew the lease of the crawl while there is nothing to do."""
+        while True:
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+            with suppress(Exception):
+                await self.ask(Deduplicator.heartbeat)
+
+    async def _run(self, call: Callable[[Deduplicator], T]) -> T:
+        if self._thread is None:
+            return call(self._dedup)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call, self._dedup)
+
+    def _guarded(self, call: Callable[[Deduplicator], T], dedup: Deduplicator) -> T:
+        """Leave a store alone for a while that just failed, so that pages do not each wait for its time limit."""
+        self._require_store()
+        try:
+            result = call(dedup)
+        except StoreUnavailableError:
+            self._breaker.failed()
+            raise
+        if isinstance(result, list) and any(isinstance(each, StoreUnavailableError) for each in result):
+            self._breaker.failed()
+        else:
+            self._breaker.succeeded()
+        return result
+
+    def _require_store(self) -> None:
+        if self._breaker.seconds_left():
+            raise StoreUnavailableError("The store failed a moment ago and is left alone for a few seconds.")
+
+
+def _forget(future: asyncio.Future[Any]) -> None:
+    """Retrieve an error that nobody may wait for: asyncio complains of such."""
+    if not future.cancelled():
+        future.exception()
+
+
+def _as_read(page: Page, read: Read) -> Page:
+    return replace(page, html=None, text=None, encoding=None, fingerprint=read.page.fingerprint)
+
+
+async def _twice(page: Page, call: Callable[[Page], Awaitable[T]]) -> T:
+    """Make a call again if the index was begun again with another key, which is known by then."""
+    try:
+        return await call(page)
+    except KeyMismatchError:
+        if page.fingerprint is not None:
+            raise
+        return await call(page)
 
 
 async def _asynchronous(pages: Iterable[Page]) -> AsyncIterator[Page]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from crawldedup.printable import printable
+
 
 class CrawlDedupError(Exception):
     """Base of every error that this package raises on purpose.
@@ -106,6 +108,38 @@ class PageError(CrawlDedupError):
     def __reduce__(self) -> tuple[type[PageError], tuple[str, str]]:
         # Exceptions are pickled by their args alone, and these must cross from worker processes.
         return type(self), (self.reason, str(self))
+
+
+class WorkerError(CrawlDedupError):
+    """Raised when worker processes died of a page, or none could be started.
+
+    The page is not checked. The call can be repeated.
+    """
+
+    counter = "worker"
+
+
+class NoWorkerError(WorkerError):
+    """Raised when no worker process can be started.
+
+    The message tells why. Repeat the call later.
+    """
+
+
+class UnexpectedReadError(CrawlDedupError):
+    """Raised when a page could not be read for a reason that nobody foresaw.
+
+    The message is a traceback, which is safe to log.
+
+    Attributes:
+        kind: The name of the exception's class.
+    """
+
+    counter = "internal"
+
+    def __init__(self, kind: str, trace: str) -> None:
+        self.kind = kind
+        super().__init__("\n".join(printable(line) for line in trace.splitlines()))
 
 
 class StoreError(CrawlDedupError):

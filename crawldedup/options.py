@@ -108,6 +108,7 @@ class Options:
         "Of the pages that are exactly as similar as `similarity` says, the share to accept. The search misses half "
         "as many as this leaves out, and more in very large indexes. A higher share costs more probes.",
         kind=float,
+        owner="library",
     )
     ttl: float | str | None = option(
         None, checks.ttl_seconds, 'Forget pages that were not seen for this long, as in "30d" or a number of seconds.'
@@ -169,6 +170,7 @@ class Options:
         30 * 86400,
         checks.ttl_seconds,
         'Forget the paragraphs of a page after this long: a number of seconds, or a text such as "30d".',
+        owner="library",
     )
     max_paragraphs: int = option(
         1_000_000,

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import redis
+from crawldedup.queries import QueryBuilder
+from crawldedup.stores.memory import MemoryStore
 
 from benchmarks.redis_parts.filling import LAYOUT, PREFIX, URL, URL_BYTES, Filler, Wire, filtered_bits
 from benchmarks.redis_parts.memory import read_memory
@@ -21,10 +23,8 @@ from crawldedup.errors import CrawlDedupError
 from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
 from crawldedup.measure import read_corpus
 from crawldedup.page import PageRef
-from crawldedup.queries import QueryBuilder
 from crawldedup.search.query import TABLES
 from crawldedup.stores.base import Status
-from crawldedup.stores.memory import MemoryStore
 from crawldedup.stores.registry import make_store
 from tests.stores.pages import random_page
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from crawldedup.queries import QueryBuilder
     from numpy.typing import NDArray
 
     from benchmarks.redis_parts.memory import Memory
-    from crawldedup.queries import QueryBuilder
     from crawldedup.stores.base import Query, Store
     from tests.stores.pages import Page
 

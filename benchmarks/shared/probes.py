@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from crawldedup.stores.packed_keys import pack_key
 from numpy.typing import NDArray
 
 from benchmarks.shared.corpus import number
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
-from crawldedup.search.plan import PROBE_BUDGET
 from crawldedup.search.model import search_similarity
-from crawldedup.search.plan import ProbePlan, volatile_plan
+from crawldedup.search.plan import PROBE_BUDGET, ProbePlan, volatile_plan
 from crawldedup.search.query import TABLES
 from crawldedup.stores.base import Layout, Query
 from crawldedup.stores.candidates import choose_pages
-from crawldedup.stores.packed_keys import pack_key
 
 if TYPE_CHECKING:
     from crawldedup.search.plan import Table

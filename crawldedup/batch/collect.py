@@ -1,26 +1,94 @@
 """Collect the pages of many sources in a folder, read by several processes."""
 
-from __future__ import annotations
-
+import asyncio
 import time
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from threading import Thread
+from typing import Any, Final, Self
 
-from crawldedup.batch.pool import WorkerPool
+import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+from crawldedup.batch.folder import ScanFolder
+from crawldedup.batch.reading import ReadPages
+from crawldedup.errors import NoWorkerError, PageError, UnexpectedReadError, WorkerError
+from crawldedup.page import Page
+from crawldedup.workers.pool import WorkerPool
+from crawldedup.workers.reading import plain_page, setup_of
 
-    from crawldedup.batch.folder import ScanFolder
-    from crawldedup.page import Page
-
-    OnSkipped = Callable[[Page, str], None]
+OnSkipped = Callable[[Page, str], None]
+Place = tuple[int, int, int]
+"""A source, its items up to there, and the errors before it."""
 
 _PAGES_A_CHUNK: Final = 64
 _CHARACTERS_A_CHUNK: Final = 1 << 22
+_CHUNKS_A_WORKER: Final = 4
+"""So many wait to be read, or to be taken in their order."""
 _STEP_SECONDS: Final = 2.0
+# A process that takes longer than both together over a chunk is given up.
+_SECONDS: Final = 30.0
+_SECONDS_A_PAGE: Final = 0.5
+
+
+class ChunkReader:
+    """Reads chunks of pages in worker processes, while the caller's thread opens sources and takes results.
+
+    `setup` is that of `BatchReader`.
+    """
+
+    def __init__(self, setup: dict[str, Any], workers: int) -> None:
+        plain = {"options": setup_of(setup["options"]), "key": setup["key"].secret, "ranks": setup["ranks"]}
+        self._pool = WorkerPool("crawldedup.batch.reading:reader", plain, workers=workers, page_seconds=_SECONDS)
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="crawldedup-workers", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._start(self._end()).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def read(self, pages: Sequence[Page]) -> Future[ReadPages]:
+        """Begin to read pages. A page that ends its process is skipped as "crashed", a slow one as "too_slow".
+
+        The result raises NoWorkerError if no process can be started.
+        """
+        return self._start(self._read(pages))
+
+    def _start(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    async def _read(self, pages: Sequence[Page]) -> ReadPages:
+        def unpacked(answer: bytes) -> ReadPages:
+            return ReadPages.unpacked(msgspec.msgpack.decode(answer, type=bytes), len(pages))
+
+        # What ends a process with many pages is found by halves; one alone has a second try.
+        tries, seconds = 1 if len(pages) > 1 else 2, _SECONDS + _SECONDS_A_PAGE * len(pages)
+        try:
+            return await self._pool.call(list(map(plain_page, pages)), unpacked, seconds=seconds, tries=tries)
+        except NoWorkerError:
+            raise
+        except (PageError, WorkerError, UnexpectedReadError) as error:
+            reason = error.reason if isinstance(error, PageError) else "crashed"
+        if len(pages) == 1:
+            return ReadPages.none_of(1, reason)
+        halves = pages[: len(pages) // 2], pages[len(pages) // 2 :]
+        return ReadPages.joined(await asyncio.gather(*map(self._read, halves)), list(map(len, halves)))
+
+    async def _end(self) -> None:
+        self._pool.close()
+        # Transports close, and tasks end, in the next turns of the loop.
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
 
 
 @dataclass
@@ -45,8 +113,8 @@ class Collector:
         self._errors = self.folder.step.errors
         skipped = Counter(self.folder.step.skipped)
         last_step = float("-inf")
-        with WorkerPool(self.workers, self.setup) as pool:
-            for (source, items, errors), pages, read in pool.read(self._chunks(names)):
+        with ChunkReader(self.setup, self.workers) as reader:
+            for (source, items, errors), pages, read in self._read(reader, names):
                 self.folder.add(read, [page.url for at, page in enumerate(pages) if at not in read.skipped])
                 for at, reason in read.skipped.items():
                     self.on_skipped(pages[at], reason)
@@ -57,8 +125,19 @@ class Collector:
                 self.progress(self.folder.step.pages)
         self.folder.finish_step(len(names), 0, self._errors, skipped)
 
-    def _chunks(self, names: Sequence[str]) -> Iterator[tuple[tuple[int, int, int], list[Page]]]:
-        """Yield the pages that are not read yet, after the source, its items up to there, and the errors before it."""
+    def _read(self, reader: ChunkReader, names: Sequence[str]) -> Iterator[tuple[Place, list[Page], ReadPages]]:
+        """Yield what was read of each chunk, in their order."""
+        waiting: deque[tuple[Place, list[Page], Future[ReadPages]]] = deque()
+        for place, pages in self._chunks(names):
+            waiting.append((place, pages, reader.read(pages)))
+            while waiting and (len(waiting) >= self.workers * _CHUNKS_A_WORKER or waiting[0][2].done()):
+                place, pages, read = waiting.popleft()
+                yield place, pages, read.result()
+        for place, pages, read in waiting:
+            yield place, pages, read.result()
+
+    def _chunks(self, names: Sequence[str]) -> Iterator[tuple[Place, list[Page]]]:
+        """Yield the pages that are not read yet."""
         begun = self.folder.step
         for source in range(begun.source, len(names)):
             before = self._errors

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from crawldedup.batch.columns import Columns, Keys
 from crawldedup.batch.pairs import distinct, pair
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
-from crawldedup.search.decision import Crowd, crowd_rule
-from crawldedup.search.decision import SCALED_LIMIT, likelihood_costs
+from crawldedup.search.decision import SCALED_LIMIT, Crowd, crowd_rule, likelihood_costs
 from crawldedup.search.model import (
     MAX_SIMILARITY,
     accept_threshold,

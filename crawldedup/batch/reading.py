@@ -1,37 +1,31 @@
 """Read pages into columns: what each worker process of a scan does."""
 
-from __future__ import annotations
-
 import json
 import struct
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crawldedup.advice.copies import names_a_view
 from crawldedup.batch.columns import LAYOUT, Columns
 from crawldedup.batch.decision import Goal
 from crawldedup.errors import PageError
+from crawldedup.options import Options
+from crawldedup.page import Page
 from crawldedup.queries import QueryBuilder, salted
 from crawldedup.reader import PageReader
 from crawldedup.search.routing import home_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from crawldedup.options import Options
-    from crawldedup.page import Page
-    from crawldedup.text.keys import Key
+from crawldedup.text.keys import Key
 
 _LENGTH: Final = struct.Struct("!I")
 INDEX_LAYOUT: Final = {"url_key": np.dtype(np.uint64), "home": np.dtype(np.uint8)}
 """What an index keeps of a page beyond its columns."""
 
 
-class UnsoundError(Exception):
+class UnsoundError(ValueError):
     """Raised for an answer of a worker process that is none: a hostile page may have taken it over."""
 
 
@@ -126,3 +120,9 @@ class BatchReader:
             url_keys.append(self._queries.url_key(page.ref))
         columns = Columns.of(read, self._threshold)
         return ReadPages(columns, np.array(url_keys, np.uint64), np.array(homes, np.uint8), skipped)
+
+
+def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], bytes]:
+    """Return the handler of a worker process that reads pages into packed columns."""
+    batch = BatchReader(Options.from_values(setup["options"]), Key(setup["key"]), ranks=setup["ranks"])
+    return lambda pages: batch.read([Page(**values) for values in pages]).packed()

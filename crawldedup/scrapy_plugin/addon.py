@@ -1,17 +1,12 @@
 """``ADDONS = {"crawldedup.Addon": 500}``: puts the middlewares, and the pipeline if it is wanted, where they belong."""
 
-from __future__ import annotations
+from scrapy.settings import BaseSettings
 
-from typing import TYPE_CHECKING
-
-from crawldedup.scrapy_plugin.items.verdict_fields import DropItemsMiddleware
+from crawldedup.scrapy_plugin.items import DedupItemPipeline
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
-from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline
 from crawldedup.scrapy_plugin.rules import RulesMiddleware
 from crawldedup.scrapy_plugin.settings import PREFIX
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
+from crawldedup.scrapy_plugin.verdict_fields import DropItemsMiddleware
 
 # Responses come up from the download with falling order. Below 545 lie redirects (600), decompression (590),
 # meta refresh (580) and retries (550): what reaches 545 is a decoded page that the spider is about to get.
@@ -44,10 +39,11 @@ class Addon:
         Args:
             settings: The settings of the crawl. Components that are placed already stay where they are.
         """
-        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", DedupMiddleware, DOWNLOADER_ORDER)
+        place = settings.setdefault_in_component_priority_dict
+        place("DOWNLOADER_MIDDLEWARES", DedupMiddleware, DOWNLOADER_ORDER)
         if settings.get(f"{PREFIX}RULES") is not None:
-            settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RulesMiddleware, RULES_ORDER)
-        settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", DropItemsMiddleware, SPIDER_ORDER)
+            place("DOWNLOADER_MIDDLEWARES", RulesMiddleware, RULES_ORDER)
+        place("SPIDER_MIDDLEWARES", DropItemsMiddleware, SPIDER_ORDER)
         # Fields that are named wrongly, as an empty list is, are for the pipeline to refuse.
         if settings.get(f"{PREFIX}ITEM_FIELDS") is not None:
-            settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", DedupItemPipeline, PIPELINE_ORDER)
+            place("ITEM_PIPELINES", DedupItemPipeline, PIPELINE_ORDER)

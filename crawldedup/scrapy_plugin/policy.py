@@ -1,14 +1,14 @@
-"""Which responses are checked, under which rules, and what becomes of a duplicate: decisions without I/O."""
-
-from __future__ import annotations
+"""Which responses are checked, under which rules, and what becomes of a page: decisions without I/O."""
 
 import hashlib
 import mimetypes
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from enum import StrEnum
+from typing import Any, Final, Self
 
+from scrapy import Request
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
@@ -17,18 +17,11 @@ from w3lib.encoding import http_content_type_encoding
 from crawldedup.errors import ConfigurationError
 from crawldedup.markup.limits import MAX_BYTES
 from crawldedup.options import options_of
+from crawldedup.page import Page
 from crawldedup.scope import site_of
-from crawldedup.scrapy_plugin.reading.messages import Job
-from crawldedup.scrapy_plugin.settings import CrawlOptions
+from crawldedup.scrapy_plugin.settings import CrawlOptions, Pattern, matches
 from crawldedup.text.urls import canonical_url
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from scrapy import Request
-
-    from crawldedup.scrapy_plugin.patterns import Pattern
-    from crawldedup.verdict import Verdict
+from crawldedup.verdict import Kind, Verdict
 
 OVERRIDE_KEY: Final = "crawldedup"
 VERDICT_KEY: Final = "crawldedup_verdict"
@@ -47,7 +40,7 @@ _PROSE_TYPES: Final = frozenset({"text/plain", "text/markdown"})
 
 @dataclass(frozen=True, slots=True)
 class PagePolicy:
-    """The rules for one page. `similarity` is None where the index's own threshold applies."""
+    """The rules for one page, or one item. `similarity` is None where the index's own threshold applies."""
 
     action: str
     scope: str
@@ -68,10 +61,10 @@ class PagePolicy:
 
     @property
     def similarity_of_revisits(self) -> float | None:
-        """From which similarity on revisits count as unchanged. Where they are kept, only equal texts do."""
+        """The least similarity of an unchanged revisit; None asks for equal texts, as where revisits are kept."""
         return self.revisit_similarity if self.revisit == "drop" else None
 
-    def for_request(self, request: Request) -> PagePolicy:
+    def for_request(self, request: Request) -> Self:
         """Apply a request's ``meta["crawldedup"]``. Raises ConfigurationError for what is not allowed."""
         override = request.meta.get(OVERRIDE_KEY)
         if override is None or isinstance(override, bool):
@@ -96,28 +89,68 @@ _OVERRIDES: Final = {
 }
 
 
-def is_surplus(verdict: Verdict, policy: PagePolicy | CrawlOptions) -> bool:
-    """Return True for a duplicate of what has as many copies as are wanted, on its own site or one that is trusted.
+class Fate(StrEnum):
+    """What becomes of a checked page, or of an item."""
 
-    One that replaces its original is none. A page is one, too, if too few of its words are not known from such sites.
+    DELIVERED = "delivered"
+    MARKED = "marked"
+    ITEMS_DROPPED = "items_dropped"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is done with a page, for the middleware to carry out, and for stats, journal and log to tell.
+
+    It is `refused` as an unwanted copy, for too few new words, or as `unchanged`. `flags` are for `response.flags`.
     """
-    if not verdict.is_duplicate:
-        return _is_partial(verdict, policy)
-    if verdict.replaces or verdict.copies < policy.keep_per_cluster:
-        return False
-    return _is_trusted(verdict.original or "", verdict, policy)
+
+    fate: Fate
+    refused: bool = False
+    unchanged: bool = False
+    flags: tuple[str, ...] = ()
 
 
-def _is_partial(verdict: Verdict, policy: PagePolicy | CrawlOptions) -> bool:
+def decide(verdict: Verdict, policy: PagePolicy, *, seen: bool = False) -> Outcome:
+    """Return what is done with a page of this verdict. It was `seen` if this crawl has let it pass before."""
+    unchanged = (
+        verdict.kind is Kind.REVISIT
+        and policy.revisit == "drop"
+        # What a crawler remembered before it died was not delivered.
+        and not (verdict.changed or verdict.abandoned or seen)
+    )
+    refused = unchanged or _is_surplus(verdict, policy)
+    fate = Fate.DELIVERED
+    if policy.action == "mark":
+        fate = Fate.MARKED if verdict.is_duplicate or unchanged else Fate.DELIVERED
+    elif refused:
+        fate = Fate.DROPPED if policy.action == "drop" else Fate.ITEMS_DROPPED
+    flags = []
+    is_stranger = verdict.is_across_sites and policy.trusted_sites is not None and not refused
+    if fate is Fate.MARKED or verdict.replaces or is_stranger:
+        flags.append(f"crawldedup:{'unchanged' if unchanged else 'replaces' if verdict.replaces else verdict.kind}")
+    if verdict.coverage is not None and verdict.coverage.known_words:
+        flags.append(f"crawldedup:new={verdict.coverage.share_new:.2f}")
+    return Outcome(fate, refused, unchanged, tuple(flags))
+
+
+def _is_surplus(verdict: Verdict, policy: PagePolicy) -> bool:
+    """Return True for a duplicate beyond `keep_per_cluster` of an original that may own the text.
+
+    A page of whose words too few are new, besides those of such originals, is one, too.
+    """
+    if verdict.is_duplicate:
+        is_wanted = verdict.replaces or verdict.copies < policy.keep_per_cluster
+        return not is_wanted and _may_own(verdict.original or "", verdict, policy)
     coverage = verdict.coverage
     if coverage is None or not isinstance(policy.paragraphs, float):
         return False
-    told = coverage.new_words + coverage.known_words
-    known = sum(words for url, words in coverage.sources if _is_trusted(url, verdict, policy))
-    return told - known < policy.paragraphs * told
+    words = coverage.new_words + coverage.known_words
+    known = sum(words for url, words in coverage.sources if _may_own(url, verdict, policy))
+    return words - known < policy.paragraphs * words
 
 
-def _is_trusted(original: str, verdict: Verdict, policy: PagePolicy | CrawlOptions) -> bool:
+def _may_own(original: str, verdict: Verdict, policy: PagePolicy) -> bool:
     if policy.trusted_sites is None:
         return True
     # What has no URL is on no site.
@@ -138,7 +171,7 @@ def reason_to_skip(request: Request, response: Response, deny: Sequence[Pattern]
     # robots.txt, media and components' own downloads; a request that asks for it by name is checked.
     if request.callback is NO_CALLBACK and not override:
         return "no_callback"
-    if not override and any(pattern.matches(response.url, otherwise=True) for pattern in deny):
+    if not override and any(matches(pattern, response.url, otherwise=True) for pattern in deny):
         return "url"
     if request.method == "HEAD":
         return "method"
@@ -175,54 +208,28 @@ def is_start(request: Request) -> bool:
     return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
 
 
-def flags_of(verdict: Verdict, policy: PagePolicy, *, unchanged: bool, refused: bool) -> list[str]:
-    """Return what is added to `response.flags` of a page that passes."""
-    is_stranger = verdict.is_across_sites and policy.trusted_sites is not None
-    is_marked = policy.action == "mark" and (verdict.is_duplicate or unchanged)
-    flags = []
-    if is_marked or verdict.replaces or (is_stranger and not refused):
-        flags.append(f"crawldedup:{'unchanged' if unchanged else 'replaces' if verdict.replaces else verdict.kind}")
-    if verdict.coverage is not None and verdict.coverage.known_words:
-        flags.append(f"crawldedup:new={verdict.coverage.share_new:.2f}")
-    return flags
-
-
-def job_of(
-    request: Request,
-    response: Response,
-    policy: PagePolicy,
-    spider: str = "",
-    rank: int | None = None,
-    asks_itself: bool = False,
-) -> Job:
-    """Return what a worker needs of a response to check it. `rank` is that of its URL, if some copies are preferred.
+def page_of(request: Request, response: Response, policy: PagePolicy, spider: str = "") -> Page:
+    """Return a response as the page to check, which is delivered later.
 
     Of HTML only the server's word on the encoding goes along: the rest is found in the page, in the same way
     as everywhere else, or one page would have two fingerprints.
     """
-    is_html = isinstance(response, HtmlResponse)
-    if is_html:
+    body: dict[str, Any]
+    if isinstance(response, HtmlResponse):
         declared = (response.headers.get(b"Content-Type") or b"").decode("latin-1")
-        encoding = http_content_type_encoding(declared)
+        body = {"html": response.body, "encoding": http_content_type_encoding(declared)}
     else:
-        encoding = response.encoding if isinstance(response, TextResponse) else None
-    links = None
-    if policy.canonical == "compare" or rank is not None:
-        links = tuple(value.decode("latin-1") for value in response.headers.getlist(b"Link"))
-    return Job(
-        url=response.url,
-        body=response.body,
-        encoding=encoding,
-        form="html" if is_html else "text",
+        encoding = response.encoding if isinstance(response, TextResponse) else "utf-8"
+        body = {"text": response.body.decode(encoding, "replace")}
+    return Page(
+        response.url,
+        **body,
         identity=identity_of(request, response),
         scope_key=scope_key_of(policy, response, spider),
         similarity=policy.similarity,
         revisit_similarity=policy.similarity_of_revisits,
-        links=links,
-        is_lenient=policy.canonical == "compare",
-        rank=rank,
-        asks_itself=asks_itself,
         remember=policy.remember,
+        delivered=False,
     )
 
 

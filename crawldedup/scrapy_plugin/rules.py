@@ -34,10 +34,9 @@ from crawldedup.advice.rules import Contrary, Rule, RuleBook, read_rules
 from crawldedup.errors import ConfigurationError
 from crawldedup.printable import printable
 from crawldedup.scrapy_plugin import signals
-from crawldedup.scrapy_plugin.errors import PredictedDuplicateError
+from crawldedup.scrapy_plugin.failures import PredictedDuplicateError, refuse
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.policy import OVERRIDE_KEY, is_start
-from crawldedup.scrapy_plugin.runtime.failures import refuse
 from crawldedup.scrapy_plugin.settings import CrawlOptions, is_enabled, is_interactive
 from crawldedup.verdict import Kind, Verdict
 

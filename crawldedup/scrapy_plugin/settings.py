@@ -1,154 +1,218 @@
 """The ``CRAWLDEDUP_*`` settings: the options of an index, and those of a crawl, read once and checked strictly."""
 
-from __future__ import annotations
-
+import json
+import logging
 import os
-from dataclasses import dataclass, replace
-from functools import partial
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Self, TypeAlias
 from urllib.parse import quote
 
-from scrapy.settings import SETTINGS_PRIORITIES
+import regex
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
 
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import check_crawl, check_journal
-from crawldedup.options import Options, check_similarity, option, options_of
+from crawldedup.options import Option, Options, check_similarity, option, options_of
+from crawldedup.printable import printable
 from crawldedup.scope import check_sites
-from crawldedup.scrapy_plugin.items.text import ItemFields, check_item_fields
-from crawldedup.scrapy_plugin.patterns import Pattern, check_patterns
 from crawldedup.stores.registry import check_store_url
 
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
-
-    from crawldedup.options import Option
+logger = logging.getLogger(__name__)
 
 PREFIX: Final = "CRAWLDEDUP_"
 
-_crawl_option = partial(option, owner="crawl")
+GONE: Final = {
+    "LEARN": "write rules by `crawldedup advise --output rules.json`, and set CRAWLDEDUP_RULES",
+    "GC_FREEZE": "leave it out: it is always on, but in programs that set up Python's garbage collector themselves",
+    "STATS_BY_SITE": "leave it out: `scrapy dedup report` has a table of the sites",
+    "RECALL": "leave it out: crawls search with 0.98; the library's `recall` remains",
+    "CANONICAL": 'leave it out, or set meta={"crawldedup": {"canonical": "ignore"}} where a site names wrong pages',
+    "PARAGRAPH_TTL": "leave it out: paragraphs are kept for 30 days; CRAWLDEDUP_MAX_PARAGRAPHS limits their number",
+}
+"""Settings of earlier versions, and what to do instead."""
 
+_QUICK_EXTRACTORS: Final = ("blocks", "text")  # One process of them keeps up with Scrapy.
 _MOST_WORKERS: Final = 4
-# One process keeps up with Scrapy itself.
-QUICK_EXTRACTORS: Final = ("blocks", "text")
-"""Extractors that are faster than Scrapy."""
+_PATTERNS: Final = "a regular expression or a list of them, none of them empty"
+_PATTERN_SECONDS: Final = 0.05
+_slow_patterns: Final[set[str]] = set()  # Expressions of the user, so there are few.
+
+Pattern: TypeAlias = regex.Pattern[str]
+
+
+def matches(pattern: Pattern, url: str, *, otherwise: bool = False) -> bool:
+    """Return whether a pattern is found in a URL, or `otherwise` if that takes longer than a twentieth of a second."""
+    try:
+        return pattern.search(url, timeout=_PATTERN_SECONDS) is not None
+    except TimeoutError:
+        if pattern.pattern not in _slow_patterns:
+            _slow_patterns.add(pattern.pattern)
+            logger.warning(
+                "crawldedup: the regular expression %s takes more than %.2f s on %s, and is given up there: it counts "
+                "as %sfound.",
+                *(printable(pattern.pattern, 200), _PATTERN_SECONDS, printable(url, 200), "" if otherwise else "not "),
+            )
+        return otherwise
+
+
+def check_patterns(name: str, value: object) -> tuple[Pattern, ...]:
+    """Compile regular expressions: one, or several in a list, as texts or compiled already."""
+    if isinstance(value, str) and re.match(r"\[\s*(['\"]|]$)", value):
+        try:  # Scrapy's command line gives texts.
+            value = json.loads(value)
+        except ValueError:
+            hint = "on a command line a list is JSON, with double quotes around texts"
+            raise checks.refused(name, value, f"{_PATTERNS}; {hint}") from None
+    return tuple(
+        _compiled(name, one) for one in (value if isinstance(value, list | tuple | set | frozenset) else [value])
+    )
+
+
+def _compiled(name: str, expression: object) -> Pattern:
+    if isinstance(expression, regex.Pattern):
+        return expression
+    text, flags = getattr(expression, "pattern", expression), getattr(expression, "flags", 0)
+    if not isinstance(text, str) or not text:
+        raise checks.refused(name, expression, _PATTERNS)
+    try:
+        return regex.compile(text, sum(getattr(regex, flag) for flag in "IMSXA" if flags & getattr(re, flag)))
+    except regex.error as error:
+        raise checks.refused(name, expression, f"{_PATTERNS}: {error}") from None
+
+
+class ItemFields(dict[str, tuple[str, ...]]):
+    """The fields that are compared, by names of item classes, short or dotted; "" stands for every class."""
+
+
+def check_item_fields(name: str, given: Any) -> ItemFields:
+    """Return the fields that a setting names. Raises ConfigurationError."""
+    if isinstance(given, ItemFields):
+        return given
+    fields = ItemFields()
+    by_class = given if isinstance(given, Mapping) and given else {type: given}
+    for cls, value in by_class.items():
+        class_name = (
+            ""
+            if cls is type
+            else dotted(cls)
+            if isinstance(cls, type)
+            else (isinstance(cls, str) and cls.strip()) or None
+        )
+        names = value.split(",") if isinstance(value, str) and not value.lstrip().startswith(("{", "[")) else value
+        # No sets: the order of the fields is the order of the text.
+        names = [str(one).strip() * isinstance(one, str) for one in names] if isinstance(names, list | tuple) else []
+        if not names or not all(names) or class_name is None:
+            allowed = "a list of names of fields, or a dict of classes of items and such lists"
+            raise checks.refused(name, given, f"{allowed}; on a command line, names with commas between them")
+        fields[class_name] = tuple(names)
+    return fields
+
+
+def dotted(cls: type) -> str:
+    """Return the name of a class with its module."""
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def _report(name: str, value: object) -> str:
     from crawldedup.report.render.files import check_path
 
-    path = checks.string(name, value)
-    check_path(name, Path(path))
-    return path
+    check_path(name, Path(checks.string(name, value)))
+    return str(value)
+
+
+def _option(default: Any, check: "checks.Check", help: str, kind: type = str, owner: str = "crawl") -> Any:
+    return option(default, check, help, owner=owner, kind=kind)
+
+
+def _word(default: str, allowed: str, help: str, owner: str = "crawl") -> Any:
+    return option(default, checks.one_of(*allowed.split()), help, owner=owner)
+
+
+_sites: Final = checks.optional(check_sites)
+_workers: Final = checks.optional(checks.whole(1))
+_seconds: Final = checks.whole(1)
+_crawl: Final = checks.optional(check_crawl)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlOptions(Options):
-    """The options of a crawl beside those of its index.
+    """The options of a crawl beside those of its index. Those of owner "request" stand in ``meta["crawldedup"]`` only.
 
     `namespace` is "default" and not the project's BOT_NAME: the library, the command line and Scrapy look at the same
     index, and renaming a project does not lose it.
     """
 
-    enabled: bool = _crawl_option(True, checks.flag, "Switch the plugin off with False.", kind=bool)
-    action: str = _crawl_option(
+    enabled: bool = _option(True, checks.flag, "Switch the plugin off with False.", bool)
+    action: str = _word(
         "drop-items",
-        checks.one_of("drop", "drop-items", "mark"),
-        "What happens to a duplicate: drop its items and follow its links (drop-items), drop the page (drop), or mark "
-        "it (mark).",
+        "drop drop-items mark",
+        "What happens to a duplicate: drop its items and follow its links (drop-items), drop the page, or mark it.",
     )
-    keep_per_cluster: int = _crawl_option(
-        1, checks.whole(1), "Let this many pages of one content pass, the original included.", kind=int
+    keep_per_cluster: int = _option(
+        1, checks.whole(1), "Let this many pages of one content pass, the original included.", int
     )
-    trusted_sites: frozenset[str] | None = _crawl_option(
-        None,
-        checks.optional(check_sites),
-        "Sites that may own a text: duplicates of other sites' pages pass. None trusts all.",
+    trusted_sites: frozenset[str] | None = _option(
+        None, _sites, "Sites that may own a text: duplicates of other sites' pages pass. None trusts all."
     )
-    deny: tuple[Pattern, ...] = _crawl_option(
-        (), check_patterns, "Regular expressions of URLs whose pages are not checked."
-    )
-    prefer: tuple[Pattern, ...] | None = _crawl_option(
+    deny: tuple[Pattern, ...] = _option((), check_patterns, "Regular expressions of URLs whose pages are not checked.")
+    prefer: tuple[Pattern, ...] | None = _option(
         None,
         checks.optional(check_patterns),
-        "Regular expressions of the URLs to keep of several copies, best first. A better copy is delivered although a "
-        "worse one was, and takes its place. An empty list keeps the first copy.",
+        "Regular expressions of the URLs to keep of several copies, best first. A better copy takes the place of a "
+        "worse one that was delivered, and is delivered, too. An empty list keeps the first copy.",
     )
-    canonical: str = _crawl_option(
+    canonical: str = _word(
         "compare",
-        checks.one_of("ignore", "compare"),
+        "ignore compare",
         "With compare, a page's word on its canonical page counts: it is a duplicate of that page from a similarity on "
         "that is 0.1 lower. With ignore it does not count.",
+        "request",
     )
-    wall: str = _crawl_option(
-        "warn",
-        checks.one_of("warn", "retry", "close", "ignore"),
-        "What to do about a wall, such as a login form or a ban in place of many pages. Log it (warn), ask for such "
-        "pages again later (retry), end the crawl (close), or do nothing (ignore).",
+    wall: str = _word(
+        "warn", "warn close ignore", "At a wall, such as a login form in place of many pages: log it, or end the crawl."
     )
-    revisit: str = _crawl_option(
-        "keep",
-        checks.one_of("keep", "drop"),
-        "With drop, a page that an earlier crawl has seen with the same text is treated as a duplicate.",
+    revisit: str = _word(
+        "keep", "keep drop", "With drop, a page that an earlier crawl saw with the same text is treated as a duplicate."
     )
-    revisit_similarity: float | None = _crawl_option(
+    revisit_similarity: float | None = _option(
         None,
         checks.optional(check_similarity),
         "With revisit drop, a page counts as unchanged if it is at least so similar to the text that was delivered "
         "last. None asks for equal texts.",
-        kind=float,
+        float,
     )
-    remember: bool = _crawl_option(
-        True, checks.flag, "With False, pages are looked up and nothing is added.", kind=bool
+    remember: bool = _option(True, checks.flag, "With False, pages are looked up and nothing is added.", bool)
+    on_error: str = _word(
+        "pass", "pass fail", "While the store or a worker fails: let pages pass unchecked, or end the crawl (fail)."
     )
-    rules: str | None = _crawl_option(
+    rules: str | None = _option(
         None,
         checks.optional(checks.string),
         "A file of URL rules, which `crawldedup advise --output` writes. Requests that a rule calls copies are skipped "
         "once a copy of their page is confirmed, and one in twenty of them is fetched as a check.",
     )
-    on_error: str = _crawl_option(
-        "pass",
-        checks.one_of("pass", "fail"),
-        "What to do while the store or a worker fails: let pages pass unchecked (pass), or end the crawl (fail).",
+    workers: int = _option(
+        None, _workers, "The number of processes that read pages. None chooses by extractor and cores.", int
     )
-    workers: int = _crawl_option(
-        None,
-        checks.optional(checks.whole(1)),
-        "The number of processes that read pages and ask the store. None chooses by extractor and cores.",
-        kind=int,
-    )
-    page_seconds: int = _crawl_option(30, checks.whole(1), "Give up a page that takes longer to read.", kind=int)
-    stats_by_site: bool = _crawl_option(
-        False, checks.flag, "Count checked, duplicate and dropped pages of each site, too, of 500 at most.", kind=bool
-    )
-    gc_freeze: bool = _crawl_option(
-        True,
-        checks.flag,
-        "Exempt objects that exist at the start of the crawl from Python's full garbage collections, which stop the "
-        "event loop.",
-        kind=bool,
-    )
-    journal: str | bool = _crawl_option(
+    page_seconds: int = _option(30, _seconds, "Give up a page that takes longer to read.", int)
+    journal: str | bool = _option(
         "crawldedup",
         check_journal,
-        "The directory, below the project's data directory, for the crawl's journal, of which reports are made. False "
-        "writes none.",
+        "The directory that the crawl writes its journal into, of which reports are made. A relative path is below the "
+        "project's data directory. False writes none.",
     )
-    journal_keep: int = _crawl_option(
-        20,
-        checks.whole(1),
-        "How many crawls keep their journals in the directory, the present one included.",
-        kind=int,
+    journal_keep: int = _option(
+        20, checks.whole(1), "So many crawls keep their journals in the directory, the present one included.", int
     )
-    crawl: str | None = _crawl_option(
-        None,
-        checks.optional(check_crawl),
-        "The name of the crawl, which the processes of one crawl share. None takes the spider's name and the time.",
+    crawl: str | None = _option(
+        None, _crawl, "The name that the processes of one crawl share. None takes the spider's name and the time."
     )
-    report: str | None = _crawl_option(
+    report: str | None = _option(
         None,
         checks.optional(_report),
         "Write a report of the crawl into this file at its end: a page (.html), data (.json), or every verdict as a "
@@ -161,27 +225,20 @@ class CrawlOptions(Options):
         "Setting it adds the item pipeline.",
         owner="items",
     )
-    item_action: str = option(
-        "drop",
-        checks.one_of("drop", "mark"),
-        "What happens to a duplicate item: drop it, or write the verdict into its fields.",
-        owner="items",
+    item_action: str = _word(
+        "drop", "drop mark", "What happens to a duplicate item: drop it, or write the verdict into its fields.", "items"
     )
 
     @classmethod
-    def from_settings(cls, settings: BaseSettings) -> CrawlOptions:
+    def from_settings(cls, settings: BaseSettings) -> Self:
         """Read Scrapy's settings. Raises ConfigurationError, which names the setting and what it allows."""
         declared = crawl_settings()
         for name in settings:
             if isinstance(name, str) and name.startswith(PREFIX) and name not in declared:
-                if name == f"{PREFIX}LEARN":
-                    raise ConfigurationError(
-                        f"{name} is gone: write rules by `crawldedup advise --output rules.json` after a crawl, set "
-                        f'{PREFIX}RULES = "rules.json" for the next one'
-                    )
                 # A setting that nothing reads would be thought to work.
-                hint = checks.did_you_mean(name, declared)
-                raise ConfigurationError(f"{name} is not a setting of crawldedup{hint}")
+                if instead := GONE.get(name.removeprefix(PREFIX)):
+                    raise ConfigurationError(f"{name} is no setting any more; {instead}")
+                raise ConfigurationError(f"{name} is not a setting of crawldedup{checks.did_you_mean(name, declared)}")
         values = {each.name: _value(settings, name, each) for name, each in declared.items() if name in settings}
         given = {name: value for name, value in values.items() if value is not None}
         given.setdefault("store", _default_store(settings))
@@ -194,22 +251,20 @@ class CrawlOptions(Options):
 
 def crawl_settings() -> dict[str, Option]:
     """Return all settings by their names."""
-    return {PREFIX + each.name.upper(): each for each in options_of(CrawlOptions) if each.owner != "library"}
+    declared = options_of(CrawlOptions)
+    return {PREFIX + each.name.upper(): each for each in declared if each.owner not in ("library", "request")}
 
 
 def is_enabled(settings: BaseSettings) -> bool:
     """Read ``CRAWLDEDUP_ENABLED`` alone: a plugin that is switched off does not check its other settings."""
     name = f"{PREFIX}ENABLED"
-    value = _value(settings, name, crawl_settings()[name])
-    return value is None or bool(value)
+    return _value(settings, name, crawl_settings()[name]) in (None, True)
 
 
 def default_workers(extractor: str) -> int:
     """Return one process less than there are cores, at most 4; one for a quick extractor."""
-    if extractor in QUICK_EXTRACTORS:
-        return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(_MOST_WORKERS, cores - 1))
+    return 1 if extractor in _QUICK_EXTRACTORS else max(1, min(_MOST_WORKERS, cores - 1))
 
 
 def _value(settings: BaseSettings, name: str, declared: Option) -> Any:
@@ -227,9 +282,8 @@ def _default_store(settings: BaseSettings) -> str:
     if redis_url := settings.get("REDIS_URL"):
         return check_store_url("REDIS_URL", redis_url)
     # Not by Scrapy's job_dir, which makes the directory: interactive commands leave no trace.
-    if directory := settings.get("JOBDIR"):
-        return f"sqlite:///{quote(directory)}/crawldedup.sqlite"
-    return "memory://"
+    directory = settings.get("JOBDIR")
+    return f"sqlite:///{quote(directory)}/crawldedup.sqlite" if directory else "memory://"
 
 
 def is_interactive(crawler: Crawler) -> bool:
@@ -238,14 +292,5 @@ def is_interactive(crawler: Crawler) -> bool:
     Scrapy tells nobody which command runs, and takes its name out of ``sys.argv``. But the shell builds the
     engine before there is a spider, and the other commands put a `start` of their own into the spider's class.
     """
-    if crawler.spider is None:
-        return True
-    return str(getattr(crawler.spider.start, "__module__", "")).startswith("scrapy.commands.")
-
-
-def options_for_inspection(options: CrawlOptions, crawler: Crawler) -> CrawlOptions:
-    """Return the options for such a command: nothing is remembered, unless the command line itself says so."""
-    priority = crawler.settings.getpriority(f"{PREFIX}REMEMBER")
-    if options.remember and priority is not None and priority >= SETTINGS_PRIORITIES["cmdline"]:
-        return options
-    return replace(options, remember=False)
+    spider = crawler.spider
+    return spider is None or str(getattr(spider.start, "__module__", "")).startswith("scrapy.commands.")

@@ -7,9 +7,16 @@ from typing import Any, Final
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from crawldedup.errors import ConfigurationError, CrawlDedupError, KeyMismatchError, PageError, StoreFullError
+from crawldedup.errors import (
+    ConfigurationError,
+    CrawlDedupError,
+    KeyMismatchError,
+    PageError,
+    StoreFullError,
+    UnexpectedReadError,
+    WorkerError,
+)
 from crawldedup.workers.breaker import LONGEST_PAUSE_SECONDS
-from crawldedup.workers.framing import WorkerError
 
 _STORE_SECONDS: Final = 2
 _UNFORESEEN: Final = "The service failed at this request. Its log says why, at the time of this answer."
@@ -66,6 +73,8 @@ def problem_of(error: Exception) -> ProblemError:
             return ProblemError("store", 503, str(error), retry_after=int(LONGEST_PAUSE_SECONDS))
         case WorkerError():
             return busy(str(error))
+        case UnexpectedReadError():
+            return ProblemError("internal", 500, _UNFORESEEN)
         case ConfigurationError():
             return ProblemError("invalid", 400, str(error))
         case CrawlDedupError():

@@ -23,7 +23,7 @@ _MOST_PAGES = 3
 
 def settings_markdown(options: tuple[Option, ...], pages: Mapping[str, str]) -> str:
     """Return a section for each option that is a Scrapy setting, with the pages by their names that tell of it."""
-    return "\n".join(_section(each, pages) for each in options if each.owner != "library")
+    return "\n".join(_section(each, pages) for each in options if each.owner not in ("library", "request"))
 
 
 def options_markdown(options: tuple[Option, ...]) -> str:

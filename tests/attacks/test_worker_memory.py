@@ -1,49 +1,45 @@
 """Pages that take or leave behind much memory in a worker cost themselves alone."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 
 import pytest
 
-from crawldedup.errors import PageError
-from crawldedup.scrapy_plugin.reading.pool import WorkerPool
-from crawldedup.verdict import Kind
-from tests.scrapy_plugin.reading.test_pool import job, outcomes, pids, run
+from crawldedup import AsyncDeduplicator
 
 GREEDY = "tests.scrapy_plugin.deadly_extractor.greedy"
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is not bounded")
 
 
+async def outcomes(dedup: AsyncDeduplicator, texts: list[str]) -> list[str]:
+    words = " ".join(f"word{number}" for number in range(60))
+    checks = [dedup.check(f"https://e.com/{at}", html=f"{text} {words}") for at, text in enumerate(texts)]
+    results = await asyncio.gather(*checks, return_exceptions=True)
+    return [str(getattr(result, "kind", None) or getattr(result, "reason", result)) for result in results]
+
+
+def pids(dedup: AsyncDeduplicator) -> list[int]:
+    return [worker.process.pid for worker in dedup._pool._workers]
+
+
 def test_a_page_that_takes_too_much_memory_is_held() -> None:
-    async def work(pool: WorkerPool) -> None:
-        await pool.open()
-        before = pids(pool)
-        first, hungry, behind = await asyncio.gather(
-            *(pool.check(job(text)) for text in ("first", "hungry", "behind")), return_exceptions=True
-        )
-        assert isinstance(hungry, PageError)
-        assert hungry.reason == "out_of_memory"
-        assert not isinstance(first, BaseException)
-        assert not isinstance(behind, BaseException)
-        assert pids(pool) == before
+    async def work() -> None:
+        async with AsyncDeduplicator(extractor=GREEDY) as dedup:
+            before = pids(dedup)
+            assert await outcomes(dedup, ["first", "hungry", "behind"]) == ["new", "out_of_memory", "near_duplicate"]
+            assert pids(dedup) == before
 
-    run(work, extractor=GREEDY)
+    asyncio.run(work())
 
 
-@pytest.mark.exhaustive
-def test_a_worker_that_stays_large_is_held() -> None:
-    async def work(pool: WorkerPool) -> None:
-        await pool.open()
-        before = pids(pool)
-        # Pages of which each makes its worker large, with others among them.
-        texts = ["a", "keep", "b", *(f"keep {number}" for number in range(3)), "c"]
-        jobs = [job(text, f"https://e.com/{number}") for number, text in enumerate(texts)]
-        assert await outcomes(pool, jobs) == [Kind.NEW, *[Kind.NEAR_DUPLICATE] * 6]
-        assert pids(pool) != before
-        again = await pool.check(jobs[0])
-        assert (again.verdict.kind, again.is_repeated) == (Kind.REVISIT, False)
+def test_a_worker_that_stays_large_is_replaced() -> None:
+    async def work() -> None:
+        async with AsyncDeduplicator(extractor=GREEDY) as dedup:
+            before = pids(dedup)
+            # Pages of which each makes its worker large, with others among them.
+            texts = ["a", "keep", "b", *(f"keep {number}" for number in range(3)), "c"]
+            assert await outcomes(dedup, texts) == ["new", *["near_duplicate"] * 6]
+            assert pids(dedup) != before
 
-    run(work, extractor=GREEDY)
+    asyncio.run(work())

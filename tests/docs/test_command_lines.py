@@ -13,7 +13,7 @@ import pytest
 from scrapy.settings import Settings
 
 from crawldedup.cli import parser
-from crawldedup.scrapy_plugin.commands.dedup import Command
+from crawldedup.scrapy_plugin.command import Command
 from tests.docs.pages import PAGES, README, ROOT, SITE, blocks, shell_lines
 
 LINES = shell_lines("crawldedup")

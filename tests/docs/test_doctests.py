@@ -16,7 +16,7 @@ import pytest
 from crawldedup import client, errors
 from crawldedup.journal import FileJournal, line_of
 from crawldedup.options import Options
-from crawldedup.scrapy_plugin import errors as scrapy_errors
+from crawldedup.scrapy_plugin import failures as scrapy_errors
 from crawldedup.scrapy_plugin import signals
 from tests.docs.pages import ROOT
 from tests.journal.lines import END, header, page

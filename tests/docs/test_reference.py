@@ -15,15 +15,13 @@ from scrapy.settings import Settings
 import crawldedup
 from crawldedup import client, errors, scrapy_plugin
 from crawldedup import journal as crawl_journal
-from crawldedup.scrapy_plugin import errors as crawl_errors
-from crawldedup.scrapy_plugin import policy, signals, stats
-from crawldedup.scrapy_plugin.commands import dedup
-from crawldedup.scrapy_plugin.runtime import journal
+from crawldedup.scrapy_plugin import command as dedup
+from crawldedup.scrapy_plugin import failures as crawl_errors
+from crawldedup.scrapy_plugin import journal, policy, signals, stats
 from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
 from crawldedup.stores import registry
 from crawldedup.stores.redis import client
 from crawldedup.verdict import Coverage, Kind, Verdict
-from crawldedup.workers import framing
 from tests.docs.pages import PAGES, ROOT, SITE, section
 
 REFERENCE = SITE / "reference"
@@ -47,7 +45,7 @@ def test_every_key_of_meta_is_in_the_reference() -> None:
     page = (REFERENCE / "meta.md").read_text("utf-8")
     for key in (policy.OVERRIDE_KEY, policy.VERDICT_KEY):
         assert f"```{{reqmeta}} {key}\n" in page
-    named = re.findall(r"^\| `(\w+)` \| \{setting\}", section(REFERENCE / "meta.md", "crawldedup"), flags=re.MULTILINE)
+    named = re.findall(r"^\| `([a-z_]+)` \|", section(REFERENCE / "meta.md", "crawldedup"), flags=re.MULTILINE)
     assert sorted(named) == sorted(policy._OVERRIDES)
 
 
@@ -67,15 +65,16 @@ def test_every_stat_of_a_verdict_is_in_the_reference() -> None:
 
 def test_every_figure_of_a_crawl_is_in_the_reference() -> None:
     source = inspect.getsource(stats)
-    figures = {"bytes_saved", *re.findall(r"\{self\._prefix\}(novelty|clusters|largest_cluster)", source)}
-    assert len(figures) == 4
-    figures |= {f"seconds/{name}" for name in re.findall(r'_add_seconds\("(\w+)"', source)}
+    figures = {"bytes_saved", *re.findall(r"\{self\._prefix\}(novelty|largest_cluster)", source)}
+    assert len(figures) == 3
+    figures |= {f"seconds/{name}" for name in ("waiting", "reading", "store")}
     table = section(STATS, "Figures of a crawl")
     assert set(re.findall(rf"^\| `{stats.PREFIX}(\S+)` \|", table, flags=re.MULTILINE)) == figures
 
 
 def test_every_field_of_a_journal_is_in_the_reference() -> None:
     fields = set(re.findall(r'^ +(?:\w+\.\w+\()?\{?"(\w+)": ', inspect.getsource(journal), re.MULTILINE))
+    fields |= set(journal._SHOWN_OF_VERDICT)
     assert len(fields) > 30
     page = (REFERENCE / "journal.md").read_text("utf-8")
     assert {name for name in fields if f"`{name}`" not in page} == set()
@@ -90,7 +89,7 @@ def test_every_reason_to_skip_is_in_the_reference() -> None:
 
 
 def test_every_kind_of_error_is_in_the_reference() -> None:
-    classes = [cls for module in (errors, crawl_errors, framing) for cls in vars(module).values()]
+    classes = [cls for module in (errors, crawl_errors) for cls in vars(module).values()]
     counters = {cls.counter for cls in classes if hasattr(cls, "counter")}
     # Pages that cannot be read are skipped, and a crawl closes nothing that it still uses.
     assert first_column("Kinds of `error`") == counters - {"page", "closed"}
@@ -167,9 +166,10 @@ def test_every_flag_of_a_response_is_in_the_reference() -> None:
         if (replaces and not is_duplicate) or (unchanged and kind is not Kind.REVISIT):
             continue
         original = "https://a.example/" if is_duplicate else None
-        verdict = Verdict(kind, "https://c.example/", original, replaces=replaces, coverage=coverage)
-        rules = policy.PagePolicy(action, "global", 1, trusted_sites=trusted)
-        flags.update(policy.flags_of(verdict, rules, unchanged=unchanged, refused=False))
+        verdict = Verdict(kind, "https://c.example/", original, copies=1, replaces=replaces, coverage=coverage)
+        revisit = "drop" if unchanged else "keep"
+        rules = policy.PagePolicy(action, "global", 1, trusted_sites=trusted, revisit=revisit)
+        flags.update(policy.decide(verdict, rules).flags)
     assert named == {re.sub(r"=[\d.]+", "=<share>", flag.removeprefix("crawldedup:")) for flag in flags}
 
 

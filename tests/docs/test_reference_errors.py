@@ -15,7 +15,7 @@ import crawldedup
 from crawldedup import client, errors
 from crawldedup.errors import CrawlDedupError
 from crawldedup.scrapy_plugin import middleware, signals
-from crawldedup.scrapy_plugin.runtime.walls import Suspicion
+from crawldedup.scrapy_plugin.walls import Suspicion
 from tests.docs.pages import SITE, section
 
 REFERENCE: Final = SITE / "reference"

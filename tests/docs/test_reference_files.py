@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from crawldedup.reader import PageReader
 
 from crawldedup import Deduplicator, journal
 from crawldedup.batch import folder
@@ -17,11 +18,10 @@ from crawldedup.errors import ConfigurationError, ForeignStoreError
 from crawldedup.extraction.extract import TEXT_PROFILE
 from crawldedup.fingerprinting.fingerprint import PROFILE
 from crawldedup.options import Options
-from crawldedup.reader import PageReader
 from crawldedup.report import model
 from crawldedup.scanning import run
+from crawldedup.scrapy_plugin import revisits as seen
 from crawldedup.scrapy_plugin import rules
-from crawldedup.scrapy_plugin.runtime import seen
 from crawldedup.stores.redis.cluster import PREFIXES, prefixes
 from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.sqlite import database

@@ -140,7 +140,7 @@ def test_what_was_read_is_not_read_again(
     source = feed(tmp_path / "pages.jl", collection(originals=60))
     first = scan(capsys, source, "--work", tmp_path / "work")
     with monkeypatch.context() as patch:
-        patch.setattr("crawldedup.batch.pool.WorkerPool._start", None)
+        patch.setattr("crawldedup.batch.collect.WorkerPool.call", None)
         assert scan(capsys, source, "--work", tmp_path / "work", "-o", tmp_path / "out.csv") == {
             name: value for name, value in first.items() if name != "clusters"
         }

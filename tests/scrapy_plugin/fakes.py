@@ -1,27 +1,24 @@
-"""Stand-ins for the parts around the plugin: a crawler, and the service that checks pages."""
+"""Stand-ins for the parts around the plugin: a crawler, and the index that is asked about pages."""
 
-from __future__ import annotations
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from scrapy import Spider
+from crawldedup.reader import ReadPage
+from scrapy import Request, Spider
 from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 from scrapy.statscollectors import StatsCollector
 
-from crawldedup.errors import PageError
-from crawldedup.scrapy_plugin.reading.messages import Judged
+from crawldedup.aio import Judged
+from crawldedup.deduplicator import Deduplicator
+from crawldedup.errors import PageError, UnexpectedReadError
+from crawldedup.page import Page
+from crawldedup.stores.base import CrawlSession
+from crawldedup.text.canonical import HeadLinks
 from crawldedup.verdict import Kind, Verdict
-from crawldedup.workers.framing import UnexpectedReadError
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from scrapy import Request
-
-    from crawldedup.scrapy_plugin.reading.messages import Job, Name
-
-
+FINGERPRINTS = Deduplicator(key=0)
 TRACE = "ZeroDivisionError: bad \x1b[31m page"
 
 
@@ -71,60 +68,68 @@ class FakeCrawler:
         return cls if self._has_item_middleware else None
 
 
-class FakePool:
+class FakeDedup:
     """Takes texts that differ in case only for near duplicates, and raises the errors that it is given."""
 
     def __init__(self) -> None:
-        self.index_bytes = None
         self.errors: list[Exception | None] = []
         self.calls: list[str] = []
-        self.jobs: list[Job] = []
-        self.repeats = False
+        self.pages_asked: list[Page] = []
+        self.delivered: list[str] = []
+        self.links = HeadLinks()
         self.seen: dict[str, list[str]] = {}
+        self.session: CrawlSession | None = None
 
-    def start(self) -> None:
-        self._call("start")
-
-    async def open(self, *, read_only: bool = False) -> int:
-        self._call("look" if read_only else "open")
-        self._raise()
+    @property
+    def pages(self) -> int:
         return len(self.seen)
 
-    async def check(self, job: Job) -> Judged:
-        self._call("check")
-        text = job.body.decode()
+    async def open(self) -> None:
+        self.calls.append("open")
+        self._raise()
+
+    async def info(self) -> SimpleNamespace:
+        self.calls.append("info")
+        self._raise()
+        return SimpleNamespace(pages=len(self.seen), bytes=0)
+
+    async def judge(self, page: Page, prepare: Callable[[Page, ReadPage], Page] = lambda page, _: page) -> Judged:
+        self.calls.append("judge")
+        text = page.text or (page.html if isinstance(page.html, str) else (page.html or b"").decode())
         if text.startswith("page error"):
             raise PageError("too_deep", "The page is nested too deeply.")
         if text.startswith("unexpected"):
             raise UnexpectedReadError("ZeroDivisionError", TRACE)
         self._raise()
-        self.jobs.append(job)
-        return Judged(self._verdict(job, text), is_repeated=self.repeats)
+        read = ReadPage(FINGERPRINTS.fingerprint(text=text), self.links)
+        page = prepare(page, read)
+        self.pages_asked.append(page)
+        return Judged(self._verdict(page, text), read, 0.01, 0.001, 0.02)
+
+    def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
+        self.delivered.append(url)
 
     async def forget(self, url: str, *, identity: str | None, scope_key: str | None) -> None:
-        self._call(f"forget {url} {identity} {scope_key}")
+        self.calls.append(f"forget {url} {identity} {scope_key}")
         self._raise()
 
-    async def close(self, delivered: Sequence[Name] = ()) -> None:
-        self._call("close")
-
-    def _call(self, name: str) -> None:
-        self.calls.append(name)
+    async def close(self) -> None:
+        self.calls.append("close")
 
     def _raise(self) -> None:
         if self.errors and (error := self.errors.pop(0)) is not None:
             raise error
 
-    def _verdict(self, job: Job, text: str) -> Verdict:
+    def _verdict(self, page: Page, text: str) -> Verdict:
         urls = self.seen.setdefault(text.lower(), [])
-        if job.url in urls:
+        if page.url in urls:
             # A text that is "hardly" another is one only where texts must be equal.
-            changed = text.startswith("changed") or (text.startswith("hardly") and job.revisit_similarity is None)
-            return Verdict(Kind.REVISIT, job.url, changed=changed)
-        if job.remember:
-            urls.append(job.url)
+            changed = text.startswith("changed") or (text.startswith("hardly") and page.revisit_similarity is None)
+            return Verdict(Kind.REVISIT, page.url, changed=changed)
+        if page.remember:
+            urls.append(page.url)
         else:
-            urls = [*urls, job.url]
+            urls = [*urls, page.url]
         if len(urls) == 1:
-            return Verdict(Kind.NEW, job.url)
-        return Verdict(Kind.NEAR_DUPLICATE, job.url, urls[0], 0.97, 2, copies=len(urls) - 1)
+            return Verdict(Kind.NEW, page.url)
+        return Verdict(Kind.NEAR_DUPLICATE, page.url, urls[0], 0.97, 2, copies=len(urls) - 1)

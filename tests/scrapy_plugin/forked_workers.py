@@ -1,7 +1,7 @@
 """Worker processes that are forked off their crawl, which has the modules already that they take longest to import.
 
 Importing this module makes it so. What a process of Python's own has that these have not is tested in crawls that
-`crawling.start` begins, and in `reading/test_process.py`.
+`crawling.start` begins, and in `tests/workers`.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NoReturn
 
-import crawldedup.scrapy_plugin.reading.program  # noqa: F401
-from crawldedup.scrapy_plugin.reading import process
+import crawldedup.workers.program
+import crawldedup.workers.reading  # noqa: F401
 from crawldedup.text.keys import Key
+from crawldedup.workers import pool
 
 
 class ForkedProcess:
     """As much of `subprocess.Popen` as workers need."""
 
-    def __init__(self, command: list[str], *, stdin: int, pass_fds: list[int], process_group: int) -> None:
+    def __init__(self, command: list[str], *, stdin: int, env: dict[str, str], process_group: int) -> None:
         self.args = command
         self.returncode: int | None = None
         self.pid = os.fork()
         if self.pid == 0:
             os.setpgid(0, process_group)
-            _become(command[-1], stdin, pass_fds)
+            _become(command[-1], stdin)
 
     def poll(self) -> int | None:
         if self.returncode is None:
@@ -52,13 +53,13 @@ class ForkedProcess:
             os.kill(self.pid, signal.SIGKILL)
 
 
-def _become(program: str, stdin: int, pass_fds: list[int]) -> NoReturn:
+def _become(program: str, stdin: int) -> NoReturn:
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         os.dup2(stdin, 0)
-        for opened in {int(path.name) for path in Path("/dev/fd").iterdir()} - {0, 1, 2, *pass_fds}:
+        for opened in {int(path.name) for path in Path("/dev/fd").iterdir()} - {0, 1, 2}:
             with contextlib.suppress(OSError):  # the one that the list was read from
                 os.close(opened)
         exec(program, {"__name__": "__main__"})
@@ -70,4 +71,4 @@ def _become(program: str, stdin: int, pass_fds: list[int]) -> NoReturn:
 
 # Estimates depend on the key: see `tests/conftest.py`. Crawls of processes of their own have keys as for users.
 Key.random = classmethod(lambda cls: cls())  # type: ignore[assignment, method-assign]
-process.subprocess = SimpleNamespace(Popen=ForkedProcess, TimeoutExpired=subprocess.TimeoutExpired)
+pool.subprocess = SimpleNamespace(Popen=ForkedProcess, TimeoutExpired=subprocess.TimeoutExpired)

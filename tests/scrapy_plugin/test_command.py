@@ -1,68 +1,49 @@
-"""`scrapy dedup`: on every shared store, and as a program that fetches from a real server."""
-
-from __future__ import annotations
+"""`scrapy dedup`: on every shared store, and as a program."""
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
 from crawldedup import Deduplicator
-from crawldedup.scrapy_plugin.commands.actions import run_action
-from crawldedup.scrapy_plugin.commands.dedup import Command
-from crawldedup.scrapy_plugin.items.text import identity_in
+from crawldedup.scrapy_plugin.command import Command
+from crawldedup.scrapy_plugin.items import identity_in
 from tests.advice.known_site import BUILT_WITH
 from tests.commands.test_advise import journal, rules_in
-from tests.scrapy_plugin.conftest import store_url
-from tests.scrapy_plugin.crawling import MODES
 from tests.scrapy_plugin.prepared import run_prepared
-from tests.scrapy_plugin.website import Answer, Site, article
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.stores.backends import Backend
+from tests.scrapy_plugin.website import article
+from tests.stores.backends import Backend
 
 A, NEAR, OTHER = article(1).body, article(1, changed_words=2).body, article(2).body
 FURTHER = article(1, changed_words=14).body
 URL = "https://example.com/a"
 
 
-def parsed(*arguments: str) -> tuple[list[str], argparse.Namespace]:
+class News:
+    @staticmethod
+    def update_settings(settings: Settings) -> None:
+        settings.set("CRAWLDEDUP_NAMESPACE", "of-news", priority="spider")
+
+
+SPIDERS = {"news": News}
+
+
+def parsed(command: Command, *arguments: str) -> tuple[list[str], argparse.Namespace]:
     """The arguments and options as Scrapy hands them to a command."""
-    command = Command()
-    command.settings = Settings()
     parser = argparse.ArgumentParser()
+    command.settings = command.settings or Settings()
     command.add_options(parser)
     options, rest = parser.parse_known_args(arguments)
     return rest, options
-
-
-class FakeSpiders:
-    def list(self) -> list[str]:
-        return ["news"]
-
-    def load(self, name: str) -> Any:
-        if name != "news":
-            raise KeyError(name)
-
-        class News:
-            @staticmethod
-            def update_settings(settings: Settings) -> None:
-                settings.set("CRAWLDEDUP_NAMESPACE", "of-news", priority="spider")
-
-        return News
-
-
-class FakeProcess:
-    spider_loader = FakeSpiders()
 
 
 class Project:
@@ -74,10 +55,13 @@ class Project:
         self.capsys = capsys
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        (action, *pages), options = parsed(*arguments)
-        status = run_action(action, pages, options, Settings(self.settings), FakeProcess())  # type: ignore[arg-type]
+        command = Command()
+        command.settings = Settings(self.settings)
+        loader = SimpleNamespace(load=SPIDERS.__getitem__, list=lambda: list(SPIDERS))
+        command.crawler_process = SimpleNamespace(spider_loader=loader)  # type: ignore[assignment]
+        command.run(*parsed(command, *arguments))
         out, err = self.capsys.readouterr()
-        return status, out, err
+        return command.exitcode, out, err
 
     def json(self, *arguments: str) -> list[Any]:
         status, out, err = self.run(*arguments, "--json")
@@ -108,47 +92,18 @@ def files(tmp_path: Path) -> dict[str, str]:
     return {name: str(tmp_path / f"{name}.html") for name in pages}
 
 
-def test_check_looks_only_unless_it_is_told_to_remember(project: Project, files: dict[str, str]) -> None:
-    names = [files[name] for name in ("a", "near", "other", "few")]
-    for _ in range(2):
-        verdicts = project.json("check", *names)
-        assert [verdict["kind"] for verdict in verdicts] == ["exact_duplicate", "near_duplicate", "new", "thin"]
-        assert [verdict["original"] for verdict in verdicts] == [URL, URL, None, None]
-        assert not any(verdict["remembered"] for verdict in verdicts)
-        assert project.json("info")[0]["pages"] == 1
-    (own,) = project.json("check", files["a"], "--url", URL)
-    assert own["kind"] == "revisit"
-    (added,) = project.json("check", files["other"], "--remember")
-    assert (added["kind"], added["remembered"]) == ("new", True)
-    assert project.json("info")[0]["pages"] == 2
-
-
 def test_a_page_that_comes_again_is_judged_as_the_crawls_judge_it(project: Project, files: dict[str, str]) -> None:
-    again = [files["near"], "--url", URL]
     project.settings["CRAWLDEDUP_REVISIT_SIMILARITY"] = 0.8
     for revisit, changed in (("keep", True), ("drop", False)):
         project.settings["CRAWLDEDUP_REVISIT"] = revisit
-        ((looked,), (explained,)) = (project.json(action, *again) for action in ("check", "explain"))
-        assert [(verdict["kind"], verdict["changed"]) for verdict in (looked, explained)] == [("revisit", changed)] * 2
-    (remembered,) = project.json("check", *again, "--remember")
-    assert not remembered["changed"]
-    assert project.json("check", files["a"])[0]["kind"] == "exact_duplicate"
+        (explained,) = project.json("explain", files["near"], "--url", URL)
+        assert (explained["kind"], explained["changed"]) == ("revisit", changed)
 
 
-def test_check_in_words(project: Project, files: dict[str, str]) -> None:
-    status, out, err = project.run("check", files["near"], files["empty"], files["other"])
-    assert (status, err) == (0, "")
-    near, empty, other = out.splitlines()
-    assert "/near.html: near duplicate (0.9" in near
-    assert near.endswith(f") of {URL}")
-    assert "/empty.html: skipped (empty): " in empty
-    assert other.endswith("/other.html: new")
-
-
-def test_what_cannot_be_read_is_said_and_the_rest_is_checked(project: Project, files: dict[str, str]) -> None:
-    status, out, err = project.run("check", "nothing.html", files["a"])
+def test_what_cannot_be_read_is_said_and_the_rest_is_explained(project: Project, files: dict[str, str]) -> None:
+    status, out, err = project.run("explain", "nothing.html", "--url", "", files["a"])
     assert status == 1
-    assert out.endswith(f"/a.html: exact duplicate of {URL}\n")
+    assert f"/a.html: exact duplicate of {URL}\n" in out
     assert "'nothing.html' is no file" in err
 
 
@@ -190,26 +145,6 @@ def test_explain_changes_nothing(project: Project, files: dict[str, str], shared
     assert project.json("info")[0]["pages"] == before["pages"] == 1
 
 
-@pytest.mark.parametrize("name", ["a", "near", "further", "other", "few"])
-def test_explain_and_check_agree_with_a_crawl(project: Project, files: dict[str, str], name: str) -> None:
-    (looked,), (explained,) = project.json("check", files[name]), project.json("explain", files[name])
-    (crawled,) = project.json("check", files[name], "--remember")
-    parts = ("kind", "original", "similarity", "hamming", "words", "copies", "changed")
-    assert [looked[part] for part in parts] == [explained[part] for part in parts] == [crawled[part] for part in parts]
-
-
-def test_facts_are_shown(project: Project, tmp_path: Path) -> None:
-    page = tmp_path / "product.html"
-    page.write_text(
-        "<html><head><title>Tide book</title></head><body><main><h1>Tide book</h1><p>&pound; 16.00</p>"
-        "<button>Add to basket</button><p>A book of tables that tells when the water comes and when it goes again, for "
-        "every harbour of this coast, on paper that does not mind being wet.</p></main></body></html>"
-    )
-    (product,) = project.json("explain", str(page))
-    assert "price £16" in product["facts"]
-    assert "  attribute  price £16" in project.run("explain", str(page))[1]
-
-
 def test_forget_and_clear(project: Project) -> None:
     assert project.json("forget", URL, "https://example.com/unknown") == [{"forgotten": 1}]
     assert project.json("info")[0]["pages"] == 0
@@ -245,17 +180,6 @@ def test_items_are_forgotten_in_their_scope(tmp_path: Path, capsys: pytest.Captu
         assert project.json("forget", "--items", url, "A-1", *spider) == [{"forgotten": 1}]
 
 
-@pytest.mark.parametrize("arguments", [["check", "a.html"], ["explain", "a.html"], ["forget", URL], ["info"]])
-def test_a_namespace_without_an_index_is_answered_with_those_that_are(
-    project: Project, files: dict[str, str], arguments: list[str]
-) -> None:
-    project.settings["CRAWLDEDUP_NAMESPACE"] = "defautl"
-    status, out, err = project.run(*[files["a"] if name == "a.html" else name for name in arguments])
-    assert (status, out) == (2, "")
-    assert "there is no index 'defautl' in " in err
-    assert "; there are: default\n" in err
-
-
 def sqlite(folder: Path) -> str:
     return f"sqlite:///{folder}/index.sqlite"
 
@@ -266,30 +190,13 @@ def test_a_scope_of_spiders_needs_a_spider(
     with Deduplicator(sqlite(tmp_path), extractor="text", namespace="of-news", scope="spider") as crawled:
         crawled.check(URL, html=A, scope_key="news")
     project = Project(sqlite(tmp_path), capsys, scope="spider")
-    status, _, err = project.run("check", files["a"])
-    assert status == 2
-    assert "add --spider NAME" in err
-    (verdict,) = project.json("check", files["a"], "--spider", "news")
-    assert verdict["original"] == URL
-    assert project.json("explain", files["a"], "--spider", "news")[0]["scope_key"] == "news"
+    status, _, err = project.run("explain", files["a"])
+    assert (status, "add --spider NAME" in err) == (2, True)
+    (verdict,) = project.json("explain", files["a"], "--spider", "news")
+    assert (verdict["original"], verdict["scope_key"]) == (URL, "news")
     assert project.json("forget", URL, "--spider", "news") == [{"forgotten": 1}]
-    status, _, err = project.run("check", files["a"], "--spider", "nobody")
-    assert status == 2
-    assert "there is no spider 'nobody'; the project's spiders: news" in err
-
-
-def test_a_scope_of_sites_takes_the_site_of_the_url(
-    tmp_path: Path, files: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Deduplicator(sqlite(tmp_path), extractor="text", scope="site") as crawled:
-        crawled.check(URL, html=A)
-    project = Project(sqlite(tmp_path), capsys, scope="site")
-    kinds = [
-        project.json(action, files["a"], "--url", url)[0]["kind"]
-        for action in ("check", "explain")
-        for url in ("https://www.example.com/b", "https://example.org/b")
-    ]
-    assert kinds == ["exact_duplicate", "new"] * 2
+    status, _, err = project.run("explain", files["a"], "--spider", "nobody")
+    assert (status, "there is no spider 'nobody'; the project's: news" in err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -301,7 +208,7 @@ def test_a_scope_of_sites_takes_the_site_of_the_url(
         ({"similarty": 0.9}, "did you mean 'CRAWLDEDUP_SIMILARITY'?"),
     ],
 )
-@pytest.mark.parametrize("action", ["check", "explain", "forget", "info"])
+@pytest.mark.parametrize("action", ["explain", "forget", "info"])
 def test_what_is_not_possible_is_said_in_one_line(
     action: str,
     settings: dict[str, Any],
@@ -323,22 +230,30 @@ def test_what_is_not_possible_is_said_in_one_line(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name an action"),
-        (["chek", "a.html"], "there is no action 'chek'; did you mean 'check'?"),
-        (["everything"], "there is no action 'everything'; actions: check, explain"),
-        (["check"], "check needs the URL of a page"),
+        (["explain"], "explain needs a file at least"),
+        (["forget"], "forget needs the URL of a page"),
         (["info", "a.html"], "info takes no pages, but 'a.html' was given"),
-        (["check", "a.html", "--jsn"], "there is no option --jsn; did you mean '--json'?"),
-        (["explain", "a.html", "--remember"], "--remember is for check only"),
+        (["explain", "a.html", "--jsn"], "there is no option --jsn; did you mean '--json'?"),
         (["explain", "a.html", "--items"], "explain is for pages"),
-        (["check", "a.html", "b.html", "--url", URL], "--url is for one page"),
-        (["forget", URL, "--url", URL], "--url is for one page to check or explain"),
+        (["explain", URL], f"scrapy fetch --nolog {URL} | scrapy dedup explain -"),
+        (["explain", "a.html", "b.html", "--url", URL], "--url is for one page"),
+        (["forget", URL, "--url", URL], "--url is for one page to explain"),
+        (["advise", "--crawl", "news-1"], "--crawl is for report"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(arguments: list[str], message: str) -> None:
-    rest, options = parsed(*arguments)
-    with pytest.raises(UsageError, match=message.replace("?", r"\?")):
-        Command().run(rest, options)
+    command = Command()
+    with pytest.raises(UsageError, match=re.escape(message)):
+        command.run(*parsed(command, *arguments))
+
+
+@pytest.mark.parametrize("arguments", [[], ["explan", "a.html"]])
+def test_another_action_is_refused_with_those_that_are(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parsed(Command(), *arguments)
+    assert "action" in capsys.readouterr().err
 
 
 def test_advice_is_that_of_the_projects_journals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -358,98 +273,21 @@ def test_scrapy_finds_the_command() -> None:
     assert found.load() is Command
 
 
-@pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with Site(
-        {
-            "/robots.txt": Answer(b"User-agent: *\nDisallow: /private\n", content_type="text/plain"),
-            "/a": article(1),
-            "/near": article(1, changed_words=2),
-            "/canonical": article(1, changed_words=10, head="<link rel=canonical href=/a>"),
-            "/moved": Answer(b"", 302, headers={"Location": "/near"}),
-            "/missing": Answer(b"not found", 404),
-            "/private": article(3),
-            "/notes.txt": Answer(b"all the words of a note in plain text " * 9, content_type="text/plain"),
-        }
-    ) as running:
-        yield running
-
-
-def scrapy(folder: Path, *arguments: str, **settings: Any) -> subprocess.CompletedProcess[str]:
-    options = [f"{name}={value}" for name, value in settings.items()]
-    # Warnings would show on standard error, which the tests look at.
-    return run_prepared(
-        "scrapy", "dedup", *arguments, *(part for option in options for part in ("-s", option)), folder=folder
-    )
-
-
-# The mode decides how a page comes, the store who is asked: they do not touch each other.
-@pytest.mark.parametrize(("mode", "kind"), list(zip(MODES, ["sqlite", "redis", "sqlite"], strict=False)))
-def test_pages_are_fetched_as_a_crawl_would(
-    site: Site, tmp_path: Path, request: pytest.FixtureRequest, mode: str, kind: str
-) -> None:
-    store = store_url(kind, request, tmp_path)
-    with Deduplicator(store, extractor="text") as crawled:
-        crawled.check(site.url + "/a", html=A)
-    names = ["/a", "/moved", "/missing", "/private", "/notes.txt"]
-    done = scrapy(
-        tmp_path,
-        "check",
-        "--json",
-        "http://[::1",
-        *(site.url + name for name in names),
-        CRAWLDEDUP_STORE=store,
-        CRAWLDEDUP_EXTRACTOR="text",
-        CLOSESPIDER_PAGECOUNT_NO_ITEM=1,
-        ROBOTSTXT_OBEY=True,
-        USER_AGENT="somebody",
-        **MODES[mode],
-    )
-    assert done.returncode == 1
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    shown = [(line["url"].removeprefix(site.url), line.get("kind") or line["skipped"]) for line in lines]
-    assert shown == [("/a", "revisit"), ("/near", "near_duplicate"), ("/missing", "status"), ("/notes.txt", "new")]
-    no_url, refused = done.stderr.splitlines()
-    assert no_url.startswith("crawldedup: http://[::1 cannot be fetched")
-    assert refused.startswith(f"crawldedup: {site.url}/private cannot be fetched")
-
-
-def test_nothing_of_the_projects_crawls_is_touched(site: Site, tmp_path: Path) -> None:
-    job = tmp_path / "job"
+def test_as_a_program_it_asks_the_index_of_a_job_and_touches_nothing_of_its_crawls(tmp_path: Path) -> None:
+    job, page, feed = tmp_path / "job", tmp_path / "near.html", tmp_path / "items.jsonl"
     job.mkdir()
-    with Deduplicator(f"sqlite:///{job}/crawldedup.sqlite", extractor="text") as crawled:
-        crawled.check(site.url + "/a", html=A)
-    feed = tmp_path / "items.jsonl"
+    page.write_bytes(NEAR)
     feed.write_text("what an earlier crawl wrote\n")
-    done = scrapy(
-        tmp_path,
-        "explain",
-        site.url + "/near",
-        JOBDIR=str(job),
-        CRAWLDEDUP_EXTRACTOR="text",
-        ADDONS=json.dumps({"crawldedup.Addon": 500}),
-        FEEDS=json.dumps({str(feed): {"format": "jsonlines", "overwrite": True}}),
-    )
+    with Deduplicator(f"sqlite:///{job}/crawldedup.sqlite", extractor="text") as crawled:
+        crawled.check(URL, html=A)
+    feeds = json.dumps({str(feed): {"format": "jsonlines", "overwrite": True}})
+    settings = {"JOBDIR": str(job), "CRAWLDEDUP_EXTRACTOR": "text", "FEEDS": feeds}
+    options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
+    done = run_prepared("scrapy", "dedup", "explain", str(page), *options, folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"{site.url}/near: near duplicate (0.9")
+    assert "near.html: near duplicate (0.9" in done.stdout
     assert feed.read_text() == "what an earlier crawl wrote\n"
     assert [path.name for path in job.iterdir() if not path.name.startswith("crawldedup.sqlite")] == []
-
-
-def test_a_page_that_names_its_original_is_judged_as_in_a_crawl(site: Site, tmp_path: Path) -> None:
-    with Deduplicator(sqlite(tmp_path), extractor="text") as crawled:
-        crawled.check(site.url + "/a", html=A)
-    settings = {"CRAWLDEDUP_STORE": sqlite(tmp_path), "CRAWLDEDUP_EXTRACTOR": "text"}
-    url = site.url + "/canonical"
-    found = [
-        [
-            json.loads(scrapy(tmp_path, action, url, "--json", CRAWLDEDUP_CANONICAL=canonical, **settings).stdout)
-            for action in ("check", "explain")
-        ]
-        for canonical in ("ignore", "compare")
-    ]
-    assert [[verdict["kind"] for verdict in pair] for pair in found] == [["new"] * 2, ["near_duplicate"] * 2]
-    assert found[1][1]["wanted_similarity"] < found[0][1]["wanted_similarity"]
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:

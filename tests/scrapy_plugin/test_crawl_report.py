@@ -50,8 +50,8 @@ def counts(path: Path) -> dict[str, int]:
 )
 def test_a_crawl_ends_with_its_report(site: Site, crawl: Crawler, store: str, suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"end{suffix}"
-    settings = {"CRAWLDEDUP_STORE": store, "CRAWLDEDUP_REPORT": str(path)}
-    settings["CRAWLDEDUP_JOURNAL"] = str(tmp_path / "journals")
+    journals = str(tmp_path / "journals")
+    settings = {"CRAWLDEDUP_STORE": store, "CRAWLDEDUP_REPORT": str(path), "CRAWLDEDUP_JOURNAL": journals}
     result = crawl(site, PAGES, **settings)
     assert f"INFO: crawldedup: the report is in {path}" in result.log
     assert result.errors == []

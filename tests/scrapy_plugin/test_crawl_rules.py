@@ -187,7 +187,7 @@ def test_several_copies_can_be_kept(site: Site, crawl: Crawler, store: str) -> N
 def test_a_page_that_names_its_original_is_compared_with_it(site: Site, crawl: Crawler, store: str) -> None:
     usual = {"url": "/a-print?usual", "meta": {"crawldedup": {"canonical": "ignore"}}}
     pages = ["/a", "/a-print?compared", "/b-print", usual]
-    result = crawl(site, pages, CRAWLDEDUP_CANONICAL="compare", CRAWLDEDUP_STORE=store)
+    result = crawl(site, pages, CRAWLDEDUP_STORE=store)
     # Naming a page that it does not resemble makes no page a copy, nor is one that resembles it little without.
     assert result.passed == ["/a", "/b-print", "/a-print?usual"]
     assert result.report["duplicates"] == [["/a-print?compared", "/a", True]]
@@ -195,7 +195,7 @@ def test_a_page_that_names_its_original_is_compared_with_it(site: Site, crawl: C
 
 @with_every_lasting_store
 def test_a_crawl_can_change_nothing(site: Site, crawl: Crawler, lasting_store: str) -> None:
-    settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_CANONICAL": "compare"}
+    settings = {"CRAWLDEDUP_STORE": lasting_store}
     assert crawl(site, ["/a"], **settings).passed == ["/a"]
     for _ in range(2):
         looked = crawl(site, ["/a-near", "/b", "/b?copy", "/a-print"], CRAWLDEDUP_REMEMBER=False, **settings)
@@ -259,17 +259,6 @@ def test_a_counter_in_the_text_brings_no_page_again_but_slow_drift_does(crawl: C
             dropped += len(result.failed)
         assert 2 <= passed <= 6
         assert dropped == 13 - passed
-
-
-@with_every_lasting_store
-def test_who_keeps_revisits_is_told_of_the_setting(crawl: Crawler, lasting_store: str, site: Site) -> None:
-    pages = ["/a", "/b"]
-    first = crawl(site, pages, again=["/a"], CRAWLDEDUP_STORE=lasting_store)
-    again = crawl(site, [*pages, "/c"], again=["/a"], CRAWLDEDUP_STORE=lasting_store)
-    dropping = crawl(site, pages, CRAWLDEDUP_STORE=lasting_store, CRAWLDEDUP_REVISIT="drop")
-    hint = "INFO: crawldedup: 2 pages of an earlier crawl delivered again, since CRAWLDEDUP_REVISIT is 'keep'"
-    assert [result.log.count(hint) for result in (first, again, dropping)] == [0, 1, 0]
-    assert "delivered again, since" not in first.log + dropping.log
 
 
 @with_every_lasting_store

@@ -55,16 +55,6 @@ def test_the_log_tells_what_changed_since_an_earlier_crawl(crawl: Crawler, lasti
         assert "Changed0" in str(dedup.text_of(f"{site.url}/a"))
 
 
-def test_the_log_warns_of_a_server_that_evicts_pages(site: Site, crawl: Crawler) -> None:
-    with RedisServer() as server:
-        assert "maxmemory" not in crawl(site, ["/a"], CRAWLDEDUP_STORE=server.url).log
-        server.client.config_set("maxmemory", "1gb")
-        server.client.config_set("maxmemory-policy", "allkeys-lru")
-        log = crawl(site, ["/a"], CRAWLDEDUP_STORE=server.url).log
-    (line,) = [line for line in log.splitlines() if "maxmemory-policy is allkeys-lru" in line]
-    assert "WARNING: crawldedup: redis://" in line
-
-
 def test_an_index_in_memory_ends_with_its_crawl(site: Site, crawl: Crawler) -> None:
     for _ in range(2):
         assert crawl(site, ["/a", "/a-near"]).counts["new"] == 1

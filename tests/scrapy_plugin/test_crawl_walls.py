@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.scrapy_plugin.conftest import STORES, exhaustive, in_memory_first, in_one_mode, in_redis_first
+from tests.scrapy_plugin.conftest import exhaustive, in_memory_first, in_one_mode, in_redis_first
 from tests.scrapy_plugin.website import Site, article
 
 if TYPE_CHECKING:
@@ -63,70 +63,15 @@ def test_the_crawl_ends(crawl: Crawler, store: str) -> None:
     assert "CRAWLDEDUP_WALL is 'close': the crawl ends." in line
 
 
-@pytest.mark.parametrize(
-    ("action", "store"), [*zip(["drop", "drop-items", "mark"], STORES, strict=True)], indirect=["store"]
-)
-def test_pages_behind_the_wall_are_asked_for_again(crawl: Crawler, action: str, store: str) -> None:
-    settings = {"CRAWLDEDUP_WALL": "retry", "CRAWLDEDUP_ACTION": action, "CRAWLDEDUP_STORE": store}
-    with guarded_site() as site:
-        result = crawl(site, PAGES, RETRY_PRIORITY_ADJUST=-1000, **settings)
-    again = PAGES[SUSPECTED : LAST_LOGIN + 1]
-    assert result.passed[-len(again) :] == again
-    assert [result.items.count(page) for page in again] == [1] * len(again)
-    assert result.counts["walls/retried"] == len(again)
-    assert result.report["stats"]["retry/reason_count/crawldedup_wall"] == len(again)
-    # None of them came to a callback, or to an errback, as a login form.
-    assert [page for page in again if result.passed.count(page) > 1] == []
-    assert not {page for page, _ in result.failed} & set(again)
-    dropped = {page for page, _, is_dropped in result.report["signals"] if is_dropped}
-    assert set(again) <= dropped
-    assert "  10 copies of suspected walls were asked for again" in result.log
-
-
-def test_pages_that_stay_behind_the_wall_meet_the_action(crawl: Crawler) -> None:
-    with guarded_site() as site:
-        del site.actions[PAGES[LAST_LOGIN]]
-        result = crawl(site, PAGES, CRAWLDEDUP_WALL="retry", RETRY_PRIORITY_ADJUST=-1000)
-    behind = PAGES[SUSPECTED:]
-    assert [site.asked[page] for page in behind] == [2] * len(behind)
-    assert result.counts["walls/retried"] == len(behind)
-    assert result.counts["dropped"] == len(PAGES) - FIRST_LOGIN - 1
-    assert result.passed == PAGES[: FIRST_LOGIN + 1]
-
-
 @pytest.mark.parametrize("revisit", ["drop", pytest.param("keep", marks=exhaustive)])
 @in_redis_first
 def test_a_wall_before_pages_of_an_earlier_crawl(crawl: Crawler, lasting_store: str, revisit: str) -> None:
-    settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": revisit, "CRAWLDEDUP_WALL": "retry"}
+    settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": revisit}
     with guarded_site() as site:
         site.actions, actions = {}, site.actions
         assert crawl(site, PAGES, **settings).counts["new"] == len(PAGES)
         site.actions = actions
-        result = crawl(site, PAGES, RETRY_PRIORITY_ADJUST=-1000, **settings)
+        result = crawl(site, PAGES, **settings)
     (line,) = [line for line in warnings(result.log) if " are copies of " in line]
     assert f"60 of the last 70 pages are copies of {site.url}{PAGES[SUSPECTED - 1]}. Is it a login form" in line
-    again = PAGES[SUSPECTED - 1 : LAST_LOGIN + 1]
-    assert result.counts["walls/retried"] == len(again)
-    # The index has the login form as their text, so they count as changed.
-    assert result.passed[-len(again) :] == again
-
-
-@pytest.mark.exhaustive
-@in_redis_first
-def test_a_wall_with_a_number_and_one_that_still_stands(crawl: Crawler, lasting_store: str) -> None:
-    settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": "drop"}
-    with guarded_site() as site:
-        site.actions = {}
-        crawl(site, PAGES, **settings)
-        for number, path in enumerate(PAGES):
-            body = LOGIN.body.replace(b"</article>", f"<p>Your request {number:x} was refused.</article>".encode())
-            site.pages[path] = LOGIN._replace(body=body)
-        first, second = (crawl(site, PAGES, **settings) for _ in range(2))
-        assert [line for line in warnings(first.log) if " are copies of " in line]
-        # Every page is unchanged by now, and each has a text of its own.
-        assert second.counts["unchanged"] == len(PAGES)
-        site.pages = dict.fromkeys(PAGES, LOGIN)
-        for _ in range(2):
-            result = crawl(site, PAGES, **settings)
-            assert [line for line in warnings(result.log) if "60 of the last 60 pages are copies of " in line]
-    assert result.counts["unchanged"] == len(PAGES)
+    assert result.counts["walls/suspected"] == 1

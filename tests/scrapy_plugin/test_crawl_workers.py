@@ -134,29 +134,17 @@ def test_an_interrupted_crawl_ends_without_noise_and_without_orphans(
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_a_crawl_that_is_killed_leaves_neither_workers_nor_its_private_index(
-    site: Site, tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    process = start(
-        site,
-        tmp_path,
-        ["/b", "/a"],
-        CRAWLDEDUP_EXTRACTOR="deadly_extractor.waiting",
-        CRAWLDEDUP_WORKERS=2,
-        **MODES[mode],
-    )
+def test_a_crawl_that_is_killed_leaves_no_workers(site: Site, tmp_path: Path, mode: str) -> None:
+    waiting = {"CRAWLDEDUP_EXTRACTOR": "deadly_extractor.waiting", "CRAWLDEDUP_WORKERS": 2}
+    process = start(site, tmp_path, ["/b", "/a"], **waiting, **MODES[mode])
     reading = tmp_path / "reading"
     while not (reading.exists() and reading.read_text()):
         assert process.poll() is None
         time.sleep(0.02)
     worker = int(reading.read_text())
-    assert list(temporary.glob("crawldedup-*/index.sqlite"))
     process.kill()
     process.communicate()
-    while is_alive(worker) or list(temporary.glob("crawldedup-*")):
+    while is_alive(worker):
         time.sleep(0.02)
 
 

@@ -63,6 +63,7 @@ def test_a_crawl_that_ran_ends_with_0(site: Site, tmp_path: Path) -> None:
     [
         ("CRAWLDEDUP_SIMILARITY = 9", "CRAWLDEDUP_SIMILARITY is 9; it must be a number above 0.5"),
         ("CRAWLDEDUP_SIMILARTY = 0.9", "did you mean 'CRAWLDEDUP_SIMILARITY'?"),
+        ("CRAWLDEDUP_LEARN = True", "CRAWLDEDUP_LEARN is no setting any more; name a file of rules"),
         ("CRAWLDEDUP_ENABLED = 'perhaps'", "CRAWLDEDUP_ENABLED is 'perhaps'; it must be True or False"),
         # The add-on adds the pipeline, which refuses them.
         ("CRAWLDEDUP_ITEM_FIELDS = []", "CRAWLDEDUP_ITEM_FIELDS is []"),
@@ -102,7 +103,8 @@ def test_an_index_of_another_profile_ends_it_with_1(site: Site, tmp_path: Path, 
 
 
 def test_two_reasons_are_both_said(site: Site, tmp_path: Path) -> None:
-    settings = "CRAWLDEDUP_ITEM_FIELDS = ['body']\nTWISTED_REACTOR = 'twisted.internet.selectreactor.SelectReactor'"
+    settings = "ADDONS = {}\nITEM_PIPELINES = {'crawldedup.DedupItemPipeline': 400}\n"
+    settings += "DOWNLOADER_MIDDLEWARES = {'crawldedup.scrapy_plugin.DedupMiddleware': 545}"
     done = scrapy(tmp_path, site, "crawl", "pages", settings=settings)
     assert len(errors(done)) == 2
     assert done.returncode == 1

@@ -114,12 +114,6 @@ def test_an_index_that_is_not_there_is_not_begun(site: Site, tmp_path: Path) -> 
     assert not (tmp_path / "none.sqlite").exists()
 
 
-def test_a_page_is_remembered_where_the_command_line_says_so(site: Site, tmp_path: Path) -> None:
-    project = Project(tmp_path, site, f"sqlite:///{tmp_path}/index.sqlite")
-    project.scrapy("fetch", "{url}/a", "-s", "CRAWLDEDUP_REMEMBER=True")
-    assert project.pages() == 1
-
-
 def test_a_crawl_remembers(site: Site, tmp_path: Path) -> None:
     project = Project(tmp_path, site, f"sqlite:///{tmp_path}/index.sqlite")
     spiders = tmp_path / "spiders.py"

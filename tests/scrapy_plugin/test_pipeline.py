@@ -12,12 +12,13 @@ from scrapy.exceptions import DropItem, NotConfigured
 from crawldedup import Deduplicator
 from crawldedup.errors import ProfileMismatchError, StoreFullError, StoreUnavailableError
 from crawldedup.extraction.extract import TEXT_PROFILE
-from crawldedup.scrapy_plugin.pipeline import DedupItemPipeline, DuplicateItemError
-from crawldedup.scrapy_plugin.reading.messages import Job
+from crawldedup.page import Page
+from crawldedup.scrapy_plugin.failures import DuplicateItemError
+from crawldedup.scrapy_plugin.items import DedupItemPipeline
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from tests.scrapy_plugin.conftest import in_one_mode, with_every_lasting_store, with_every_store
 from tests.scrapy_plugin.crawling import counts_in
-from tests.scrapy_plugin.fakes import FakeCrawler, FakePool
+from tests.scrapy_plugin.fakes import FakeCrawler, FakeDedup
 from tests.scrapy_plugin.website import Site, article
 
 if TYPE_CHECKING:
@@ -35,12 +36,12 @@ class Crawl:
     """A crawl whose items are handed in one by one."""
 
     def __init__(self, action: str = "drop", **options: Any) -> None:
-        self.pool = FakePool()
+        self.dedup = FakeDedup()
         self.crawler = FakeCrawler()
         self.pipeline = DedupItemPipeline(
             self.crawler,  # type: ignore[arg-type]
             CrawlOptions(item_fields=["body"], item_action=action, **options),  # type: ignore[arg-type]
-            self.pool,  # type: ignore[arg-type]
+            self.dedup,  # type: ignore[arg-type]
         )
 
     def run(self, work: Callable[[Crawl], Awaitable[None]]) -> Crawl:
@@ -78,7 +79,7 @@ def test_a_near_duplicate_is_dropped_and_says_of_what() -> None:
 
     crawl = Crawl().run(work)
     assert crawl.counts == {"checked": 3, "new": 1, "duplicate/near": 1, "dropped": 1, "revisit": 1}
-    assert crawl.pool.calls == ["start", "open", *["check"] * 3, "close"]
+    assert crawl.dedup.calls == ["info", *["judge"] * 3, "close"]
 
 
 def test_several_copies_can_be_kept() -> None:
@@ -93,10 +94,19 @@ def test_the_scope_and_whether_to_remember_are_handed_on() -> None:
     async def work(crawl: Crawl) -> None:
         await crawl.item("a", "text")
 
-    (job,) = Crawl(scope="spider", remember=False).run(work).pool.jobs
-    assert (job.scope_key, job.remember, job.form) == ("news", False, "fields")
-    (job,) = Crawl(scope="site").run(work).pool.jobs
-    assert job == Job("https://e.com/a", b"text", form="fields", identity="item https://e.com/a")
+    (page,) = Crawl(scope="spider", remember=False).run(work).dedup.pages_asked
+    assert (page.scope_key, page.remember) == ("news", False)
+    (page,) = Crawl(scope="site").run(work).dedup.pages_asked
+    assert page == Page("https://e.com/a", text="text", identity="item https://e.com/a")
+
+
+def test_one_field_with_markup_is_a_page_and_several_are_one_text() -> None:
+    async def work(crawl: Crawl) -> None:
+        await crawl.item("a", "<table><tr><td>text")
+        await crawl.item("b", "<p>text</p>")
+
+    pages = Crawl().run(work).dedup.pages_asked
+    assert [(page.html, page.text) for page in pages] == [(None, "<table><tr><td>text"), ("<p>text</p>", None)]
 
 
 def test_marked_items_all_pass_with_their_verdicts() -> None:
@@ -153,7 +163,7 @@ def test_a_text_that_cannot_be_read_passes_and_is_counted(body: str, reason: str
 )
 def test_a_store_that_fails_costs_no_item(error: Exception, count: str) -> None:
     async def work(crawl: Crawl) -> None:
-        crawl.pool.errors = [error]
+        crawl.dedup.errors = [error]
         assert await crawl.item("a", "text") is not None
         assert await crawl.item("b", "text") is not None
         assert await crawl.item("c", "text") is None
@@ -165,7 +175,7 @@ def test_a_store_that_fails_costs_no_item(error: Exception, count: str) -> None:
 
 def test_a_store_that_fails_can_end_the_crawl() -> None:
     async def work(crawl: Crawl) -> None:
-        crawl.pool.errors = [DOWN]
+        crawl.dedup.errors = [DOWN]
         assert await crawl.item("a", "text") is not None
 
     assert Crawl(on_error="fail").run(work).crawler.engine.closed == ["crawldedup_error"]
@@ -176,7 +186,7 @@ def test_an_index_that_can_never_be_used_ends_the_crawl_at_its_start() -> None:
         assert crawl.crawler.engine.closed == ["crawldedup_error"]
 
     crawl = Crawl()
-    crawl.pool.errors = [ProfileMismatchError("x", index_profile="a", own_profile="b")]
+    crawl.dedup.errors = [ProfileMismatchError("x", index_profile="a", own_profile="b")]
     crawl.run(work)
 
 
@@ -193,8 +203,11 @@ def test_the_summary_counts_items(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.parametrize("settings", [{"CRAWLDEDUP_ENABLED": False}, {}, {"CRAWLDEDUP_ITEM_FIELDS": 5}])
 def test_it_is_not_there_where_it_is_off_or_set_wrongly(settings: dict[str, object]) -> None:
-    with pytest.raises(NotConfigured):
-        DedupItemPipeline.from_crawler(FakeCrawler(**settings))  # type: ignore[arg-type]
+    async def build() -> None:
+        with pytest.raises(NotConfigured):
+            DedupItemPipeline.from_crawler(FakeCrawler(**settings))  # type: ignore[arg-type]
+
+    asyncio.run(build())
 
 
 def test_it_is_not_there_where_a_person_looks_at_items() -> None:
@@ -243,7 +256,7 @@ def site() -> Iterator[Site]:
 @with_every_store
 def test_a_crawl_drops_repeated_items(site: Site, crawl: Crawler, store: str) -> None:
     # Without the add-on, which judges pages.
-    pipelines = {"crawldedup.scrapy_plugin.pipeline.DedupItemPipeline": 100}
+    pipelines = {"crawldedup.scrapy_plugin.items.DedupItemPipeline": 100}
     outcome = crawl(
         site,
         [],

@@ -1,4 +1,4 @@
-from __future__ import annotations
+"""Which pages are checked, and what becomes of them."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,20 +9,20 @@ from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlR
 from scrapy.http.request import NO_CALLBACK
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.scrapy_plugin.patterns import check_patterns
+from crawldedup.page import Page
 from crawldedup.scrapy_plugin.policy import (
+    Fate,
+    Outcome,
     PagePolicy,
+    decide,
     identity_of,
     is_start,
-    is_surplus,
-    job_of,
+    page_of,
     reason_to_skip,
     scope_key_of,
 )
-from crawldedup.scrapy_plugin.reading.messages import Job
-from crawldedup.scrapy_plugin.settings import CrawlOptions
-from crawldedup.text.canonical import HeadLinks
-from crawldedup.verdict import Kind, Verdict
+from crawldedup.scrapy_plugin.settings import CrawlOptions, check_patterns
+from crawldedup.verdict import Coverage, Kind, Verdict
 
 URL = "https://www.example.co.uk/page?b=2&a=1"
 USUAL = PagePolicy(action="drop", scope="global", keep_per_cluster=1)
@@ -111,25 +111,16 @@ def test_urls_are_denied_unless_the_request_asks_for_it(deny: list[str], reason:
     assert reason_to_skip(asked_for, html(), patterns) is None
 
 
-def job(response: Response, policy: PagePolicy = USUAL, **request: Any) -> Job:
-    return job_of(Request(URL, **request), response, policy, "news")
-
-
-def test_the_original_a_page_names_counts_only_where_it_is_wanted() -> None:
-    named = HeadLinks(canonical=("/other",))
-    assert job(html(), replace(USUAL, canonical="ignore")).claim(named).original is None
-    assert job(html()).claim(named).original == "https://www.example.co.uk/other"
-    links = ["</x>; rel=next", "</y>; rel=canonical"]
-    prose = TextResponse(URL, body=b"text", headers={"Content-Type": "text/plain", "Link": links})
-    assert job(prose).links == tuple(links)
-    assert job(prose).claim().original == "https://www.example.co.uk/y"
+def page(response: Response, policy: PagePolicy = USUAL, **request: Any) -> Page:
+    return page_of(Request(URL, **request), response, policy, "news")
 
 
 def test_the_rules_of_a_page_go_along() -> None:
     policy = PagePolicy("mark", "spider", 2, similarity=0.8, remember=False)
-    posted = job(html(), policy, method="POST", body=b"q=1")
+    posted = page(html(), policy, method="POST", body=b"q=1")
     assert (posted.url, posted.scope_key, posted.similarity, posted.remember) == (URL, "news", 0.8, False)
     assert str(posted.identity).startswith("POST https://www.example.co.uk/page?a=1&b=2 ")
+    assert not posted.delivered
 
 
 def test_the_usual_rules_are_those_of_the_crawl() -> None:
@@ -142,7 +133,7 @@ def test_the_usual_rules_are_those_of_the_crawl() -> None:
 @pytest.mark.parametrize(("revisit", "asked"), [("keep", None), ("drop", 0.95)])
 def test_where_revisits_are_kept_their_texts_are_remembered_as_they_are(revisit: str, asked: float | None) -> None:
     policy = PagePolicy("drop", "global", 1, revisit=revisit, revisit_similarity=0.95)
-    assert job(html(), policy).revisit_similarity == asked
+    assert page(html(), policy).revisit_similarity == asked
 
 
 def test_overrides_apply_to_one_request() -> None:
@@ -186,50 +177,79 @@ def test_a_wrong_override_is_explained(override: object, message: str) -> None:
         USUAL.for_request(Request(URL, meta={"crawldedup": override}))
 
 
-@pytest.mark.parametrize(
-    ("kind", "copies", "keep", "refused"),
-    [
-        (Kind.NEW, 0, 1, False),
-        (Kind.REVISIT, 5, 1, False),
-        (Kind.THIN, 0, 1, False),
-        (Kind.NEAR_DUPLICATE, 1, 1, True),
-        (Kind.EXACT_DUPLICATE, 1, 1, True),
-        (Kind.NEAR_DUPLICATE, 1, 2, False),
-        (Kind.NEAR_DUPLICATE, 2, 2, True),
-        (Kind.EXACT_DUPLICATE, 7, 3, True),
-    ],
-)
-def test_as_many_pages_of_a_cluster_are_kept_as_were_asked_for(
-    kind: Kind, copies: int, keep: int, refused: bool
-) -> None:
-    policy = replace(USUAL, keep_per_cluster=keep)
-    assert is_surplus(Verdict(kind, URL, copies=copies), policy) is refused
+NEW = Verdict(Kind.NEW, URL)
+REVISIT = Verdict(Kind.REVISIT, URL)
+COPY = Verdict(Kind.EXACT_DUPLICATE, URL, "https://www.example.co.uk/a", copies=1)
+NEAR = replace(COPY, kind=Kind.NEAR_DUPLICATE)
+STRANGER = replace(COPY, original="https://other.org/a")
+BETTER = replace(COPY, replaces=True)
+PARTIAL = replace(NEW, coverage=Coverage(1, 9, 0, is_partial=True, sources=(("https://other.org/a", 9),)))
+
+DROP, MARK, ITEMS = (replace(USUAL, action=action) for action in ("drop", "mark", "drop-items"))
+DAILY = replace(DROP, revisit="drop")
+TRUSTING_ITSELF = replace(DROP, trusted_sites=frozenset())
+
+PASSES = Outcome(Fate.DELIVERED)
+DROPPED = Outcome(Fate.DROPPED, refused=True)
+UNCHANGED = Outcome(Fate.DROPPED, refused=True, unchanged=True)
+
+
+def flagged(*flags: str, fate: Fate = Fate.DELIVERED, refused: bool = False, unchanged: bool = False) -> Outcome:
+    return Outcome(fate, refused, unchanged, tuple(f"crawldedup:{flag}" for flag in flags))
+
+
+def marked(flag: str, *, refused: bool = True, unchanged: bool = False) -> Outcome:
+    return flagged(flag, fate=Fate.MARKED, refused=refused, unchanged=unchanged)
 
 
 @pytest.mark.parametrize(
-    ("trusted", "refused"),
+    ("verdict", "policy", "seen", "outcome"),
     [
-        (None, {"own", "friend", "stranger", None}),
-        (["friend.com"], {"own", "friend"}),
-        ([], {"own"}),
+        *(
+            (verdict, policy, False, PASSES)
+            for verdict in (NEW, REVISIT, replace(NEW, kind=Kind.THIN))
+            for policy in (DROP, MARK, ITEMS)
+        ),
+        *((verdict, DROP, False, DROPPED) for verdict in (COPY, NEAR, STRANGER)),
+        *((verdict, ITEMS, False, replace(DROPPED, fate=Fate.ITEMS_DROPPED)) for verdict in (COPY, NEAR)),
+        (COPY, MARK, False, marked("exact_duplicate")),
+        (NEAR, MARK, False, marked("near_duplicate")),
+        # A better copy takes the place of the one that was delivered.
+        (BETTER, DROP, False, flagged("replaces")),
+        (BETTER, ITEMS, False, flagged("replaces")),
+        (BETTER, MARK, False, marked("replaces", refused=False)),
+        # As many copies as are wanted.
+        (NEAR, replace(DROP, keep_per_cluster=2), False, PASSES),
+        (replace(NEAR, copies=2), replace(DROP, keep_per_cluster=2), False, DROPPED),
+        (replace(COPY, copies=7), replace(DROP, keep_per_cluster=3), False, DROPPED),
+        (NEAR, replace(MARK, keep_per_cluster=2), False, marked("near_duplicate", refused=False)),
+        # A text belongs to sites that are trusted, and to the page's own.
+        (COPY, TRUSTING_ITSELF, False, DROPPED),
+        (STRANGER, TRUSTING_ITSELF, False, flagged("exact_duplicate")),
+        (STRANGER, replace(DROP, trusted_sites=frozenset({"other.org"})), False, DROPPED),
+        (replace(COPY, original=None), TRUSTING_ITSELF, False, PASSES),
+        (Verdict(Kind.EXACT_DUPLICATE, "", None, copies=1), TRUSTING_ITSELF, False, PASSES),
+        # What earlier crawls have seen.
+        (REVISIT, DAILY, False, UNCHANGED),
+        (REVISIT, replace(DAILY, action="drop-items"), False, replace(UNCHANGED, fate=Fate.ITEMS_DROPPED)),
+        (REVISIT, replace(DAILY, action="mark"), False, marked("unchanged", unchanged=True)),
+        (REVISIT, DAILY, True, PASSES),
+        (replace(REVISIT, changed=True), DAILY, False, PASSES),
+        (replace(REVISIT, abandoned=True), DAILY, False, PASSES),
+        (NEW, DAILY, False, PASSES),
+        (COPY, DAILY, True, DROPPED),
+        # Pages that stand on others in part.
+        (PARTIAL, replace(DROP, paragraphs=0.2), False, flagged("new=0.10", fate=Fate.DROPPED, refused=True)),
+        (PARTIAL, replace(ITEMS, paragraphs=0.2), False, flagged("new=0.10", fate=Fate.ITEMS_DROPPED, refused=True)),
+        (PARTIAL, replace(MARK, paragraphs=0.2), False, flagged("new=0.10", refused=True)),
+        (PARTIAL, replace(DROP, paragraphs=0.1), False, flagged("new=0.10")),
+        (PARTIAL, replace(DROP, paragraphs="mark"), False, flagged("new=0.10")),
+        (PARTIAL, DROP, False, flagged("new=0.10")),
+        (PARTIAL, replace(TRUSTING_ITSELF, paragraphs=0.2), False, flagged("new=0.10")),
     ],
 )
-def test_a_page_is_dropped_for_those_of_trusted_sites_and_of_its_own(
-    trusted: list[str] | None, refused: set[str | None]
-) -> None:
-    policy = PagePolicy.of_crawl(CrawlOptions(trusted_sites=trusted))  # type: ignore[arg-type]
-    originals = {None, "own", "friend", "stranger"}
-    verdicts = {
-        name: Verdict(Kind.EXACT_DUPLICATE, "https://www.own.com/", name and f"https://a.{name}.com/x", copies=1)
-        for name in originals
-    }
-    assert {name for name, verdict in verdicts.items() if is_surplus(verdict, policy)} == refused
-    assert {name for name, verdict in verdicts.items() if verdict.is_across_sites} == {"friend", "stranger"}
-
-
-def test_what_has_no_url_is_on_no_site() -> None:
-    policy = replace(USUAL, trusted_sites=frozenset())
-    assert not is_surplus(Verdict(Kind.EXACT_DUPLICATE, "", None, copies=1), policy)
+def test_what_becomes_of_a_page(verdict: Verdict, policy: PagePolicy, seen: bool, outcome: Outcome) -> None:
+    assert decide(verdict, policy, seen=seen) == outcome
 
 
 def test_the_url_is_a_pages_identity_unless_one_url_answers_many_requests() -> None:
@@ -253,13 +273,12 @@ def test_scopes(scope: str, key: str) -> None:
 
 def test_of_html_only_the_declared_encoding_is_passed_on() -> None:
     meta = "<meta charset=latin-1>Grüße".encode("latin-1")
-    usual = Job(URL, meta, scope_key="", links=(), is_lenient=True)
-    assert job(html(body=meta)) == usual
+    usual = Page(URL, html=meta, scope_key="", delivered=False)
+    assert page(html(body=meta)) == usual
     declared = html(body=meta, headers={"Content-Type": "text/html; charset=windows-1252"})
-    assert job(declared) == replace(usual, encoding="cp1252")
+    assert page(declared) == replace(usual, encoding="cp1252")
     plain = TextResponse(URL, body="Grüße".encode(), headers={"Content-Type": "text/plain"})
-    assert job(plain) == replace(usual, body="Grüße".encode(), encoding="utf-8", form="text")
-    assert (job(plain).text(), job(plain).html()) == ("Grüße", None)
+    assert page(plain) == replace(usual, html=None, text="Grüße")
 
 
 @pytest.mark.parametrize(

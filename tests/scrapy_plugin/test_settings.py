@@ -4,11 +4,19 @@ import re
 from pathlib import Path
 
 import pytest
+import regex
 from scrapy.settings import Settings
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.scrapy_plugin.patterns import Pattern
-from crawldedup.scrapy_plugin.settings import CrawlOptions, default_workers, is_enabled
+from crawldedup.scrapy_plugin.settings import (
+    GONE,
+    CrawlOptions,
+    check_patterns,
+    crawl_settings,
+    default_workers,
+    is_enabled,
+    matches,
+)
 
 
 def read(**given: object) -> CrawlOptions:
@@ -32,7 +40,6 @@ def test_defaults() -> None:
         ("SIMILARITY", "0.85", 0.85),
         ("SIMILARITY", "1", 1.0),
         ("SIMILARITY", 1, 1),
-        ("RECALL", "0.95", 0.95),
         ("KEEP_PER_CLUSTER", "3", 3),
         ("PAGE_SECONDS", "5", 5),
         ("MIN_WORDS", "20", 20),
@@ -44,23 +51,20 @@ def test_defaults() -> None:
         ("SCOPE", "site", "site"),
         ("ON_ERROR", "fail", "fail"),
         ("REMEMBER", "False", False),
-        ("CANONICAL", "compare", "compare"),
         ("REVISIT", "drop", "drop"),
         ("REVISIT_SIMILARITY", "0.95", 0.95),
         ("PARAGRAPHS", "0.2", 0.2),
         ("PARAGRAPHS", "mark", "mark"),
-        ("PARAGRAPH_TTL", "7d", 7 * 86400),
         ("MAX_PARAGRAPHS", "50000", 50_000),
         ("REMEMBER", 0, False),
         ("ENABLED", "true", True),
         ("JOURNAL", "False", False),
         ("JOURNAL", "journals", "journals"),
-        ("JOURNAL_KEEP", "5", 5),
         ("CRAWL", "news-1", "news-1"),
         ("WORKERS", "2", 2),
-        ("DENY", r"/(a|b),\d{1,2}", (Pattern.of(r"/(a|b),\d{1,2}"),)),
+        ("DENY", r"/(a|b),\d{1,2}", (regex.compile(r"/(a|b),\d{1,2}"),)),
         ("DENY", [], ()),
-        ("DENY", ["x", re.compile("Y", re.IGNORECASE)], (Pattern.of("x"), Pattern.of("(?i:Y)"))),
+        ("DENY", ["x", re.compile("Y", re.IGNORECASE)], (regex.compile("x"), regex.compile("Y", regex.I))),
     ],
 )
 def test_values_as_code_and_command_line_give_them(name: str, given: object, read_as: object) -> None:
@@ -76,7 +80,6 @@ def test_values_as_code_and_command_line_give_them(name: str, given: object, rea
         ("SIMILARITY", "90%"),
         ("SIMILARITY", 1.01),
         ("SIMILARITY", True),
-        ("RECALL", 0),
         ("KEEP_PER_CLUSTER", 0),
         ("KEEP_PER_CLUSTER", 1.5),
         ("WORKERS", 0),
@@ -87,7 +90,6 @@ def test_values_as_code_and_command_line_give_them(name: str, given: object, rea
         ("SCOPE", "page"),
         ("ON_ERROR", True),
         ("REMEMBER", "seldom"),
-        ("CANONICAL", "obey"),
         ("REVISIT", "skip"),
         ("REVISIT_SIMILARITY", 0.5),
         ("PARAGRAPHS", "half"),
@@ -101,6 +103,9 @@ def test_values_as_code_and_command_line_give_them(name: str, given: object, rea
         ("ITEM_ACTION", "marc"),
         ("ITEM_ACTION", ""),
         ("STORE", ""),
+        ("WALL", "retry"),
+        ("JOURNAL", "redis://cache"),
+        ("JOURNAL", "store"),
         ("NAMESPACE", 7),
         ("TTL", "soon"),
         ("MAX_PAGES", 0),
@@ -118,7 +123,7 @@ def test_what_is_not_allowed_is_refused_by_name(name: str, given: object) -> Non
     ("name", "given", "shown"),
     [
         ("SIMILARITY", "nan", "nan"),
-        ("RECALL", "inf", "inf"),
+        ("SIMILARITY", "inf", "inf"),
         ("DENY", [b"bytes"], "b'bytes'"),
         ("DENY", ["/news/", ""], "''"),
     ],
@@ -212,3 +217,42 @@ def test_a_report_is_written_from_a_journal(tmp_path: Path) -> None:
     for wrong, why in (("report.pdf", "must end with one of .html"), ("nowhere/report.html", "there is no folder")):
         with pytest.raises(ConfigurationError, match=f"CRAWLDEDUP_REPORT.*{why}"):
             read(CRAWLDEDUP_REPORT=wrong)
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_a_setting_that_went_is_refused_with_what_to_do_instead(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"^CRAWLDEDUP_{name} is no setting any more; \w"):
+        read(**{f"CRAWLDEDUP_{name}": True})
+    assert f"CRAWLDEDUP_{name}" not in crawl_settings()
+
+
+ENDLESS = "https://e.com/" + "a" * 5000 + "b"
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("otherwise", [True, False])
+def test_a_search_without_end_is_given_up_and_named_once(otherwise: bool, caplog: pytest.LogCaptureFixture) -> None:
+    (slow,) = check_patterns("DENY", [rf"(a|aa)+${otherwise}?"])
+    for _ in range(2):
+        assert matches(slow, ENDLESS, otherwise=otherwise) is otherwise
+    (message,) = caplog.messages
+    assert message.startswith("crawldedup: the regular expression (a|aa)+$")
+    assert message.endswith(f"it counts as {'' if otherwise else 'not '}found.")
+
+
+def test_a_compiled_expression_keeps_its_flags() -> None:
+    one, other = check_patterns("DENY", [re.compile("/NEWS/ .", re.IGNORECASE | re.VERBOSE), "/NEWS/."])
+    assert matches(one, "https://e.com/news/1")
+    assert not matches(other, "https://e.com/news/1")
+    assert not matches(one, "https://e.com/news/", otherwise=True)
+
+
+@pytest.mark.parametrize(("text", "count"), [('["^a", "^b"]', 2), ("[]", 0), ("[ab]", 1), ("[1]", 1), ("a", 1)])
+def test_lists_of_expressions_are_json_on_the_command_line(text: str, count: int) -> None:
+    assert len(check_patterns("PREFER", text)) == count
+
+
+@pytest.mark.parametrize("text", ["['/login']", "[\"/login']", '[ "a", ]'])
+def test_a_list_that_is_no_json_is_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="a list is JSON, with double quotes"):
+        check_patterns("DENY", text)

@@ -1,57 +1,76 @@
-from __future__ import annotations
+"""What a crawl counts, and what its log says."""
 
-from contextlib import suppress
+import asyncio
+import logging
+from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import pytest
+from crawldedup.reader import ReadPage
 
+from crawldedup.aio import Judged
+from crawldedup.deduplicator import Deduplicator
 from crawldedup.scrapy_plugin import stats as stats_module
-from crawldedup.scrapy_plugin.reading.messages import Judged
-from crawldedup.scrapy_plugin.stats import CrawlStats, Figures
+from crawldedup.scrapy_plugin.policy import Fate, Outcome
+from crawldedup.scrapy_plugin.settings import CrawlOptions
+from crawldedup.scrapy_plugin.stats import CrawlStats, place_of, start_line
 from crawldedup.verdict import Kind, Verdict
-from tests.scrapy_plugin.fakes import Stats
+from tests.scrapy_plugin.fakes import FakeCrawler
+
+PASSED = Outcome(Fate.DELIVERED)
+DROPPED = Outcome(Fate.DROPPED, refused=True)
+UNCHANGED = Outcome(Fate.DROPPED, refused=True, unchanged=True)
+NEW = Verdict(Kind.NEW, "u")
+READ = ReadPage(Deduplicator(key=0).fingerprint(text="some words"))
 
 
 def near(original: str, copies: int) -> Verdict:
     return Verdict(Kind.NEAR_DUPLICATE, "https://e.com/x", original, 0.95, 3, copies=copies)
 
 
+def counting(noun: str = "page", **settings: Any) -> tuple[CrawlStats, dict[str, Any]]:
+    """Stats, and what they set in Scrapy's."""
+    crawler = FakeCrawler(**settings)
+    return CrawlStats(crawler, noun), crawler.stats.get_stats()  # type: ignore[arg-type]
+
+
 def test_the_summary_tells_changed_pages_and_dropped_ones_that_are_no_duplicates() -> None:
-    stats = CrawlStats(Stats())
-    stats.checked(near("u", 1), dropped=True)
-    stats.checked(Verdict(Kind.REVISIT, "u", changed=True), dropped=False)
+    stats, _ = counting()
+    stats.checked(near("u", 1), DROPPED)
+    stats.checked(Verdict(Kind.REVISIT, "u", changed=True), PASSED)
     for _ in range(2):
-        stats.checked(Verdict(Kind.REVISIT, "u"), dropped=True, unchanged=True)
-    stats.checked(Verdict(Kind.REVISIT, "u"), dropped=False)
+        stats.checked(Verdict(Kind.REVISIT, "u"), UNCHANGED)
+    stats.checked(Verdict(Kind.REVISIT, "u"), PASSED)
     summary = stats.summary()
     assert "0 exact duplicates (1 dropped), 4 revisits (1 changed, 2 unchanged, 2 dropped), 0 thin" in summary
-    stats.checked(Verdict(Kind.REVISIT, "u"), dropped=False, itemless=True, unchanged=True)
+    stats.checked(Verdict(Kind.REVISIT, "u"), Outcome(Fate.ITEMS_DROPPED, refused=True, unchanged=True))
     assert "5 revisits (1 changed, 3 unchanged, 2 dropped, items of 1 dropped)" in stats.summary()
 
 
 def test_counts_go_into_stats_and_add_up() -> None:
-    collector = Stats()
-    stats = CrawlStats(collector)
-    stats.checked(Verdict(Kind.NEW, "u"), dropped=False)
-    stats.checked(near("u", 1), dropped=True)
-    stats.checked(Verdict(Kind.EXACT_DUPLICATE, "u", "v", copies=1), dropped=False)
-    stats.checked(Verdict(Kind.REVISIT, "u"), dropped=False)
-    stats.checked(Verdict(Kind.THIN, "u"), dropped=False)
-    stats.checked(Verdict(Kind.EXACT_DUPLICATE, "https://a.com/", "https://b.com/", copies=1), dropped=False)
+    stats, collected = counting()
+    stats.checked(NEW, PASSED)
+    stats.checked(near("u", 1), DROPPED, size=100)
+    stats.checked(Verdict(Kind.EXACT_DUPLICATE, "u", "v", copies=1), PASSED, size=1000)
+    stats.checked(Verdict(Kind.REVISIT, "u"), PASSED)
+    stats.checked(Verdict(Kind.THIN, "u"), PASSED)
+    stats.checked(Verdict(Kind.EXACT_DUPLICATE, "https://a.com/", "https://b.com/", copies=71), PASSED)
     assert "\n  2 duplicates of pages on other sites" in stats.summary()
     stats.skipped("status")
     stats.error("unavailable")
-    assert collector.get_stats() == {
+    assert collected == {
         "crawldedup/checked": 6,
         "crawldedup/new": 1,
         "crawldedup/duplicate/near": 1,
         "crawldedup/duplicate/exact": 2,
         "crawldedup/duplicate/across_sites": 2,
-        "crawldedup/clusters": 3,
-        "crawldedup/largest_cluster": 1,
+        "crawldedup/largest_cluster": 71,
         "crawldedup/revisit": 1,
         "crawldedup/thin": 1,
         "crawldedup/novelty": 0.2,
         "crawldedup/dropped": 1,
+        "crawldedup/bytes_saved": 100,
         "crawldedup/skipped/status": 1,
         "crawldedup/error/unavailable": 1,
     }
@@ -59,23 +78,21 @@ def test_counts_go_into_stats_and_add_up() -> None:
 
 def test_novelty_is_that_of_the_last_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stats_module, "NOVELTY_PAGES", 4)
-    collector = Stats()
-    stats = CrawlStats(collector)
+    stats, collected = counting()
     told = []
     for kind in (Kind.NEW, Kind.NEW, Kind.NEAR_DUPLICATE, Kind.REVISIT, Kind.THIN, Kind.EXACT_DUPLICATE, Kind.THIN):
-        stats.checked(Verdict(kind, "u"), dropped=False)
-        told.append(collector.get_value("crawldedup/novelty"))
+        stats.checked(Verdict(kind, "u"), PASSED)
+        told.append(collected["crawldedup/novelty"])
     assert told == [1, 1, 0.667, 0.667, 0.5, 0.25, 0]
 
 
 def test_the_summary_tells_what_happened() -> None:
-    stats = CrawlStats(Stats())
-    stats.checked(Verdict(Kind.NEW, "u"), dropped=False)
+    stats, _ = counting()
+    stats.checked(NEW, PASSED)
     for copies in range(1, 4):
-        stats.checked(near("https://e.com/a\x1b[2J", copies), dropped=True)
-    stats.skipped("status")
-    stats.skipped("content_type")
-    stats.skipped("status")
+        stats.checked(near("https://e.com/a\x1b[2J", copies), DROPPED)
+    for reason in ("status", "content_type", "status"):
+        stats.skipped(reason)
     stats.error("worker")
     assert stats.summary().splitlines() == [
         "crawldedup checked 4 pages: 1 new, 3 near and 0 exact duplicates (3 dropped), 0 revisits, 0 thin",
@@ -86,62 +103,26 @@ def test_the_summary_tells_what_happened() -> None:
 
 
 def test_the_summary_names_the_most_copied_originals_only() -> None:
-    stats = CrawlStats(Stats())
+    stats, _ = counting()
     for rounds in range(1, 10):
         for original in range(rounds, 10):
-            stats.checked(near(f"https://e.com/{original}", rounds), dropped=True)
+            stats.checked(near(f"https://e.com/{original}", rounds), DROPPED)
     shown = [line.split("/")[-1] for line in stats.summary().splitlines() if "copies of" in line]
     assert shown == ["9", "8", "7", "6", "5"]
 
 
-def test_one_page_is_called_one_page() -> None:
-    stats = CrawlStats(Stats())
-    stats.checked(Verdict(Kind.REVISIT, "https://example.com/"), dropped=False)
-    assert stats.summary().startswith("crawldedup checked 1 page: 0 new, ")
-    assert "1 revisit, " in stats.summary()
-
-
 def test_items_are_counted_apart_and_called_items() -> None:
-    collector = Stats()
-    stats = CrawlStats(collector, "item")
-    for _ in range(2):
-        stats.checked(Verdict(Kind.NEW, "u"), dropped=False)
-    assert collector.get_stats() == {
-        "crawldedup/item/checked": 2,
-        "crawldedup/item/new": 2,
-        "crawldedup/item/novelty": 1.0,
-    }
-    assert stats.summary().startswith("crawldedup checked 2 items: 2 new")
+    stats, collected = counting("item")
+    stats.checked(NEW, PASSED)
+    assert collected == {"crawldedup/item/checked": 1, "crawldedup/item/new": 1, "crawldedup/item/novelty": 1.0}
+    assert stats.summary().startswith("crawldedup checked 1 item: 1 new")
 
 
-def test_clusters_are_those_of_this_crawl_whatever_the_index_has_seen() -> None:
-    collector = Stats()
-    stats = CrawlStats(collector)
-    for original, copies in (("a", 70), ("a", 71), ("b", 1)):
-        stats.checked(near(f"https://e.com/{original}", copies), dropped=False)
-    assert collector.get_value("crawldedup/clusters") == 2
-    assert collector.get_value("crawldedup/largest_cluster") == 2
-
-
-def test_bytes_are_saved_by_pages_that_are_dropped() -> None:
-    collector = Stats()
-    stats = CrawlStats(collector)
-    for dropped, size in ((True, 100), (False, 10), (True, 1000)):
-        stats.checked(near("https://e.com/", 1), dropped=dropped, size=size)
-    assert collector.get_value("crawldedup/bytes_saved") == 1100
-
-
-def test_seconds_add_up_and_their_means_and_maxima_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    collector, now = Stats(), [0.0]
-    monkeypatch.setattr(stats_module.time, "perf_counter", lambda: now[0])
-    stats = CrawlStats(collector)
+def test_seconds_add_up_and_their_means_and_maxima_are_kept() -> None:
+    stats, collected = counting()
     for seconds in (0.25, 4, 1):
-        with suppress(KeyError), stats.waiting():
-            now[0] += seconds
-            # Who gets an error has waited, too.
-            raise KeyError
-        stats.worked(Judged(Verdict(Kind.NEW, "u"), reading=seconds / 2, store=0.0625))
-    assert {name.removeprefix("crawldedup/seconds/"): value for name, value in collector.get_stats().items()} == {
+        stats.timed(Judged(NEW, READ, seconds / 2, 0.0625, seconds))
+    assert {name.removeprefix("crawldedup/seconds/"): value for name, value in collected.items()} == {
         "waiting": 5.25,
         "waiting_mean": 1.75,
         "waiting_max": 4,
@@ -152,51 +133,156 @@ def test_seconds_add_up_and_their_means_and_maxima_are_kept(monkeypatch: pytest.
         "store_mean": 0.0625,
         "store_max": 0.0625,
     }
-    assert stats.figures() == Figures(waiting=5.25, reading=2.625, store=0.1875)
 
 
-def test_figures_tell_how_far_the_crawl_is() -> None:
-    collector = Stats()
-    stats = CrawlStats(collector)
-    for each in (near("u", 1), Verdict(Kind.EXACT_DUPLICATE, "u", "v", copies=1), Verdict(Kind.NEW, "u")):
-        stats.checked(each, dropped=each.is_duplicate)
-    stats.skipped("status")
-    stats.error("worker")
-    stats.error("full")
-    collector.inc_value("crawldedup/items_dropped", 4)
-    assert stats.figures() == Figures(checked=3, duplicates=2, dropped=2, items_dropped=4, unchecked=2)
+def with_counts(noun: str = "page", *, starts: int = 0, lost_starts: int = 0, **counts: int) -> list[str]:
+    """What is complained of where so much was counted."""
+    stats, _ = counting(noun)
+    stats._counts = Counter(counts)
+    stats._told = Counter({"starts": starts, "lost starts": lost_starts})
+    return stats.complaints()
 
 
-def test_sites_are_counted_where_asked_for_and_not_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stats_module, "MOST_SITES", 2)
-    collector = Stats()
-    stats = CrawlStats(collector, by_site=True)
-    for site in ("www.a.com", "b.com", "c.com", "a.com", "d.com"):
-        stats.checked(Verdict(Kind.NEW, f"https://{site}/"), dropped=False)
-    stats.checked(Verdict(Kind.EXACT_DUPLICATE, "https://b.com/x", "https://b.com/", copies=1), dropped=True)
-    stats.checked(Verdict(Kind.NEW, "data:text/html,x"), dropped=False)
-    of_sites = {name: value for name, value in collector.get_stats().items() if "/site/" in name}
-    assert of_sites == {
-        "crawldedup/site/a.com/checked": 2,
-        "crawldedup/site/b.com/checked": 2,
-        "crawldedup/site/b.com/duplicate": 1,
-        "crawldedup/site/b.com/dropped": 1,
-        "crawldedup/site/other/checked": 3,
-    }
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {},
+        {"checked": 1, "skipped/status": 500},
+        {"checked": 1, "error/unavailable": 9},
+        {"checked": 1000, "error/unavailable": 52},
+        {"skipped/disabled": 50, "skipped/url": 3, "skipped/no_callback": 1, "skipped/robots_txt": 1},
+        {"skipped/content_type": 50, "skipped/method": 3},
+        {"checked": 40, "error/mark": 40},
+        {"checked": 40, "unselected": 20},
+    ],
+    ids=str,
+)
+def test_nothing_is_wrong(counts: dict[str, int]) -> None:
+    assert with_counts(**counts) == []
 
 
-def test_no_site_is_counted_unasked() -> None:
-    collector = Stats()
-    CrawlStats(collector).checked(Verdict(Kind.NEW, "https://a.com/"), dropped=False)
-    assert [name for name in collector.get_stats() if "site" in name] == []
+@pytest.mark.parametrize(
+    ("noun", "counts", "said"),
+    [
+        ("page", {"skipped/status": 1}, "nothing was checked, although 1 page came: status 1."),
+        (
+            "page",
+            {"skipped/disabled": 50, "skipped/content_type": 2, "error/full": 1},
+            "nothing was checked, although 53 pages came: full 1, content_type 2, disabled 50.",
+        ),
+        (
+            "page",
+            {"checked": 90, "error/unavailable": 8, "error/full": 2},
+            "10 of 100 pages passed unchecked after an error: full 2, unavailable 8.",
+        ),
+        (
+            "page",
+            {"checked": 1000, "error/worker": 53},
+            "53 of 1,053 pages passed unchecked after an error: worker 53.",
+        ),
+        (
+            "page",
+            {"checked": 19, "unselected": 10},
+            "10 of 19 pages have nothing that CRAWLDEDUP_CONTENT selects; the extractor read them.",
+        ),
+        ("item", {"skipped/no_field": 2}, "nothing was checked, although 2 items came: no_field 2."),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_is_said_with_its_reasons(noun: str, counts: dict[str, int], said: str) -> None:
+    assert with_counts(noun, **counts) == [said]
 
 
-def test_a_start_page_that_was_delivered_before_is_complained_of() -> None:
-    stats = CrawlStats(Stats())
-    stats.checked(near("u", 1), dropped=True)
-    stats.started(lost=True)
-    (complaint,) = stats.complaints()
-    assert "all start pages (1) were duplicates" in complaint
-    stats.checked(Verdict(Kind.NEW, "u"), dropped=False)
-    stats.started(lost=False)
+@pytest.mark.parametrize(
+    ("starts", "lost", "counts", "is_said"),
+    [
+        (1, 1, {"checked": 1, "duplicate/near": 1}, True),
+        (2, 2, {"checked": 9, "duplicate/exact": 8, "unchanged": 1, "revisit": 1}, True),
+        (2, 1, {"checked": 2, "duplicate/near": 2}, False),
+        (2, 2, {"checked": 9, "duplicate/exact": 8, "new": 1}, False),
+        (0, 0, {"checked": 9, "duplicate/exact": 9}, False),
+    ],
+)
+def test_a_crawl_that_found_only_what_was_delivered_before(
+    starts: int, lost: int, counts: dict[str, int], is_said: bool
+) -> None:
+    said = with_counts(starts=starts, lost_starts=lost, **counts)
+    start = f"nothing new was found: all start pages ({starts}) were duplicates"
+    assert [sentence.startswith(start) for sentence in said] == [True] * is_said
+
+
+def test_start_pages_are_counted_for_that() -> None:
+    stats, _ = counting()
+    stats.checked(near("u", 1), Outcome(Fate.ITEMS_DROPPED, refused=True), is_start=True)
+    assert "all start pages (1) were duplicates" in stats.complaints()[0]
+    stats.checked(NEW, PASSED, is_start=True)
     assert stats.complaints() == []
+
+
+@pytest.mark.parametrize(
+    ("store", "place"),
+    [
+        ("memory://", "memory, which ends with the crawl"),
+        ("sqlite:///seen.sqlite", f"{Path.cwd()}/seen.sqlite"),
+        ("SQLite:////var/a%20b.sqlite", "/var/a b.sqlite"),
+        ("redis://user:secret@cache:6379/0", "redis://user:***@cache:6379/0"),
+        ("unix:///run/redis.sock?password=secret", "unix:///run/redis.sock?password=***"),
+        ("redis+cluster://:secret@one,two:7000", "redis+cluster://:***@one,two:7000"),
+    ],
+)
+def test_the_place_of_a_store_is_shown_whole_but_for_its_password(store: str, place: str) -> None:
+    assert place_of(store) == place
+
+
+def test_the_start_line_tells_what_is_compared_with_what() -> None:
+    options = CrawlOptions(store="redis://:secret@cache/0", namespace="news", workers=3, action="mark", similarity=0.85)
+    assert start_line(options, 1204) == (
+        "checks pages: store redis://:***@cache/0, namespace 'news', 1,204 pages known, action mark, similarity 0.85, "
+        "extractor blocks, 3 workers"
+    )
+    assert " an unknown number of pages known, " in start_line(options, None)
+    assert start_line(CrawlOptions(item_action="mark", workers=3), 1, "item") == (
+        "checks items: store memory, which ends with the crawl, namespace 'default', 1 item known, action mark, "
+        "similarity 0.9"
+    )
+
+
+def test_the_line_while_a_crawl_runs_has_sums_and_rates() -> None:
+    stats, collected = counting(LOGSTATS_INTERVAL=30)
+    stats._counts = Counter({"checked": 1000, "duplicate/near": 100})
+    stats.progress()
+    stats._counts = Counter(
+        {"checked": 1300, "duplicate/near": 60, "duplicate/exact": 70, "dropped": 450, "error/full": 2}
+    )
+    stats._seconds |= {"waiting": 60.04, "reading": 25.06, "store": 4.5}
+    assert stats.progress() == (
+        "1,300 pages checked (at 600/min), 450 dropped, 2 passed unchecked, duplicates at 60/min; pages waited 60.0 s: "
+        "reading 25.1 s, store 4.5 s"
+    )
+    assert stats.progress() is None
+    collected["crawldedup/items_dropped"] = 7
+    stats.error("unavailable")
+    assert ", 450 dropped, 7 items of duplicates dropped, 3 passed" in str(stats.progress())
+
+
+@pytest.mark.parametrize(("interval", "is_said"), [(0.01, True), (0, False)])
+def test_it_is_said_again_and_again_until_the_end(
+    caplog: pytest.LogCaptureFixture, interval: float, is_said: bool
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def crawl() -> None:
+        stats, _ = counting(LOGSTATS_INTERVAL=interval)
+        stats.begin(CrawlOptions(workers=1), 0)
+        for _ in range(2):
+            stats.checked(NEW, PASSED)
+            await asyncio.sleep(0.05)
+        stats.end()
+        stats.checked(NEW, PASSED)
+        await asyncio.sleep(0.05)
+
+    asyncio.run(crawl())
+    lines = [line for line in caplog.messages if "waited" in line]
+    assert [line.partition(" (")[0] for line in lines] == [
+        f"crawldedup: {n}" for n in ("1 page checked", "2 pages checked")
+    ] * is_said

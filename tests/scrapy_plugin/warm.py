@@ -13,7 +13,7 @@ import scrapy.cmdline  # noqa: F401
 from scrapy.settings import default_settings
 
 import crawldedup.scrapy_plugin.middleware
-import crawldedup.scrapy_plugin.reading.program  # noqa: F401
+import crawldedup.workers.reading  # noqa: F401
 from crawldedup import Deduplicator
 
 _SETTINGS = (

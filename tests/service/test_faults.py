@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from crawldedup import Deduplicator
-from tests.scrapy_plugin.reading.processes import is_there
+from tests.processes import is_there
 from tests.servers import RedisServer, wait_until
 from tests.service.serving import ServiceProcess, story
 

@@ -1,72 +1,90 @@
-"""Hostile pages cost their own request, and nobody else's."""
-
-from __future__ import annotations
+"""Hostile pages cost their own request, and nobody else's; what reads them knows no secret of the service."""
 
 import asyncio
-from typing import TYPE_CHECKING
+import os
+import signal
+from pathlib import Path
 
+import httpx
 import pytest
 
-from crawldedup import Options, Page, PageError
-from crawldedup.service.readers import ReaderPool
-from crawldedup.text.keys import NO_KEY
+from tests.processes import is_there
+from tests.servers import wait_until
 from tests.service.serving import ServiceProcess, story
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-DEADLY = "tests.scrapy_plugin.deadly_extractor.deadly"
+EXTRACTORS = "tests.scrapy_plugin.deadly_extractor"
 
 
-def test_pages_that_kill_or_never_end_are_refused_and_others_are_read() -> None:
-    async def main() -> list[str]:
-        pool = ReaderPool(Options(extractor=DEADLY), readers=2, page_seconds=1)
-        words = ["one", "deadly", "two", "endless", "three", "endless", "four"]
-        pages = [Page(word, html=f"<p>{word} {story(1)}") for word in words]
-        try:
-            results = await asyncio.gather(*(pool.read(page, NO_KEY) for page in pages), return_exceptions=True)
-            # Whoever leaves takes the page along.
-            left = asyncio.ensure_future(pool.read(pages[3], NO_KEY))
-            await asyncio.sleep(0.3)
-            left.cancel()
-            results += await asyncio.gather(*(pool.read(page, NO_KEY) for page in pages[:1]), return_exceptions=True)
-        finally:
-            pool.close()
-        return [result.reason if isinstance(result, PageError) else type(result).__name__ for result in results]
-
-    read = "Fingerprint"
-    assert asyncio.run(main()) == [read, "broken", read, "too_slow", read, "too_slow", read, read]
+def readers(service: ServiceProcess) -> list[int]:
+    """The processes of a service that read pages."""
+    children = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text().split()
+    return [int(each) for each in children if b"workers.program" in Path(f"/proc/{each}/cmdline").read_bytes()]
 
 
-def test_a_page_gets_the_fingerprint_that_it_has_elsewhere() -> None:
-    from crawldedup import Deduplicator
+def test_pages_that_kill_their_reader_or_fail_there_are_refused_and_others_are_read(tmp_path: Path) -> None:
+    words = ["one", "crash", "two", "leave", "three"]
 
-    pages = [
-        Page("a", html=f"<p>{story(1)} é"),
-        Page("a", html=f"<p>{story(1)} é".encode("latin-1"), encoding="latin-1"),
-        Page("a", text=story(1, 20_000)),
-    ]
+    async def ask(service: ServiceProcess) -> list[tuple[int, str]]:
+        async with httpx.AsyncClient(base_url=service.url, timeout=60) as http:
+            pages = [{"url": word, "html": f"<p>{word} {story(at)}"} for at, word in enumerate(words)]
+            answers = await asyncio.gather(*(http.post("/v1/check", json=page) for page in pages))
+        plain = [answer.json() for answer in answers]
+        assert "Traceback" not in str(plain)
+        return [
+            (each.status_code, value.get("kind") or value.get("reason") or value["type"].rpartition(":")[2])
+            for each, value in zip(answers, plain, strict=True)
+        ]
 
-    async def main() -> list[dict[str, object]]:
-        pool = ReaderPool(Options(keep_texts=True), readers=1, page_seconds=30)
-        try:
-            return [(await pool.read(page, NO_KEY)).as_dict() for page in pages]
-        finally:
-            pool.close()
+    with ServiceProcess(
+        "--store", f"sqlite:///{tmp_path}/index.sqlite", "--extractor", f"{EXTRACTORS}.obedient"
+    ) as service:
+        answers = asyncio.run(ask(service))
+        log = service.log()
+    new = (200, "new")
+    assert answers == [new, (503, "busy"), new, (500, "internal"), new]
+    assert "SystemExit: 3" in log
 
-    dedup = Deduplicator(key=0, keep_texts=True)
-    expected = [dedup.fingerprint(html=page.html, text=page.text, encoding=page.encoding) for page in pages]
-    assert asyncio.run(main()) == [each.as_dict() for each in expected]
+
+def test_a_reader_that_is_killed_from_outside_costs_no_page(tmp_path: Path) -> None:
+    with ServiceProcess(
+        "--store", f"sqlite:///{tmp_path}/index.sqlite", "--extractor", f"{EXTRACTORS}.obedient"
+    ) as service:
+        for number in range(3):
+
+            async def ask(number: int = number) -> int:
+                async with httpx.AsyncClient(base_url=service.url, timeout=60) as http:
+                    page = {"url": f"u{number}", "html": f"<p>slow {story(number)}"}
+                    asking = asyncio.ensure_future(http.post("/v1/check", json=page))
+                    await asyncio.sleep(0.15)
+                    for reader in readers(service):
+                        os.kill(reader, signal.SIGKILL)
+                    return (await asking).status_code
+
+            assert asyncio.run(ask()) == 200
+
+
+def test_what_reads_pages_knows_no_password_and_no_token_and_ends_with_the_service(tmp_path: Path) -> None:
+    secrets = {"CRAWLDEDUP_TOKEN": "hunter1-a-token-of-some-length", "AWS_SECRET_ACCESS_KEY": "hunter2"}
+    store = f"sqlite:///{tmp_path}/hunter3.sqlite"
+    with ServiceProcess("--store", store, **secrets) as service:
+        service.http.headers["authorization"] = f"Bearer {secrets['CRAWLDEDUP_TOKEN']}"
+        service.check("https://a.example/", html=f"<p>{story(1)}")
+        (reader,) = readers(service)
+        known = Path(f"/proc/{reader}/environ").read_bytes() + Path(f"/proc/{reader}/cmdline").read_bytes()
+        assert b"hunter" not in known
+        assert b"PATH=" in known
+        service.stop(signal.SIGKILL)
+        wait_until(lambda: not is_there(reader))
 
 
 @pytest.mark.exhaustive
 def test_texts_are_decided_while_a_page_is_read_that_never_ends(tmp_path: Path) -> None:
-    with ServiceProcess("--store", f"sqlite:///{tmp_path}/index.sqlite", "--extractor", DEADLY) as service:
+    with ServiceProcess(
+        "--store", f"sqlite:///{tmp_path}/index.sqlite", "--extractor", f"{EXTRACTORS}.deadly"
+    ) as service:
         service.check("https://a.example/", html=f"<p>{story(1)}")
 
         async def main() -> None:
-            import httpx
-
             async with httpx.AsyncClient(base_url=service.url, timeout=60) as http:
                 endless = {"url": "u", "html": "<p>endless"}
                 reading = asyncio.ensure_future(http.post("/v1/check", json=endless))

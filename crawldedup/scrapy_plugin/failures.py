@@ -1,0 +1,245 @@
+"""Errors of a crawl, pages and items that cannot be checked (they pass and are counted), and wrong settings."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DropItem, IgnoreRequest, NotConfigured
+from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.defer import deferred_from_coro
+
+from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError, StoreError, UnexpectedReadError
+from crawldedup.printable import printable, sentence
+from crawldedup.scrapy_plugin.settings import is_enabled
+from crawldedup.scrapy_plugin.stats import CrawlStats
+from crawldedup.verdict import Verdict
+
+logger = logging.getLogger(__name__)
+
+CLOSE_REASON: Final = "crawldedup_error"
+LONGEST_MESSAGE: Final = 2000
+SILENT_SECONDS: Final = 60.0
+"""After the log said that the store is down, it says so again no sooner."""
+
+_FAIL: Final = "CRAWLDEDUP_ON_ERROR is 'fail'."
+_GRACE_TURNS: Final = 100
+
+
+class DuplicatePageError(IgnoreRequest):
+    """Raised for a page that is dropped, as a duplicate or as an unchanged revisit. The request's errback receives it.
+
+    Attributes:
+        verdict: The verdict on the page, which names the original.
+    """
+
+    def __init__(self, reason: str, verdict: Verdict) -> None:
+        self.verdict = verdict
+        super().__init__(reason)
+
+
+class PredictedDuplicateError(IgnoreRequest):
+    """Raised for a request that is not made, because a rule takes it for a copy.
+
+    The errback of the request receives it. If the rule proves wrong, the request is made after all.
+
+    Attributes:
+        target: The URL that the request is taken for a copy of.
+        rules: The rules that lead from one URL to the other.
+    """
+
+    def __init__(self, target: str, rules: tuple[Any, ...]) -> None:
+        self.target = target
+        self.rules = rules
+        super().__init__(f"predicted to be a copy of {target}")
+
+
+class DuplicateItemError(DropItem):
+    """Raised for an item that is dropped as a duplicate.
+
+    Attributes:
+        verdict: The verdict on the item, which names the original.
+    """
+
+    def __init__(self, reason: str, verdict: Verdict) -> None:
+        self.verdict = verdict
+        super().__init__(reason, log_level="DEBUG")
+
+
+class OverrideError(CrawlDedupError):
+    """Raised for a request whose ``meta["crawldedup"]`` is not allowed. Its page passes."""
+
+    counter = "meta"
+
+
+class Failures:
+    """Counts failures, explains each kind once, and closes the spider where that was asked for.
+
+    A crawl without its index for a while is worth more than one that stops. But after a fatal error nothing would be
+    checked. `may_close` is False for commands that show a page to a person.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        stats: CrawlStats,
+        *,
+        close_on_error: bool,
+        may_close: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._crawler = crawler
+        self._stats = stats
+        self._noun = stats.noun
+        self._close_on_error = close_on_error
+        self._may_close = may_close
+        self._explained: set[str] = set()
+        self._store_is_down = False
+        self._outage_was_said = False
+        self._silent_until = float("-inf")
+        self._clock = clock
+        self._closing: object | None = None
+        self.fatal: str | None = None
+
+    def at_start(self, error: Exception) -> None:
+        """Take note that the store could not be opened. Sets `fatal` if the crawl must not go on."""
+        if isinstance(error, CrawlDedupError) and error.is_fatal:
+            self.fatal = str(error)
+            return
+        if isinstance(error, StoreError):
+            self._store_failed(error)
+        else:
+            self._explain("internal", f"could not open its store; {self._noun}s pass until it can", error)
+        if self._close_on_error:
+            self.fatal = f"{sentence(error)} {_FAIL}"
+
+    async def close_before_start(self) -> None:
+        """Close the spider before its first request, if `fatal` says so."""
+        if self.fatal is not None:
+            self._closing = self.fatal
+            await close_unstarted(self._crawler, self.fatal)
+
+    def passed(self, name: str, error: Exception) -> None:
+        """Take note that a page or an item was not checked: because nothing could be read from it, or of a failure."""
+        if isinstance(error, PageError):
+            self._stats.skipped(error.reason)
+            message = f"cannot read {name}: {error}"
+            # An extractor with a mistake in it fails for every page, and then no page is checked.
+            if error.reason == "broken":
+                self._explain("broken", f"{message}; {self._noun}s like this pass", level=logging.WARNING)
+            self._log(logging.DEBUG, message)
+            return
+        self._stats.error(error.counter if isinstance(error, CrawlDedupError) else "internal")
+        if isinstance(error, CrawlDedupError) and error.is_fatal:
+            self._close_spider(str(error))
+        elif isinstance(error, StoreError):
+            self._store_failed(error)
+        elif isinstance(error, CrawlDedupError) and not isinstance(error, UnexpectedReadError):
+            self._explain(str(error), f"{sentence(error)} The {self._noun} passes")
+        else:
+            kind = error.kind if isinstance(error, UnexpectedReadError) else type(error).__name__
+            self._explain(kind, f"unexpected error, the {self._noun} passes: {kind}", error)
+        if self._close_on_error:
+            self._close_spider(f"{sentence(error)} {_FAIL}")
+
+    def store_answered(self) -> None:
+        """Take note that the store works. Logs it if it did not before."""
+        if self._store_is_down and self._outage_was_said:
+            self._log(logging.WARNING, f"the store answers again, {self._noun}s are checked")
+        self._store_is_down = False
+
+    def _close_spider(self, message: str) -> None:
+        if self._closing is None:
+            self._log(logging.ERROR, message)
+            if self._may_close:
+                self._closing = begin_to_close(self._crawler, CLOSE_REASON)
+
+    def _store_failed(self, error: StoreError) -> None:
+        if self._store_is_down:
+            return
+        self._store_is_down = True
+        # A full store still answers for what it knows: page by page it would be down and up again.
+        # Where it closes the spider, that is said and nothing passes.
+        closes = self._close_on_error and self._may_close
+        self._outage_was_said = not closes and self._clock() >= self._silent_until
+        if self._outage_was_said:
+            self._silent_until = self._clock() + SILENT_SECONDS
+            self._log(
+                logging.WARNING, f"{sentence(error)} {self._noun.title()}s pass unchecked until the store answers"
+            )
+
+    def _explain(self, kind: str, message: str, error: Exception | None = None, level: int = logging.ERROR) -> None:
+        if kind not in self._explained:
+            self._explained.add(kind)
+            self._log(level, f"{message} (further ones are only counted)", error)
+
+    def _log(self, level: int, message: str, error: Exception | None = None) -> None:
+        extra = {"spider": self._crawler.spider}
+        logger.log(level, "crawldedup: %s", printable(message, LONGEST_MESSAGE), extra=extra, exc_info=error)
+
+
+# What was said of a crawl that does not start: several components may refuse the same settings, or to start at all.
+_said: WeakKeyDictionary[Crawler, set[str]] = WeakKeyDictionary()
+
+
+@contextmanager
+def refusing(crawler: Crawler) -> Iterator[None]:
+    """Build a component: raise NotConfigured if crawldedup is disabled, or if its settings are wrong.
+
+    They end the crawl with the error's message alone. The error itself would come under a traceback, which Scrapy
+    writes for whatever is raised at a crawl's start, by an add-on, too.
+    """
+    try:
+        if not is_enabled(crawler.settings):
+            raise NotConfigured
+        if not is_asyncio_available():
+            raise ConfigurationError(
+                "crawldedup needs asyncio; leave TWISTED_REACTOR at Scrapy's default, "
+                "'twisted.internet.asyncioreactor.AsyncioSelectorReactor'."
+            )
+        yield
+    except ConfigurationError as error:
+        message = str(error)
+
+        async def engine_started() -> None:
+            crawler.signals.disconnect(engine_started, signal=signals.engine_started)
+            await close_unstarted(crawler, message)
+
+        crawler.signals.connect(engine_started, signal=signals.engine_started, weak=False)
+        raise NotConfigured from None
+
+
+async def close_unstarted(crawler: Crawler, message: str) -> None:
+    """Say why once, and close the spider before its first request; called when the engine has started.
+
+    The process of `scrapy crawl` ends with the exit status 1. In `scrapy shell`, which opens its spider later, the
+    message is all.
+    """
+    is_first = crawler not in _said
+    if message not in (said := _said.setdefault(crawler, set())):
+        said.add(message)
+        logger.error("crawldedup: %s", printable(message, LONGEST_MESSAGE), extra={"spider": crawler.spider})
+    assert crawler.engine is not None
+    if crawler.engine.spider is not None and is_first:
+        await crawler.engine.close_spider_async(reason=CLOSE_REASON)
+        # Other components start at the same signal, and may use the spider when they go on.
+        for _ in range(_GRACE_TURNS if is_asyncio_available() else 0):
+            await asyncio.sleep(0.001)
+        # To Scrapy a crawler that is left without a spider is one that could not start.
+        crawler.spider = None
+
+
+def begin_to_close(crawler: Crawler, reason: str) -> object:
+    """Close the spider in the background, and return what the caller keeps meanwhile.
+
+    Whoever holds up a page and waits for the spider to be closed waits for that page, too.
+    """
+    assert crawler.engine is not None
+    closing = deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
+    closing.addErrback(lambda failure: logger.error("crawldedup: cannot close: %r", failure.value))
+    return closing

@@ -1,0 +1,265 @@
+"""The item pipeline: drops or marks items whose text repeats that of an earlier item, whatever their pages look like.
+
+``ITEM_PIPELINES = {"crawldedup.DedupItemPipeline": 400}`` and ``CRAWLDEDUP_ITEM_FIELDS`` are all it needs. It works
+with and without the middleware, on an index of its own beside the one of the pages.
+"""
+
+import asyncio
+import logging
+import re
+import uuid
+from collections.abc import Container
+from contextlib import suppress
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, Final, Self
+
+from itemadapter import ItemAdapter
+from scrapy import signals as scrapy_signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+
+from crawldedup.aio import AsyncDeduplicator
+from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.extraction.extract import extract_page
+from crawldedup.extraction.extractors import get_extractor
+from crawldedup.markup.limits import MAX_BYTES
+from crawldedup.page import Page
+from crawldedup.printable import printable
+from crawldedup.scope import site_of
+from crawldedup.scrapy_plugin.failures import LONGEST_MESSAGE, DuplicateItemError, Failures, refusing
+from crawldedup.scrapy_plugin.policy import Fate, PagePolicy, decide
+from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, ItemFields, dotted, is_interactive
+from crawldedup.scrapy_plugin.stats import CrawlStats
+from crawldedup.scrapy_plugin.verdict_fields import add_verdict
+from crawldedup.text.urls import canonical_url
+from crawldedup.verdict import Verdict, describe
+
+logger = logging.getLogger(__name__)
+
+_DEEPEST_LIST: Final = 10
+_LONG_TEXT: Final = 50_000
+_WEB_URL: Final = re.compile(r"https?://", re.IGNORECASE)
+# What prose about HTML seldom holds and fragments of pages hardly ever lack: an end tag, or an element that has none.
+_MARKUP: Final = re.compile(r"</[a-z][a-z0-9]*\s*>|<(?:br|p|hr|img)\b[^<>]*>", re.IGNORECASE)
+
+
+class DedupItemPipeline:
+    """Checks every item that has the fields named in ``CRAWLDEDUP_ITEM_FIELDS``, and drops or marks the duplicates.
+
+    An item that cannot be checked passes, and is counted.
+
+    Example:
+        .. code-block:: python
+
+            ITEM_PIPELINES = {"crawldedup.DedupItemPipeline": 400}
+            CRAWLDEDUP_ITEM_FIELDS = ["title", "body"]
+    """
+
+    def __init__(self, crawler: Crawler, options: CrawlOptions, dedup: AsyncDeduplicator) -> None:
+        self._crawler = crawler
+        self._options = options
+        self._dedup = dedup
+        self._policy = replace(PagePolicy.of_crawl(options), action=options.item_action, revisit="keep")
+        self._stats = CrawlStats(crawler, "item")
+        self._failures = Failures(crawler, self._stats, close_on_error=options.on_error == "fail")
+        self._unmarkable: set[type] = set()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build the pipeline from Scrapy's settings. Raises NotConfigured if they are wrong, or it is disabled."""
+        # Where a person looks at a page, `scrapy parse --pipelines` shows its items, and they are not a crawl's.
+        if is_interactive(crawler):
+            raise NotConfigured
+        with refusing(crawler):
+            options = items_index_of(CrawlOptions.from_settings(crawler.settings))
+        pipeline = cls(crawler, options, AsyncDeduplicator.from_options(options, page_seconds=options.page_seconds))
+        crawler.signals.connect(pipeline.engine_started, signal=scrapy_signals.engine_started)
+        return pipeline
+
+    async def open_spider(self) -> None:
+        """Look at the index. Texts are read in this process, so that no worker is started for them."""
+        known = None
+        try:
+            known = (await self._dedup.info()).pages
+        except Exception as error:
+            self._failures.at_start(error)
+        if self._failures.fatal is None:
+            self._stats.begin(self._options, known)
+
+    async def engine_started(self) -> None:
+        """Close the spider before its first request if the index cannot be used at all."""
+        await self._failures.close_before_start()
+
+    async def close_spider(self) -> None:
+        """Close everything after the items that are queued, and log the summary."""
+        await self._dedup.close()
+        self._stats.end()
+
+    async def process_item(self, item: Any) -> Any:
+        """Check an item, and return it, with its verdict if that is wanted. Raises DuplicateItemError to drop it."""
+        verdict = await self._verdict_on(item)
+        if verdict is not None:
+            outcome = decide(verdict, self._policy)
+            self._stats.checked(verdict, outcome)
+            if verdict.is_duplicate:
+                reason = describe(verdict, unnamed="an item without URL")
+                if outcome.fate is Fate.DROPPED:
+                    raise DuplicateItemError(reason, verdict)
+                done, name = "marks" if outcome.refused else "delivers", printable(verdict.url or "an item without URL")
+                logger.debug("crawldedup: %s %s: %s", done, name, reason, extra={"spider": self._crawler.spider})
+        if self._options.item_action == "mark":
+            self._mark(item, verdict)
+        return item
+
+    async def _verdict_on(self, item: Any) -> Verdict | None:
+        """Return the verdict, or None for an item that passes without one."""
+        try:
+            judged = await self._dedup.judge(await self._page_of(item))
+        except Exception as error:
+            self._failures.passed("an item", error)
+            return None
+        self._stats.timed(judged)
+        self._failures.store_answered()
+        return judged.verdict
+
+    async def _page_of(self, item: Any) -> Page:
+        if not ItemAdapter.is_item(item):
+            raise PageError("not_an_item", f"{type(item)} is no kind of item that Scrapy knows")
+        assert self._options.item_fields is not None
+        assert self._crawler.spider is not None  # items come from open spiders only
+        texts = texts_of(item, self._options.item_fields)
+        url, identity = identity_in(item)
+        scope_key = self._crawler.spider.name if self._options.scope == "spider" else None
+        if self._options.scope == "site":
+            scope_key = site_of_name(url)
+        # One text with markup is read as the page it is, with its tables and headings.
+        content: dict[str, Any]
+        if len(texts) == 1 and _MARKUP.search(texts[0]):
+            content = {"html": texts[0]}
+        else:
+            is_long = sum(map(len, texts)) > _LONG_TEXT
+            content = {"text": await asyncio.to_thread(bare_text, texts) if is_long else bare_text(texts)}
+        return Page(url, identity=identity, scope_key=scope_key, remember=self._options.remember, **content)
+
+    def _mark(self, item: Any, verdict: Verdict | None) -> None:
+        try:
+            if ItemAdapter.is_item(item):
+                add_verdict(item, verdict)
+        # What raises here, be it the code of an item's class, costs no item.
+        except Exception as error:
+            self._stats.error("mark")
+            if type(item) not in self._unmarkable:
+                self._unmarkable.add(type(item))
+                message = str(error) if isinstance(error, ConfigurationError) else f"cannot mark an item: {error!r}"
+                extra = {"spider": self._crawler.spider}
+                logger.error("crawldedup: %s", printable(message, LONGEST_MESSAGE), extra=extra)
+
+
+def items_index_of(options: CrawlOptions) -> CrawlOptions:
+    """Return the options of the index of items: a namespace of its own, so that items and pages never meet.
+
+    Items come as text, so that the extractor of the pages is no part of their profile: changing it keeps the index.
+    Raises ConfigurationError if no fields are named.
+    """
+    if options.item_fields is None:
+        name = f"{PREFIX}ITEM_FIELDS"
+        raise ConfigurationError(
+            f'{name} is not set; name the fields whose text is compared, as in {name} = ["title", "body"].'
+        )
+    return replace(options, namespace=f"{options.namespace}.items", extractor="text", paragraphs=None)
+
+
+def texts_of(item: Any, fields: ItemFields) -> list[str]:
+    """Return the texts of an item's fields.
+
+    All fields must be there: an item whose article could not be found by the spider would otherwise be compared by its
+    title alone. Raises PageError: `class`, `no_field`, `field_type` or `too_large`.
+    """
+    classes = [name for cls in type(item).__mro__ for name in (dotted(cls), cls.__name__)]
+    names = next((fields[name] for name in [*classes, ""] if name in fields), None)
+    if names is None:
+        raise PageError("class", f"CRAWLDEDUP_ITEM_FIELDS names no fields for {dotted(type(item))}")
+    texts = [_text_of(name, _value_in(item, name)).encode("utf-8", "replace").decode() for name in names]
+    for name, text in zip(names, texts, strict=True):
+        if not text.strip():
+            raise PageError("no_field", f"the field {name!r} is missing or empty")
+    if (size := sum(map(len, texts))) > MAX_BYTES:
+        raise PageError("too_large", f"the text has {size:,} letters")
+    return texts
+
+
+def bare_text(texts: list[str]) -> str:
+    """Return what a visitor would see of each field. Raises PageError, `no_field` if that is nothing for one.
+
+    They are parsed one by one: in one parse, a comment or script that a field leaves open would swallow all behind it,
+    and items that share a teaser would be copies of each other.
+    """
+    return "\n".join(_bare(text) if _MARKUP.search(text) else text for text in texts)
+
+
+def _bare(text: str) -> str:
+    try:
+        if bare := extract_page(text, None, get_extractor("text"), min_words=1).main:
+            return bare
+    except PageError as error:
+        if error.reason != "empty":
+            raise
+    raise PageError("no_field", "there is nothing in one of the fields but markup")
+
+
+def _value_in(item: Any, field: str) -> Any:
+    # A dataclass may have attributes that are not set yet.
+    with suppress(KeyError, AttributeError):
+        return ItemAdapter(item)[field]
+
+
+def identity_in(item: Any) -> tuple[str, str]:
+    """Return the URL (or other name) of an item, empty if it has none, and its identity.
+
+    The fragment counts, for the posts of a thread differ in nothing else. An item without a name is never the same.
+    """
+    name = _name_in(item)
+    return (name, named_identity(name)) if name else ("", f"item {uuid.uuid4().hex}")
+
+
+def named_identity(name: str) -> str:
+    """Return the identity of the item with this URL or other name. Names that are no URLs count as they are spelled."""
+    return f"item {canonical_url(name, keep_fragment=True) if _WEB_URL.match(name) else name}"
+
+
+def site_of_name(name: str) -> str | None:
+    """Return the site of the item with this name; None for a URL of the web, which tells it by itself.
+
+    Raises PageError, `no_site`, where no site is known: such items of all sites would be compared with each other.
+    """
+    if site := site_of(name):
+        return None if _WEB_URL.match(name) else site
+    raise PageError("no_site", "CRAWLDEDUP_SCOPE is 'site', and no field 'url' tells the site of the item")
+
+
+def _name_in(item: Any) -> str:
+    """Return the text of the field "url", which may be a number or a URL's object; empty if it is no name."""
+    value = _value_in(item, "url")
+    if isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]  # as item loaders leave it
+    if isinstance(value, str):
+        return value.strip()
+    if value is None or isinstance(value, bool | float | Container) or ItemAdapter.is_item(value):
+        return ""
+    name = str(value).strip()
+    # Python's own text of an object is its address, which is another one each time.
+    return "" if name == object.__repr__(value) else name
+
+
+def _text_of(name: str, value: Any, depth: int = 0) -> str:
+    """Return the text of a text, a number, or a list of them, as item loaders make; nothing for None."""
+    if depth > _DEEPEST_LIST:
+        raise PageError("field_type", f"the field {name!r} holds lists in lists in lists")
+    if isinstance(value, str) or value is None:
+        return value or ""
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return "\n".join(filter(None, (_text_of(name, part, depth + 1) for part in value)))
+    raise PageError("field_type", f"the field {name!r} holds a {type(value).__name__}, which is no text")

@@ -1,1 +1,0 @@
-"""Items: their texts, and verdicts in their fields."""

@@ -1,0 +1,253 @@
+"""The journal of a crawl: a line for each response and wall, and for the crawl's begin and end; and its report."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from scrapy import Request, Spider
+from scrapy.core.scheduler import Scheduler
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.utils.job import job_dir
+from scrapy.utils.project import data_path
+
+from crawldedup import __version__
+from crawldedup.aio import Judged
+from crawldedup.errors import CrawlDedupError, PageError
+from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
+from crawldedup.journal import (
+    FORMAT,
+    NAME_FILE,
+    OUTCOMES,
+    VERSION,
+    FileJournal,
+    crawl_of,
+    line_of,
+    name_of_job,
+    own_writer,
+    shown,
+)
+from crawldedup.printable import printable
+from crawldedup.scrapy_plugin import signals
+from crawldedup.scrapy_plugin.policy import Outcome
+from crawldedup.scrapy_plugin.settings import CrawlOptions
+from crawldedup.search.model import accept_threshold
+from crawldedup.stores.shown import shown_url
+from crawldedup.verdict import Coverage
+
+logger = logging.getLogger(__name__)
+
+SAMPLE_SECONDS: Final = 10.0
+
+_SHOWN_STATS: Final = ("crawldedup/", "downloader/", "item_", "response_received_count", "memusage/", "log_count/")
+_SHOWN_OPTIONS: Final = ("namespace", "action", "similarity", "recall", "extractor", "workers", "revisit", "scope")
+_SHOWN_OF_VERDICT: Final = (
+    *("hamming", "copies", "words", "changed", "replaces"),
+    *("abandoned", "difference", "probes", "candidates"),
+)
+_MOST: Final = 1 << 31
+_DIGEST: Final = (1 << 64) - 1
+# The arguments come as the input: all users of a machine see command lines.
+_REPORT_PROGRAM: Final = "import json, sys; from crawldedup.cli import main; sys.exit(main(json.load(sys.stdin)))"
+
+
+def place_of_journals(options: CrawlOptions) -> str:
+    """Return the directory that crawls write their journals into. Raises OSError."""
+    return data_path(str(options.journal))
+
+
+class CrawlJournal:
+    """Writes what a crawl gets, once it has begun. Whatever goes wrong costs lines, and no page."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._has_complained = False
+        self._file: FileJournal | None = None
+        self._job: Path | None = None
+        self._began = 0.0
+        self._sample_at = SAMPLE_SECONDS
+        self._known: int | None = None
+        self._place = self._crawl = ""
+        self._report: str | None = None
+
+    def begin(self, options: CrawlOptions, known: int | None) -> None:
+        """Write the header. `known` are the pages in the index."""
+        if options.journal is False:
+            return
+        started, self._began, self._known = time.time(), time.monotonic(), known
+        self._job = Path(directory) if (directory := job_dir(self._crawler.settings)) else None
+        assert self._crawler.spider is not None
+        spider = self._crawler.spider.name
+        self._crawl = options.crawl or name_of_job(self._job, crawl_of(spider, started))
+        header = {
+            FORMAT: VERSION,
+            "crawl": self._crawl,
+            "spider": spider,
+            "started": round(started, 3),
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "version": __version__,
+            "known": known,
+            "settings": {
+                "store": shown_url(options.store),
+                "threshold": round(accept_threshold(options.similarity, VERIFY_BITS, options.recall), 4),
+                **{name: getattr(options, name) for name in _SHOWN_OPTIONS},
+            },
+        }
+        self._place = str(options.journal)
+        try:
+            self._place = place_of_journals(options)
+        except OSError as error:  # the project's data directory cannot be made
+            self._complain(str(error))
+            return
+        self._file = FileJournal(Path(self._place), header, own_writer(), keep=options.journal_keep)
+        self._report = options.report
+        self._crawler.signals.connect(self._wall_suspected, signal=signals.wall_suspected)
+        self._complain(self._file.trouble)
+
+    def checked(self, request: Request, response: Response, judged: Judged, outcome: Outcome, known: int) -> None:
+        """Write what a page is, and what became of it. `known` are the pages in the index."""
+        verdict = judged.verdict
+        self._known = known
+        figures = {
+            "original": shown(verdict.original or ""),
+            "similarity": round(verdict.similarity or 0.0, 4),
+            "action": str(outcome.fate),
+            "unchanged": outcome.unchanged,
+            **{name: getattr(verdict, name) for name in _SHOWN_OF_VERDICT},
+            **_covered(verdict.coverage),
+            "digest": f"{judged.read.fingerprint.digest & _DIGEST:016x}",
+            "waited": round(judged.waited, 4),
+            "read": round(judged.reading, 4),
+            "store": round(judged.asking, 5),
+        }
+        self._page(request, response, OUTCOMES[verdict.kind], figures)
+
+    def unchecked(self, request: Request, response: Response, reason: str | Exception) -> None:
+        """Write why a response was not checked: for a reason that needs no word, or after an error."""
+        outcome = "skipped"
+        if isinstance(reason, PageError):
+            reason = reason.reason
+        elif isinstance(reason, Exception):
+            outcome = "error"
+            reason = reason.counter if isinstance(reason, CrawlDedupError) else "internal"
+        self._page(request, response, outcome, {"reason": reason})
+
+    def withdrawn(self, rules: Iterable[Any]) -> None:
+        """Write which rules have proved wrong, and in which folders."""
+        for rule in rules if self._file is not None else ():
+            named = dict(zip(("kind", "site", "find", "replace"), rule.id, strict=True))
+            self._put({"withdrawn": {**named, "folders": sorted(rule.folders)}, "rule": shown(rule.name)})
+
+    def skipped(self, url: str, rules: Iterable[Any]) -> None:
+        """Write that a request was not made, because rules take it for a copy."""
+        if self._file is not None:
+            self._put({"skipped": shown(url), "rule": shown("; ".join(rule.name for rule in rules))})
+
+    async def end(self, reason: str, index_bytes: int | None) -> None:
+        """Write the last line, with the crawl's stats, close the journal, and write the report that was asked for."""
+        if self._file is None:
+            return
+        assert self._crawler.stats is not None
+        assert self._crawler.spider is not None
+        stats = {
+            name: value
+            for name, value in self._crawler.stats.get_stats().items()
+            if name.startswith(_SHOWN_STATS) and isinstance(value, int | float) and abs(value) < _MOST**2
+        }
+        figures = {"known": self._known, "index_bytes": index_bytes}
+        self._put({"end": reason, "stats": stats, **_without_none(figures)})
+        await asyncio.to_thread(self._file.close)
+        self._file = None
+        if self._job is not None and reason == "finished":
+            with contextlib.suppress(OSError):
+                (self._job / NAME_FILE).unlink(missing_ok=True)
+        if self._report is not None:
+            await write_report(self._report, self._place, self._crawl, self._crawler.spider)
+
+    def _page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
+        if self._file is None:
+            return
+        referer = request.headers.get(b"Referer")
+        depth, latency = request.meta.get("depth"), request.meta.get("download_latency")
+        record = {
+            **figures,
+            "bytes": len(response.body),
+            "status": response.status,
+            "referer": shown(referer.decode("utf-8", "replace")) if referer else None,
+            # Spiders may put anything there.
+            "depth": depth if isinstance(depth, int) and 0 < depth < _MOST else None,
+            "latency": round(latency, 3) if isinstance(latency, float) and 0 < latency < _MOST else None,
+        }
+        self._put(
+            {"url": shown(response.url), "outcome": outcome, **{k: value for k, value in record.items() if value}}
+        )
+        if time.monotonic() >= self._began + self._sample_at:
+            self._sample_at = time.monotonic() - self._began + SAMPLE_SECONDS
+            self._sample()
+
+    def _sample(self) -> None:
+        assert self._crawler.stats is not None
+        scheduler = getattr(getattr(self._crawler.engine, "_slot", None), "scheduler", None)
+        record = {
+            "known": self._known,
+            # Others may have to ask a server, and the event loop would wait.
+            "queued": len(scheduler) if isinstance(scheduler, Scheduler) else None,
+            "walls": self._crawler.stats.get_value("crawldedup/walls/suspected"),
+        }
+        self._put(_without_none(record))
+
+    def _wall_suspected(self, original: str, share: float, window: int) -> None:
+        if self._file is not None:
+            self._put({"wall": shown(original), "share": round(share, 4), "window": window})
+
+    def _put(self, record: Mapping[str, Any]) -> None:
+        assert self._file is not None
+        self._file.write(line_of({"t": round(time.monotonic() - self._began, 3), **record}))
+        self._complain(self._file.trouble)
+
+    def _complain(self, trouble: str | None) -> None:
+        """Log the first trouble."""
+        if trouble is not None and not self._has_complained:
+            self._has_complained = True
+            message = "crawldedup: cannot write the journal in %s, and the crawl goes on: %s"
+            extra = {"spider": self._crawler.spider}
+            logger.warning(message, printable(self._place), printable(trouble), extra=extra)
+
+
+def _without_none(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if value is not None}
+
+
+def _covered(coverage: Coverage | None) -> dict[str, Any]:
+    """Return which share of a page is known, and where most of that stands."""
+    if coverage is None or coverage.share_new is None or not coverage.sources:
+        return {}
+    return {"share_known": round(1 - coverage.share_new, 4), "source": shown(coverage.sources[0][0])}
+
+
+async def write_report(path: str, source: str, crawl: str, spider: Spider) -> None:
+    """Write the report of a crawl, in a process whose memory ends with it. Logs what goes wrong."""
+    arguments = json.dumps(["report", source, "--crawl", crawl, "--output", path])
+    command = [sys.executable, "-c", _REPORT_PROGRAM]
+    trouble = ""
+    try:
+        done = await asyncio.to_thread(subprocess.run, command, input=arguments, capture_output=True, text=True)
+        if done.returncode:
+            trouble = done.stderr.strip().rpartition("\n")[2]
+    except OSError as error:
+        trouble = str(error)
+    extra = {"spider": spider}
+    if trouble:
+        logger.warning("crawldedup: the report was not written: %s", printable(trouble, 500), extra=extra)
+    else:
+        logger.info("crawldedup: the report is in %s", printable(str(Path(path).absolute())), extra=extra)

@@ -1,0 +1,259 @@
+"""Worker processes as one service: started when needed, bounded in time and memory, replaced when they die."""
+
+import asyncio
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from crawldedup.errors import CrawlDedupError, NoWorkerError, PageError, WorkerError
+from crawldedup.workers.breaker import FIRST_PAUSE_SECONDS, Breaker
+from crawldedup.workers.frames import LENGTH, Answer, framed
+
+_T = TypeVar("_T")
+
+_AHEAD: Final = 32
+"""So many requests are sent to a worker ahead of its answers: one at a time, both would stand still by turns."""
+_LARGEST_ANSWER: Final = 1 << 26
+_START_SECONDS: Final = 60
+# As much as the system allows: what waits here is at hand when the worker has read a page.
+_SEND_BYTES: Final = 4 << 20
+# No password of a store, and no token.
+_VARIABLES: Final = re.compile(r"PATH|HOME|LANG|TZ|TMPDIR|LD_LIBRARY_PATH|(?:LC_|PYTHON|OMP_|OPENBLAS_).*")
+_answers: Final = msgspec.msgpack.Decoder(Answer)
+
+
+@dataclass(slots=True, eq=False)
+class _Task:
+    """A request, and who waits for its answer. It fails when so many workers (`tries`) have died of it."""
+
+    frame: bytearray
+    decode: Callable[[bytes], Any]
+    seconds: float
+    tries: int
+    answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    def finish(self, answer: Answer) -> None:
+        """Pass on an answer, unless nobody waits for it any more. Raises ValueError for nonsense."""
+        if answer.failure is not None:
+            self.fail(answer.failure.error())
+        elif not self.answer.done():
+            self.answer.set_result(self.decode(bytes(answer.value)))
+
+    def fail(self, error: Exception) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+
+class WorkerPool:
+    """Up to `workers` processes that answer requests with the handler "package.module:function".
+
+    A process calls the function with `setup` once, and what it returns with each message. Messages and answers are
+    plain data. A handler must be pure: when a worker dies, what it has not answered goes to others, and fails if a
+    second worker dies of it. For one event loop.
+    """
+
+    def __init__(self, handler: str, setup: dict[str, Any], *, workers: int, page_seconds: float) -> None:
+        self._handler = handler
+        self._setup = framed(setup)
+        self._most = workers
+        self._page_seconds = page_seconds
+        self._workers: list[_Worker] = []
+        self._backlog: deque[_Task] = deque()
+        self._starting = Breaker()
+        self._start_error: CrawlDedupError = NoWorkerError("No worker process can be started.")
+        self._retrying: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Start the first worker ahead of the first request, without waiting for it."""
+        if not self._workers:
+            self._start()
+
+    async def call(
+        self,
+        message: object,
+        decode: Callable[[bytes], _T] = msgspec.msgpack.decode,
+        *,
+        seconds: float | None = None,
+        tries: int = 2,
+    ) -> _T:
+        """Return what a worker answers, as `decode` makes it of MessagePack; it raises ValueError for nonsense.
+
+        `seconds` is the time limit, if it is another than `page_seconds`. Where a worker dies, another one tries.
+
+        Raises PageError ("too_slow", "out_of_memory", or what the handler raises), UnexpectedReadError for what it
+        raises that is no error of this package, WorkerError if so many workers (`tries`) died, and NoWorkerError.
+        """
+        seconds = seconds or self._page_seconds
+        task = _Task(framed((int(seconds), message)), decode, seconds, tries)
+        self._backlog.append(task)
+        self._fill()
+        return await task.answer  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        """End the processes at once; requests without an answer fail. A later `call` starts others."""
+        waiting = [*(task for worker in self._workers for task in worker.tasks), *self._backlog]
+        self._backlog.clear()
+        while self._workers:
+            worker = self._workers.pop()
+            worker.serving.cancel()
+            worker.end()
+        for task in waiting:
+            task.fail(WorkerError("The worker processes have ended."))
+
+    def _fill(self) -> None:
+        """Send requests to the least busy worker, or to another one if all are busy."""
+        while self._backlog:
+            worker = min(self._workers, key=lambda each: len(each.tasks), default=None)
+            if (worker is None or worker.tasks) and len(self._workers) < self._most:
+                worker = self._start() or worker
+            if worker is None:
+                self._wait_or_give_up()
+                return
+            if len(worker.tasks) >= _AHEAD:
+                return
+            task = self._backlog.popleft()
+            if not task.answer.done():
+                worker.send(task)
+
+    def _start(self) -> "_Worker | None":
+        if self._starting.seconds_left():
+            return None
+        try:
+            worker = _Worker(self._handler)
+        except OSError as error:
+            self._starting.failed()
+            self._start_error = NoWorkerError(f"Cannot start a worker process: {error}")
+            return None
+        self._workers.append(worker)
+        worker.serving = asyncio.get_running_loop().create_task(self._serve(worker))
+        return worker
+
+    def _wait_or_give_up(self) -> None:
+        """Try once more soon after a first failed start. After others, requests fail until the pause is nearly over."""
+        seconds, loop = self._starting.seconds_left(), asyncio.get_running_loop()
+        if seconds > FIRST_PAUSE_SECONDS:
+            while self._backlog:
+                self._backlog.popleft().fail(self._start_error)
+        elif self._retrying is None or self._retrying.when() < loop.time():
+            self._retrying = loop.call_later(seconds, self._fill)
+
+    async def _serve(self, worker: "_Worker") -> None:
+        """Take a worker's answers until it ends. Then send what it has not answered to others."""
+        error: CrawlDedupError | None = None
+        try:
+            async with asyncio.timeout(_START_SECONDS) as worker.limit:
+                answer = await worker.connect(self._setup)
+                error = None if answer.failure is None else answer.failure.error()
+                worker.is_ready = error is None
+                while not answer.is_last:
+                    self._starting.succeeded()
+                    worker.limit_time()
+                    answer = await worker.take()
+                    worker.tasks[0].finish(answer)
+                    worker.tasks.popleft()
+                    if self._backlog:
+                        self._fill()
+        except TimeoutError:
+            error = NoWorkerError(f"A worker process was not ready after {_START_SECONDS} s.")
+            if worker.is_ready:
+                error = PageError("too_slow", f"reading the page took more than {worker.tasks[0].seconds:g} s")
+        except (EOFError, OSError):
+            kind, when = (WorkerError, "") if worker.is_ready else (NoWorkerError, " while it started")
+            error = kind(f"A worker process died{when}: {worker.status()}.")
+        except Exception as nonsense:
+            error = WorkerError(f"A worker process was ended, since it answered nonsense: {nonsense!r}")
+        self._workers.remove(worker)
+        worker.end()
+        if not worker.is_ready:
+            # A program that dies while it starts may do so again.
+            self._starting.failed()
+            self._start_error = error or self._start_error
+        elif error is not None and worker.tasks:
+            # It read them one by one, so the first is at fault.
+            worker.tasks[0].tries -= 1
+            if not worker.tasks[0].tries or isinstance(error, PageError):
+                worker.tasks.popleft().fail(error)
+        self._backlog.extendleft(reversed(worker.tasks))
+        self._fill()
+
+
+class _Worker:
+    """One process, and the requests that it was sent and has not answered."""
+
+    serving: asyncio.Task[None]
+    limit: asyncio.Timeout
+
+    def __init__(self, handler: str) -> None:
+        self.tasks: deque[_Task] = deque()
+        self.is_ready = False
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._own_end, its_end = socket.socketpair()
+        try:
+            with its_end:
+                its_end.setblocking(True)  # whatever socket.setdefaulttimeout says
+                self._own_end.setblocking(False)
+                self._own_end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)
+                self.process = subprocess.Popen(
+                    command_of("crawldedup.workers.program", f"main({handler!r}, {_START_SECONDS})"),
+                    stdin=its_end.fileno(),
+                    env={name: value for name, value in os.environ.items() if _VARIABLES.fullmatch(name)},
+                    process_group=0,  # out of reach of the terminal's Ctrl-C
+                )
+        except OSError:
+            self._own_end.close()
+            raise
+
+    async def connect(self, setup: bytearray) -> Answer:
+        """Send the setup and what waits, and return the first answer."""
+        _, sink = self._streams = await asyncio.open_connection(sock=self._own_end, limit=1 << 20)
+        sink.writelines([setup, *(task.frame for task in self.tasks)])
+        return await self.take()
+
+    def send(self, task: _Task) -> None:
+        self.tasks.append(task)
+        if self._streams is not None:
+            self._streams[1].write(task.frame)
+        if len(self.tasks) == 1 and self.is_ready:
+            self.limit_time()
+
+    def limit_time(self) -> None:
+        seconds = self.tasks[0].seconds if self.tasks else None
+        self.limit.reschedule(seconds and asyncio.get_running_loop().time() + seconds)
+
+    async def take(self) -> Answer:
+        """Return the next answer. Raises EOFError at the end, and ValueError for nonsense."""
+        assert self._streams is not None
+        (length,) = LENGTH.unpack(await self._streams[0].readexactly(LENGTH.size))
+        if length > _LARGEST_ANSWER:
+            raise ValueError(f"{length:,} bytes")
+        return _answers.decode(await self._streams[0].readexactly(length))
+
+    def status(self) -> str:
+        """Return how the process has ended by itself."""
+        with suppress(subprocess.TimeoutExpired):
+            status = self.process.wait(timeout=1)
+            return f"killed by signal {-status}" if status < 0 else f"exit status {status}"
+        return "it closed its socket"
+
+    def end(self) -> None:
+        if self._streams is not None:
+            self._streams[1].transport.abort()
+        self.process.kill()
+        with suppress(subprocess.TimeoutExpired):  # the system will end it
+            self.process.wait(timeout=1)
+
+
+def command_of(module: str, call: str = "main()") -> list[str]:
+    """Return the command that imports `main` from a module, by the paths of this process, and makes a call."""
+    # -P keeps the working directory out of sys.path until ours is set.
+    boot = f"import sys\nsys.path[:] = {sys.path!r}\nfrom {module} import main\n{call}\n"
+    return [sys.executable or "", "-P", "-c", boot]

@@ -1,0 +1,259 @@
+"""What of an item is compared."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pydantic
+import pytest
+import scrapy
+from scrapy.settings import Settings
+
+from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.scrapy_plugin import items
+from crawldedup.scrapy_plugin.items import bare_text, identity_in, items_index_of, site_of_name
+from crawldedup.scrapy_plugin.settings import CrawlOptions, ItemFields, check_item_fields
+
+PROSE = "The ferry leaves the island at seven in the morning and comes back long after dark every day of the year. " * 2
+
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+
+
+class Article(scrapy.Item):
+    url = scrapy.Field()
+    title = scrapy.Field()
+    body = scrapy.Field()
+
+
+class Report(Article):
+    pass
+
+
+@dataclass
+class DataclassArticle:
+    title: str | None = None
+    body: str | None = None
+
+
+@attrs.define
+class AttrsArticle:
+    title: str | None = None
+    body: str | None = None
+
+
+def named(fields: Any = ("title", "body")) -> ItemFields:
+    return check_item_fields("CRAWLDEDUP_ITEM_FIELDS", fields)
+
+
+def texts_of(item: object, fields: Any = ("title", "body")) -> list[str]:
+    return items.texts_of(item, named(fields))
+
+
+@pytest.mark.parametrize("cls", [dict, Article, DataclassArticle, AttrsArticle])
+def test_the_text_of_every_kind_of_item_is_its_fields_in_their_order(cls: type) -> None:
+    assert texts_of(cls(title="A title", body="The body")) == ["A title", "The body"]
+    assert texts_of(cls(title="A title", body="The body"), "body, title") == ["The body", "A title"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (["First.", "Second.", None, ""], "First.\nSecond."),
+        (("One", ["two", 3]), "One\ntwo\n3"),
+        (19.5, "19.5"),
+        (Decimal("19.50"), "19.50"),
+    ],
+)
+def test_lists_and_numbers_have_texts(value: object, text: str) -> None:
+    assert texts_of({"body": value}, ["body"]) == [text]
+
+
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [
+        ({"title": "A title"}, "no_field"),
+        ({"title": "A title", "body": None}, "no_field"),
+        ({"title": "A title", "body": " \n"}, "no_field"),
+        ({"title": "A title", "body": []}, "no_field"),
+        ({"title": "A title", "body": {"text": "The body"}}, "field_type"),
+        ({"title": "A title", "body": b"The body"}, "field_type"),
+        ({"title": "A title", "body": True}, "field_type"),
+        ({"title": "A title", "body": ENDLESS}, "field_type"),
+        ({"title": "A title", "body": "x" * 30_000_000}, "too_large"),
+    ],
+)
+def test_an_item_without_its_text_is_not_judged_by_the_rest(item: dict[str, object], reason: str) -> None:
+    with pytest.raises(PageError) as error:
+        items.texts_of(item, named())
+    assert error.value.reason == reason
+
+
+def test_an_attribute_that_is_not_set_yet_is_a_field_that_is_missing() -> None:
+    @dataclass
+    class Unfinished:
+        body: str = field(init=False)
+        url: str = field(init=False)
+
+    with pytest.raises(PageError) as error:
+        items.texts_of(Unfinished(), named(["body"]))
+    assert error.value.reason == "no_field"
+    assert identity_in(Unfinished())[0] == ""
+
+
+@pytest.mark.parametrize(
+    "name", [Article, "Article", f"{Article.__module__}.Article"], ids=["class", "short", "dotted"]
+)
+def test_each_class_can_have_fields_of_its_own_which_its_subclasses_inherit(name: object) -> None:
+    fields = {name: ["body"], "dict": "title"}
+    assert texts_of(Article(title="A title", body="The body"), fields) == ["The body"]
+    assert texts_of(Report(title="A title", body="The body"), fields) == ["The body"]
+    assert texts_of({"title": "A title", "body": "The body"}, fields) == ["A title"]
+    with pytest.raises(PageError, match=r"names no fields for .*\.DataclassArticle") as error:
+        items.texts_of(DataclassArticle("A title", "The body"), named(fields))
+    assert error.value.reason == "class"
+
+
+def test_the_command_line_names_fields_with_commas() -> None:
+    assert named("title, body") == named(["title", "body"]) == named(named())
+
+
+def test_a_text_that_is_no_valid_unicode_can_be_read() -> None:
+    assert texts_of({"body": "half a \ud83d pair"}, ["body"]) == ["half a ? pair"]
+
+
+def test_an_item_is_itself_by_its_url_with_the_fragment() -> None:
+    def identity(value: object) -> tuple[str, str]:
+        return identity_in({"url": value})
+
+    assert identity("https://e.com/t?b=1&a=2") == ("https://e.com/t?b=1&a=2", identity("https://e.com/t?a=2&b=1")[1])
+    assert identity("https://e.com/t#post-1")[1] != identity("https://e.com/t#post-2")[1]
+    assert identity(["https://e.com/t"]) == identity("https://e.com/t")
+    assert identity("http://[broken")[0] == "http://[broken"
+
+
+class Handle:
+    """Has no text but its address."""
+
+
+@pytest.mark.parametrize("name", ["SKU:1", "a b", "A?c=1&b=2", "e.com/t?c=1&b=2", "//e.com/t"])
+def test_a_name_that_is_no_url_counts_as_it_is_spelled(name: str) -> None:
+    assert identity_in({"url": name}) == (name, f"item {name}")
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (uuid.UUID(int=7), "00000000-0000-0000-0000-000000000007"),
+        (Decimal("7.50"), "7.50"),
+        (Path("a/b"), "a/b"),
+        (7, "7"),
+        ([uuid.UUID(int=7)], "00000000-0000-0000-0000-000000000007"),
+    ],
+)
+def test_what_has_a_text_is_a_name(value: object, name: str) -> None:
+    assert identity_in({"url": value})[0] == name
+
+
+def test_the_url_of_a_pydantic_item_is_its_identity() -> None:
+    item = pydantic.create_model("Item", url=(pydantic.HttpUrl, ...))(url="https://e.com/t?b=1&a=2")
+    assert identity_in(item) == identity_in({"url": "https://e.com/t?b=1&a=2"})
+
+
+@pytest.mark.parametrize(
+    ("item", "site"),
+    [
+        ({"url": "https://shop.e.co.uk/a"}, None),
+        ({"url": "https://shop.e.co.uk/a", "sku": "https://e.org/7"}, None),
+        ({"url": ["https://shop.e.co.uk/a"], "sku": "7"}, None),
+        ({"url": "//shop.e.co.uk/7"}, "e.co.uk"),
+        ({"url": "ftp://e.com/a"}, "e.com"),
+    ],
+)
+def test_the_site_of_an_item_is_that_of_its_url(item: dict[str, object], site: str | None) -> None:
+    assert site_of_name(identity_in(item)[0]) == site
+
+
+@pytest.mark.parametrize("url", [None, "", "/a", "7", "https://", "http://[broken", True, Handle()])
+def test_the_site_of_an_item_without_a_whole_url_is_not_known(url: object) -> None:
+    name, _ = identity_in({"url": url})
+    with pytest.raises(PageError) as error:
+        site_of_name(name)
+    assert error.value.reason == "no_site"
+
+
+@pytest.mark.parametrize("value", [None, "", "  ", True, ["a", "b"], 1.5, {"a": 1}, b"a", Article(), Handle()])
+def test_an_item_without_a_name_is_never_the_same_again(value: object) -> None:
+    item = {"url": value}
+    first, second = identity_in(item), identity_in(item)
+    assert first[0] == second[0] == ""
+    assert first[1] != second[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], r"CRAWLDEDUP_ITEM_FIELDS is \[\]; it must be a list"),
+        ({"body", "title"}, "it must be a list"),
+        (["body", 5], "it must be a list"),
+        ("", "it must be a list"),
+        (5, "it must be a list"),
+        ({}, "or a dict of classes"),
+        ({5: ["body"]}, "or a dict of classes"),
+        ({"Article": {}}, "it must be a list"),
+        ('{"Article": ["body"]}', "names with commas between them"),
+        ('["body"]', "names with commas between them"),
+    ],
+)
+def test_wrong_fields_are_refused_with_what_is_allowed(given: object, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        CrawlOptions.from_settings(Settings({"CRAWLDEDUP_ITEM_FIELDS": given}))
+
+
+def test_a_pipeline_without_fields_says_which_setting_it_needs() -> None:
+    message = 'CRAWLDEDUP_ITEM_FIELDS is not set; name the fields whose text is compared, as in .*"title", "body"'
+    with pytest.raises(ConfigurationError, match=message):
+        items_index_of(CrawlOptions())
+
+
+UNCLOSED = ("<!-- advert", "<script>var x", "<style>", "<iframe>", "<p class='lead", "<svg>", "<template>", "<head>")
+
+
+@pytest.mark.parametrize("text", ["if a < b and c > d: e", "1 <2> 3", "a <- b, b -> c", "mail <someone@example.com>"])
+def test_angle_brackets_alone_are_no_markup(text: str) -> None:
+    assert bare_text([text]) == text
+    assert bare_text([f"{text}<br>"]) != f"{text}<br>"
+
+
+@pytest.mark.parametrize("unclosed", UNCLOSED)
+def test_what_one_field_leaves_open_swallows_none_of_the_next(unclosed: str) -> None:
+    teaser = f"<p>{PROSE}</p>"
+    for body in ("<p>one two three</p>", "one two three"):
+        assert bare_text([teaser + unclosed, body]).split() == [*PROSE.split(), "one", "two", "three"]
+
+
+@pytest.mark.parametrize("title", ["Fish & chips < 5", "Plain"])
+def test_markup_in_a_field_does_not_count_and_signs_in_the_others_do(title: str) -> None:
+    marked = f"<div class='x'><p>{PROSE}</p><script>track(17)</script></div>"
+    assert bare_text([title, marked]).split() == [*title.split(), *PROSE.split()]
+
+
+@pytest.mark.parametrize(
+    ("field_text", "reason"),
+    [
+        *(
+            (nothing, "no_field")
+            for nothing in ("<p></p>", "<br>", "<img src='a.png'>", "<!-- one --><p>", "<script>1</script>")
+        ),
+        ("<div>" * 30_000 + "text</div>", "too_deep"),
+    ],
+)
+def test_a_field_that_shows_nothing_is_no_field(field_text: str, reason: str) -> None:
+    with pytest.raises(PageError) as error:
+        bare_text(["A title", field_text])
+    assert error.value.reason == reason
