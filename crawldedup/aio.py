@@ -9,18 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial, wraps
-from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self, TypeVar, Unpack
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self, TypeVar
 
 from crawldedup import checks
-from crawldedup.deduplicator import Deduplicator
+from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator
 from crawldedup.errors import ClosedError, ConfigurationError, KeyMismatchError, StoreUnavailableError
-from crawldedup.explanation.explained import Explanation
+from crawldedup.explain import Explanation
 from crawldedup.fingerprinting.fingerprint import Fingerprint
-from crawldedup.index import HEARTBEAT_SECONDS
 from crawldedup.markup.limits import check_size
-from crawldedup.options import Options, OptionValues
-from crawldedup.page import Page
-from crawldedup.reader import PageReader, ReadPage
+from crawldedup.options import Options
+from crawldedup.page import Page, PageReader, ReadPage
 from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.registry import is_persistent
 from crawldedup.text.keys import NO_KEY, Key
@@ -100,9 +98,7 @@ class AsyncDeduplicator:
         exact_duplicate
     """
 
-    def __init__(
-        self, store: str = "memory://", *, workers: int = 1, page_seconds: float = 30, **options: Unpack[OptionValues]
-    ) -> None:
+    def __init__(self, store: str = "memory://", *, workers: int = 1, page_seconds: float = 30, **options: Any) -> None:
         self._dedup = Deduplicator(store, **options)
         self._reader = PageReader(self.options)
         workers = checks.whole(1)("workers", workers)

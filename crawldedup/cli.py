@@ -27,7 +27,7 @@ from crawldedup.options import options_of
 from crawldedup.report.command import DEFAULT_SOURCE, REPORT
 from crawldedup.scanning.command import SCAN
 from crawldedup.service.command import SERVE, serve
-from crawldedup.stores.registry import EmptyStoreError
+from crawldedup.stores.registry import MissingIndexError
 
 if TYPE_CHECKING:
     from crawldedup.commands.feeds import Fields
@@ -152,11 +152,11 @@ def _command(
             with closing(_deduplicator(given, **changes)) as dedup:
                 try:
                     run(dedup, given, output)
-                except EmptyStoreError as error:
+                except MissingIndexError as error:
                     # Some commands name their index by another option.
                     if getattr(given, "store", "") is not None:
                         raise
-                    raise EmptyStoreError(f"{error}; name another store by --store") from None
+                    raise MissingIndexError(f"{error}; name another store by --store") from None
 
         _COMMANDS[name] = Command(help, arguments, options, description=description, run=with_deduplicator)
         return run

@@ -7,10 +7,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from itertools import islice
 from typing import Any, Final, Generic, Self, TypedDict, TypeVar, Unpack
 
-from crawldedup.batches import check_batch as check_size
+from crawldedup import checks, wire
 from crawldedup.errors import (
     ConfigurationError,
     CrawlDedupError,
@@ -19,8 +20,7 @@ from crawldedup.errors import (
     PageError,
     StoreUnavailableError,
 )
-from crawldedup.explanation.comparison import Comparison
-from crawldedup.explanation.explained import Explanation
+from crawldedup.explain import Comparison, Explanation
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.page import Page
 from crawldedup.verdict import Match, Verdict
@@ -90,6 +90,9 @@ class PageFields(TypedDict, total=False):
     revisit_similarity: float | None
 
 
+_verdict = partial(wire.from_plain, Verdict)
+
+
 @dataclass(frozen=True, slots=True)
 class _Call(Generic[T]):
     """One request; `read` makes the result of the value that is answered."""
@@ -134,31 +137,33 @@ def _error_of(problem: dict[str, Any]) -> CrawlDedupError:
 
 
 def _check(url: str, **page: Unpack[PageFields]) -> _Call[Verdict]:
-    return _Call("/v1/check", Verdict.from_dict, _values(Page(url, **page)))
+    return _Call("/v1/check", _verdict, _values(Page(url, **page)))
 
 
 def _check_batch(pages: list[Page]) -> _Call[list[Verdict | CrawlDedupError]]:
     def read(values: list[dict[str, Any]]) -> list[Verdict | CrawlDedupError]:
-        return [_error_of(each["problem"]) if "problem" in each else Verdict.from_dict(each) for each in values]
+        return [_error_of(each["problem"]) if "problem" in each else _verdict(each) for each in values]
 
     return _Call("/v1/check/batch", read, [_values(page) for page in pages])
 
 
 def _find(url: str = "", **page: Unpack[PageFields]) -> _Call[list[Match]]:
     value = _values(Page(url, **page))
-    return _Call("/v1/find", lambda answer: [Match.from_dict(each) for each in answer["matches"]], value)
+    return _Call("/v1/find", lambda answer: [wire.from_plain(Match, each) for each in answer["matches"]], value)
 
 
 def _explain(url: str, **page: Unpack[PageFields]) -> _Call[Explanation]:
-    return _Call("/v1/explain", Explanation.from_dict, _values(Page(url, **page)))
+    return _Call("/v1/explain", partial(wire.from_plain, Explanation), _values(Page(url, **page)))
 
 
 def _compare(first: Page, second: Page) -> _Call[Comparison]:
-    return _Call("/v1/compare", Comparison.from_dict, {"first": _values(first), "second": _values(second)})
+    return _Call(
+        "/v1/compare", partial(wire.from_plain, Comparison), {"first": _values(first), "second": _values(second)}
+    )
 
 
 def _forget(page: str | Fingerprint, identity: str | None, scope_key: str | None) -> _Call[int]:
-    named = {"url": page} if isinstance(page, str) else {"fingerprint": page.as_dict()}
+    named = {"url": page} if isinstance(page, str) else {"fingerprint": wire.plain(page)}
     value = {**named, "identity": identity, "scope_key": scope_key}
     return _Call("/v1/forget", lambda answer: int(answer["forgotten"]), value)
 
@@ -199,7 +204,7 @@ class _Results:
 
 def _batches(pages: Iterable[Page], size: int) -> Iterator[_Results]:
     """Yield pages in batches. Raises ConfigurationError for a batch of no pages."""
-    check_size("batch", size)
+    checks.whole(1)("batch", size)
     source = iter(pages)
     while batch := list(islice(source, size)):
         yield _Results(batch)
@@ -210,7 +215,7 @@ def _values(page: Page) -> dict[str, Any]:
     if given.pop("delivered", True) is False:
         raise ConfigurationError("pages that are checked by a service are delivered: leave `delivered` out")
     if isinstance(page.fingerprint, Fingerprint):
-        given["fingerprint"] = page.fingerprint.as_dict()
+        given["fingerprint"] = wire.plain(page.fingerprint)
     if isinstance(page.html, bytes):
         given["html_base64"] = base64.b64encode(given.pop("html")).decode("ascii")
     return given

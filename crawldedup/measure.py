@@ -223,13 +223,12 @@ def methods(options: Options) -> dict[str, Callable[[], Method]]:
 def default_check(options: Options) -> Check:
     """Return the check of a Deduplicator with these options, on texts that are read already."""
     from crawldedup.deduplicator import Deduplicator
-    from crawldedup.page import Page
-    from crawldedup.reader import PageContent, PageReader
+    from crawldedup.page import Page, PageContent, PageReader
 
     dedup, reader = Deduplicator.from_options(options), PageReader(options)
 
     def check(document: Document) -> str | None:
-        fingerprint = reader.fingerprint(PageContent(document.text, document.facts))
+        (fingerprint,) = reader.fingerprints([PageContent(document.text, document.facts)])
         # Every document is a page of its own here, even if two have one canonical URL.
         (verdict,) = dedup.check_batch([Page(document.url, fingerprint=fingerprint, identity=document.url)])
         if isinstance(verdict, Exception):
@@ -253,7 +252,7 @@ def read_corpus(
     `crawldedup.commands.sources.sources`; a source without a readable page is an error, too.
     """
     from crawldedup.commands.sources import sources
-    from crawldedup.reader import PageReader
+    from crawldedup.page import PageReader
 
     reader = PageReader(options or Options())
     documents: dict[str, Document] = {}
@@ -264,7 +263,7 @@ def read_corpus(
             repeated += 1
             continue
         try:
-            content = reader.content(page.html, page.text, page.encoding, page.url)
+            content = reader.content(page)
         except PageError:
             unreadable += 1
         else:

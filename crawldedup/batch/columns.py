@@ -17,11 +17,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.search.decision import threshold_rows
-from crawldedup.search.limits import STORED_BITS
 from crawldedup.search.model import grid_rows, normal_tables, search_similarity, steepness
-from crawldedup.search.plan import flip_sets
-from crawldedup.search.tables import Table
-from crawldedup.search.two_stage import TABLES as TABLES
+from crawldedup.search.plan import STORED_BITS, Table, flip_sets
+from crawldedup.search.query import TABLES as TABLES
 
 Keys = NDArray[np.uint64]
 Doubles = NDArray[np.float64]

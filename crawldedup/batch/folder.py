@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.batch.columns import LAYOUT, Columns
-from crawldedup.batch.reading import INDEX_LAYOUT, ReadPages
+from crawldedup.batch.reading import ReadPages
 from crawldedup.errors import ConfigurationError
 from crawldedup.printable import printable
 
@@ -26,7 +26,6 @@ _URLS: Final = "urls"
 _URL_ENDS: Final = "url_ends"
 _TYPES: Final[dict[str, tuple[Any, tuple[int, ...]]]] = {
     **LAYOUT,
-    **{name: (kind, ()) for name, kind in INDEX_LAYOUT.items()},
     _URL_ENDS: (np.uint64, ()),
 }
 
@@ -121,7 +120,7 @@ class ScanFolder:
 
     def add(self, read: ReadPages, urls: Sequence[str]) -> None:
         """Add pages that were read; they count from the next step on."""
-        arrays: dict[str, NDArray[Any]] = {**read.columns.by_name(), "url_key": read.url_key, "home": read.home}
+        arrays: dict[str, NDArray[Any]] = read.columns.by_name()
         encoded = [url.encode("utf-8", "surrogatepass") for url in urls]
         ends = self._url_bytes + np.cumsum([len(url) for url in encoded], dtype=np.uint64)
         for name, array in (*arrays.items(), (_URL_ENDS, ends)):

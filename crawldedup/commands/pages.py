@@ -8,14 +8,13 @@ from typing import Any, Final
 from rich.console import RenderableType
 from rich.text import Text
 
+from crawldedup import wire
 from crawldedup.commands.indexes import require_existing
 from crawldedup.commands.output import Output
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import PageError
-from crawldedup.explanation.comparison import Comparison
-from crawldedup.explanation.comparison import compare as compare_pages
-from crawldedup.explanation.explained import Candidate, Explanation
-from crawldedup.explanation.wording import criterion, estimate, outcome, reason, search
+from crawldedup.explain import Candidate, Comparison, Explanation, criterion, estimate, outcome, reason, search
+from crawldedup.explain import compare as compare_pages
 from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.printable import pluralize, printable
@@ -52,7 +51,7 @@ def check(dedup: Deduplicator, pages: Iterable[Page], output: Output) -> None:
     for first in found:
         inputs = chain([first], found)
         for verdict in dedup.check_many(inputs, on_unreadable=lambda page, error: output.skip(page.url, error)):
-            output.show(verdict.as_dict(), in_words(verdict), *paragraphs_in_words(verdict))
+            output.show(wire.plain(verdict), in_words(verdict), *paragraphs_in_words(verdict))
 
 
 def check_as_crawl(dedup: Deduplicator, pages: Iterable[Page], output: Output, **rules: Any) -> None:
@@ -69,7 +68,7 @@ def check_as_crawl(dedup: Deduplicator, pages: Iterable[Page], output: Output, *
         elif isinstance(verdict, Exception):
             raise verdict
         else:
-            value = verdict.as_dict() | {"remembered": rules["remember"]}
+            value = wire.plain(verdict) | {"remembered": rules["remember"]}
             output.show(value, in_words(verdict), *paragraphs_in_words(verdict))
 
 
@@ -78,7 +77,7 @@ def find(dedup: Deduplicator, page: Page, output: Output) -> None:
     require_existing(dedup)
     matches = dedup.find(html=page.html, text=page.text, encoding=page.encoding, url=page.url)
     lines = map(_match_in_words, matches) if matches else ["no remembered page resembles it"]
-    output.show([match.as_dict() for match in matches], *lines)
+    output.show([wire.plain(match) for match in matches], *lines)
 
 
 def _match_in_words(match: Match) -> str:
@@ -110,7 +109,7 @@ def explain(
             output.skip(page.url, error)
             continue
         value = {
-            **told.verdict.as_dict(),
+            **wire.plain(told.verdict),
             "thin": told.thin,
             "text": (told.text or "")[:_SHOWN_TEXT],
             "facts": told.facts,
@@ -124,7 +123,7 @@ def explain(
             "threshold": told.threshold,
             "limit": told.limit,
             "crowd": told.crowd,
-            "compared": [candidate.as_dict() for candidate in told.candidates],
+            "compared": [wire.plain(candidate) for candidate in told.candidates],
         }
         output.show(value, *_explanation_in_words(value, told))
 
@@ -164,7 +163,7 @@ def _candidate_in_words(candidate: Candidate) -> Iterator[str]:
 def compare(options: Options, first: Page, second: Page, *, output: Output) -> None:
     """Show how alike two pages are, and whether a crawl that has seen the first drops the second."""
     told = compare_pages(first, second, **options.index_values())
-    output.show(told.as_dict(), *_comparison_in_words(told))
+    output.show(wire.plain(told), *_comparison_in_words(told))
 
 
 def _comparison_in_words(told: Comparison) -> Iterator[RenderableType]:

@@ -21,9 +21,8 @@ from crawldedup.commands.output import Output
 from crawldedup.commands.sources import HTML_SUFFIXES, lines_of_standard_input, pages_below, readable_sources
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
-from crawldedup.page import Page
+from crawldedup.page import Page, PageReader
 from crawldedup.printable import pluralize, printable
-from crawldedup.reader import PageReader
 from crawldedup.scanning.results import Results, check_output, write
 
 _MOST_TOLD: Final = 10

@@ -87,7 +87,7 @@ class Command(ScrapyCommand):
 
 
 def _on_journals(action: str, names: list[str], given: Namespace, options: "CrawlOptions", output: "Output") -> None:
-    from crawldedup.commands.advise import advise, mined
+    from crawldedup.commands.advise import advise
     from crawldedup.errors import ConfigurationError
     from crawldedup.report.command import report
     from crawldedup.scrapy_plugin.journal import place_of_journals
@@ -98,16 +98,14 @@ def _on_journals(action: str, names: list[str], given: Namespace, options: "Craw
     if action == "report":
         report(sources, given, output)
     else:
-        advise(mined(sources, output), given.format, output)
+        advise(sources, given, output)
 
 
 def _on_index(action: str, names: list[str], given: Namespace, options: "CrawlOptions", output: "Output") -> None:
-    from crawldedup.commands import indexes
-    from crawldedup.commands.explain import explain
+    from crawldedup.commands import indexes, pages
     from crawldedup.commands.sources import readable_sources, under_url
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.errors import ConfigurationError
-    from crawldedup.page import PageRef
     from crawldedup.scrapy_plugin.items import items_index_of, named_identity
     from crawldedup.scrapy_plugin.policy import PagePolicy
     from crawldedup.stores.registry import is_persistent
@@ -127,13 +125,13 @@ def _on_index(action: str, names: list[str], given: Namespace, options: "CrawlOp
     with closing(Deduplicator.from_options(options)) as dedup:
         match action:
             case "explain":
-                pages = under_url(readable_sources(names, output.unreadable), given.url)
+                given_pages = under_url(readable_sources(names, output.unreadable), given.url)
                 similarity = PagePolicy.of_crawl(options).similarity_of_revisits
-                explain(dedup, pages, output, scope_key=scope_key, revisit_similarity=similarity)
+                pages.explain(dedup, given_pages, output, scope_key=scope_key, revisit_similarity=similarity)
             case "forget":
                 identities = map(named_identity, names) if given.items else [None] * len(names)
-                refs = [PageRef(*named, scope_key) for named in zip(names, identities, strict=True)]
-                indexes.forget(dedup, refs, output)
+                named = [(name, identity, scope_key) for name, identity in zip(names, identities, strict=True)]
+                indexes.forget(dedup, named, output)
             case "info":
                 indexes.info(dedup, output)
             case "clear":

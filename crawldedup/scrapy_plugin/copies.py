@@ -17,8 +17,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from crawldedup.advice.copies import may_name_more, names_a_view
-from crawldedup.page import WORST_RANK, Page
-from crawldedup.reader import ReadPage
+from crawldedup.page import WORST_RANK, Page, ReadPage
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.policy import PagePolicy, is_start
 from crawldedup.scrapy_plugin.settings import Pattern, matches

@@ -34,10 +34,10 @@ from crawldedup.advice.rules import Contrary, Rule, RuleBook, read_rules
 from crawldedup.errors import ConfigurationError
 from crawldedup.printable import printable
 from crawldedup.scrapy_plugin import signals
-from crawldedup.scrapy_plugin.failures import PredictedDuplicateError, refuse
+from crawldedup.scrapy_plugin.failures import PredictedDuplicateError, refusing
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.policy import OVERRIDE_KEY, is_start
-from crawldedup.scrapy_plugin.settings import CrawlOptions, is_enabled, is_interactive
+from crawldedup.scrapy_plugin.settings import CrawlOptions, is_interactive
 from crawldedup.verdict import Kind, Verdict
 
 logger = logging.getLogger(__name__)
@@ -97,17 +97,13 @@ class RulesMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Build it from Scrapy's settings. Raises NotConfigured if they are wrong, or name no rules."""
-        try:
-            if not is_enabled(crawler.settings) or is_interactive(crawler):
-                raise NotConfigured
+        with refusing(crawler):
             options = CrawlOptions.from_settings(crawler.settings)
-            if options.rules is None:
+            if options.rules is None or is_interactive(crawler):
                 raise NotConfigured
             if options.keep_per_cluster > 1:
                 raise ConfigurationError("CRAWLDEDUP_RULES skips copies, and CRAWLDEDUP_KEEP_PER_CLUSTER wants some")
             rules = read_rules(Path(options.rules))
-        except ConfigurationError as error:
-            raise refuse(crawler, error) from None
         directory = job_dir(crawler.settings)
         middleware = cls(crawler, rules, Path(directory, FILE_NAME) if directory else None)
         for name in ("engine_started", "spider_closed"):

@@ -16,7 +16,7 @@ from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.stores.registry import is_persistent
 from crawldedup.stores.shown import shown_url
-from crawldedup.stores.sqlite.database import path_of
+from crawldedup.stores.sqlite.schema import path_of
 from crawldedup.verdict import Kind, Verdict
 
 logger = logging.getLogger(__name__)

@@ -8,6 +8,7 @@ from itemadapter import ItemAdapter
 from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
+from crawldedup import wire
 from crawldedup.errors import ConfigurationError
 from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY
 from crawldedup.verdict import Kind, Verdict
@@ -19,7 +20,7 @@ VERDICT_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """What `add_verdict` writes by default: part of the verdict, and the field it goes into."""
 
-_PARTS: Final = tuple(Verdict(Kind.NEW, "").as_dict())
+_PARTS: Final = tuple(wire.plain(Verdict(Kind.NEW, "")))
 
 
 class DropItemsMiddleware(BaseSpiderMiddleware):
@@ -41,7 +42,7 @@ def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[s
     Args:
         item: An item of any kind that Scrapy knows.
         source: The response whose page was judged, or the verdict itself.
-        fields: The parts of the verdict, which are the keys of `Verdict.as_dict`, and the field that each goes into.
+        fields: The names in the JSON of a verdict, and the field that each goes into.
 
     Returns:
         The same item.
@@ -73,7 +74,7 @@ def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[s
     if isinstance(source, Response):
         # A response without a request has no meta to ask.
         verdict = source.request.meta.get(VERDICT_KEY) if source.request is not None else None
-    parts = verdict.as_dict() if isinstance(verdict, Verdict) else {}
+    parts = wire.plain(verdict) if isinstance(verdict, Verdict) else {}
     try:
         for part, field in fields.items():
             adapter[field] = parts.get(part)

@@ -46,7 +46,7 @@ def make_app() -> Starlette:
         app.state.console = Console(app.state.service, settings)
         try:
             # The first page would wait for all that is imported and read once.
-            await checker.ask(lambda dedup: dedup.explain(site_of(_URL), text=_TEXT).as_dict())
+            await checker.ask(lambda dedup: dedup.explain(site_of(_URL), text=_TEXT))
         except CrawlDedupError as error:
             # Requests try again.
             _log.warning("the store cannot be opened yet", extra={"fields": {"error": str(error)}})

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Final, TypeVar
 
+from crawldedup import wire
 from crawldedup.aio import BATCH, AsyncDeduplicator
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError, StoreError, WorkerError
-from crawldedup.explanation.comparison import Comparison
-from crawldedup.explanation.explained import Explanation
+from crawldedup.explain import Comparison, Explanation
 from crawldedup.page import Page
 from crawldedup.service import metrics
 from crawldedup.service.problems import busy
@@ -60,7 +60,7 @@ class Checker:
 
     async def compare(self, first: Page, second: Page) -> Comparison:
         """Return how two pages compare; the store is not asked. Raises PageError and the like."""
-        return Comparison.from_dict(await self._dedup.compare(first, second))
+        return wire.from_plain(Comparison, await self._dedup.compare(first, second))
 
     async def ask(self, call: Callable[[Deduplicator], _T]) -> _T:
         """Return what the Deduplicator returns, between two groups. Raises StoreError and the like."""

@@ -14,9 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from crawldedup import explain as explained
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, CrawlDedupError
-from crawldedup.explanation import wording as explained
 from crawldedup.page import Page
 from crawldedup.printable import pluralize, printable
 from crawldedup.report.render import wording

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.responses import Response
 from starlette.routing import Route
 
-from crawldedup import __version__
+from crawldedup import __version__, wire
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import CrawlDedupError
 from crawldedup.service import metrics
@@ -32,7 +32,7 @@ from crawldedup.verdict import Verdict
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from crawldedup.explanation.explained import Explanation
+    from crawldedup.explain import Explanation
     from crawldedup.page import Page
     from crawldedup.service.checking import Checker
     from crawldedup.service.edge import Bodies
@@ -55,7 +55,7 @@ async def check(request: Request) -> Response:
     (result,) = await service.checker.check([page])
     if isinstance(result, Exception):
         raise result
-    return reply(result.as_dict())
+    return reply(wire.plain(result))
 
 
 async def check_batch(request: Request) -> Response:
@@ -79,18 +79,18 @@ async def find(request: Request) -> Response:
     """List the remembered pages that resemble a page."""
     explanation = await _explained(request, needs_url=False)
     matches = [candidate.match for candidate in explanation.candidates if candidate.accepted]
-    return reply({"matches": [match.as_dict() for match in sorted(matches, key=lambda each: -each.similarity)]})
+    return reply({"matches": [wire.plain(match) for match in sorted(matches, key=lambda each: -each.similarity)]})
 
 
 async def explain(request: Request) -> Response:
     """Explain the verdict that a page would get now."""
-    return reply((await _explained(request, needs_url=True)).as_dict())
+    return reply(wire.plain(await _explained(request, needs_url=True)))
 
 
 async def compare(request: Request) -> Response:
     """Compare two pages."""
     first, second = two_pages(await _body(request, "application/json"))
-    return reply((await _service(request).checker.compare(first, second)).as_dict())
+    return reply(wire.plain(await _service(request).checker.compare(first, second)))
 
 
 async def forget(request: Request) -> Response:
@@ -157,7 +157,7 @@ ROUTES: Final = [
 
 def outcome(url: str | None, result: Verdict | Exception) -> dict[str, Any]:
     """Return what became of one of many pages, ready for JSON."""
-    return result.as_dict() if isinstance(result, Verdict) else {"url": url, "problem": problem_of(result).as_dict()}
+    return wire.plain(result) if isinstance(result, Verdict) else {"url": url, "problem": problem_of(result).as_dict()}
 
 
 def _service(request: Request) -> Service:

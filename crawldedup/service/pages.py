@@ -5,9 +5,10 @@ import json
 from dataclasses import fields, replace
 from typing import Any, Final
 
+from crawldedup import wire
 from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError
-from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
+from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.page import Page
 
 MOST_PAGES: Final = 1_000
@@ -102,10 +103,7 @@ def check_names(given: dict[str, Any]) -> None:
 
 def fingerprint_of(value: object) -> Fingerprint:
     """Return the fingerprint that an object in JSON describes. Raises ConfigurationError."""
-    made = Fingerprint.from_dict(value) if isinstance(value, dict) else None
-    if made is None or len(made.verify) != VERIFY_BITS // 8:
-        raise ConfigurationError("the fingerprint is not one that `Fingerprint.as_dict` gave: make it again")
-    return made
+    return wire.from_plain(Fingerprint, value)
 
 
 def _decoded(value: object) -> bytes:

@@ -15,11 +15,10 @@ import msgspec
 
 from crawldedup.extraction.area import area_of
 from crawldedup.options import Options
-from crawldedup.page import Page
-from crawldedup.reader import PageReader, ReadPage
+from crawldedup.page import Page, PageReader, ReadPage
 from crawldedup.text.canonical import HeadLinks
 from crawldedup.text.keys import Key
-from crawldedup.wire import pack_fingerprint, unpack_fingerprint
+from crawldedup.wire import pack_fingerprint, plain, unpack_fingerprint
 from crawldedup.workers.frames import exact, valid
 
 HANDLER: Final = "crawldedup.workers.reading:reader"
@@ -61,7 +60,7 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
     last: OrderedDict[bytes, tuple[object, ...]] = OrderedDict()
     secret = os.urandom(16)
     with suppress(Exception):
-        pages.read(_WARM_UP)
+        pages.read_page(Page("", html=_WARM_UP))
 
     def read(page: Page, key: Key) -> tuple[object, ...]:
         begun = time.perf_counter()
@@ -78,16 +77,16 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
         return *last[known_by], time.perf_counter() - begun, None, ()
 
     def show(page: Page, key: Key) -> tuple[object, ...]:
-        content = pages.content(page.html, page.text, page.encoding, page.url)
-        fingerprint = pack_fingerprint(pages.fingerprint(content, key))
+        content = pages.content(page)
+        fingerprint = pack_fingerprint(pages.fingerprints([content], key)[0])
         return fingerprint, "", (), content.unselected, 0.0, valid(content.text), tuple(map(valid, content.fact_lines))
 
     def answer(message: dict[str, Any]) -> object:
         asked = [Page(**values) for values in message["pages"]]
         if message["do"] == "compare":
-            from crawldedup.explanation.comparison import compare  # seldom used, and the start should be quick
+            from crawldedup.explain import compare  # seldom used, and the start should be quick
 
-            return compare(*asked, **options.index_values()).as_dict()
+            return plain(compare(*asked, **options.index_values()))
         return (show if message["do"] == "show" else read)(asked[0], Key(message["key"]))
 
     return answer

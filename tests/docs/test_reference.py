@@ -20,7 +20,7 @@ from crawldedup.scrapy_plugin import failures as crawl_errors
 from crawldedup.scrapy_plugin import journal, policy, signals, stats
 from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
 from crawldedup.stores import registry
-from crawldedup.stores.redis import client
+from crawldedup.stores.redis import client as redis_client
 from crawldedup.verdict import Coverage, Kind, Verdict
 from tests.docs.pages import PAGES, ROOT, SITE, section
 
@@ -142,7 +142,7 @@ def test_every_option_of_a_redis_url_is_in_the_reference() -> None:
         re.findall(r"^\|(.*?)\|", section(REFERENCE / "store-urls.md", "Options of Redis URLs"), re.MULTILINE)
     )
     named = {name.partition("=")[0] for name in re.findall(r"`(.+?)`", table)}
-    assert named == set(client._OPTIONS)
+    assert named == set(redis_client._OPTIONS)
 
 
 def test_every_scheme_of_a_store_is_in_the_reference() -> None:
