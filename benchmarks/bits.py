@@ -40,11 +40,8 @@ from benchmarks.shared.corpus import (
 )
 from benchmarks.shared.probes import lies_in, plan_for
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS, SEARCH_BITS
-from crawldedup.search.decision import estimate_similarity
-from crawldedup.search.plan import PROBE_BUDGET
-from crawldedup.search.model import accept_threshold, estimate_deviation, search_similarity
-from crawldedup.search.plan import prefix_bits
-from crawldedup.search.plan import rotated_tables
+from crawldedup.search.model import accept_threshold, estimate_deviation, estimate_similarity, search_similarity
+from crawldedup.search.plan import PROBE_BUDGET, prefix_bits, rotated_tables
 from crawldedup.search.query import TABLES
 from crawldedup.simhash.blocks import keys_of
 from crawldedup.text.tokenize import word_hashes
