@@ -32,10 +32,9 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from crawldedup.queries import QueryBuilder
 
 from benchmarks.peers import how_to_install, load
-from benchmarks.redis_parts.filling import MOST_PAGES, PLANTS
+from benchmarks.redis_parts.filling import LAYOUT, MOST_PAGES, PLANTS, SINCE_1970
 from benchmarks.redis_parts.indexes import (
     Queries,
     contents,
@@ -44,6 +43,7 @@ from benchmarks.redis_parts.indexes import (
     patient_store,
     real_fingerprints,
     store_of,
+    written_pages,
 )
 from benchmarks.redis_parts.peers import datasketch_row, peer_memories, plain_row
 from benchmarks.redis_parts.scale import COMPUTED_RECALLS, RecallRow, computed_memory, recall_rows, show_recall
@@ -52,7 +52,9 @@ from benchmarks.redis_parts.tables import show_memory, show_ratios, show_time
 from benchmarks.shared.common import make_parser, make_table, numbers, run
 from crawldedup.errors import ConfigurationError
 from crawldedup.options import Options
-from crawldedup.search.query import TwoStage
+from crawldedup.search.query import QueryBuilder
+from crawldedup.stores.base import Answer, Query, Status
+from crawldedup.stores.redis.store import RedisStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -60,9 +62,6 @@ if TYPE_CHECKING:
     from benchmarks.redis_parts.indexes import Index
     from benchmarks.redis_parts.memory import Memory
     from crawldedup.fingerprinting.fingerprint import Fingerprint
-    from crawldedup.stores.base import Query, Status
-
-METHOD = TwoStage()
 
 
 class OwnIndex:
@@ -74,9 +73,13 @@ class OwnIndex:
         self.candidates = 0
 
     def ask(self, items: Sequence[Query]) -> list[Status]:
-        answers = list(self._store.check_many(items))
-        self.candidates += sum(answer.candidates for answer in answers)
-        return [answer.status for answer in answers]
+        statuses = []
+        for answer in self._store.check(items):
+            if not isinstance(answer, Answer):
+                raise answer
+            self.candidates += answer.candidates
+            statuses.append(answer.status)
+        return statuses
 
 
 def memory(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
@@ -188,18 +191,23 @@ def scale(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def verify(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
-    """Compare an index that was written quickly with one that the store has loaded, key by key."""
+    """Compare an index that was written quickly with one that the store has made page by page, key by key."""
     with filled_index(arguments.pages[-1], urls=not arguments.no_urls) as written, empty_index() as (server, empty):
-        with store_of(written.server.url) as source, store_of(server.url) as store:
-            for records in source.records():
-                store.load(records)
+        with store_of(server.url):
+            # One that has not joined has the number 0, as the crawler of the pages that were written.
+            store = RedisStore(f"{server.url}?socket_timeout=60", LAYOUT, clock=lambda: SINCE_1970)
+            for queries in written_pages(written.server):
+                for answer in store.check(queries):
+                    if not isinstance(answer, Answer):
+                        raise answer
+            store.close()
         own, loaded = contents(written.server), contents(server)
         used = written.memory().used, server.used_memory() - empty
     differing = sorted(name for name in own.keys() | loaded.keys() if own.get(name) != loaded.get(name))
     console.print(
-        f"{written.pages:,} pages, written in {written.seconds:.1f} s, and loaded: {len(own):,} keys each way"
+        f"{written.pages:,} pages, written in {written.seconds:.1f} s, and checked: {len(own):,} keys each way"
     )
-    console.print(f"memory: {used[0]:,} bytes if written, {used[1]:,} if loaded")
+    console.print(f"memory: {used[0]:,} bytes if written, {used[1]:,} if checked")
     console.print(f"keys that differ: {len(differing)} {differing[:10]}")
     if differing:
         sys.exit(1)
@@ -207,7 +215,7 @@ def verify(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def query_maker(arguments: argparse.Namespace) -> QueryBuilder:
-    return QueryBuilder(METHOD, Options(similarity=arguments.similarity, recall=arguments.recall))
+    return QueryBuilder(Options(similarity=arguments.similarity, recall=arguments.recall))
 
 
 def parse(given: Sequence[str]) -> argparse.Namespace:

@@ -1,9 +1,9 @@
 """Indexes of random pages, as large as wanted, within minutes; and questions to them.
 
-A hundred million pages through `Store.load` would take most of an hour of the server. So here the keys of a finished
+A hundred million pages through `Store.check` would take hours of the server. So here the keys of a finished
 index are written directly: one ZADD a bucket, one RPUSH a list of records, the filters as long strings. How far an
 index of so many pages has been cut is what the rule of `grow` in `writing.lua` comes to.
-`redis_index.py verify` compares the outcome with an index that was loaded page by page.
+`redis_index.py verify` compares the outcome with an index that was made page by page.
 """
 
 from __future__ import annotations

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import redis
-from crawldedup.queries import QueryBuilder
-from crawldedup.stores.memory import MemoryStore
 
 from benchmarks.redis_parts.filling import LAYOUT, PREFIX, URL, URL_BYTES, Filler, Wire, filtered_bits
 from benchmarks.redis_parts.memory import read_memory
@@ -22,11 +20,13 @@ from benchmarks.shared.common import progress
 from crawldedup.errors import CrawlDedupError
 from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
 from crawldedup.measure import read_corpus
-from crawldedup.page import PageRef
-from crawldedup.search.query import TABLES
-from crawldedup.stores.base import Status
+from crawldedup.page import Page as Asked
+from crawldedup.search.query import TABLES, QueryBuilder
+from crawldedup.stores.base import Query, Status
+from crawldedup.stores.redis.protocol import unpack_record
 from crawldedup.stores.registry import make_store
-from tests.stores.pages import random_page
+from crawldedup.text.keys import NO_KEY
+from tests.stores.pages import EQUAL_ONLY, NO_PROBES, random_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from benchmarks.redis_parts.memory import Memory
-    from crawldedup.stores.base import Query, Store
+    from crawldedup.stores.base import Store
     from tests.stores.pages import Page
 
     Keys = NDArray[np.uint64]
     Packet = list[bytes | memoryview]
 
-OF_JOINING = (b"epoch", b"crawlers", b"first")
+OF_JOINING = (b"epoch", b"crawlers")
 """What joining leaves in the head of an index."""
 
 
@@ -138,8 +138,25 @@ class Queries:
         return self._query(0, number, as_fingerprint(page), pages, "")
 
     def _query(self, draw: int, row: int, page: Fingerprint, pages: int, scope_key: str) -> Query:
-        query = self._maker.question(PageRef(URL.format(draw, row), None, scope_key), page, pages=pages).query
-        return query if self._urls else replace(query, entry=replace(query.entry, url=""))
+        query = query_of(self._maker, URL.format(draw, row), page, pages, scope_key)
+        return query if self._urls else replace(query, record=replace(query.record, url=""))
+
+
+def query_of(maker: QueryBuilder, url: str, page: Fingerprint, pages: int, scope_key: str | None = None) -> Query:
+    asked = Asked(url, text="", scope_key=scope_key)
+    return maker.queries([(asked, page)], [maker.similarity(asked)], NO_KEY, pages)[0]
+
+
+def written_pages(server: IndexServer) -> Iterator[list[Query]]:
+    """The pages of an index in the order of their numbers, list by list, as queries that look for no others."""
+    client = redis.Redis.from_url(server.url)
+    epoch: Any = client.hget(f"{PREFIX}m", "epoch")
+    for number in counter():
+        rows: Any = client.lrange(f"{PREFIX}{epoch.decode()}:r:{number}", 0, -1)
+        if not rows:
+            return
+        records = [unpack_record(row, LAYOUT) for row in rows]
+        yield [Query(record, LAYOUT.keys(record.search), NO_PROBES, EQUAL_ONLY) for record in records]
 
 
 def as_fingerprint(page: Page) -> Fingerprint:
@@ -158,7 +175,7 @@ def real_fingerprints(files: Sequence[Path], maker: QueryBuilder) -> tuple[list[
     """Fingerprints of the pages of corpora: of those that are new beside the ones before, and of all."""
     new: list[Fingerprint] = []
     every: list[Fingerprint] = []
-    store = MemoryStore(LAYOUT)
+    store = make_store("memory://", LAYOUT)
     store.open()
     for file in files:
         try:
@@ -170,10 +187,8 @@ def real_fingerprints(files: Sequence[Path], maker: QueryBuilder) -> tuple[list[
             if page.thin:
                 continue
             every.append(page)
-            if (
-                store.check_and_add(maker.question(PageRef(document.url), page, pages=len(new)).query).status
-                is Status.NEW
-            ):
+            (answer,) = store.check([query_of(maker, document.url, page, len(new))])
+            if getattr(answer, "status", None) is Status.NEW:
                 new.append(page)
     # A measurement takes the first of them: those of all corpora alike.
     Random(3).shuffle(new)

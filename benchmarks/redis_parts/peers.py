@@ -79,12 +79,12 @@ class PlainTables:
             )
         for number, members in zip(plan.tables.tolist(), ranges.execute(), strict=True):
             keys = np.frombuffer(b"".join(members), ">u8").astype(np.uint64)
-            own = self.tables[number].key(query.entry.search)
+            own = self.tables[number].key(query.record.search)
             for other in keys.tolist():
                 if (other ^ own).bit_count() <= HAMMING_DISTANCE:
                     return Status.NEAR
         additions = self._client.pipeline(transaction=False)
-        for number, key in enumerate(query.entry.keys):
+        for number, key in enumerate(query.keys):
             additions.zadd(f"t{number}", {key.to_bytes(8, "big"): 0})
         additions.execute()
         return Status.NEW

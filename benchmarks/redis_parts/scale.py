@@ -51,7 +51,7 @@ def recall_rows(store: Store | None, queries: Queries, pages: int, count: int) -
             query = queries.about(page, number, pages)
             computed += meets(query, plant.search, plant.signature)
             if store is not None:
-                seen += any(record.url_key == plant.digest for record in store.find(query))
+                seen += any(record.url_key == plant.digest for record in store.find([query])[0])
         rows.append(RecallRow(pages, similarity, count, None if store is None else seen / count, computed / count))
     return rows
 

@@ -29,14 +29,11 @@ from crawldedup.text.keys import NO_KEY, Key
 
 LEASE_SECONDS: Final = 120
 """A crawler without a heartbeat for this long is at work no more; see `CrawlSession`."""
-MAX_EVICTED: Final = 2
-"""Limit of pages evicted for one that is added: an index far above its limit shrinks gradually."""
-MAX_FREED: Final = 8
-"""Limit of expired pages freed of those that one check finds."""
-MAX_SWEPT: Final = 4
-"""Limit of other pages examined in turn for one that is added, and freed if they have expired."""
-MAX_RETIRED: Final = 4
-"""Limit of pages whose anchors are removed for one that is added, being too old or too many."""
+# For a page that is added, so few others are freed that an index far above its limits shrinks gradually.
+MAX_EVICTED: Final = 2  # of the oldest beyond the limit of pages
+MAX_FREED: Final = 8  # of those that expired and were met
+MAX_SWEPT: Final = 4  # examined in turn, and freed if they have expired
+MAX_RETIRED: Final = 4  # whose anchors are too old or too many
 MOST_HOLDERS: Final = 8
 """Limit of pages that hold one anchor: a text on more pages is nobody's. See the page on partial duplicates."""
 PAGE_BITS: Final = 40
@@ -309,7 +306,7 @@ class Store(Protocol):
 
         With a session whose number is not 0, work as that crawler; else take a new number, with a lease held by
         `session.process`, by default this process. An open store that is opened again keeps its number.
-        Raises StoreUnavailableError, or ProfileMismatchError for an index with other fingerprints.
+        Raises ProfileMismatchError for an index with other fingerprints.
         """
 
     def open_read_only(self) -> int:
@@ -323,7 +320,7 @@ class Store(Protocol):
         """Decide about pages and remember them, one after the other; return an answer for each, in their order.
 
         Each page is one atomic step, the batch is not. An error stands in the place of the page that it befell; a store
-        that cannot be reached gives StoreUnavailableError for all pages left. Raises nothing of that itself.
+        that cannot be reached gives StoreUnavailableError for all pages left. Raises ProfileMismatchError alone.
         """
 
     def find(self, queries: Sequence[Query]) -> list[list[Record]]:

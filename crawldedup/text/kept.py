@@ -1,7 +1,5 @@
 """Pack texts to be kept beside an index."""
 
-from __future__ import annotations
-
 import zlib
 from typing import Final
 

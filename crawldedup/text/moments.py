@@ -5,8 +5,6 @@ shingles. A number alone tells nothing: it is the content of a receipt or a time
 date beside words by which templates announce one, as those of widespread forums and wikis do. `moments.json` has them.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from functools import cache

@@ -9,26 +9,19 @@ of the text, so numpy computes all of them at once (Karp & Rabin 1987, with a mi
 the letters and the base B are secret, and a secret is XORed into the sum.
 """
 
-from __future__ import annotations
-
 import json
 import unicodedata
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from crawldedup.text.keys import NO_KEY
+from crawldedup.text.keys import NO_KEY, Key
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from crawldedup.text.keys import Key
-
-    Hashes = NDArray[np.uint64]
+Hashes = NDArray[np.uint64]
 
 SEPARATOR: Final = 0
 """Ends a word: white space, punctuation, a symbol, a control."""

@@ -1,7 +1,5 @@
 """Tell whether two URLs name one page."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Final
 

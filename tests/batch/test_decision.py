@@ -6,13 +6,13 @@ from random import Random
 
 import numpy as np
 import pytest
+from crawldedup.search.method import SearchContext
 
 from crawldedup import fingerprint
 from crawldedup.batch.columns import Columns
 from crawldedup.batch.decision import costs_of, similarities_of
-from crawldedup.search.decision import estimate_similarity
-from crawldedup.search.method import SearchContext
-from crawldedup.search.two_stage import TwoStage
+from crawldedup.search.model import estimate_similarity
+from crawldedup.search.query import TwoStage
 from tests.batch.pages import GOAL, edited, text
 
 

@@ -11,7 +11,7 @@ from crawldedup.extraction.area import Area, area_of, check_areas
 from crawldedup.extraction.extract import extract_page
 from crawldedup.extraction.extractors import get_extractor
 from crawldedup.options import Options
-from crawldedup.page import PageReader
+from crawldedup.page import Page, PageReader
 
 BODY = " ".join(f"The ferry number {number} leaves the harbour at dawn." for number in range(20))
 MORE = " ".join(f"Readers of story {number} also liked the lighthouse." for number in range(20))
@@ -60,7 +60,7 @@ def test_what_describes_a_product_stays_wherever_it_stands(where: str) -> None:
         data = json.dumps({"@type": "Product", "name": name, "offers": {"price": "99", "priceCurrency": "EUR"}})
         parts = {"head": "", "body": ""} | {where: f"<script type=application/ld+json>{data}</script>"}
         html = f"<head><title>{name}</title>{parts['head']}</head><body>{parts['body']}<h1>{name}</h1><p class=d>{BODY}"
-        return PageReader(Options(content=".d")).content(html).facts
+        return PageReader(Options(content=".d")).content(Page("", html=html)).facts
 
     assert facts_of("Shoe Alma") != facts_of("Boot Bertram")
     assert "shoe alma" in (facts_of("Shoe Alma") or "")
@@ -74,9 +74,12 @@ def test_a_selector_that_takes_long_is_for_small_pages() -> None:
 
 
 def test_a_page_without_a_match_is_told() -> None:
-    read = [PageReader(Options(content=content)).content(PAGE).unselected for content in ("#moved", "#story", None)]
+    read = [
+        PageReader(Options(content=content)).content(Page("", html=PAGE)).unselected
+        for content in ("#moved", "#story", None)
+    ]
     assert read == [True, False, False]
-    assert not PageReader(Options(content={"*": {"leave_out": ".moved"}})).content(PAGE).unselected
+    assert not PageReader(Options(content={"*": {"leave_out": ".moved"}})).content(Page("", html=PAGE)).unselected
 
 
 @pytest.mark.parametrize(

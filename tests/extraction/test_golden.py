@@ -22,13 +22,13 @@ import mmh3
 from crawldedup.demo.site import DemoSite
 from crawldedup.errors import PageError
 from crawldedup.options import Options
-from crawldedup.page import PageReader
+from crawldedup.page import Page, PageReader
 
 reader, site, digest = PageReader(Options()), DemoSite(), 0
 for url in sorted(site.manifest()):
     body = site.reply(url).body
     with contextlib.suppress(PageError):
-        digest = mmh3.hash(repr(reader.content(body)).encode(), digest, signed=False)
+        digest = mmh3.hash(repr(reader.content(Page("", html=body))).encode(), digest, signed=False)
 print(f"{digest:08x}")
 """
 

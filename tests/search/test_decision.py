@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from crawldedup.search.decision import (
     MAX_COST,
     WeightedThreshold,
-    estimate_similarity,
     identity_rule,
     likelihood_rule,
 )
-from crawldedup.search.model import flip_probabilities, steepness
+from crawldedup.search.model import estimate_similarity, flip_probabilities, steepness
 from tests.search.sets import signature_of
 
 

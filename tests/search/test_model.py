@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from crawldedup.demo.site import all_articles
 from crawldedup.fingerprinting.features import damped_weights, pair_hashes, shingle_hashes
-from crawldedup.search.decision import estimate_similarity
 from crawldedup.search.model import (
     MAX_SIMILARITY,
     accept_threshold,
     cosine,
     estimate_deviation,
+    estimate_similarity,
     flip_probabilities,
     grid_rows,
     normal_tables,

@@ -9,7 +9,7 @@ import pytest
 
 from crawldedup import Deduplicator
 from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
-from crawldedup.search.decision import estimate_similarity
+from crawldedup.search.model import estimate_similarity
 from crawldedup.search.query import TABLES, Search, expected_recall, searches
 from tests.fingerprinting.golden import TEXTS
 from tests.stores.pages import Page, random_page, similar_page

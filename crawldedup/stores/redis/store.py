@@ -24,7 +24,7 @@ from crawldedup.stores.redis.errors import replies_read, store_errors
 from crawldedup.stores.redis.scripts import script_sha
 from crawldedup.stores.shown import shown_url
 
-BYTES_A_PAGE, TABLE_BYTES_A_PAGE = 130, 33
+BYTES_A_PAGE, TABLE_BYTES_A_PAGE = 130, 38
 """As measured in large indexes, without URLs, texts and paragraphs: see the page of benchmarks."""
 
 _ASKED_AT_ONCE: Final = 100

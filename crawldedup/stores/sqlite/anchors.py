@@ -36,10 +36,11 @@ class Anchors:
         sql = f"SELECT k, number FROM {self._anchors} WHERE k IN {GIVEN} ORDER BY k, number"
         for anchor, number in self._db.execute(sql, (str(list(held)),)):
             held[anchor].append(number)
-        last = own.number if own else 1 << 62
+        # An anchor that is new to the page was held by all others before.
+        first_of_all = [own.number if own and own.number in pages else 1 << 62 for pages in held.values()]
         of = tuple(
             None if len(pages) >= MOST_HOLDERS else tuple(number for number in pages if number < last)
-            for pages in held.values()
+            for pages, last in zip(held.values(), first_of_all, strict=True)
         )
         numbers = {number for pages in of for number in pages or ()}
         sql = f"SELECT number, url FROM {self._pages} WHERE number IN {GIVEN} AND added_at >= ?"

@@ -123,8 +123,8 @@ class _Turn:
         return self._crawlers.is_abandoned(unsigned(page.url_key), page.crawler)
 
     def _load(self, numbers: Iterable[int]) -> None:
-        missing = {number for number in numbers if number > 0 and number not in self._pages}
-        self._pages.update((page.number, page) for page in self._index.pages_of(missing)) if missing else None
+        if missing := {number for number in numbers if number > 0 and number not in self._pages}:
+            self._pages.update((page.number, page) for page in self._index.pages_of(missing))
 
     def _met(self, place: int) -> Sequence[Candidate]:
         """Return the pages to compare with a query, as they are now."""

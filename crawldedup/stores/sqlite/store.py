@@ -26,7 +26,7 @@ _CHECKS_PER_TRANSACTION: Final = 100
 
 
 class SqliteStore:
-    """One namespace of a SQLite file. Safe to use from several threads, several processes, and after a fork."""
+    """The `Store` of one namespace of a SQLite file, for several threads and processes, and after a fork."""
 
     is_persistent: ClassVar = True
 
@@ -42,28 +42,23 @@ class SqliteStore:
 
     @classmethod
     def check_url(cls, url: str) -> None:
-        """See `Store`."""
         schema.path_of(url)
 
     @classmethod
     def from_url(cls, url: str, layout: Layout) -> Self:
-        """See `Store`."""
         return cls(schema.path_of(url), layout)
 
     @property
     def session(self) -> CrawlSession | None:
-        """See `Store`."""
         return self._session if self._session.number else None
 
     def open(self, session: CrawlSession | None = None) -> int:
-        """See `Store`."""
         with self._lock, errors_of(self._path):
             with transaction(self._connection()) as db:
                 self._join(db, session or self._session)
             return self._index.pages if self._index else 0
 
     def open_read_only(self) -> int:
-        """See `Store`."""
         with self._lock, errors_of(self._path):
             if self._exists():
                 with transaction(self._connection(), "DEFERRED") as db:
@@ -72,7 +67,6 @@ class SqliteStore:
             return self._index.pages if self._index else 0
 
     def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
-        """See `Store`. Many pages share a transaction. Raises ProfileMismatchError."""
         answers: list[Answer | StoreError] = []
         for start in range(0, len(queries), _CHECKS_PER_TRANSACTION):
             answers += self._check(queries[start : start + _CHECKS_PER_TRANSACTION])
@@ -99,25 +93,21 @@ class SqliteStore:
         return answers
 
     def find(self, queries: Sequence[Query]) -> list[list[Record]]:
-        """See `Store`."""
         with self._locked(queries, writes=False) as index:
             return [find(index, query, self._now()) if index else [] for query in queries]
 
     def deliver(self, names: Sequence[PageName]) -> None:
-        """See `Store`."""
         with self._locked() as index:
             if index:
                 self._crawlers(index).deliver(name.url_key for name in names).write()
 
     def text_of(self, name: PageName, retention: base.Retention) -> bytes:
-        """See `Store`."""
         with self._locked(writes=False) as index:
             own = index.pages_with({name.url_key}).get(name.url_key) if index else None
             is_live = own and retention.is_live(own.added_at, own.seen_at, self._now())
             return index.text(own.number) if index and own and is_live else b""
 
     def forget(self, name: PageName) -> bool:
-        """See `Store`."""
         with self._locked() as index:
             own = index.pages_with({name.url_key}).get(name.url_key) if index else None
             if index and own:
@@ -129,19 +119,16 @@ class SqliteStore:
             return own is not None or had_anchors
 
     def anchors(self, query: base.AnchorQuery, *, add: bool = True) -> base.Holders:
-        """See `Store`."""
         with self._locked([query], writes=add) as index:
             if index is None:
                 return base.Holders(((),) * len(query.anchors), {})
             return Anchors(index, self._now()).holders(query, add=add)
 
     def forget_anchors(self, name: PageName) -> bool:
-        """See `Store`."""
         with self._locked() as index:
             return index is not None and Anchors(index, self._now()).forget(name)
 
     def clear(self) -> None:
-        """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
         with self._lock, errors_of(self._path):
             if self._exists():
                 with transaction(self._connection()) as db:
@@ -150,12 +137,10 @@ class SqliteStore:
                         self._join(db, self._session)
 
     def note(self, name: str, text: str | None = None) -> str:
-        """See `Store`."""
         with self._locked(writes=text is not None) as index:
             return index.note(name, text) if index else ""
 
     def info(self) -> base.StoreInfo:
-        """See `Store`. `bytes` is the size of the whole file; what tables take of it is estimated."""
         with self._locked(writes=False) as index:
             layout, pages, size = self.layout, index.pages if index else 0, index.file_bytes() if index else 0
             tables = len(layout.tables)
@@ -163,13 +148,11 @@ class SqliteStore:
             return base.StoreInfo(pages, size, table_bytes, tables, layout.profile, layout.namespace, self._url)
 
     def heartbeat(self) -> None:
-        """See `Store`."""
         with self._locked() as index:
             if index:
                 crawlers.renew_lease(index.db, index.number, self._session, self._now())
 
     def close(self, *, leave: bool = True) -> None:
-        """See `Store`."""
         with self._lock:
             if leave and self._db is not None and self._index is not None and self._session.number:
                 with contextlib.suppress(sqlite3.Error):
@@ -257,7 +240,7 @@ class SqliteStore:
 
 
 class MemoryStore(SqliteStore):
-    """An index that ends with its process. Safe to use from several threads."""
+    """An index that ends with its process. Threads may share it."""
 
     is_persistent: ClassVar = False
 
@@ -267,13 +250,11 @@ class MemoryStore(SqliteStore):
 
     @classmethod
     def check_url(cls, url: str) -> None:
-        """See `Store`."""
         if url.partition("://")[2]:
             raise ConfigurationError(f"the store URL {url!r} is not valid: memory:// takes nothing behind it")
 
     @classmethod
     def from_url(cls, url: str, layout: Layout) -> Self:
-        """See `Store`."""
         cls.check_url(url)
         return cls(layout)
 
