@@ -15,15 +15,13 @@ from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError, StoreError, UnexpectedReadError
-from crawldedup.printable import printable, sentence
+from crawldedup.printable import sentence
 from crawldedup.scrapy_plugin.settings import is_enabled
+from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.verdict import Verdict
 
-logger = logging.getLogger(__name__)
-
 CLOSE_REASON: Final = "crawldedup_error"
-LONGEST_MESSAGE: Final = 2000
 SILENT_SECONDS: Final = 60.0
 """After the log said that the store is down, it says so again no sooner."""
 
@@ -132,7 +130,7 @@ class Failures:
             # An extractor with a mistake in it fails for every page, and then no page is checked.
             if error.reason == "broken":
                 self._explain("broken", f"{message}; {self._noun}s like this pass", level=logging.WARNING)
-            self._log(logging.DEBUG, message)
+            say(self._crawler, logging.DEBUG, message)
             return
         self._stats.error(error.counter if isinstance(error, CrawlDedupError) else "internal")
         if isinstance(error, CrawlDedupError) and error.is_fatal:
@@ -150,12 +148,12 @@ class Failures:
     def store_answered(self) -> None:
         """Take note that the store works. Logs it if it did not before."""
         if self._store_is_down and self._outage_was_said:
-            self._log(logging.WARNING, f"the store answers again, {self._noun}s are checked")
+            say(self._crawler, logging.WARNING, f"the store answers again, {self._noun}s are checked")
         self._store_is_down = False
 
     def _close_spider(self, message: str) -> None:
         if self._closing is None:
-            self._log(logging.ERROR, message)
+            say(self._crawler, logging.ERROR, message)
             if self._may_close:
                 self._closing = begin_to_close(self._crawler, CLOSE_REASON)
 
@@ -169,18 +167,16 @@ class Failures:
         self._outage_was_said = not closes and self._clock() >= self._silent_until
         if self._outage_was_said:
             self._silent_until = self._clock() + SILENT_SECONDS
-            self._log(
-                logging.WARNING, f"{sentence(error)} {self._noun.title()}s pass unchecked until the store answers"
+            say(
+                self._crawler,
+                logging.WARNING,
+                f"{sentence(error)} {self._noun.title()}s pass unchecked until the store answers",
             )
 
     def _explain(self, kind: str, message: str, error: Exception | None = None, level: int = logging.ERROR) -> None:
         if kind not in self._explained:
             self._explained.add(kind)
-            self._log(level, f"{message} (further ones are only counted)", error)
-
-    def _log(self, level: int, message: str, error: Exception | None = None) -> None:
-        extra = {"spider": self._crawler.spider}
-        logger.log(level, "crawldedup: %s", printable(message, LONGEST_MESSAGE), extra=extra, exc_info=error)
+            say(self._crawler, level, f"{message} (further ones are only counted)", error)
 
 
 # What was said of a crawl that does not start: several components may refuse the same settings, or to start at all.
@@ -223,7 +219,7 @@ async def close_unstarted(crawler: Crawler, message: str) -> None:
     is_first = crawler not in _said
     if message not in (said := _said.setdefault(crawler, set())):
         said.add(message)
-        logger.error("crawldedup: %s", printable(message, LONGEST_MESSAGE), extra={"spider": crawler.spider})
+        say(crawler, logging.ERROR, message)
     assert crawler.engine is not None
     if crawler.engine.spider is not None and is_first:
         await crawler.engine.close_spider_async(reason=CLOSE_REASON)
@@ -241,5 +237,5 @@ def begin_to_close(crawler: Crawler, reason: str) -> object:
     """
     assert crawler.engine is not None
     closing = deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
-    closing.addErrback(lambda failure: logger.error("crawldedup: cannot close: %r", failure.value))
+    closing.addErrback(lambda failure: say(crawler, logging.ERROR, f"cannot close: {failure.value!r}"))
     return closing

@@ -25,17 +25,15 @@ from crawldedup.extraction.extract import extract_page
 from crawldedup.extraction.extractors import get_extractor
 from crawldedup.markup.limits import MAX_BYTES
 from crawldedup.page import Page
-from crawldedup.printable import printable
 from crawldedup.scope import site_of
-from crawldedup.scrapy_plugin.failures import LONGEST_MESSAGE, DuplicateItemError, Failures, refusing
+from crawldedup.scrapy_plugin.failures import DuplicateItemError, Failures, refusing
 from crawldedup.scrapy_plugin.policy import Fate, PagePolicy, decide
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, ItemFields, dotted, is_interactive
+from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.scrapy_plugin.verdict_fields import add_verdict
 from crawldedup.text.urls import canonical_url
 from crawldedup.verdict import Verdict, describe
-
-logger = logging.getLogger(__name__)
 
 _DEEPEST_LIST: Final = 10
 _LONG_TEXT: Final = 50_000
@@ -106,8 +104,8 @@ class DedupItemPipeline:
                 reason = describe(verdict, unnamed="an item without URL")
                 if outcome.fate is Fate.DROPPED:
                     raise DuplicateItemError(reason, verdict)
-                done, name = "marks" if outcome.refused else "delivers", printable(verdict.url or "an item without URL")
-                logger.debug("crawldedup: %s %s: %s", done, name, reason, extra={"spider": self._crawler.spider})
+                done = "marks" if outcome.refused else "delivers"
+                say(self._crawler, logging.DEBUG, f"{done} {verdict.url or 'an item without URL'}: {reason}")
         if self._options.item_action == "mark":
             self._mark(item, verdict)
         return item
@@ -152,8 +150,7 @@ class DedupItemPipeline:
             if type(item) not in self._unmarkable:
                 self._unmarkable.add(type(item))
                 message = str(error) if isinstance(error, ConfigurationError) else f"cannot mark an item: {error!r}"
-                extra = {"spider": self._crawler.spider}
-                logger.error("crawldedup: %s", printable(message, LONGEST_MESSAGE), extra=extra)
+                say(self._crawler, logging.ERROR, message)
 
 
 def items_index_of(options: CrawlOptions) -> CrawlOptions:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from scrapy import Request, Spider
+from scrapy import Request
 from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import Crawler
 from scrapy.http import Response
@@ -43,8 +43,6 @@ from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.search.model import accept_threshold
 from crawldedup.stores.shown import shown_url
 from crawldedup.verdict import Coverage
-
-logger = logging.getLogger(__name__)
 
 SAMPLE_SECONDS: Final = 10.0
 
@@ -158,7 +156,6 @@ class CrawlJournal:
         if self._file is None:
             return
         assert self._crawler.stats is not None
-        assert self._crawler.spider is not None
         stats = {
             name: value
             for name, value in self._crawler.stats.get_stats().items()
@@ -172,7 +169,7 @@ class CrawlJournal:
             with contextlib.suppress(OSError):
                 (self._job / NAME_FILE).unlink(missing_ok=True)
         if self._report is not None:
-            await write_report(self._report, self._place, self._crawl, self._crawler.spider)
+            await write_report(self._crawler, self._report, self._place, self._crawl)
 
     def _page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
         if self._file is None:
@@ -219,9 +216,8 @@ class CrawlJournal:
         """Log the first trouble."""
         if trouble is not None and not self._has_complained:
             self._has_complained = True
-            message = "crawldedup: cannot write the journal in %s, and the crawl goes on: %s"
-            extra = {"spider": self._crawler.spider}
-            logger.warning(message, printable(self._place), printable(trouble), extra=extra)
+            text = f"cannot write the journal in {self._place}, and the crawl goes on: {trouble}"
+            signals.say(self._crawler, logging.WARNING, text)
 
 
 def _without_none(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -235,7 +231,7 @@ def _covered(coverage: Coverage | None) -> dict[str, Any]:
     return {"share_known": round(1 - coverage.share_new, 4), "source": shown(coverage.sources[0][0])}
 
 
-async def write_report(path: str, source: str, crawl: str, spider: Spider) -> None:
+async def write_report(crawler: Crawler, path: str, source: str, crawl: str) -> None:
     """Write the report of a crawl, in a process whose memory ends with it. Logs what goes wrong."""
     arguments = json.dumps(["report", source, "--crawl", crawl, "--output", path])
     command = [sys.executable, "-c", _REPORT_PROGRAM]
@@ -246,8 +242,7 @@ async def write_report(path: str, source: str, crawl: str, spider: Spider) -> No
             trouble = done.stderr.strip().rpartition("\n")[2]
     except OSError as error:
         trouble = str(error)
-    extra = {"spider": spider}
     if trouble:
-        logger.warning("crawldedup: the report was not written: %s", printable(trouble, 500), extra=extra)
+        signals.say(crawler, logging.WARNING, f"the report was not written: {printable(trouble, 500)}")
     else:
-        logger.info("crawldedup: the report is in %s", printable(str(Path(path).absolute())), extra=extra)
+        signals.say(crawler, logging.INFO, f"the report is in {Path(path).absolute()}")

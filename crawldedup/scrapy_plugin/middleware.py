@@ -17,7 +17,6 @@ from scrapy.utils.job import job_dir
 from crawldedup.aio import AsyncDeduplicator, Judged
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.page import Page
-from crawldedup.printable import printable
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.copies import Copies
 from crawldedup.scrapy_plugin.failures import DuplicatePageError, Failures, OverrideError, refusing
@@ -35,13 +34,12 @@ from crawldedup.scrapy_plugin.policy import (
 )
 from crawldedup.scrapy_plugin.revisits import FILE_NAME, Deliveries, Name, SeenPages
 from crawldedup.scrapy_plugin.settings import CrawlOptions, is_interactive
+from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.scrapy_plugin.verdict_fields import DropItemsMiddleware
 from crawldedup.scrapy_plugin.walls import WallGuard
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Verdict, describe
-
-logger = logging.getLogger(__name__)
 
 BROWSER_PAGE_KEY: Final = "playwright_page"
 _CLOSE_SECONDS: Final = 10.0
@@ -94,10 +92,8 @@ class DedupMiddleware:
             workers, page_seconds = options.workers, options.page_seconds
             dedup = AsyncDeduplicator.from_options(options, workers=workers, page_seconds=page_seconds)
         if options.revisit == "drop" and not is_persistent(options.store) and not interactive:
-            logger.warning(
-                "crawldedup: CRAWLDEDUP_REVISIT is 'drop', but CRAWLDEDUP_STORE remembers nothing of earlier crawls; "
-                "sqlite:///seen.sqlite would."
-            )
+            text = "CRAWLDEDUP_REVISIT is 'drop', but CRAWLDEDUP_STORE remembers nothing of earlier crawls"
+            say(crawler, logging.WARNING, f"{text}; sqlite:///seen.sqlite would.")
         directory = None if interactive else job_dir(crawler.settings)
         seen = SeenPages(Path(directory, FILE_NAME) if directory else None)
         middleware = cls(crawler, options, dedup, seen=seen, is_interactive=interactive)
@@ -132,7 +128,8 @@ class DedupMiddleware:
         # Scrapy never could close a spider that is just being opened.
         await self._failures.close_before_start()
 
-    async def spider_closed(self, spider: Spider, reason: str) -> None:
+    async def spider_closed(self, reason: str) -> None:
+        """Close everything and log the summary."""
         for forgetting in list(self._forgetting):
             await forgetting
         index_bytes = None
@@ -146,7 +143,7 @@ class DedupMiddleware:
         try:
             self._seen.close(finished=reason == "finished")
         except OSError as error:
-            logger.warning("crawldedup: closing failed: %r", error, extra={"spider": spider})
+            say(self._crawler, logging.WARNING, f"closing failed: {error!r}")
         await self.journal.end(reason, index_bytes)
         self._stats.end(complains=not self._is_interactive)
 
@@ -183,6 +180,7 @@ class DedupMiddleware:
             forgetting.add_done_callback(self._forgetting.discard)
 
     def item_error(self, response: object) -> None:
+        """Forget a page with an item that failed in a pipeline, as one whose callback failed."""
         # An item need not come from a response.
         if isinstance(response, Response):
             self.spider_error(response)
@@ -234,7 +232,7 @@ class DedupMiddleware:
         try:
             await self._dedup.forget(name.url, identity=name.identity, scope_key=name.scope_key)
         except Exception as error:
-            self._log(logging.DEBUG, "cannot forget %s: %s", name.url, str(error))
+            say(self._crawler, logging.DEBUG, f"cannot forget {name.url}: {error}")
 
     async def _record(self, request: Request, response: Response, judged: Judged, outcome: Outcome) -> None:
         """Tell stats, journal, signals and log of a page, in its order."""
@@ -250,14 +248,14 @@ class DedupMiddleware:
         if verdict.is_duplicate:
             await signals.send(signals.page_deduplicated, self._crawler, **event)
         if self._is_interactive:
-            self._log(logging.INFO, "%s is %s", response.url, describe(verdict))
+            say(self._crawler, logging.INFO, f"{response.url} is {describe(verdict)}")
         elif outcome.refused or verdict.is_duplicate or verdict.is_partial or verdict.difference:
             done = _DONE.get(outcome.fate, "delivers") if outcome.refused else "delivers"
-            self._log(logging.DEBUG, "%s %s: %s", done, response.url, describe(verdict))
+            say(self._crawler, logging.DEBUG, f"{done} {response.url}: {describe(verdict)}")
 
     async def _carry_out(self, request: Request, response: Response, verdict: Verdict, outcome: Outcome) -> Response:
         if outcome.fate is Fate.DROPPED:
-            await close_browser_page(request)
+            await close_browser_page(self._crawler, request)
             # The engine sends this signal for what passes all middlewares, and much of Scrapy counts by it.
             response.request = response.request or request
             self._crawler.signals.send_catch_log(
@@ -272,11 +270,8 @@ class DedupMiddleware:
         response.flags += [*outcome.flags]
         return response
 
-    def _log(self, level: int, message: str, *values: str) -> None:
-        logger.log(level, f"crawldedup: {message}", *map(printable, values), extra={"spider": self._crawler.spider})
 
-
-async def close_browser_page(request: Request) -> None:
+async def close_browser_page(crawler: Crawler, request: Request) -> None:
     """Close the tab that scrapy-playwright's `playwright_include_page` keeps open for a callback, never called now.
 
     The browser opens no further tab once it has as many as it may: a crawl would hang. A request's errback is told of
@@ -288,7 +283,8 @@ async def close_browser_page(request: Request) -> None:
     try:
         await asyncio.wait_for(page.close(), _CLOSE_SECONDS)
     except Exception as error:
-        logger.warning("crawldedup: cannot close the browser's page of a dropped response: %s", type(error).__name__)
+        text = f"cannot close the browser's page of a dropped response: {type(error).__name__}"
+        say(crawler, logging.WARNING, text)
 
 
 def freeze_gc() -> bool:

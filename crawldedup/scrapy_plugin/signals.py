@@ -1,8 +1,17 @@
-"""Signals for spiders and extensions. Handlers may be coroutines; the page waits for them."""
+"""Signals for spiders and extensions, whose handlers may be coroutines: the page waits. And lines of the log."""
+
+import logging
+from typing import Final
 
 # What Scrapy's signal manager is made of.
 from pydispatch.dispatcher import getAllReceivers, liveReceivers
 from scrapy.crawler import Crawler
+
+from crawldedup.printable import printable
+
+LONGEST_MESSAGE: Final = 2000
+
+logger = logging.getLogger("crawldedup")
 
 page_judged = object()
 """Sent once for every judged page, with `request`, `response`, `verdict`, `dropped` and `spider`.
@@ -22,3 +31,9 @@ async def send(signal: object, crawler: Crawler, **arguments: object) -> None:
     """Send a signal, and wait for those who listen. To send one to nobody takes as long as to judge a page."""
     if next(liveReceivers(getAllReceivers(crawler.signals.sender, signal)), None) is not None:
         await crawler.signals.send_catch_log_async(signal, **arguments, spider=crawler.spider)
+
+
+def say(crawler: Crawler, level: int, message: str, error: Exception | None = None) -> None:
+    """Log a message of a crawl, which may hold hostile text."""
+    text = printable(message, LONGEST_MESSAGE)
+    logger.log(level, "crawldedup: %s", text, extra={"spider": crawler.spider}, exc_info=error)

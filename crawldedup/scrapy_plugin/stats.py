@@ -14,12 +14,11 @@ from crawldedup.aio import Judged
 from crawldedup.printable import pluralize, printable
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
+from crawldedup.scrapy_plugin.signals import logger, say
 from crawldedup.stores.registry import is_persistent
 from crawldedup.stores.shown import shown_url
 from crawldedup.stores.sqlite.schema import path_of
 from crawldedup.verdict import Kind, Verdict
-
-logger = logging.getLogger(__name__)
 
 PREFIX: Final = "crawldedup/"
 NOVELTY_PAGES: Final = 200
@@ -67,7 +66,7 @@ class CrawlStats:
 
     def begin(self, options: CrawlOptions, known: int | None) -> None:
         """Log the options of a crawl and how many pages or items the index knows; every interval, how far it is."""
-        self._log(logging.INFO, start_line(options, known, self.noun))
+        say(self._crawler, logging.INFO, start_line(options, known, self.noun))
         if self._interval:
             self._telling = asyncio.ensure_future(self._tell())
 
@@ -77,7 +76,7 @@ class CrawlStats:
             self._telling.cancel()
         logger.info("%s", self.summary(), extra={"spider": self._crawler.spider})
         for complaint in self.complaints() if complains else ():
-            self._log(logging.WARNING, complaint)
+            say(self._crawler, logging.WARNING, complaint)
 
     def checked(self, verdict: Verdict, outcome: Outcome, *, size: int = 0, is_start: bool = False) -> None:
         """Count a checked page of `size` bytes, and what became of it."""
@@ -205,7 +204,7 @@ class CrawlStats:
         while True:
             await asyncio.sleep(self._interval)
             if (line := self.progress()) is not None:
-                self._log(logging.INFO, line)
+                say(self._crawler, logging.INFO, line)
 
     def _figures(self) -> dict[str, float]:
         counts = self._counts
@@ -216,9 +215,6 @@ class CrawlStats:
             "unchecked": sum(_below(counts, "error/").values()),
             **self._seconds,
         }
-
-    def _log(self, level: int, line: str) -> None:
-        logger.log(level, "crawldedup: %s", line, extra={"spider": self._crawler.spider})
 
     def _add(self, name: str, count: int = 1) -> None:
         self._counts[name] += count

@@ -12,8 +12,6 @@ from crawldedup.scrapy_plugin.failures import begin_to_close
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.verdict import Kind, Verdict
 
-logger = logging.getLogger(__name__)
-
 WALL_REASON: Final = "crawldedup_wall"
 
 WINDOWS: Final = ((100, 0.6), (500, 0.3))
@@ -110,15 +108,10 @@ class WallGuard:
         if self._action == "ignore" or (suspicion := self._walls.add(verdict, digest)) is None:
             return
         self._stats.wall()
-        logger.warning(
-            "crawldedup: %d of the last %d pages are copies of %s. Is it a login form, a ban, a soft 404 or a consent "
-            "page? %s",
-            round(suspicion.share * suspicion.window),
-            suspicion.window,
-            printable(suspicion.original),
-            _CONSEQUENCES[self._action],
-            extra={"spider": self._crawler.spider},
-        )
+        copies = round(suspicion.share * suspicion.window)
+        text = f"{copies} of the last {suspicion.window} pages are copies of {printable(suspicion.original)}."
+        question = "Is it a login form, a ban, a soft 404 or a consent page?"
+        signals.say(self._crawler, logging.WARNING, f"{text} {question} {_CONSEQUENCES[self._action]}")
         await signals.send(signals.wall_suspected, self._crawler, **suspicion._asdict())
         if self._action == "close" and self._closing is None:
             self._closing = begin_to_close(self._crawler, WALL_REASON)

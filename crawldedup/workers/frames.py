@@ -63,15 +63,3 @@ def framed(value: object) -> bytearray:
 def valid(text: str) -> str:
     """Return a text that UTF-8 can hold, as MessagePack wants it, with "?" for halves of surrogate pairs."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
-def exact(value: object) -> object:
-    """Return the value, for a text that UTF-8 cannot hold an extension, of which `of_extension` makes it again."""
-    if isinstance(value, str) and valid(value) != value:
-        return msgspec.msgpack.Ext(0, value.encode("utf-8", "surrogatepass"))
-    return value
-
-
-def of_extension(_: int, data: memoryview) -> str:
-    """Return the text that `exact` has made an extension of."""
-    return str(data, "utf-8", "surrogatepass")

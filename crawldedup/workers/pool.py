@@ -69,8 +69,7 @@ class WorkerPool:
         self._workers: list[_Worker] = []
         self._backlog: deque[_Task] = deque()
         self._starting = Breaker()
-        self._start_error: CrawlDedupError = NoWorkerError("No worker process can be started.")
-        self._retrying: asyncio.TimerHandle | None = None
+        self._start_error: CrawlDedupError | None = None
 
     def start(self) -> None:
         """Start the first worker ahead of the first request, without waiting for it."""
@@ -116,8 +115,12 @@ class WorkerPool:
             if (worker is None or worker.tasks) and len(self._workers) < self._most:
                 worker = self._start() or worker
             if worker is None:
-                self._wait_or_give_up()
-                return
+                # One failed start may have been bad luck. After others, requests fail until the pause is nearly over.
+                if (seconds := self._starting.seconds_left()) <= FIRST_PAUSE_SECONDS:
+                    asyncio.get_running_loop().call_later(seconds, self._fill)
+                    return
+                self._backlog.popleft().fail(self._start_error or NoWorkerError("No worker process can be started."))
+                continue
             if len(worker.tasks) >= _AHEAD:
                 return
             task = self._backlog.popleft()
@@ -137,15 +140,6 @@ class WorkerPool:
         worker.serving = asyncio.get_running_loop().create_task(self._serve(worker))
         return worker
 
-    def _wait_or_give_up(self) -> None:
-        """Try once more soon after a first failed start. After others, requests fail until the pause is nearly over."""
-        seconds, loop = self._starting.seconds_left(), asyncio.get_running_loop()
-        if seconds > FIRST_PAUSE_SECONDS:
-            while self._backlog:
-                self._backlog.popleft().fail(self._start_error)
-        elif self._retrying is None or self._retrying.when() < loop.time():
-            self._retrying = loop.call_later(seconds, self._fill)
-
     async def _serve(self, worker: "_Worker") -> None:
         """Take a worker's answers until it ends. Then send what it has not answered to others."""
         error: CrawlDedupError | None = None
@@ -163,12 +157,13 @@ class WorkerPool:
                     if self._backlog:
                         self._fill()
         except TimeoutError:
-            error = NoWorkerError(f"A worker process was not ready after {_START_SECONDS} s.")
-            if worker.is_ready:
-                error = PageError("too_slow", f"reading the page took more than {worker.tasks[0].seconds:g} s")
+            seconds, due = worker.tasks[0].seconds if worker.is_ready else _START_SECONDS, worker.limit.when() or 0.0
+            error = WorkerError(f"A worker process did not answer for {seconds:g} s.")
+            # An event loop that was blocked itself says nothing of the page, which has another try.
+            if worker.is_ready and asyncio.get_running_loop().time() < due + 1:
+                error = PageError("too_slow", f"reading the page took more than {seconds:g} s")
         except (EOFError, OSError):
-            kind, when = (WorkerError, "") if worker.is_ready else (NoWorkerError, " while it started")
-            error = kind(f"A worker process died{when}: {worker.status()}.")
+            error = WorkerError(f"A worker process died: {worker.end()}.")
         except Exception as nonsense:
             error = WorkerError(f"A worker process was ended, since it answered nonsense: {nonsense!r}")
         self._workers.remove(worker)
@@ -176,7 +171,7 @@ class WorkerPool:
         if not worker.is_ready:
             # A program that dies while it starts may do so again.
             self._starting.failed()
-            self._start_error = error or self._start_error
+            self._start_error = NoWorkerError(str(error)) if isinstance(error, WorkerError) else error
         elif error is not None and worker.tasks:
             # It read them one by one, so the first is at fault.
             worker.tasks[0].tries -= 1
@@ -237,19 +232,17 @@ class _Worker:
             raise ValueError(f"{length:,} bytes")
         return _answers.decode(await self._streams[0].readexactly(length))
 
-    def status(self) -> str:
-        """Return how the process has ended by itself."""
+    def end(self) -> str:
+        """End the process at once. Return how it ended, which is its own way if it had ended by itself."""
+        if self._streams is None:
+            self._own_end.close()
+        else:
+            self._streams[1].transport.abort()
+        self.process.kill()
         with suppress(subprocess.TimeoutExpired):
             status = self.process.wait(timeout=1)
             return f"killed by signal {-status}" if status < 0 else f"exit status {status}"
-        return "it closed its socket"
-
-    def end(self) -> None:
-        if self._streams is not None:
-            self._streams[1].transport.abort()
-        self.process.kill()
-        with suppress(subprocess.TimeoutExpired):  # the system will end it
-            self.process.wait(timeout=1)
+        return "the system is to end it"
 
 
 def command_of(module: str, call: str = "main()") -> list[str]:

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import msgspec
 
-from crawldedup.workers.frames import LENGTH, Answer, Failure, framed, of_extension
+from crawldedup.workers.frames import LENGTH, Answer, Failure, framed
 
 PAGE_BYTES: Final = 1 << 30
 """Bytes that reading a page may take. The most hostile pages known take half of it."""
@@ -86,7 +86,7 @@ class Inbox:
         while len(self._received) < LENGTH.size or len(self._received) < (end := self._end()):
             if not self._receive():
                 raise EOFError
-        content = msgspec.msgpack.decode(memoryview(self._received)[LENGTH.size : end], ext_hook=of_extension)
+        content = msgspec.msgpack.decode(memoryview(self._received)[LENGTH.size : end])
         del self._received[:end]
         return content
 

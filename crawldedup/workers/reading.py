@@ -19,7 +19,7 @@ from crawldedup.page import Page, PageReader, ReadPage
 from crawldedup.text.canonical import HeadLinks
 from crawldedup.text.keys import Key
 from crawldedup.wire import pack_fingerprint, plain, unpack_fingerprint
-from crawldedup.workers.frames import exact, valid
+from crawldedup.workers.frames import valid
 
 HANDLER: Final = "crawldedup.workers.reading:reader"
 
@@ -65,7 +65,7 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
     def read(page: Page, key: Key) -> tuple[object, ...]:
         begun = time.perf_counter()
         area = area_of(options.content, page.url)
-        content = msgspec.msgpack.encode([*map(exact, (page.html, page.text, page.encoding)), area, key.id])
+        content = msgspec.msgpack.encode([page.html, page.text, page.encoding, area, key.id])
         # Nobody who knows no secret can make two pages of one digest.
         known_by = hashlib.blake2b(content, key=secret).digest()
         if known_by not in last:
@@ -95,4 +95,5 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
 def plain_page(page: Page) -> dict[str, Any]:
     """Return what names and is read of a page as plain data: the arguments of `Page`."""
     names = ("url", "html", "text", "encoding", "identity", "scope_key", "similarity")
-    return {name: exact(getattr(page, name)) for name in names}
+    values = {name: getattr(page, name) for name in names}
+    return {name: valid(value) if isinstance(value, str) else value for name, value in values.items()}

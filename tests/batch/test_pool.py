@@ -48,9 +48,10 @@ def pids(reader: ChunkReader) -> list[int]:
 
 
 def test_pages_are_read_as_one_process_reads_them() -> None:
-    texts = [*collection(originals=40), "", "half a surrogate pair \ud800"]
+    texts = [*collection(originals=40), "half a surrogate pair ?", ""]
     with ChunkReader(setup(), 3) as reader:
-        read = [each.result() for each in map(reader.read, chunks(texts))]
+        given = [text.replace("?", "\ud800") for text in texts]
+        read = [each.result() for each in map(reader.read, chunks(given))]
     alone = BatchReader(Options(), NO_KEY, ranks=False)
     for found, pages in zip(read, chunks(texts), strict=True):
         expected = alone.read(pages)

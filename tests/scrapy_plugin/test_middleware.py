@@ -67,7 +67,7 @@ class Crawl:
             await self.middleware.engine_started()
             await work(self)
             await asyncio.sleep(0)  # lets a spider that is being closed get there
-            await self.middleware.spider_closed(Spider("news"), self.reason)
+            await self.middleware.spider_closed(self.reason)
 
         asyncio.run(whole())
         return self
