@@ -29,15 +29,13 @@ from crawldedup.text.keys import Key
 from crawldedup.verdict import Match, Verdict
 
 BATCH: Final = 100
-BATCH_SECONDS: Final = 0.5
-"""A batch that took this long to read goes to the store as it is."""
+BATCH_SECONDS: Final = 0.5  # A batch that took this long to read goes to the store as it is.
 HEARTBEAT_SECONDS: Final = 20.0
 
 Asked = tuple[Page, Fingerprint]
 Found = tuple[Fingerprint, Query, float, list[Record]]
 OnUnreadable = Callable[[Page, PageError], None]
-Name = tuple[str, str | None, str | None]
-"""The URL, the identity and the scope key of a page."""
+Name = tuple[str, str | None, str | None]  # URL, identity, scope key
 
 
 class Deduplicator:

@@ -10,17 +10,17 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "crawldedup"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-LONGEST_MODULE = 570
+LONGEST_MODULE = 500
 """Lines of a module."""
 
 # The lines that a room may have. They only ever fall: a room that needs more takes it from another.
 BUDGETS = {
-    "library": 3600,
-    "reading": 4123,
-    "search": 1830,
-    "stores": 4850,
-    "workers": 252,
-    "scrapy_plugin": 5555,
+    "library": 2500,
+    "reading": 4130,
+    "search": 1623,
+    "stores": 3106,
+    "workers": 600,
+    "scrapy_plugin": 2830,
     "report": 3550,
     "scan": 1716,
     "spark": 750,
@@ -28,8 +28,8 @@ BUDGETS = {
     "cli": 2209,
     "literature": 2400,
 }
-MOST_LINES = 37_700
-MOST_LUA_LINES = 1343
+MOST_LINES = 27_700
+MOST_LUA_LINES = 1000
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.
 ROOMS = {

@@ -5,15 +5,11 @@ lies between two anchors has changed unless it is equal (patience diff, Bram Coh
 texts, where `difflib` takes up to n^3: pages are hostile.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 LONGEST_DIFFERENCE: Final = 450
 """Passages beyond so many characters are only counted."""
