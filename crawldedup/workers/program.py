@@ -21,11 +21,10 @@ import msgspec
 
 from crawldedup.workers.frames import LENGTH, Answer, Failure, framed
 
-PAGE_BYTES: Final = 1 << 30
-"""Bytes that reading a page may take. The most hostile pages known take half of it."""
-KEPT_BYTES: Final = 300 << 20
-"""Bytes by which a process may have grown between two pages, since C libraries give little back."""
-
+# What reading a page may take. The most hostile pages known take half of it.
+_PAGE_BYTES: Final = 1 << 30
+# By so much a process may have grown between two pages, since C libraries give little back.
+_KEPT_BYTES: Final = 300 << 20
 # Beyond the limit that the parent enforces: if the parent was killed, only the alarm ends a page in C code.
 _GRACE_SECONDS: Final = 10
 
@@ -33,7 +32,7 @@ _GRACE_SECONDS: Final = 10
 def main(name: str, seconds: int) -> None:
     """Serve standard input with the handler "package.module:function" until it ends, as when the parent dies.
 
-    The function may take so many seconds to set the handler up.
+    The function may take so many seconds to make the handler.
     """
     inbox = Inbox(_inherited_socket())
     # The parent decides when this process ends; signals to a whole group are not meant for it.
@@ -57,17 +56,13 @@ def main(name: str, seconds: int) -> None:
             signal.alarm(0)
             seconds, message = inbox.take()
             signal.alarm(seconds + _GRACE_SECONDS)
-            answer = _answer(handle, message)
+            try:
+                answer = Answer(is_last=False, value=msgspec.Raw(msgspec.msgpack.encode(handle(message))))
+            # Whatever a library raises, even to end the program, or in Rust to panic, is one page's trouble.
+            except BaseException as error:
+                answer = Answer(is_last=False, failure=Failure.of(error))
             answer.is_last = is_large()
             inbox.answer(answer)
-
-
-def _answer(handle: Callable[[Any], object], message: object) -> Answer:
-    try:
-        return Answer(is_last=False, value=msgspec.Raw(msgspec.msgpack.encode(handle(message))))
-    # Whatever a library raises, even to end the program, or in Rust to panic, is one page's trouble.
-    except BaseException as error:
-        return Answer(is_last=False, failure=Failure.of(error))
 
 
 class Inbox:
@@ -83,7 +78,8 @@ class Inbox:
         with contextlib.suppress(BlockingIOError):
             while self._receive(socket.MSG_DONTWAIT):
                 pass
-        while len(self._received) < LENGTH.size or len(self._received) < (end := self._end()):
+        end = LENGTH.size
+        while len(self._received) < end or len(self._received) < (end := LENGTH.size + self._length()):
             if not self._receive():
                 raise EOFError
         content = msgspec.msgpack.decode(memoryview(self._received)[LENGTH.size : end])
@@ -91,11 +87,10 @@ class Inbox:
         return content
 
     def answer(self, answer: Answer) -> None:
-        """Send an answer."""
         self._socket.sendall(framed(answer))
 
-    def _end(self) -> int:
-        return int(LENGTH.unpack_from(self._received)[0]) + LENGTH.size
+    def _length(self) -> int:
+        return int(LENGTH.unpack_from(self._received)[0])
 
     def _receive(self, flags: int = 0) -> int:
         data = self._socket.recv(1 << 18, flags)
@@ -115,7 +110,7 @@ def _inherited_socket() -> socket.socket:
 
 
 def bound_memory() -> Callable[[], bool]:
-    """Let allocations fail beyond `PAGE_BYTES` more than now; return what tells if far more is held than now.
+    """Let allocations fail beyond `_PAGE_BYTES` more than now; return what tells if far more is held than now.
 
     Where there is no /proc there are no bounds.
     """
@@ -124,9 +119,9 @@ def bound_memory() -> Callable[[], bool]:
     except OSError:
         return lambda: False
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    bounds = [bound for bound in (allocated + PAGE_BYTES, soft, hard) if bound != resource.RLIM_INFINITY]
+    bounds = [bound for bound in (allocated + _PAGE_BYTES, soft, hard) if bound != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_DATA, (min(bounds), hard))
-    return lambda: _held()[0] > held + KEPT_BYTES
+    return lambda: _held()[0] > held + _KEPT_BYTES
 
 
 def _held() -> tuple[int, int]:

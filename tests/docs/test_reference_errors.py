@@ -29,9 +29,7 @@ INTERNAL: Final = {
     "ProblemError",
     "ReportError",
     "TryAgainError",
-    "UnexpectedReadError",
     "UnwritableError",
-    "WorkerError",
 }
 
 
