@@ -26,7 +26,7 @@ from benchmarks.shared.common import make_parser, make_table, run
 from crawldedup.commands.sources import sources
 from crawldedup.errors import PageError
 from crawldedup.options import Options
-from crawldedup.reader import PageReader
+from crawldedup.page import Page, PageReader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,11 +90,11 @@ def read(page: bytes, encoding: str | None, extractor: str) -> Outcome:
     """Read a page in this process, whose peak of memory only grows."""
     if extractor not in _readers:
         _readers[extractor] = PageReader(Options(extractor=extractor))
-        _readers[extractor].read("<p>The first page pays for the imports.</p>")
+        _readers[extractor].read_page(Page("", html="<p>The first page pays for the imports.</p>"))
     started = time.process_time()
     what, is_foreign = "read", False
     try:
-        _readers[extractor].read(page, encoding=encoding)
+        _readers[extractor].read_page(Page("", html=page, encoding=encoding))
     except PageError as error:
         what = error.reason
     except BaseException as error:

@@ -29,7 +29,7 @@ from crawldedup.demo.site import DemoSite
 from crawldedup.errors import PageError
 from crawldedup.markup import tags
 from crawldedup.options import Options
-from crawldedup.reader import PageReader
+from crawldedup.page import Page, PageReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -123,7 +123,7 @@ def main(given: Sequence[str]) -> int | None:
         site = DemoSite()
         pages = [site.reply(path).body for path in sorted(site.manifest())]
     reader = PageReader(Options(extractor=arguments.extractor))
-    reader.read(b"<p>warm")
+    reader.read_page(Page("", html=b"<p>warm"))
     outcomes: Counter[str] = Counter()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     times: list[tuple[float, int, int]] = []
@@ -132,7 +132,7 @@ def main(given: Sequence[str]) -> int | None:
             page, encoding = fuzzed(pages, seed)
             started = time.process_time()
             try:
-                reader.read(page, encoding=encoding)
+                reader.read_page(Page("", html=page, encoding=encoding))
                 outcomes["read"] += 1
             except PageError as error:
                 outcomes[error.reason] += 1

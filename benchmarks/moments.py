@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.shared.common import count, make_parser, make_table, run
 from crawldedup import Deduplicator
-from crawldedup.fingerprinting.exact import jaccard
+from crawldedup.fingerprinting.features import jaccard
 from crawldedup.fingerprinting.fingerprint import text_digest
 from crawldedup.measure import read_corpus
 
@@ -179,7 +179,7 @@ def flagged(made: Sequence[Sequence[str]], *, by_moments: bool) -> float:
             for number, text in enumerate(texts):
                 page = dedup.fingerprint(text=text)
                 page = page if by_moments else replace(page, digest=text_digest(text, dedup.key))
-                verdict = dedup.check_fingerprint(f"https://site{site}.example/{number}", page)
+                verdict = dedup.check(f"https://site{site}.example/{number}", fingerprint=page)
             found += verdict.is_duplicate
     return round(found / len(made), 3)
 

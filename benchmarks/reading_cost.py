@@ -34,7 +34,7 @@ from benchmarks.shared.common import make_parser, make_table, run
 from crawldedup.errors import PageError
 from crawldedup.markup.blocks import parse
 from crawldedup.options import Options
-from crawldedup.reader import PageReader
+from crawldedup.page import Page, PageReader
 from crawldedup.text.decode import decode
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def readers() -> dict[str, Read]:
 
 
 def _content(reader: PageReader, body: bytes, _: str) -> object:
-    return reader.content(body)
+    return reader.content(Page("", html=body))
 
 
 def _called(call: Callable[[str], object], _: bytes, page: str) -> object:

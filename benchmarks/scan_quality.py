@@ -29,8 +29,8 @@ from crawldedup.batch.engine import find_duplicates
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.literature.exact import compare_all
 from crawldedup.measure import bands_of, read_corpus
-from crawldedup.queries import salted
-from crawldedup.reader import PageReader
+from crawldedup.page import Page, PageReader
+from crawldedup.search.query import salted
 from crawldedup.text.keys import NO_KEY
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Row:
 
 def crawled(pages: Sequence[Fingerprint], options: Options) -> NDArray[np.bool_]:
     with Deduplicator(key=0, similarity=options.similarity, recall=options.recall) as dedup:
-        verdicts = [dedup.check_fingerprint("", page, identity=str(number)) for number, page in enumerate(pages)]
+        verdicts = [dedup.check("", fingerprint=page, identity=str(number)) for number, page in enumerate(pages)]
     return np.array([verdict.is_duplicate for verdict in verdicts])
 
 
@@ -72,7 +72,7 @@ def measure(name: str, options: Options) -> list[Row]:
     facts = [document.facts or "" for document in corpus.documents]
     has_text = [number for number, document in enumerate(corpus.documents) if document.text.strip()]
     pages = [
-        reader.fingerprint(reader.content(text=document.text)._replace(facts=document.facts))
+        reader.fingerprints([reader.content(Page("", text=document.text))._replace(facts=document.facts)])[0]
         for document in (corpus.documents[number] for number in has_text)
     ]
     rows = []

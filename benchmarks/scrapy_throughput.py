@@ -54,7 +54,7 @@ from crawldedup.extraction.extractors import get_extractor
 from crawldedup.facts.page_facts import page_facts
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.options import Options
-from crawldedup.reader import PageReader
+from crawldedup.page import Page, PageContent, PageReader
 from crawldedup.scrapy_plugin.settings import default_workers
 from tests.servers import RedisServer
 
@@ -155,12 +155,12 @@ def reading_times(server: Server, extractor: str) -> tuple[float, float]:
     """Processor milliseconds a page of extracting the text and of the fingerprint, in this process."""
     bodies = [body for path in server.paths if (body := server.site.body(path))]
     read, reader = get_extractor(extractor), PageReader(Options(extractor=extractor))
-    reader.read(bodies[0])
+    reader.read_page(Page("", html=bodies[0]))
     started = time.thread_time()
     texts = [_text_of(body, read) for body in bodies]
     extracted = time.thread_time()
     for main, whole, facts in filter(None, texts):
-        reader.method.fingerprint(main, min_words=MIN_WORDS, identity=whole, facts=facts)
+        reader.fingerprints([PageContent(main, facts, whole)])
     return (extracted - started) * 1e3 / len(bodies), (time.thread_time() - extracted) * 1e3 / len(bodies)
 
 

@@ -33,7 +33,7 @@ from rich.console import Console
 from benchmarks.redis_parts.filling import PREFIX, Filler, Wire
 from benchmarks.redis_parts.server import IndexServer
 from benchmarks.shared.common import count, make_parser, make_table, numbers, progress, run
-from crawldedup import Deduplicator
+from crawldedup import Deduplicator, wire
 from tests.service.serving import ServiceProcess
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Pages:
 
     def page(self, *, fingerprint: bool) -> dict[str, Any]:
         text = " ".join(self._rng.choices(self._words, cum_weights=self._shares, k=LETTERS // 3))[:LETTERS]
-        content = {"fingerprint": self._dedup.fingerprint(text=text).as_dict()} if fingerprint else {"text": text}
+        content = {"fingerprint": wire.plain(self._dedup.fingerprint(text=text))} if fingerprint else {"text": text}
         self._made += 1
         return {"url": f"https://www.example.com/{self._made}", **content}
 

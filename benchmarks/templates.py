@@ -58,9 +58,8 @@ from crawldedup.extraction.extract import PageText, extract_page
 from crawldedup.extraction.extractors import Extractor, get_extractor
 from crawldedup.extraction.html_page import HtmlPage
 from crawldedup.facts.page_facts import page_facts
-from crawldedup.fingerprinting.fingerprint import MIN_WORDS
+from crawldedup.fingerprinting.fingerprint import MIN_WORDS, fingerprint
 from crawldedup.markup.limits import shorten_tags
-from crawldedup.search.query import TwoStage
 from crawldedup.text.decode import decode
 
 if TYPE_CHECKING:
@@ -164,15 +163,13 @@ class Judge:
         compared.similarities.append(jaccard(shingles(one.main), shingles(other.main)))
         self._pairs += 1
         verdicts = [
-            self._dedup.check_fingerprint(url, self.fingerprint(page), scope_key=str(self._pairs))
+            self._dedup.check(url, fingerprint=self.fingerprint(page), scope_key=str(self._pairs))
             for url, page in (("https://one.example/", one), ("https://other.example/", other))
         ]
         compared.flagged.append(verdicts[-1].is_duplicate)
 
     def fingerprint(self, page: PageText) -> Any:
-        return TwoStage().fingerprint(
-            page.main, min_words=MIN_WORDS, identity=page.whole, facts=page_facts(page, "products")
-        )
+        return fingerprint(page.main, identity=page.whole, facts=page_facts(page, "products"))
 
 
 def milliseconds(asked: list[Extractor], articles: list[Article], repeats: int) -> dict[str, tuple[float, float]]:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from crawldedup.queries import QueryBuilder
     from numpy.typing import NDArray
 
     from benchmarks.redis_parts.memory import Memory

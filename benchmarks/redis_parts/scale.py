@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.redis_parts.filling import plants
 from benchmarks.redis_parts.memory import OTHER, Memory, Part
 from benchmarks.shared.common import make_table
-from benchmarks.shared.probes import meets
+from crawldedup.search.query import TABLES
 from tests.stores.pages import similar_page
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from benchmarks.redis_parts.indexes import Queries
-    from crawldedup.stores.base import Store
+    from crawldedup.stores.base import Query, Store
 
 PLANTED_SIMILARITIES = (0.9, 0.93, 0.97)
 COMPUTED_PAGES = 10**9
@@ -37,6 +37,13 @@ class RecallRow:
     planted: int
     seen: float | None
     computed: float
+
+
+def meets(query: Query, search: int, signature: bytes) -> bool:
+    """True if a page with these bits lies in the ranges of the query and is accepted, all other pages aside."""
+    own = np.array([table.key(search) for table in TABLES], np.uint64).take(query.plan.tables)
+    is_read = bool(((query.plan.lows <= own) & (own <= query.plan.highs)).any())
+    return is_read and query.rule.cost(query.record.signature, signature) <= query.rule.limit
 
 
 def recall_rows(store: Store | None, queries: Queries, pages: int, count: int) -> list[RecallRow]:

@@ -8,8 +8,7 @@ import numpy as np
 
 from benchmarks.shared.figures import new_figure, save_figure
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
-from crawldedup.search.crowd import crowd_rule
-from crawldedup.search.decision import SCALED_LIMIT, likelihood_rule
+from crawldedup.search.decision import SCALED_LIMIT, crowd_rule, likelihood_rule
 from crawldedup.search.model import flip_probabilities
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ ROOT = FOLDER.parents[1]
 # The modules beside this one import the benchmarks.
 sys.path.insert(0, str(ROOT))
 
-DRAWN_HERE = ("way.svg", "probes.svg", "crowd.svg", "recall.svg", "demo.svg", "report.png", "service.png")
+DRAWN_HERE = ("way.svg", "probes.svg", "crowd.svg", "demo.svg", "report.png", "service.png")
 CORPUS = "CORPUS.pages.jsonl"
 # Those of other methods that are known best, beside our own.
 _METHODS = (
@@ -37,8 +37,6 @@ _METHODS = (
     "RMinHashDeduplicator 0.9",
 )
 BY_BENCHMARK = {
-    "cost.svg": ("probe_cost.py", "--stores", ""),
-    "flips.svg": ("flip_model.py", CORPUS),
     "quality-d-i.svg": ("quality.py", CORPUS, *(word for name in _METHODS for word in ("--only", name))),
 }
 """The benchmark and its arguments; the path of the picture comes behind them."""

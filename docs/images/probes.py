@@ -15,11 +15,9 @@ import crawldedup
 from benchmarks.shared.figures import new_figure, save_figure
 from crawldedup.demo.site import all_articles, read_json
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, fingerprint
-from crawldedup.search.limits import STORED_BITS
-from crawldedup.search.method import SearchContext
 from crawldedup.search.model import flip_probabilities, search_similarity
-from crawldedup.search.plan import prefix_bits
-from crawldedup.search.two_stage import TABLES, TwoStage
+from crawldedup.search.plan import STORED_BITS, prefix_bits
+from crawldedup.search.query import TABLES, searches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,7 +39,8 @@ def draw(path: Path) -> None:
     article = next(article for article in all_articles() if article.slug == ARTICLE)
     page = fingerprint(article.text)
     copy = fingerprint(article.edited(read_json("editions.json")[ARTICLE][1]).text)
-    plan = TwoStage().search(page, SearchContext(SIMILARITY, RECALL, PAGES)).plan
+    keys = tuple(table.key(page.search) for table in TABLES)
+    plan = searches([page], [keys], [SIMILARITY], [PAGES], RECALL)[0].plan
     differing = bits_of(page.search ^ copy.search)
     figure = new_figure(8.6, 7.6)
     weights, order, probes = figure.subplots(3, height_ratios=(2.1, 1, 2.8))

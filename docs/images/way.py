@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS
-from crawldedup.search.limits import HOT_EFFORT, MAX_CANDIDATES, PROBE_BUDGET
-from crawldedup.search.two_stage import TABLES
+from crawldedup.search.plan import HOT_EFFORT, MAX_CANDIDATES, PROBE_BUDGET
+from crawldedup.search.query import TABLES
 
 if TYPE_CHECKING:
     from pathlib import Path
