@@ -19,7 +19,7 @@ BUDGETS = {
     "reading": 4282,
     "search": 1822,
     "stores": 4850,
-    "workers": 580,
+    "workers": 577,
     "scrapy_plugin": 5555,
     "report": 4226,
     "scan": 1958,
