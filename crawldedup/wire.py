@@ -15,6 +15,8 @@ from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fing
 from crawldedup.text.difference import Change
 from crawldedup.verdict import Coverage, Verdict
 
+__all__ = ["encode", "from_plain", "pack_fingerprint", "plain", "unpack_fingerprint"]
+
 T = TypeVar("T")
 
 _DERIVED: Final = {Verdict: ("is_duplicate", "is_partial", "is_across_sites"), Coverage: ("share_new",)}

@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 
 DEMO: Final = Command(
     "crawl a local site full of near duplicates, and report",
-    {"--verbose": {"action": "store_true", "help": "show the log of the crawl"}},
+    {
+        "--verbose": {"action": "store_true", "help": "show the log of the crawl"},
+        "--store": {
+            "metavar": "URL",
+            "help": "remember the pages there, in an empty namespace `demo` (default: nowhere)",
+        },
+    },
     description="Crawls a local site full of near duplicates, and compares what was dropped with the truth. Use scan "
     "FOLDER for pages of your own.",
     module=__name__,
@@ -82,7 +88,7 @@ def run(given: Namespace, output: Output) -> None:
     with tempfile.TemporaryDirectory(prefix="crawldedup-demo-") as name:
         folder = Path(name)
         with output.progress("crawling") as progress:
-            pages = crawl(site, folder, progress, verbose=given.verbose)
+            pages = crawl(site, folder, progress, store=given.store, verbose=given.verbose)
         score = scored(pages, site)
         if output.as_json:
             outcomes = Counter(page["outcome"] for page in pages)
@@ -98,7 +104,7 @@ def run(given: Namespace, output: Output) -> None:
 
 
 def crawl(
-    site: DemoSite, folder: Path, progress: Callable[..., None], *, verbose: bool = False
+    site: DemoSite, folder: Path, progress: Callable[..., None], *, store: str | None = None, verbose: bool = False
 ) -> list[dict[str, Any]]:
     """Crawl a site with Scrapy in a process of its own; return what its journal says of each page.
 
@@ -110,7 +116,7 @@ def crawl(
     settings = {
         **_SETTINGS,
         "LOG_LEVEL": "DEBUG" if verbose else "WARNING",
-        "CRAWLDEDUP_STORE": f"sqlite:///{folder.absolute()}/index.sqlite",
+        "CRAWLDEDUP_STORE": store or f"sqlite:///{folder.absolute()}/index.sqlite",
         "CRAWLDEDUP_JOURNAL": str(folder / "journal"),
     }
     # An index without a key, so that all runs estimate alike.

@@ -6,13 +6,12 @@ from random import Random
 
 import numpy as np
 import pytest
-from crawldedup.search.method import SearchContext
 
 from crawldedup import fingerprint
 from crawldedup.batch.columns import Columns
 from crawldedup.batch.decision import costs_of, similarities_of
 from crawldedup.search.model import estimate_similarity
-from crawldedup.search.query import TwoStage
+from crawldedup.search.query import TABLES, searches
 from tests.batch.pages import GOAL, edited, text
 
 
@@ -23,7 +22,8 @@ def test_costs_and_similarities_are_those_of_one_page() -> None:
     pages += [fingerprint(edited(each, random, random.randrange(8))) for each in originals]
     later, earlier = np.arange(60, 120), np.arange(60)
     columns = Columns.of([(page, 0) for page in pages], GOAL.threshold)
-    rules = [TwoStage().rule(page, SearchContext(0.9, 0.98, 1000)) for page in pages[60:]]
+    keys = [tuple(table.key(page.search) for table in TABLES) for page in pages[60:]]
+    rules = [found.rule for found in searches(pages[60:], keys, [0.9] * 60, [1000] * 60, 0.98)]
     pairs = list(zip(pages[60:], pages[:60], strict=True))
     expected = [rule.cost(page.verify, other.verify) for rule, (page, other) in zip(rules, pairs, strict=True)]
     assert costs_of(columns, later, earlier).tolist() == expected

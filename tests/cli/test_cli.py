@@ -392,7 +392,7 @@ def test_looking_does_not_make_an_index(
         ["clear", "--yes"],
     ],
 )
-def test_a_name_that_is_no_index_is_answered_with_those_that_are(
+def test_a_name_that_is_no_index_is_refused(
     pages: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
     monkeypatch.chdir(pages)
@@ -401,7 +401,10 @@ def test_a_name_that_is_no_index_is_answered_with_those_that_are(
     before = sorted(pages.iterdir())
     status, out, err = run(capsys, *command, "--namespace", "nwes")
     assert (status, out) == (2, "")
-    assert err == "crawldedup: there is no index 'nwes' in sqlite:///crawldedup.sqlite; there are: default, news\n"
+    assert err == (
+        "crawldedup: there is no index 'nwes' in sqlite:///crawldedup.sqlite: check the store and the namespace; name "
+        "another store by --store\n"
+    )
     assert sorted(pages.iterdir()) == before
 
 
@@ -443,4 +446,4 @@ def test_a_forgotten_store_is_pointed_out(capsys: pytest.CaptureFixture[str]) ->
         assert "there is no index 'default' in sqlite:///crawldedup.sqlite" in err
         assert err.endswith("; name another store by --store\n")
         _, _, err = run(capsys, *command, "--store", "sqlite:///other.sqlite")
-        assert err.endswith("it holds none at all\n")
+        assert err.endswith(": check the store and the namespace\n")

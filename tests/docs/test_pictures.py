@@ -42,6 +42,9 @@ def uses_in(page: Path) -> list[Use]:
     return found
 
 
+STUDIES = {"cost.svg", "flips.svg", "recall.svg"}
+"""Drawn by benchmarks of commit 1edea29, which studied a decision."""
+
 USES = [use for page in PAGES for use in uses_in(page)]
 
 
@@ -59,7 +62,7 @@ def commands() -> dict[str, str]:
 
 
 def test_every_picture_has_a_command(commands: dict[str, str]) -> None:
-    assert sorted(commands) == PICTURES
+    assert sorted(commands) == [name for name in PICTURES if name not in STUDIES]
 
 
 def test_the_commands_are_there(commands: dict[str, str]) -> None:

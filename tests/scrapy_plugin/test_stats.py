@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawldedup.reader import ReadPage
 
 from crawldedup.aio import Judged
 from crawldedup.deduplicator import Deduplicator
+from crawldedup.page import ReadPage
 from crawldedup.scrapy_plugin import stats as stats_module
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions

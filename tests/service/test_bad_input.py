@@ -18,7 +18,7 @@ from tests.service.serving import ServiceProcess, story
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FINGERPRINT = Deduplicator(key=0).fingerprint(text=story(1)).as_dict()
+FINGERPRINT = wire.plain(Deduplicator(key=0).fingerprint(text=story(1)))
 NAN = base64.b64encode(b"\xff" * 256).decode()
 
 PAGES: list[tuple[Any, int, str]] = [

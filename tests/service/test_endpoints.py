@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from crawldedup import Comparison, Deduplicator, Fingerprint, Kind, Page, Verdict, compare
+from crawldedup import Comparison, Deduplicator, Fingerprint, Kind, Page, Verdict, compare, wire
 from tests.service.serving import BREAD, TIDES, ServiceProcess, story
 
 
 def test_a_copy_is_found_in_text_html_and_bytes(service: ServiceProcess) -> None:
     first = service.check("https://a.example/tides", text=TIDES)
     assert first["kind"] == "new"
-    assert Verdict.from_dict(first).as_dict() == first
+    assert wire.plain(wire.from_plain(Verdict, first)) == first
     latin = f"<p>{TIDES} Café.</p>".encode("latin-1")
     pages = (
         {"text": TIDES},
@@ -47,9 +47,9 @@ def test_a_fingerprint_that_was_made_elsewhere(service: ServiceProcess) -> None:
     store = service.http.get("/v1/info").json()["store"]
     with Deduplicator(store) as dedup:
         made = dedup.fingerprint(text=story(2))
-    assert service.check("https://d.example/2", fingerprint=made.as_dict())["original"] == "https://d.example/1"
+    assert service.check("https://d.example/2", fingerprint=wire.plain(made))["original"] == "https://d.example/1"
     foreign = Deduplicator(key=7).fingerprint(text=story(2))
-    refused = service.post("/v1/check", {"url": "https://d.example/3", "fingerprint": foreign.as_dict()})
+    refused = service.post("/v1/check", {"url": "https://d.example/3", "fingerprint": wire.plain(foreign)})
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:crawldedup:other-key")
     assert "make it again" in refused.json()["detail"]
 
@@ -98,7 +98,9 @@ def test_a_page_of_html_is_explained_with_what_is_compared(service: ServiceProce
 def test_two_pages_are_compared(service: ServiceProcess) -> None:
     pages = {"first": {"text": TIDES}, "second": {"html": f"<p>{TIDES.replace('Three', 'Four')}</p>"}}
     told = service.post("/v1/compare", pages).json()
-    assert Comparison.from_dict(told) == compare(Page("first", **pages["first"]), Page("second", **pages["second"]))
+    assert wire.from_plain(Comparison, told) == compare(
+        Page("first", **pages["first"]), Page("second", **pages["second"])
+    )
     assert (told["changes"][0]["removed"], told["changes"][0]["added"]) == ("Three", "Four")
     assert told["verdict"]["kind"] == "near_duplicate"
     for wrong, why in (
@@ -143,8 +145,8 @@ def test_figures_and_health(service: ServiceProcess) -> None:
 @pytest.mark.parametrize("page", [{"text": story(4)}, {"text": "few words"}])
 def test_a_fingerprint_survives_json(page: dict[str, str]) -> None:
     made = Deduplicator(key=0, paragraphs="mark").fingerprint(**page)
-    again = Fingerprint.from_dict(json.loads(json.dumps(made.as_dict())))
-    assert again.as_dict() == made.as_dict()
+    again = wire.from_plain(Fingerprint, json.loads(json.dumps(wire.plain(made))))
+    assert wire.plain(again) == wire.plain(made)
     assert again.paragraphs == made.paragraphs
     assert (again.verify_weights == made.verify_weights).all()
     dedup = Deduplicator(key=0)

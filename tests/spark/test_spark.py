@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="the session `spark` of noxfile.py installs pyspark, and fails without it")
 
+from crawldedup.queries import salted
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -20,8 +21,7 @@ from crawldedup.batch.engine import find_duplicates
 from crawldedup.demo.site import all_articles
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.options import Options
-from crawldedup.queries import salted
-from crawldedup.reader import PageReader
+from crawldedup.page import PageReader
 from crawldedup.spark import deduplicate
 from crawldedup.text.keys import NO_KEY
 
