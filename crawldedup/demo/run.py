@@ -32,7 +32,7 @@ DEMO: Final = Command(
         "--verbose": {"action": "store_true", "help": "show the log of the crawl"},
         "--store": {
             "metavar": "URL",
-            "help": "remember the pages there, in an empty namespace `demo` (default: nowhere)",
+            "help": "remember the pages in the namespace demo there (default: nowhere)",
         },
     },
     description="Crawls a local site full of near duplicates, and compares what was dropped with the truth. Use scan "

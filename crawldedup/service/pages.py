@@ -103,7 +103,12 @@ def check_names(given: dict[str, Any]) -> None:
 
 def fingerprint_of(value: object) -> Fingerprint:
     """Return the fingerprint that an object in JSON describes. Raises ConfigurationError."""
-    return wire.from_plain(Fingerprint, value)
+    try:
+        return wire.from_plain(Fingerprint, value)
+    except ConfigurationError:
+        raise ConfigurationError(
+            "the fingerprint is not one that `crawldedup.wire.plain` gave: make it again"
+        ) from None
 
 
 def _decoded(value: object) -> bytes:

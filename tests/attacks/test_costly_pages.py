@@ -20,10 +20,10 @@ from crawldedup.errors import PageError
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
 reader = PageReader(Options.from_values({"extractor": sys.argv[1]}))
-reader.read("<p>warm up</p>")
+reader.read_page(Page("", html="<p>warm up</p>"))
 body = sys.stdin.buffer.read()
 try:
-    came = reader.read(body).words
+    came = reader.read_page(Page("", html=body)).fingerprint.words
 except PageError as error:
     came = error.reason
 # A child begins with the `ru_maxrss` of its parent, but not with its `VmHWM`.

@@ -160,7 +160,8 @@ def test_forget_and_clear(pages: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert (status, "--yes" in err) == (2, True)
     assert run_json(capsys, "info")[0]["pages"] == 1
     run(capsys, "clear", "--yes")
-    assert run_json(capsys, "info")[0]["pages"] == 0
+    status, _, err = run(capsys, "info")
+    assert (status, "there is no index 'default'" in err) == (2, True)
 
 
 def test_pages_come_from_json_lines_text_files_and_standard_input(

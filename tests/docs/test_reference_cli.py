@@ -63,7 +63,6 @@ def test_what_commands_print_is_in_their_rows(folder: Path, capsys: pytest.Captu
         ("compare", "a.txt", "b.txt"),
         ("explain", "a.txt"),
         ("info",),
-        ("advise",),
         ("scan", "pages.jl"),
         ("advise", journal(folder)),
         ("filter", "pages.jl", "-o", "kept.jl"),

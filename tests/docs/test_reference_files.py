@@ -16,15 +16,13 @@ from crawldedup.batch import folder
 from crawldedup.errors import ConfigurationError, ForeignStoreError
 from crawldedup.extraction.extract import TEXT_PROFILE
 from crawldedup.fingerprinting.fingerprint import PROFILE
-from crawldedup.options import Options
-from crawldedup.page import PageReader
 from crawldedup.report import model
 from crawldedup.scanning import run
 from crawldedup.scrapy_plugin import revisits as seen
 from crawldedup.scrapy_plugin import rules
 from crawldedup.stores.redis.cluster import PREFIXES, prefixes
 from crawldedup.stores.redis.store import RedisStore
-from crawldedup.stores.sqlite import database
+from crawldedup.stores.sqlite import schema
 from crawldedup.text.kept import LONGEST_TEXT
 from crawldedup.text.keys import Key
 from tests.docs.pages import SITE, section
@@ -43,7 +41,7 @@ def test_the_versions_are_those_in_the_code() -> None:
     report = re.search(r'"crawldedup_report": (\d+)', Path(model.__file__).read_text("utf-8"))
     assert report is not None
     assert versions() == {
-        "SQLite index": str(database._VERSION),
+        "SQLite index": str(schema._VERSION),
         "Journal": str(journal.VERSION),
         "Report": report[1],
         "Work folder of a scan": str(folder._FORMAT),
@@ -55,17 +53,15 @@ def test_the_versions_are_those_in_the_code() -> None:
 
 def test_the_layout_of_sqlite_files_is_that_in_the_code() -> None:
     text = section(PAGE, "SQLite index")
-    assert f'`{database._APPLICATION_ID:#x}`, "{database._APPLICATION_ID.to_bytes(4).decode()}"' in text
-    assert f"the layout, `{database._VERSION}`" in text
-    oldest, newest = min(database._UPGRADES), max(database._UPGRADES)
-    assert sorted(database._UPGRADES) == list(range(oldest, database._VERSION))
-    assert f"`{oldest}` to `{newest}`, are upgraded" in text
+    assert f'`{schema._APPLICATION_ID:#x}`, "{schema._APPLICATION_ID.to_bytes(4).decode()}"' in text
+    assert f"the layout, `{schema._VERSION}`" in text
 
 
 def test_the_profile_is_that_in_the_code() -> None:
     (shown,) = re.findall(r"```text\n(\S+)\n```", section(PAGE, "Profile"))
     profile, _, name = shown.partition("/key.")
-    assert profile == PageReader(Options()).profile
+    with Deduplicator(key=0) as dedup:
+        assert f"{profile}/key.0" == dedup.info().profile
     assert len(Key(b"0123456789abcdef").suffix) == len(f"/key.{name}")
     parts = re.findall(r"^\| `([^`]+)`", section(PAGE, "Profile"), re.MULTILINE)
     # In this order they make the whole of it.
@@ -89,7 +85,7 @@ def test_a_sqlite_file_of_a_newer_layout_is_refused_and_stays_as_it_is(tmp_path:
     with Deduplicator(f"sqlite:///{path}") as dedup:
         dedup.check("https://e.example/", text="a few words")
     with sqlite3.connect(path) as db:
-        db.execute(f"PRAGMA user_version = {database._VERSION + 1}")
+        db.execute(f"PRAGMA user_version = {schema._VERSION + 1}")
     db.close()
     before = path.read_bytes()
     with pytest.raises(ForeignStoreError, match="newer version"), Deduplicator(f"sqlite:///{path}"):

@@ -151,7 +151,7 @@ def test_a_fingerprint_survives_json(page: dict[str, str]) -> None:
     assert (again.verify_weights == made.verify_weights).all()
     dedup = Deduplicator(key=0)
     dedup.check("https://i.example/1", **page)  # type: ignore[arg-type]
-    assert dedup.check_fingerprint("https://i.example/2", again).kind is Kind.EXACT_DUPLICATE
+    assert dedup.check("https://i.example/2", fingerprint=again).kind is Kind.EXACT_DUPLICATE
 
 
 def test_workers_are_one_crawler(service: ServiceProcess) -> None:
