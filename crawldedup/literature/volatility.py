@@ -78,7 +78,7 @@ def flip_sets(probabilities: Sequence[float], max_flips: int | None = None) -> I
 def flip_probabilities(weights: Floats, similarity: float) -> Floats:
     """Return how probably each bit differs in a document of this Jaccard similarity, same shape as the weights.
 
-    `weights` are those of `features.bit_weights`. p_j = P(Y > |w_j|) with a normal Y: Phi(-|w_j| u), where
+    `weights` are those of `features.bit_weights`. p_j = P(Y > abs(w_j)) with a normal Y: Phi(-abs(w_j) u), where
     u = rho / sqrt(1 - rho^2) and the cosine rho = 2 J / (1 + J). Raises ConfigurationError for J outside of 0..1.
     """
     if not 0 < similarity <= 1:
