@@ -1,18 +1,24 @@
 """What one check of a text costs, part by part, beside hashing the text's words by mmh3.
 
+    python benchmarks/check_cost.py
+
 Texts are made up: two words in five are frequent ones, the others belong to the page. All parts are measured in one
 process, in turns; a figure is the least of several rounds, in microseconds a page. Pages are asked about in batches,
 and all of them are new to the index.
 """
 
-import argparse
 import random
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import mmh3
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.shared.common import make_parser, run
 from crawldedup import Deduplicator, Fingerprint, Options, Page
 from crawldedup.fingerprinting.fingerprint import Source, fingerprints
 from crawldedup.search.query import QueryBuilder, verdict_of
@@ -64,12 +70,12 @@ def measure(store: str, texts: list[str], batch: int) -> Iterator[tuple[str, flo
         dedup.clear()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(arguments: Sequence[str]) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("--store", default="memory://")
     for name, default in (("pages", 1000), ("words", 700), ("batch", 50), ("rounds", 7)):
         parser.add_argument(f"--{name}", type=int, default=default)
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     texts = made_up_texts(given.pages, given.words)
     best: dict[str, float] = {}
     for _ in range(given.rounds):
@@ -80,4 +86,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main, "--pages 20 --rounds 1")

@@ -3,27 +3,37 @@
     python benchmarks/debian_guides.py
 
 Downloads the five packages with `apt-get download` (nothing is installed), unpacks their HTML into a folder, and
-runs `crawldedup demo --dir` on it: a local web server, a Scrapy crawl with the add-on, and the exact Jaccard
-similarities of all the texts to compare with. The guides of two architectures differ in a few words, a paragraph
+serves it to a Scrapy crawl with the add-on. Each page that was judged is compared with the pages that were kept before
+it, by the exact Jaccard similarity of their texts. The guides of two architectures differ in a few words, a paragraph
 or a chapter, so there are near duplicates of every degree.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote, urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.shared.common import make_parser, run
+from rich.console import Console
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from benchmarks.shared.common import make_parser, make_table, progress, run
+from crawldedup import Options, Page
+from crawldedup.demo.run import crawl
+from crawldedup.demo.site import Reply, path_of
+from crawldedup.errors import PageError
+from crawldedup.literature.exact import numbered_shingles, words
+from crawldedup.page import PageReader
 
+BANDS = (0.0, 0.8, 0.85, 0.9, 0.95, 1.0)
+"""Where bands of similarity begin; the last one holds the pages whose best earlier page has the same text."""
 ARCHITECTURES = ("amd64", "arm64", "armhf", "i386", "s390x")
 LANGUAGES = ("en", "ja")
 
@@ -48,17 +58,84 @@ def fetch(folder: Path) -> Path:
     return html
 
 
+class Folder:
+    """Serves HTML files. The start page links to all of them, since not every file is linked."""
+
+    def __init__(self, root: Path) -> None:
+        self.pages = {f"/{quote(str(file.relative_to(root)))}": file for file in sorted(root.rglob("*.html"))}
+
+    def reply(self, target: str) -> Reply:
+        path = path_of(target)
+        if path == "/":
+            return Reply("".join(f'<a href="{name}">page</a> ' for name in self.pages).encode(), "text/html")
+        file = self.pages.get(path or "")
+        return Reply(file.read_bytes(), "text/html") if file else Reply(b"", status=404)
+
+    def body(self, url: str) -> bytes | None:
+        file = self.pages.get(quote(unquote(urlsplit(url).path)))
+        return file.read_bytes() if file else None
+
+
+def judged_pages(site: Folder) -> list[tuple[str, bool, frozenset[int]]]:
+    """Crawl a site; return the text of each page that was judged, whether it was dropped, and its shingles."""
+    with tempfile.TemporaryDirectory() as folder, progress("crawling", len(site.pages)) as advance:
+        lines = crawl(site, Path(folder), lambda *_: advance(1))  # type: ignore[arg-type]
+    reader, judged = PageReader(Options()), []
+    for line in lines:
+        body = site.body(line["url"])
+        if body is not None and line["outcome"] in ("new", "near", "exact"):
+            try:
+                text = reader.content(Page(line["url"], html=body)).text
+            except PageError:
+                continue
+            judged.append((text, line.get("action") == "dropped"))
+    shingles = numbered_shingles(words(text) for text, _ in judged)
+    return [(text, dropped, frozenset(own.tolist())) for (text, dropped), own in zip(judged, shingles, strict=True)]
+
+
+def shares(judged: Sequence[tuple[str, bool, frozenset[int]]]) -> list[list[int]]:
+    """Return how many pages there are in each band of the best kept page before them, and how many were dropped."""
+    counts = [[0, 0] for _ in BANDS]
+    kept: list[tuple[str, frozenset[int]]] = []
+    for text, dropped, own in judged:
+        best, band = 0.0, 0
+        for other_text, other in kept:
+            smaller, larger = sorted((len(own), len(other)))
+            if larger and smaller > best * larger:
+                both = len(own & other)
+                best = max(best, both / (len(own) + len(other) - both))
+            if other_text == text:
+                best = 1.0
+                break
+        band = sum(best >= low for low in BANDS) - 1
+        if best == 1 and all(other_text != text for other_text, _ in kept):
+            band -= 1
+        counts[band][0] += 1
+        counts[band][1] += dropped
+        if not dropped:
+            kept.append((text, own))
+    return counts
+
+
 def main(given: Sequence[str]) -> int:
     parser = make_parser(__doc__)
     parser.add_argument("--data", type=Path, help="where to keep the packages (default: a temporary folder)")
-    arguments, passed_on = parser.parse_known_args(given)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    arguments = parser.parse_args(given)
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.data or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        html = fetch(folder.absolute())
-        command = [sys.executable, "-m", "crawldedup.cli", "demo", "--dir", str(html), *passed_on]
-        return subprocess.run(command, check=False).returncode
+        counts = shares(judged_pages(Folder(fetch(folder.absolute()))))
+    names = [*(f"{low:.2f} to {high:.2f}" for low, high in pairwise(BANDS)), "same text"]
+    if arguments.json:
+        print(json.dumps(dict(zip(names, counts, strict=True))))
+    else:
+        table = make_table("Pages by their best earlier page", "best earlier page", "pages", "dropped", "share")
+        for name, (pages, dropped) in zip(names, counts, strict=True):
+            table.add_row(name, f"{pages:,}", f"{dropped:,}", f"{dropped / pages:.1%}" if pages else "")
+        Console().print(table)
+    return 0
 
 
 if __name__ == "__main__":
-    run(main, "--data GUIDES --no-exact")
+    run(main, "--data GUIDES")
