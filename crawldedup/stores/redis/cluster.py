@@ -9,18 +9,18 @@ While a replica takes the place of a dead master, or a slot moves, calls are rep
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, cached_property
 from itertools import count
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import redis
-from redis.cluster import RedisCluster
 from redis.crc import key_slot
 
+from crawldedup.errors import StoreUnavailableError
 from crawldedup.stores.base import Layout
-from crawldedup.stores.redis.client import ANY_ERROR, TIMEOUT_SECONDS, connect_cluster
-from crawldedup.stores.redis.errors import is_transient, refusal_in
+from crawldedup.stores.redis.client import TIMEOUT_SECONDS, connect_cluster
+from crawldedup.stores.redis.errors import ANY_ERROR, our_error
 from crawldedup.stores.redis.store import RedisStore
 
 PREFIXES: Final = 16
@@ -43,11 +43,9 @@ class RedisClusterStore(RedisStore):
         self._prefixes = self._answering = prefixes(layout.namespace)
         self._has_warned = False
 
-    def _connect(self) -> RedisCluster:
+    @cached_property
+    def _client(self) -> Any:
         return connect_cluster(self._target)
-
-    def _servers(self) -> Iterable[redis.Redis]:
-        return map(self._client.get_redis_connection, self._client.get_primaries())
 
     def _server(self, prefix: str) -> redis.Redis:
         # No key has the bare prefix as its name, but all have its slot.
@@ -62,10 +60,7 @@ class RedisClusterStore(RedisStore):
                 "scopes site and spider do",
                 self._url,
             )
-        return self._prefixes[(shard_key or 0) % PREFIXES]
-
-    def _share(self, most: int | None, shard_key: int | None) -> int | None:
-        return most if most is None or shard_key is None else -(-most // PREFIXES)
+        return super()._prefix(shard_key)
 
     def _attempts(self) -> Iterator[None]:
         """Yield before each attempt. The last one begins early enough to end within FAILOVER_SECONDS."""
@@ -81,7 +76,7 @@ class RedisClusterStore(RedisStore):
             pause = _PAUSE_SECONDS
 
     def _is_repeated(self, answer: object) -> bool:
-        return isinstance(answer, Exception) and is_transient(answer) and not refusal_in(answer, self._url)
+        return isinstance(answer, Exception) and our_error(answer, self._url)[0] is StoreUnavailableError
 
 
 @cache

@@ -9,8 +9,6 @@ from functools import cache
 from importlib import resources
 from typing import Final
 
-_FOLDER: Final = resources.files("crawldedup.stores.redis").joinpath("lua")
-
 SCRIPTS: Final[dict[str, str]] = {}
 """The scripts that were asked for, by the names that the server has for them."""
 
@@ -30,7 +28,8 @@ def script_text(name: str) -> str:
     All but the first part stand in a function of their own: Lua looks up what a function takes from around it in a
     list of all such names of one level, and a script makes some fifty functions each time it runs.
     """
-    entry = _FOLDER.joinpath(f"{name}.lua").read_text("utf-8")
+    folder = resources.files("crawldedup.stores.redis").joinpath("lua")
+    entry = folder.joinpath(f"{name}.lua").read_text("utf-8")
     parts = entry.partition("\n")[0].removeprefix("-- parts: ").split(", ")
-    first, *others = (_FOLDER.joinpath(f"lib/{part}.lua").read_text("utf-8") for part in parts)
+    first, *others = (folder.joinpath(f"lib/{part}.lua").read_text("utf-8") for part in parts)
     return "\n".join((first, "return (function()", *others, entry, "end)()"))
