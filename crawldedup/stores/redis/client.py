@@ -1,7 +1,10 @@
 """Make clients of the servers that a URL names, with our time limits, and exchange commands with them."""
 
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import resources
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -15,13 +18,14 @@ from redis.sentinel import MasterNotFoundError, Sentinel
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.stores.redis.errors import ANY_ERROR, BAD_REPLIES, UnknownServiceError, our_error
-from crawldedup.stores.redis.scripts import SCRIPTS
 from crawldedup.stores.shown import shown_url
 
 TIMEOUT_SECONDS: Final = 2.0
 """Limit for connecting and for an answer. Longer, and pages pass unchecked instead."""
 
 Command = tuple[Any, ...]
+SCRIPTS: Final[dict[str, str]] = {}
+"""The scripts that were asked for, by the names that the server has for them."""
 
 _HOST: Final = r"(?:\[[^\[\]]+\]|[^\[\]:,\s/@?#]+)(?::0*[1-9][0-9]{0,4})?"
 _HOSTS: Final = rf"(?P<hosts>{_HOST}(?:,{_HOST})*)"
@@ -84,16 +88,15 @@ def _read(scheme: str, rest: str) -> Target:
     options |= {name: unquote(value) for name, value in login if value}
     if "path" in parts:
         options["path"] = unquote(parts["path"])
-    names = [name for name in options if name.startswith("sentinel_")]
-    return Target(hosts, unquote(parts.get("service", "")), options, {name[9:]: options.pop(name) for name in names})
+    of_sentinels = {name[9:]: options.pop(name) for name in tuple(options) if name.startswith("sentinel_")}
+    return Target(hosts, unquote(parts.get("service", "")), options, of_sentinels)
 
 
 def _address(name: str, default_port: int) -> tuple[str, int]:
     place = urlsplit(f"//{name}")
-    host = place.hostname or ""
     # Raises UnicodeError for empty or overlong parts of a name, which connecting would only find out later.
-    host.encode("idna")
-    return host, place.port or default_port
+    str(place.hostname).encode("idna")
+    return str(place.hostname), place.port or default_port
 
 
 def _read_options(scheme: str, query: str) -> dict[str, Any]:
@@ -123,13 +126,13 @@ def connect(target: Target) -> redis.Redis:
 
     With sentinels, every new connection asks them for the master, so a failover needs no restart.
     """
+    options = {**_limits(), **target.options}
     if target.service:
         # They are asked one after another, so together they get the time of one server.
-        shared = {name: value for name, value in target.options.items() if name.startswith("ssl")}
+        shared = {name: value for name, value in options.items() if name.startswith("ssl")}
         limits = {**_limits(len(target.hosts)), **shared, **target.sentinel_login}
-        sentinels = _Sentinels(target.hosts, sentinel_kwargs=limits, **_limits(), **target.options)  # type: ignore[no-untyped-call]
+        sentinels = _Sentinels(target.hosts, sentinel_kwargs=limits, **options)  # type: ignore[no-untyped-call]
         return sentinels.master_for(target.service)  # type: ignore[no-any-return, no-untyped-call]
-    options = {**_limits(), **target.options}
     kind: Any = redis.SSLConnection if options.pop("ssl") else redis.Connection
     if target.hosts:
         options["host"], options["port"] = target.hosts[0]
@@ -185,10 +188,32 @@ class _Sentinels(Sentinel):
             refusals = (error for error in errors if our_error(error, "")[0] is ConfigurationError)
             # The client would repeat a ConnectionError, but silent sentinels have used up the time.
             raise next(refusals, redis.TimeoutError(f"no sentinel answers ({'; '.join(map(str, errors))})"))
-        if service_name not in known:
-            names = ", ".join(map(repr, sorted(known))) or "none"
-            raise UnknownServiceError(f"no sentinel knows {service_name!r}; known are: {names}")
-        raise MasterNotFoundError(f"no sentinel names a master of {service_name!r}")
+        if service_name in known:
+            raise MasterNotFoundError(f"no sentinel names a master of {service_name!r}")
+        names = ", ".join(map(repr, sorted(known))) or "none"
+        raise UnknownServiceError(f"no sentinel knows {service_name!r}; known are: {names}")
+
+
+@cache
+def script_sha(name: str) -> str:
+    """Return the server's name of an entry script."""
+    text = script_text(name)
+    sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+    SCRIPTS[sha] = text
+    return sha
+
+
+def script_text(name: str) -> str:
+    """Return an entry script behind its parts, which it names in its first line in the order of building on each other.
+
+    All but the first part stand in a function of their own: Lua looks up what a function takes from around it in a
+    list of all such names of one level, and a script makes some fifty functions each time it runs.
+    """
+    folder = resources.files("crawldedup.stores.redis").joinpath("lua")
+    entry = folder.joinpath(f"{name}.lua").read_text("utf-8")
+    parts = entry.partition("\n")[0].removeprefix("-- parts: ").split(", ")
+    first, *others = (folder.joinpath(f"lib/{part}.lua").read_text("utf-8") for part in parts)
+    return "\n".join((first, "return (function()", *others, entry, "end)()"))
 
 
 def exchange(asked: Sequence[tuple[redis.Redis, Sequence[Command]]]) -> list[list[Any]]:

@@ -1,38 +1,60 @@
 """The shared store: one Redis (or Valkey) server, 6.2 or later, one script call a page, one round trip a batch.
 
 Everything that must be atomic is in the scripts under `lua/`; `lua/lib/layout.lua` describes the keys. An index lies
-behind one prefix. `cluster.RedisClusterStore` has several, and another way to find the server of each.
+behind one prefix, in a cluster behind several, each in one hash slot. There all pages of a site, or of a spider, lie
+behind one prefix: a check is one script call, with the promise of one server. Pages that are compared with all others
+lie behind one prefix, too, so an index of the scope global does not spread.
 """
 
 import contextlib
+import logging
 import re
 import secrets
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import count
 from typing import Any, ClassVar, Final, NamedTuple, Self, cast
 
 import redis
+from redis.crc import key_slot
 
 from crawldedup.errors import StoreError, StoreUnavailableError
 from crawldedup.stores import base
 from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record, key_changed
 from crawldedup.stores.process import has_exited, own_process
 from crawldedup.stores.redis import protocol
-from crawldedup.stores.redis.client import Command, connect, exchange, read_url
-from crawldedup.stores.redis.errors import ANY_ERROR, store_errors
-from crawldedup.stores.redis.scripts import script_sha
+from crawldedup.stores.redis.client import (
+    TIMEOUT_SECONDS,
+    Command,
+    connect,
+    connect_cluster,
+    exchange,
+    read_url,
+    script_sha,
+)
+from crawldedup.stores.redis.errors import ANY_ERROR, our_error, store_errors
 from crawldedup.stores.shown import shown_url
 
 BYTES_A_PAGE, TABLE_BYTES_A_PAGE = 130, 38
 """As measured in large indexes, without URLs, texts and paragraphs: see the page of benchmarks."""
 
+PREFIXES: Final = 16
+"""Of an index in a cluster."""
+FAILOVER_SECONDS: Final = 5.0
+"""Time for a replica to take the place of a dead master."""
+
+_PAUSE_SECONDS: Final = 0.1
+_SLOTS: Final = 16384
 _CUT_OFF: Final = (redis.ConnectionError, redis.TimeoutError, OSError)
 _ASKED_AT_ONCE: Final = 100
 _NUMBERS_AHEAD: Final = 1 << 24
 _LEFT_OF_HEADS: Final = {b"epoch", b"crawlers"}
 _OF_AN_EPOCH: Final = re.compile(r"(crawldedup:\{[^}]*\}:)([0-9]+):")
+
+_log = logging.getLogger(__name__)
 
 
 class Call(NamedTuple):
@@ -83,21 +105,12 @@ class RedisStore:
     def session(self) -> CrawlSession | None:
         return self._session if self._session.number else None
 
-    # What a cluster does in another way.
-
     @cached_property
     def _client(self) -> Any:
         return connect(self._target)
 
     def _server(self, prefix: str) -> redis.Redis:  # noqa: ARG002
         return cast(redis.Redis, self._client)
-
-    def _prefix(self, shard_key: int | None) -> str:
-        return self._prefixes[(shard_key or 0) % len(self._prefixes)]
-
-    def _share(self, most: int | None, shard_key: int | None) -> int | None:
-        """Return what of a limit is for the pages behind the prefix of a shard."""
-        return most if most is None or shard_key is None else -(-most // len(self._prefixes))
 
     def _attempts(self) -> Iterable[None]:
         """Return something for each attempt to get answers: a connection may break after a long rest, but once."""
@@ -106,7 +119,12 @@ class RedisStore:
     def _is_repeated(self, answer: object) -> bool:
         return isinstance(answer, redis.ConnectionError)
 
-    # How servers are asked.
+    def _prefix(self, shard_key: int | None) -> str:
+        return self._prefixes[(shard_key or 0) % len(self._prefixes)]
+
+    def _share(self, most: int | None, shard_key: int | None) -> int | None:
+        """Return what of a limit is for the pages behind the prefix of a shard."""
+        return most if most is None or shard_key is None else -(-most // len(self._prefixes))
 
     def _run(self, calls: Sequence[Call]) -> list[Any]:
         """Return the answers in order, or the errors in place of them. Calls to one server run in their order."""
@@ -157,10 +175,10 @@ class RedisStore:
         Those that could not be reached are not asked before a call `anew`.
         """
         asked = self._prefixes if anew else self._answering
-        answers = self._run([_call(prefix, name, *arguments) for prefix in asked])
-        told = {prefix: answer for prefix, answer in zip(asked, answers, strict=True) if not self._is_repeated(answer)}
-        self._answering = tuple(told) or asked
-        return dict(zip(self._answering, map(_checked, told.values() or answers), strict=True))
+        answers = dict(zip(asked, self._run([_call(prefix, name, *arguments) for prefix in asked]), strict=True))
+        told = {prefix: answer for prefix, answer in answers.items() if not self._is_repeated(answer)} or answers
+        self._answering = tuple(told)
+        return {prefix: _checked(answer) for prefix, answer in told.items()}
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -174,8 +192,6 @@ class RedisStore:
     def _now(self) -> int:
         """Return seconds since 1970; 0 for the server's clock."""
         return 0 if self._clock is None else int(self._clock())
-
-    # The crawl.
 
     def open(self, session: CrawlSession | None = None) -> int:
         with self._joining, self._errors():
@@ -243,10 +259,8 @@ class RedisStore:
 
     def _end_dead_leases(self) -> None:
         """End the leases of crawlers whose process on this machine has exited."""
-        processes: dict[bytes, bytes] = {}
-        for answer in self._every("HGETALL", "w").values():
-            processes |= _mapping(answer)
-        if dead := [number for number, process in processes.items() if has_exited(process.decode("utf-8", "replace"))]:
+        processes = {pair for answer in self._every("HGETALL", "w").values() for pair in _mapping(answer).items()}
+        if dead := [number for number, process in processes if has_exited(process.decode("utf-8", "replace"))]:
             self._end_leases(dead)
 
     def _end_leases(self, numbers: Sequence[int | bytes]) -> None:
@@ -255,8 +269,6 @@ class RedisStore:
 
     def _is_at_work(self, number: int) -> bool:
         return any(lease is not None for lease in self._every("ZSCORE", "c", number).values())
-
-    # The pages.
 
     def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
         answers: list[Answer | StoreError] = []
@@ -296,10 +308,9 @@ class RedisStore:
             elsewhere += set(query.delivered).difference(delivered)
             most = self._share(query.retention.max_pages, query.shard_key)
             own = protocol.pack_crawl(query, self._session, place, batch, most)
-            pages = (protocol.pack_names(delivered), query.record.packed_text)
-            call = _call(prefix, "check", self.layout.profile, *question, *pages, own)
+            told = (*question, protocol.pack_names(delivered), query.record.packed_text, own)
             # What comes twice in a batch is a revisit the second time, whether or not an answer was lost.
-            calls.append(call._replace(is_check=url_key not in asked))
+            calls.append(_call(prefix, "check", self.layout.profile, *told, is_check=url_key not in asked))
             asked.add(url_key)
         return calls + self._deliveries(elsewhere)
 
@@ -357,10 +368,7 @@ class RedisStore:
             self._check_key(query)
             limits = (self._now() or "", query.ttl_seconds or 0, self._share(query.most_anchors, shard_key))
             asked = (self.layout.profile, int(add), *limits, *protocol.pack_anchors(query))
-            reply = self._ask(prefix, "anchors", *asked)
-            return protocol.unpack_holders(reply)
-
-    # The index.
+            return protocol.unpack_holders(self._ask(prefix, "anchors", *asked))
 
     def clear(self) -> None:
         with self._errors():
@@ -397,11 +405,69 @@ class RedisStore:
         return base.StoreInfo(pages, size, tables, len(layout.tables), *named)
 
 
-def _call(prefix: str, name: str, *arguments: Any) -> Call:
+class RedisClusterStore(RedisStore):
+    """One namespace of a Redis Cluster.
+
+    While a replica takes the place of a dead master, or a slot moves, calls are repeated for some seconds.
+    """
+
+    SCHEMES = ("redis+cluster",)
+    _has_warned = False
+
+    def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
+        super().__init__(url, layout, clock=clock)
+        self._prefixes = self._answering = prefixes(layout.namespace)
+
+    @cached_property
+    def _client(self) -> Any:
+        return connect_cluster(self._target)
+
+    def _server(self, prefix: str) -> redis.Redis:
+        # No key has the bare prefix as its name, but all have its slot.
+        client = self._client
+        return cast(redis.Redis, client.get_redis_connection(client.get_node_from_key(prefix)))
+
+    def _prefix(self, shard_key: int | None) -> str:
+        if shard_key is None and not self._has_warned:
+            self._has_warned = True
+            _log.warning(
+                "%s: an index of the scope global lies on one server; those of site and spider spread", self._url
+            )
+        return super()._prefix(shard_key)
+
+    def _attempts(self) -> Iterator[None]:
+        """Yield before each attempt. The last one begins early enough to end within FAILOVER_SECONDS."""
+        last_start = time.monotonic() + FAILOVER_SECONDS - TIMEOUT_SECONDS
+        yield
+        # The connection may just have been idle for too long.
+        pause = 0.0
+        while time.monotonic() + pause <= last_start:
+            time.sleep(pause)
+            with contextlib.suppress(*ANY_ERROR):
+                self._client.nodes_manager.initialize()
+            yield
+            pause = _PAUSE_SECONDS
+
+    def _is_repeated(self, answer: object) -> bool:
+        return isinstance(answer, Exception) and our_error(answer, self._url)[0] is StoreUnavailableError
+
+
+@cache
+def prefixes(namespace: str) -> tuple[str, ...]:
+    """Return a prefix in each 16th of the slots. The braces hold what Redis derives the slot from."""
+    found: dict[int, str] = {}
+    numbers = count()
+    while len(found) < PREFIXES:
+        prefix = f"crawldedup:{{{namespace}/{next(numbers)}}}:"
+        found.setdefault(key_slot(prefix.encode()) * PREFIXES // _SLOTS, prefix)
+    return tuple(prefix for _, prefix in sorted(found.items()))
+
+
+def _call(prefix: str, name: str, *arguments: Any, is_check: bool = False) -> Call:
     """Return the call of a script, or of a command in capitals, whose first argument is a key behind the prefix."""
     if name.isupper():
         return Call(prefix, (name, f"{prefix}{arguments[0]}", *arguments[1:]))
-    return Call(prefix, ("EVALSHA", script_sha(name), 1, prefix, *arguments))
+    return Call(prefix, ("EVALSHA", script_sha(name), 1, prefix, *arguments), is_check)
 
 
 def _checked(reply: Any) -> Any:

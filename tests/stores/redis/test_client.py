@@ -34,9 +34,8 @@ from redis.sentinel import MasterNotFoundError, SlaveNotFoundError
 
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.stores.redis.client import connect, connect_cluster, read_url
-from crawldedup.stores.redis.cluster import RedisClusterStore
 from crawldedup.stores.redis.errors import store_errors
-from crawldedup.stores.redis.store import RedisStore
+from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
 from crawldedup.stores.registry import check_store_url
 from crawldedup.stores.shown import shown_url
 from tests.servers import Certificates, free_port
@@ -84,6 +83,7 @@ def settings(client: redis.Redis) -> dict[str, Any]:
         ("unix:///run/redis.sock?db=1&password=s3cret", {"path": "/run/redis.sock", "db": 1, "password": "s3cret"}),
         ("unix://user:s3cret@/run/redis.sock", {"path": "/run/redis.sock", "username": "user", "password": "s3cret"}),
         ("redis+sentinel://user:s3cret@a:1,b/crawl/2", {"username": "user", "password": "s3cret", "db": 2}),
+        ("redis+sentinel://a/crawl?socket_timeout=5&protocol=3", {"socket_timeout": 5.0, "protocol": 3}),
         ("redis+sentinel://a/crawl?db=2&client_name=me", {"db": 2, "client_name": "me", "socket_timeout": 2.0}),
     ],
 )

@@ -14,9 +14,8 @@ import redis
 from crawldedup.errors import ConfigurationError, StoreUnavailableError
 from crawldedup.stores.base import AnchorQuery, PageName, Retention, Status
 from crawldedup.stores.redis.client import connect, read_url
-from crawldedup.stores.redis.cluster import RedisClusterStore
 from crawldedup.stores.redis.errors import store_errors
-from crawldedup.stores.redis.store import RedisStore
+from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
 from crawldedup.stores.shown import shown_url
 from tests.servers import Certificates, ClusterSetup, RedisServer, SentinelSetup, wait_until
 from tests.stores.pages import LAYOUT, checked, name_of, query, random_page, url_key_of
