@@ -117,8 +117,9 @@ def _read_options(scheme: str, query: str) -> dict[str, Any]:
         raise ConfigurationError("a timeout is not a number of seconds above 0")
     if not options["ssl"] and (lone := [name for name in options if name.startswith("ssl_")]):
         raise ConfigurationError(f"{lone[0]} needs {'rediss://' if scheme == 'redis' else 'ssl=true'}")
-    # Without a password, an encrypted key would ask for it on the terminal.
-    return {"ssl_password": "", **options} if options["ssl"] else options
+    # Without a password, an encrypted key would ask for it on the terminal. Names are checked in certificates alone.
+    defaults = {"ssl_password": "", "ssl_check_hostname": options.get("ssl_cert_reqs") != "none"}
+    return {**defaults, **options} if options["ssl"] else options
 
 
 def connect(target: Target) -> redis.Redis:

@@ -83,7 +83,7 @@ def settings(client: redis.Redis) -> dict[str, Any]:
         ("unix:///run/redis.sock?db=1&password=s3cret", {"path": "/run/redis.sock", "db": 1, "password": "s3cret"}),
         ("unix://user:s3cret@/run/redis.sock", {"path": "/run/redis.sock", "username": "user", "password": "s3cret"}),
         ("redis+sentinel://user:s3cret@a:1,b/crawl/2", {"username": "user", "password": "s3cret", "db": 2}),
-        ("redis+sentinel://a/crawl?socket_timeout=5&protocol=3", {"socket_timeout": 5.0, "protocol": 3}),
+        ("redis+sentinel://a/crawl?socket_timeout=5", {"socket_timeout": 5.0}),
         ("redis+sentinel://a/crawl?db=2&client_name=me", {"db": 2, "client_name": "me", "socket_timeout": 2.0}),
     ],
 )
