@@ -19,8 +19,8 @@ import numpy as np
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.search.query import TABLES
 from crawldedup.stores.base import DIGEST_MASK, Layout
+from crawldedup.stores.redis.client import script_text
 from crawldedup.stores.redis.protocol import KEY_BYTES, RECORDS_PER_LIST
-from crawldedup.stores.redis.scripts import script_text
 from tests.stores.pages import random_page
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ _STORES: Final = {
     "memory": "sqlite.store:MemoryStore",
     "sqlite": "sqlite.store:SqliteStore",
     **dict.fromkeys(("redis", "rediss", "unix", "redis+sentinel"), "redis.store:RedisStore"),
-    "redis+cluster": "redis.cluster:RedisClusterStore",
+    "redis+cluster": "redis.store:RedisClusterStore",
 }
 _FILE_ENDINGS: Final = (".sqlite", ".sqlite3", ".db")
 

@@ -20,8 +20,7 @@ from crawldedup.report import model
 from crawldedup.scanning import run
 from crawldedup.scrapy_plugin import revisits as seen
 from crawldedup.scrapy_plugin import rules
-from crawldedup.stores.redis.cluster import PREFIXES, prefixes
-from crawldedup.stores.redis.store import RedisStore
+from crawldedup.stores.redis.store import PREFIXES, RedisStore, prefixes
 from crawldedup.stores.sqlite import schema
 from crawldedup.text.kept import LONGEST_TEXT
 from crawldedup.text.keys import Key

@@ -1,9 +1,12 @@
 """Make clients of the servers that a URL names, with our time limits, and exchange commands with them."""
 
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import resources
 from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import redis
 from redis import exceptions
@@ -14,16 +17,15 @@ from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.stores.redis.errors import BAD_REPLIES, UnknownServiceError
-from crawldedup.stores.redis.scripts import SCRIPTS
+from crawldedup.stores.redis.errors import ANY_ERROR, BAD_REPLIES, UnknownServiceError, our_error
 from crawldedup.stores.shown import shown_url
 
 TIMEOUT_SECONDS: Final = 2.0
 """Limit for connecting and for an answer. Longer, and pages pass unchecked instead."""
 
-CUT_OFF: Final = (redis.ConnectionError, redis.TimeoutError, OSError)
-ANY_ERROR: Final = (redis.RedisError, exceptions.RedisClusterException, OSError)
 Command = tuple[Any, ...]
+SCRIPTS: Final[dict[str, str]] = {}
+"""The scripts that were asked for, by the names that the server has for them."""
 
 _HOST: Final = r"(?:\[[^\[\]]+\]|[^\[\]:,\s/@?#]+)(?::0*[1-9][0-9]{0,4})?"
 _HOSTS: Final = rf"(?P<hosts>{_HOST}(?:,{_HOST})*)"
@@ -40,23 +42,19 @@ _FORMS: Final = {
 }
 """By scheme: the form for messages, and the pattern of what stands between the login and the options."""
 
-_YES_OR_NO, _SECONDS = r"(?i)true|yes|1|false|no|0", r"(?=.*[1-9])[0-9]{0,6}(\.[0-9]+)?"
-_OPTIONS: Final = {
-    **dict.fromkeys(("username", "password", "sentinel_username", "sentinel_password", "client_name"), ".*"),
-    **{"db": "[0-9]{1,9}", "protocol": "[23]", "max_connections": "[1-9][0-9]{0,8}"},
-    **dict.fromkeys(("socket_timeout", "socket_connect_timeout"), _SECONDS),
-    **dict.fromkeys(("socket_keepalive", "ssl", "ssl_check_hostname"), _YES_OR_NO),
-    **dict.fromkeys(("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_password"), ".*"),
-    "ssl_cert_reqs": "none|optional|required",
-}
+_OPTIONS: Final = (
+    *("db", "username", "password", "sentinel_username", "sentinel_password", "client_name", "protocol"),
+    *("max_connections", "socket_timeout", "socket_connect_timeout", "socket_keepalive", "ssl", "ssl_check_hostname"),
+    *("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_password", "ssl_cert_reqs"),
+)
+_NOT_WITH: Final = {"redis+sentinel": "-", "redis+cluster": "db|sentinel_.*"}
 
 
 class Target(NamedTuple):
-    """What a URL says. `options` are a connection's, in redis-py's names; `hosts` is empty for a socket."""
+    """What a URL says. `options` are a connection's, in redis-py's names; a socket has a path in place of hosts."""
 
     hosts: list[tuple[str, int]]
     service: str
-    tls: bool
     options: dict[str, Any]
     sentinel_login: dict[str, str]
 
@@ -65,74 +63,63 @@ def read_url(url: str, *schemes: str) -> Target:
     """Return what a URL of one of the schemes says. Raises ConfigurationError, in which no password shows."""
     scheme, _, rest = url.strip().partition("://")
     scheme = scheme.lower()
-    try:
-        if scheme in schemes:
+    problem = f"write {' or '.join(_FORMS[name][0] for name in schemes)}"
+    if scheme in schemes:
+        try:
             return _read(scheme, rest)
-        problem = f"write {' or '.join(_FORMS[name][0] for name in schemes)}"
-    except _OptionError as error:
-        problem = f"an option is wrong: {error}"
-    except ValueError:  # its text may show a part of a password
-        problem = f"write {_FORMS[scheme][0]}, with the signs / ? # @ : , of a password percent-encoded"
+        except ConfigurationError as error:
+            problem = f"an option is wrong: {error}"
+        except ValueError:  # its text may show a part of a password
+            problem = f"write {_FORMS[scheme][0]}, with the signs / ? # @ : , of a password percent-encoded"
     raise ConfigurationError(f"the store URL {shown_url(url)!r} is not valid: {problem}")
 
 
-class _OptionError(Exception):
-    """What is wrong with an option, without any part of a login."""
-
-
 def _read(scheme: str, rest: str) -> Target:
-    """Raises ValueError for a URL of another form, and _OptionError."""
-    found = re.fullmatch(rf"(?P<login>[^/?#]*@)?{_FORMS[scheme][1]}(?:\?(?P<query>[^#]*))?", rest)
+    """Raises ValueError for a URL of another form, and ConfigurationError for what is wrong with an option."""
+    found = re.fullmatch(rf"((?P<login>[^/?#]*)@)?{_FORMS[scheme][1]}(?:\?(?P<query>[^#]*))?", rest)
     if found is None:
         raise ValueError
-    parts: dict[str, str] = {
-        "path": "",
-        "service": "",
-        **{name: part or "" for name, part in found.groupdict().items()},
-    }
-    _check_options(scheme, parts["query"])
-    start = f"unix://{parts['login']}{parts['path']}" if parts["path"] else f"redis://{parts['login']}"
-    options: dict[str, Any] = parse_url(f"{start}?{parts['query']}")  # type: ignore[no-untyped-call]
-    options.pop("connection_class", None)
-    if parts.get("db"):
-        options.setdefault("db", int(parts["db"]))
-    tls = scheme == "rediss" or options.pop("ssl", "no").lower() in ("true", "yes", "1")
-    if not tls and (lone := [name for name in options if name.startswith("ssl_")]):
-        raise _OptionError(f"{lone[0]} needs {'rediss://' if scheme == 'redis' else 'ssl=true'}")
-    if options.keys() & {"ssl_certfile", "ssl_keyfile"}:
-        # Without a password, an encrypted key would ask for it on the terminal.
-        options.setdefault("ssl_password", "")
+    parts = {name: part for name, part in found.groupdict().items() if part}
     port = 26379 if scheme == "redis+sentinel" else 6379
-    hosts = [] if parts["path"] else [_address(name, port) for name in (parts["hosts"] or "localhost").split(",")]
-    login = {name[9:]: options.pop(name) for name in ("sentinel_username", "sentinel_password") if name in options}
-    return Target(hosts, unquote(parts["service"]), tls, options, login)
-
-
-def _check_options(scheme: str, query: str) -> None:
-    not_here = {"redis+sentinel": "-", "redis+cluster": "db|sentinel_.*"}.get(scheme, "ssl|sentinel_.*")
-    allowed = {name: pattern for name, pattern in _OPTIONS.items() if not re.fullmatch(not_here, name)}
-    for name, value in parse_qsl(query, keep_blank_values=True):
-        if name not in allowed:
-            # What looks like no name may be the end of a password that holds a question mark.
-            shown = name if name.isidentifier() else "what follows the question mark"
-            raise _OptionError(f"{shown} is not known; allowed are {', '.join(allowed)}")
-        if not re.fullmatch(allowed[name], value):
-            raise _OptionError(f"{name} has a value that is not allowed")
+    hosts = [] if "path" in parts else [_address(name, port) for name in parts.get("hosts", "localhost").split(",")]
+    options: dict[str, Any] = {"db": int(parts["db"])} if "db" in parts else {}
+    options |= _read_options(scheme, parts.get("query", ""))
+    login = zip(("username", "password"), parts.get("login", "").split(":", 1), strict=False)
+    options |= {name: unquote(value) for name, value in login if value}
+    if "path" in parts:
+        options["path"] = unquote(parts["path"])
+    of_sentinels = {name[9:]: options.pop(name) for name in tuple(options) if name.startswith("sentinel_")}
+    return Target(hosts, unquote(parts.get("service", "")), options, of_sentinels)
 
 
 def _address(name: str, default_port: int) -> tuple[str, int]:
-    found = parse_url(f"redis://{name}")  # type: ignore[no-untyped-call]
+    place = urlsplit(f"//{name}")
     # Raises UnicodeError for empty or overlong parts of a name, which connecting would only find out later.
-    found["host"].encode("idna")
-    return found["host"], found.get("port", default_port)
+    str(place.hostname).encode("idna")
+    return str(place.hostname), place.port or default_port
 
 
-def _options(target: Target, share: int = 1) -> dict[str, Any]:
-    """Return the options of every connection: it repeats nothing, because only the store knows what may be."""
-    # Protocol 3 would bring longer handshakes, and servers may ask its clients to wait longer than our limit.
-    seconds = TIMEOUT_SECONDS / share
-    limits = {"socket_timeout": seconds, "socket_connect_timeout": seconds, "protocol": 2}
-    return {**limits, "retry": Retry(NoBackoff(), 0), "health_check_interval": 0, **target.options}
+def _read_options(scheme: str, query: str) -> dict[str, Any]:
+    allowed = [name for name in _OPTIONS if not re.fullmatch(_NOT_WITH.get(scheme, "ssl|sentinel_.*"), name)]
+    for name, _ in parse_qsl(query, keep_blank_values=True):
+        if name not in allowed:
+            # What looks like no name may be the end of a password that holds a question mark.
+            shown = name if name.isidentifier() else "what follows the question mark"
+            raise ConfigurationError(f"{shown} is not known; allowed are {', '.join(allowed)}")
+    try:
+        options: dict[str, Any] = parse_url(f"redis://?{query}")  # type: ignore[no-untyped-call]
+        options["ssl"] = scheme == "rediss" or options.get("ssl", "no").lower() in ("true", "yes", "1")
+        own = {name: value for name, value in options.items() if not name.startswith("sentinel_")}
+        redis.Redis(**own).connection_pool.make_connection()
+    except (redis.RedisError, ValueError) as error:
+        raise ConfigurationError(error) from None
+    if not all(0 < options.get(name, 1) < 1_000_000 for name in ("socket_timeout", "socket_connect_timeout")):
+        raise ConfigurationError("a timeout is not a number of seconds above 0")
+    if not options["ssl"] and (lone := [name for name in options if name.startswith("ssl_")]):
+        raise ConfigurationError(f"{lone[0]} needs {'rediss://' if scheme == 'redis' else 'ssl=true'}")
+    # Without a password, an encrypted key would ask for it on the terminal. Names are checked in certificates alone.
+    defaults = {"ssl_password": "", "ssl_check_hostname": options.get("ssl_cert_reqs") != "none"}
+    return {**defaults, **options} if options["ssl"] else options
 
 
 def connect(target: Target) -> redis.Redis:
@@ -140,33 +127,40 @@ def connect(target: Target) -> redis.Redis:
 
     With sentinels, every new connection asks them for the master, so a failover needs no restart.
     """
-    options = _options(target)
+    options = {**_limits(), **target.options}
     if target.service:
         # They are asked one after another, so together they get the time of one server.
-        shared = {name: value for name, value in target.options.items() if name.startswith("ssl_")}
-        of_sentinels = target._replace(options={"ssl": target.tls, **shared, **target.sentinel_login})
-        limits = _options(of_sentinels, len(target.hosts))
-        sentinels = _Sentinels(target.hosts, sentinel_kwargs=limits, ssl=target.tls, **options)  # type: ignore[no-untyped-call]
+        shared = {name: value for name, value in options.items() if name.startswith("ssl")}
+        limits = {**_limits(len(target.hosts)), **shared, **target.sentinel_login}
+        sentinels = _Sentinels(target.hosts, sentinel_kwargs=limits, **options)  # type: ignore[no-untyped-call]
         return sentinels.master_for(target.service)  # type: ignore[no-any-return, no-untyped-call]
-    kind: Any = redis.SSLConnection if target.tls else redis.Connection
-    if not target.hosts:
-        return redis.Redis.from_pool(redis.ConnectionPool(redis.UnixDomainSocketConnection, **options))
-    host, port = target.hosts[0]
-    return redis.Redis.from_pool(redis.ConnectionPool(kind, host=host, port=port, **options))
+    kind: Any = redis.SSLConnection if options.pop("ssl") else redis.Connection
+    if target.hosts:
+        options["host"], options["port"] = target.hosts[0]
+    else:
+        kind = redis.UnixDomainSocketConnection
+    return redis.Redis.from_pool(redis.ConnectionPool(kind, **options))
+
+
+def _limits(share: int = 1) -> dict[str, Any]:
+    """Return the options of every connection: it repeats nothing, because only the store knows what may be."""
+    # Protocol 3 would bring longer handshakes, and servers may ask its clients to wait longer than our limit.
+    seconds = TIMEOUT_SECONDS / share
+    limits = {"socket_timeout": seconds, "socket_connect_timeout": seconds, "protocol": 2}
+    return {**limits, "retry": Retry(NoBackoff(), 0), "health_check_interval": 0}
 
 
 def connect_cluster(target: Target) -> RedisCluster:
     """Return a connected client of a cluster. Raises the client's own errors."""
     nodes = [ClusterNode(host, port) for host, port in target.hosts]  # type: ignore[no-untyped-call]
     # While one master is down, the others work.
-    return _Cluster(startup_nodes=nodes, require_full_coverage=False, ssl=target.tls, **_options(target))
+    return _Cluster(startup_nodes=nodes, require_full_coverage=False, **{**_limits(), **target.options})
 
 
 class _Cluster(RedisCluster):
     """A cluster's client that connects while a master is gone, from which it would learn where commands have keys."""
 
     def command(self, **kwargs: Any) -> dict[str, dict[str, Any]]:
-        """Return what the server says of its commands, or nothing: the store tells the keys of its own."""
         try:
             return super().command(**kwargs)
         except (redis.ConnectionError, redis.TimeoutError):
@@ -177,8 +171,7 @@ class _Sentinels(Sentinel):
     """Sentinels that are asked one by one; if none knows a master, the error says why."""
 
     def discover_master(self, service_name: str) -> tuple[str, int]:
-        """Return host and port of the master. Raises MasterNotFoundError, TimeoutError, or a sentinel's refusal."""
-        known: dict[str, Any] = {}
+        known: set[str] = set()
         errors: list[Exception] = []
         for sentinel in self.sentinels:
             try:
@@ -187,21 +180,41 @@ class _Sentinels(Sentinel):
                 state = masters.get(service_name)
                 if state and self.check_master_state(state, service_name):  # type: ignore[no-untyped-call]
                     return state["ip"], state["port"]
-            except (redis.RedisError, OSError, *BAD_REPLIES) as error:
+            except (*ANY_ERROR, *BAD_REPLIES) as error:
                 errors.append(error)
             finally:
                 # They are asked for new connections alone, which are rare. Other threads may be asking, too.
                 sentinel.connection_pool.disconnect(inuse_connections=False)
         if len(errors) == len(self.sentinels):
-            refusals = (
-                error for error in errors if isinstance(error, redis.AuthenticationError | exceptions.NoPermissionError)
-            )
+            refusals = (error for error in errors if our_error(error, "")[0] is ConfigurationError)
             # The client would repeat a ConnectionError, but silent sentinels have used up the time.
             raise next(refusals, redis.TimeoutError(f"no sentinel answers ({'; '.join(map(str, errors))})"))
-        if service_name not in known:
-            names = ", ".join(map(repr, sorted(known))) or "none"
-            raise UnknownServiceError(f"no sentinel knows {service_name!r}; known are: {names}")
-        raise MasterNotFoundError(f"no sentinel names a master of {service_name!r}")
+        if service_name in known:
+            raise MasterNotFoundError(f"no sentinel names a master of {service_name!r}")
+        names = ", ".join(map(repr, sorted(known))) or "none"
+        raise UnknownServiceError(f"no sentinel knows {service_name!r}; known are: {names}")
+
+
+@cache
+def script_sha(name: str) -> str:
+    """Return the server's name of an entry script."""
+    text = script_text(name)
+    sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+    SCRIPTS[sha] = text
+    return sha
+
+
+def script_text(name: str) -> str:
+    """Return an entry script behind its parts, which it names in its first line in the order of building on each other.
+
+    All but the first part stand in a function of their own: Lua looks up what a function takes from around it in a
+    list of all such names of one level, and a script makes some fifty functions each time it runs.
+    """
+    folder = resources.files("crawldedup.stores.redis").joinpath("lua")
+    entry = folder.joinpath(f"{name}.lua").read_text("utf-8")
+    parts = entry.partition("\n")[0].removeprefix("-- parts: ").split(", ")
+    first, *others = (folder.joinpath(f"lib/{part}.lua").read_text("utf-8") for part in parts)
+    return "\n".join((first, "return (function()", *others, entry, "end)()"))
 
 
 def exchange(asked: Sequence[tuple[redis.Redis, Sequence[Command]]]) -> list[list[Any]]:
@@ -209,49 +222,42 @@ def exchange(asked: Sequence[tuple[redis.Redis, Sequence[Command]]]) -> list[lis
 
     Servers work at the same time. A server is told the scripts that it does not know, and asked again.
     """
-    talks = [_talk(server, commands) for server, commands in asked]
-    for talk in talks:
-        next(talk)
-    answers = [list(talk) for talk in talks]
+    answers: list[list[Any]] = [[] for _ in asked]
+    talks = [_talk(server, commands, replies) for (server, commands), replies in zip(asked, answers, strict=True)]
+    for talk in (*talks, *talks):
+        next(talk, None)
     for (server, commands), replies in zip(asked, answers, strict=True):
         if unknown := [place for place, reply in enumerate(replies) if isinstance(reply, exceptions.NoScriptError)]:
             again = [commands[place] for place in unknown]
-            loads: list[Command] = [("SCRIPT", "LOAD", SCRIPTS[str(sha)]) for sha in {command[1] for command in again}]
-            _, *replies_now = _talk(server, [*loads, *again])
-            for place, reply in zip(unknown, replies_now[len(loads) :], strict=True):
+            loads: list[Command] = [("SCRIPT", "LOAD", SCRIPTS[sha]) for sha in {command[1] for command in again}]
+            told: list[Any] = []
+            list(_talk(server, [*loads, *again], told))
+            for place, reply in zip(unknown, told[len(loads) :], strict=True):
                 replies[place] = reply
     return answers
 
 
-def _talk(server: redis.Redis, commands: Sequence[Command]) -> Iterator[Any]:
-    """Send commands to a server and yield nothing; then yield its answers, or the errors in place of them."""
+def _talk(server: redis.Redis, commands: Sequence[Command], replies: list[Any]) -> Iterator[None]:
+    """Send commands to a server and yield; then add its answers to `replies`, or the errors in place of them."""
     connection: Any = None
-    trouble: BaseException | None = None
+    is_whole = False
     try:
-        try:
-            connection = server.connection_pool.get_connection()
-            connection.send_packed_command([b"".join(map(_pack, commands))])
-        except ANY_ERROR as error:
-            trouble = error
-        yield None
+        connection = server.connection_pool.get_connection()
+        connection.send_packed_command([b"".join(map(_pack, commands))])
+        yield
         for _ in commands:
-            answer: Any = trouble
-            if trouble is None:
-                try:
-                    answer = connection.read_response()
-                except redis.ResponseError as error:
-                    answer = error
-                except ANY_ERROR as error:
-                    answer = trouble = error
-            yield answer
-    except BaseException as error:
-        trouble = error
-        raise
+            try:
+                replies.append(connection.read_response())
+            except redis.ResponseError as error:
+                replies.append(error)
+        is_whole = True
+    except ANY_ERROR as error:
+        replies += [error] * (len(commands) - len(replies))
     finally:
+        if connection and not is_whole:
+            # No later call must read what was meant for this one.
+            connection.disconnect()
         if connection:
-            if trouble:
-                # No later call must read what was meant for this one.
-                connection.disconnect()
             server.connection_pool.release(connection)
 
 

@@ -12,17 +12,14 @@ from redis.sentinel import MasterNotFoundError
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError, StoreError, StoreFullError, StoreUnavailableError
 
+ANY_ERROR: Final = (redis.RedisError, exceptions.RedisClusterException, OSError)
+BAD_REPLIES: Final = (TypeError, ValueError, LookupError, AttributeError, struct.error)
+"""What reading a reply raises that has the wrong form: from a broken proxy, or from a server of another kind."""
+
 
 class UnknownServiceError(MasterNotFoundError):
     """Raised when sentinels answer but none knows the service."""
 
-
-class UnexpectedReplyError(redis.RedisError):
-    """Raised for a reply that the command cannot have: from a broken proxy, or from a server of another kind."""
-
-
-BAD_REPLIES: Final = (TypeError, ValueError, LookupError, AttributeError, struct.error)
-"""What reading a reply raises that has the wrong form."""
 
 _REFUSALS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
     (redis.AuthenticationError, "", "refuses the user or the password"),
@@ -31,79 +28,59 @@ _REFUSALS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
     (redis.ConnectionError, "CERTIFICATE_(VERIFY_FAILED|REQUIRED)", "and this program do not agree on TLS"),
     (exceptions.MovedError, "", "is a node of a cluster, so write redis+cluster://"),
     (redis.ResponseError, "cluster support disabled", "is not a node of a cluster, so write redis://"),
+    (redis.ResponseError, "DB index", "names a database the server does not have"),
 )
 """Kind and pattern of the errors that only other settings can mend, and what the message says."""
 
-_TRANSIENT_KINDS: Final = (
+_NOT_OURS: Final = (
+    "has a key in the namespace {!r} with what crawldedup did not write there; remove that key if nobody needs it, or "
+    "use another namespace or database"
+)
+_TRANSIENT: Final = (
     *(redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError, OSError, exceptions.RedisClusterException),
     *(exceptions.ClusterError, exceptions.AskError, exceptions.TryAgainError, exceptions.ClusterCrossSlotError),
 )
-_TRANSIENT: Final = re.compile(
-    r"\b(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|READONLY|BUSY|NOREPLICAS|MISCONF)\b|access a non local key"
+_CODES: Final = r"\b(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|READONLY|BUSY|NOREPLICAS|MISCONF)\b|access a non local key"
+_OTHERS: Final[tuple[tuple[tuple[type[Exception], ...], str, type[CrawlDedupError], str], ...]] = (
+    (BAD_REPLIES, "", StoreError, "does not answer as Redis does; look at what is at that address, or in front of it"),
+    # Before the codes below, because a key's name may look like one.
+    (ANY_ERROR, r"\bWRONGTYPE (Operation|at)\b|\bFOREIGN hash at\b", StoreError, _NOT_OURS),
+    ((redis.OutOfMemoryError,), "", StoreFullError, "is full (maxmemory reached)"),
+    # Redis 6.2 puts the code of an error inside a script in the middle of the message.
+    (ANY_ERROR, r"\bOOM\b", StoreFullError, "is full (maxmemory reached)"),
+    (_TRANSIENT, "", StoreUnavailableError, "cannot be used"),
+    (ANY_ERROR, _CODES, StoreUnavailableError, "cannot be used"),
+    (ANY_ERROR, "", StoreError, "answers with an error"),
 )
-_NOT_OURS: Final = re.compile(r"\bWRONGTYPE (Operation|at)\b|\bFOREIGN hash at\b")
-_KEY: Final = re.compile(r"\bcrawldedup:\{.*\}:[0-9a-z:]+")
+
+
+def our_error(error: Exception, store: str) -> tuple[type[CrawlDedupError], str]:
+    """Return what an error of the client becomes, and what the message says of the store."""
+    cause: BaseException | None = error
+    while cause is not None:
+        for kind, pattern, words in _REFUSALS:
+            is_moved = kind is exceptions.MovedError and store.startswith("redis+cluster:")
+            if isinstance(cause, kind) and re.search(pattern, str(cause)) and not is_moved:
+                return ConfigurationError, words
+        # A cluster's client wraps errors.
+        cause = (cause.__cause__ or cause.__context__) if isinstance(cause, exceptions.RedisClusterException) else None
+    fitting = (case for case in _OTHERS if isinstance(error, case[0]) and re.search(case[1], str(error)))
+    return next(fitting)[2:]
 
 
 @contextlib.contextmanager
-def store_errors(shown_url: str, was_in: Callable[[], bool], namespace: str) -> Iterator[None]:
-    """Turn the client's errors into ours. `shown_url` and `namespace` are for messages.
+def store_errors(store: str, was_in: Callable[[], bool], namespace: str) -> Iterator[None]:
+    """Turn the client's errors into ours. The URL `store` and the `namespace` are for messages.
 
     What only other settings can mend is a ConfigurationError, unless the server has let us in before (`was_in`): then
     it is being reconfigured, and no crawl must end because of that.
     """
     try:
         yield
-    except (redis.RedisError, exceptions.RedisClusterException, OSError) as error:
-        raise _as_ours(error, shown_url, was_in(), namespace) from error
-
-
-@contextlib.contextmanager
-def replies_read() -> Iterator[None]:
-    """Raise UnexpectedReplyError where reading a reply fails because it has the wrong form. Wrap reading alone."""
-    try:
-        yield
     except CrawlDedupError:
         raise  # some of ours are ValueErrors
-    except BAD_REPLIES as error:
-        raise UnexpectedReplyError(f"a reply cannot be read ({type(error).__name__}: {error})") from error
-
-
-def _as_ours(error: Exception, store: str, was_in: bool, namespace: str) -> CrawlDedupError:
-    text = str(error)
-    if refusal := refusal_in(error, store):
-        message = f"{store} {refusal}: {text}"
-        return StoreUnavailableError(message) if was_in else ConfigurationError(message)
-    if isinstance(error, UnexpectedReplyError):
-        what = "look at what is at that address, or in front of it"
-        return StoreError(f"{store} does not answer as Redis does: {text}; {what}")
-    # Before the codes below, because a key's name may look like one.
-    if _NOT_OURS.search(text):
-        found = _KEY.search(text)
-        key, which = (f"the key {found[0]!r}", "it") if found else (f"a key of the namespace {namespace!r}", "that key")
-        way_out = f"remove {which} if nobody needs it, or use another namespace or database"
-        return StoreError(f"{store}: {key} holds what crawldedup did not write there; {way_out}: {text}")
-    # Redis 6.2 puts the code of an error inside a script in the middle of the message.
-    if isinstance(error, redis.OutOfMemoryError) or re.search(r"\bOOM\b", text):
-        return StoreFullError(f"{store} is full (maxmemory reached): {text}")
-    if is_transient(error):
-        return StoreUnavailableError(f"{store} cannot be used: {text}")
-    if "DB index" in text:
-        return ConfigurationError(f"{store} names a database the server does not have: {text}")
-    return StoreError(f"{store}: {text}")
-
-
-def refusal_in(error: BaseException | None, store: str) -> str | None:
-    """Return what only other settings can mend, if that is what an error says. A cluster's client wraps errors."""
-    while error is not None:
-        for kind, pattern, refusal in _REFUSALS:
-            is_moved = kind is exceptions.MovedError and store.startswith("redis+cluster:")
-            if isinstance(error, kind) and re.search(pattern, str(error)) and not is_moved:
-                return refusal
-        error = (error.__cause__ or error.__context__) if isinstance(error, exceptions.RedisClusterException) else None
-    return None
-
-
-def is_transient(error: Exception) -> bool:
-    """Return True for an error that waiting may mend."""
-    return isinstance(error, _TRANSIENT_KINDS) or _TRANSIENT.search(str(error)) is not None
+    except (*ANY_ERROR, *BAD_REPLIES) as error:
+        ours, words = our_error(error, store)
+        if ours is ConfigurationError and was_in():
+            ours = StoreUnavailableError
+        raise ours(f"{store} {words.format(namespace)}: {error}") from error

@@ -14,19 +14,8 @@ from numpy.typing import NDArray
 
 from crawldedup.search.decision import Crowd
 from crawldedup.search.plan import KEY_BITS, STORED_BITS, Table
-from crawldedup.stores.base import (
-    MOST_HOLDERS,
-    PAGE_BITS,
-    AnchorQuery,
-    Answer,
-    CrawlSession,
-    Holders,
-    Layout,
-    PageName,
-    Query,
-    Record,
-    Status,
-)
+from crawldedup.stores import base
+from crawldedup.stores.base import Answer, Layout, PageName, Query, Record, Status
 
 RECORDS_PER_LIST: Final = 512
 EVERY_PART: Final = 255
@@ -43,15 +32,13 @@ _ANSWER: Final = struct.Struct(">BBIII")
 _CHANGED, _ABANDONED, _REPLACES = 1, 2, 4
 _STATUSES: Final = (Status.NEW, Status.NEAR, Status.EXACT, Status.REVISIT)
 _MOST: Final = 0xFFFF_FFFF
-_EARLIER_MARK: Final = b"\xff"
-"""Stood before a byte that earlier versions noted. No URL begins with it."""
 _RANK_MARK: Final = b"\xfe"
 """Stands before the rank of a page, if that is not 0."""
 _PARTS: Final = 8
 _NIBBLES: Final = 9
 _NO_COSTS: Final = bytes(KEY_BITS)
 _NOT_KEPT: Final = np.uint64(KEY_BITS - 8 * KEY_BYTES)
-_PAGE_BYTES: Final = PAGE_BITS // 8
+_PAGE_BYTES: Final = base.PAGE_BITS // 8
 
 Numbers = NDArray[np.uint64]
 Costs = NDArray[np.float32]
@@ -64,54 +51,40 @@ def pack_order(tables: Sequence[Table]) -> bytes:
 
 
 def pack_questions(queries: Sequence[Query], layout: Layout, now: int) -> list[tuple[bytes, ...]]:
-    """Return for each query where to look and what to accept; `now` is 0 for the server's clock."""
-    searches = _pack_searches(queries, layout) if queries else []
-    return [(_pack_head(query, now), *search) for query, search in zip(queries, searches, strict=True)]
+    """Return for each query its limits, keys, body, probes, costs of the rule and of the prefilter, and crowd.
 
-
-def _pack_head(query: Query, now: int) -> bytes:
-    kept, key_limit = query.retention, query.prefilter.limit if query.prefilter else 0
-    most = (min(query.max_candidates, _MOST), min(query.max_keys, _MOST), key_limit, len(query.record.signature))
-    return _QUESTION.pack(now, kept.ttl_seconds or 0, kept.refresh, query.exact_only, query.rule.limit, *most)
-
-
-def _pack_body(record: Record) -> bytes:
-    """Return a record without its times and counters, which the script puts in front."""
-    rank = _RANK_MARK + bytes((record.rank,)) if record.rank else b""
-    numbers = _BODY.pack(record.search, record.digest, record.url_key)
-    return numbers + record.signature + rank + record.url.encode("utf-8", "replace")
-
-
-@lru_cache(64)
-def _pack_crowd(crowd: Crowd | None) -> bytes:
-    """Return what the question has of a crowd rule; nothing without one."""
-    return b"" if crowd is None else struct.pack(f">I{len(crowd.limits)}I", crowd.reach, *crowd.limits)
-
-
-def _pack_searches(queries: Sequence[Query], layout: Layout) -> list[tuple[bytes, ...]]:
-    """Return for each query its keys, body, probes, costs of the rule and of the prefilter, and crowd.
-
-    A probe has eight bytes: table, lowest key, number of leading bits that its keys share, and a bit for each eighth of
-    the range that can hold keys the prefilter accepts. The prefilter has a cost byte for each value of each four bits.
+    `now` is 0 for the server's clock. A body is a record without its times and counters. A probe has eight bytes:
+    table, lowest key, number of leading bits that its keys share, and a bit for each eighth of the range that can hold
+    keys the prefilter accepts. The prefilter has a cost byte for each value of each four bits.
     """
-    keys = np.array([query.keys for query in queries], np.uint64).reshape(len(queries), -1)
+    if not queries:
+        return []
+    keys = np.array([query.keys for query in queries], np.uint64)
     costs = np.zeros((*keys.shape, KEY_BITS), np.float32)
     given = b"".join(query.prefilter.costs if query.prefilter else _NO_COSTS for query in queries)
     costs[:, :, :STORED_BITS] = np.frombuffer(given, np.uint8).reshape(-1, KEY_BITS)[:, _key_bits(layout.tables)]
     by_nibble = costs[:, :, : 4 * _NIBBLES].reshape(-1, 4) @ _bits(4)
     probes = _pack_probes(queries, keys, costs.ravel(), by_nibble.ravel()).astype(">u8").tobytes()
-    nibbles = np.minimum(by_nibble, 255).astype(np.uint8).tobytes()
-    packed_keys = keys.astype(">u8").tobytes()
-    key_size, nibbles_size, first = 8 * keys.shape[1], 16 * _NIBBLES * keys.shape[1], 0
+    nibbles = np.minimum(by_nibble, 255).astype(np.uint8).reshape(len(queries), -1)
+    own_keys, first = keys.astype(">u8"), 0
     packed: list[tuple[bytes, ...]] = []
     for place, query in enumerate(queries):
-        last = first + 8 * len(query.plan)
-        own_keys = packed_keys[place * key_size : (place + 1) * key_size]
-        key_costs = nibbles[place * nibbles_size : (place + 1) * nibbles_size] if query.prefilter else b""
-        rule = (query.rule.costs, key_costs, _pack_crowd(query.rule.crowd))
-        packed.append((own_keys, _pack_body(query.record), probes[first:last], *rule))
+        record, kept, rule, last = query.record, query.retention, query.rule, first + 8 * len(query.plan)
+        key_limit, key_costs = (query.prefilter.limit, nibbles[place].tobytes()) if query.prefilter else (0, b"")
+        most = (min(query.max_candidates, _MOST), min(query.max_keys, _MOST), key_limit, len(record.signature))
+        head = _QUESTION.pack(now, kept.ttl_seconds or 0, kept.refresh, query.exact_only, rule.limit, *most)
+        rank = _RANK_MARK + bytes((record.rank,)) if record.rank else b""
+        body = _BODY.pack(record.search, record.digest, record.url_key) + record.signature + rank
+        body += record.url.encode("utf-8", "replace")
+        search = (own_keys[place].tobytes(), body, probes[first:last])
+        packed.append((head, *search, rule.costs, key_costs, _pack_crowd(rule.crowd)))
         first = last
     return packed
+
+
+@lru_cache(64)
+def _pack_crowd(crowd: Crowd | None) -> bytes:
+    return b"" if crowd is None else struct.pack(f">I{len(crowd.limits)}I", crowd.reach, *crowd.limits)
 
 
 def _pack_probes(queries: Sequence[Query], keys: Numbers, costs: Costs, by_nibble: Costs) -> Numbers:
@@ -164,7 +137,7 @@ def _bits(width: int) -> Costs:
     return np.ascontiguousarray(np.unpackbits(numbers, axis=1)[:, -width:].T.astype(np.float32))
 
 
-def pack_crawl(query: Query, session: CrawlSession, place: int, batch: bytes, most: int | None) -> bytes:
+def pack_crawl(query: Query, session: base.CrawlSession, place: int, batch: bytes, most: int | None) -> bytes:
     """Return what a check needs beside the question, the names of delivered pages and the text.
 
     `place` is the question's in the batch of this name, which is empty for one question; `most` limits the pages.
@@ -185,19 +158,13 @@ def pack_names(names: Sequence[PageName]) -> bytes:
     return struct.pack(f">{len(names)}Q", *(name.url_key for name in names))
 
 
-def pack_anchors(query: AnchorQuery) -> tuple[bytes, ...]:
-    """Return the page of a query, its URL, and its anchors."""
-    page = query.name.page.to_bytes(_PAGE_BYTES, "big")
-    return page, query.url.encode("utf-8", "replace"), struct.pack(f">{len(query.anchors)}Q", *query.anchors)
-
-
 def crawler_of(reply: bytes) -> int:
     """Return the number of the crawler that has delivered the page in the reply of `check`, or has it pending."""
     return int(_HEAD.unpack_from(reply, _ANSWER.size)[3])
 
 
 def unpack_answer(reply: bytes, layout: Layout) -> Answer:
-    """Return the answer that the script `check` replied."""
+    """Return what the script `check` replied."""
     status, how, pages, candidates, size = _ANSWER.unpack_from(reply)
     end = _ANSWER.size + size
     record = unpack_record(reply[_ANSWER.size : end], layout, reply[end:]) if size else None
@@ -211,20 +178,25 @@ def unpack_record(record: bytes, layout: Layout, text: bytes = b"") -> Record:
     end = _HEAD.size + layout.signature_bytes
     if len(record) < end:
         raise ValueError("a record is too short")
-    place, rank = end + 2 * (record[end : end + 1] == _EARLIER_MARK), 0
-    if record[place : place + 1] == _RANK_MARK:
-        rank, place = record[place + 1], place + 2
+    rank, place = (record[end + 1], end + 2) if record[end : end + 1] == _RANK_MARK else (0, end)
     url, signature = record[place:].decode("utf-8", "replace"), record[_HEAD.size : end]
     return Record(url, url_key, search, signature, digest, rank, text, added_at, seen_at, copies >> 8)
 
 
-def unpack_holders(reply: Sequence[Any]) -> Holders:
+def pack_anchors(query: base.AnchorQuery) -> tuple[bytes, ...]:
+    """Return the page of a query, its URL, and its anchors."""
+    page = query.name.page.to_bytes(_PAGE_BYTES, "big")
+    return page, query.url.encode("utf-8", "replace"), struct.pack(f">{len(query.anchors)}Q", *query.anchors)
+
+
+def unpack_holders(reply: Sequence[Any]) -> base.Holders:
     """Return what the script `anchors` replied."""
     is_known, lists, named = reply
-    held = (tuple(_pages(packed)) for packed in lists)
+    held = tuple(None if len(packed) >= base.MOST_HOLDERS * _PAGE_BYTES else _pages(packed) for packed in lists)
     urls = {_pages(page)[0]: url.decode("utf-8", "replace") for page, url in zip(named[::2], named[1::2], strict=True)}
-    return Holders(tuple(None if len(pages) >= MOST_HOLDERS else pages for pages in held), urls, bool(is_known))
+    return base.Holders(held, urls, bool(is_known))
 
 
-def _pages(packed: bytes) -> list[int]:
-    return [int.from_bytes(packed[at : at + _PAGE_BYTES], "big") for at in range(0, len(packed), _PAGE_BYTES)]
+def _pages(packed: bytes) -> tuple[int, ...]:
+    starts = range(0, len(packed), _PAGE_BYTES)
+    return tuple(int.from_bytes(packed[at : at + _PAGE_BYTES], "big") for at in starts)

@@ -1,54 +1,73 @@
 """The shared store: one Redis (or Valkey) server, 6.2 or later, one script call a page, one round trip a batch.
 
 Everything that must be atomic is in the scripts under `lua/`; `lua/lib/layout.lua` describes the keys. An index lies
-behind one prefix. `cluster.RedisClusterStore` has several, and another way to find the server of each.
+behind one prefix, in a cluster behind several, each in one hash slot. There all pages of a site, or of a spider, lie
+behind one prefix: a check is one script call, with the promise of one server. Pages that are compared with all others
+lie behind one prefix, too, so an index of the scope global does not spread.
 """
 
 import contextlib
+import logging
 import re
 import secrets
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
+from itertools import count
 from typing import Any, ClassVar, Final, NamedTuple, Self, cast
 
 import redis
+from redis.crc import key_slot
 
 from crawldedup.errors import StoreError, StoreUnavailableError
 from crawldedup.stores import base
 from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record, key_changed
 from crawldedup.stores.process import has_exited, own_process
 from crawldedup.stores.redis import protocol
-from crawldedup.stores.redis.client import ANY_ERROR, CUT_OFF, Command, connect, exchange, read_url
-from crawldedup.stores.redis.errors import replies_read, store_errors
-from crawldedup.stores.redis.scripts import script_sha
+from crawldedup.stores.redis.client import (
+    TIMEOUT_SECONDS,
+    Command,
+    connect,
+    connect_cluster,
+    exchange,
+    read_url,
+    script_sha,
+)
+from crawldedup.stores.redis.errors import ANY_ERROR, our_error, store_errors
 from crawldedup.stores.shown import shown_url
 
 BYTES_A_PAGE, TABLE_BYTES_A_PAGE = 130, 38
 """As measured in large indexes, without URLs, texts and paragraphs: see the page of benchmarks."""
 
+PREFIXES: Final = 16
+"""Of an index in a cluster."""
+FAILOVER_SECONDS: Final = 5.0
+"""Time for a replica to take the place of a dead master."""
+
+_PAUSE_SECONDS: Final = 0.1
+_SLOTS: Final = 16384
+_CUT_OFF: Final = (redis.ConnectionError, redis.TimeoutError, OSError)
 _ASKED_AT_ONCE: Final = 100
 _NUMBERS_AHEAD: Final = 1 << 24
 _LEFT_OF_HEADS: Final = {b"epoch", b"crawlers"}
 _OF_AN_EPOCH: Final = re.compile(r"(crawldedup:\{[^}]*\}:)([0-9]+):")
 
+_log = logging.getLogger(__name__)
+
 
 class Call(NamedTuple):
-    """A command to the server of a prefix. A `check` says in another attempt that its answer may have been lost."""
+    """A command to the server of a prefix."""
 
     prefix: str
     command: Command
     is_check: bool = False
 
-    def next(self, answer: object) -> Command:
-        """Return the command for another attempt, given the answer to the last one."""
-        if self.is_check and isinstance(answer, CUT_OFF):
-            return (*self.command[:-1], protocol.as_retry(self.command[-1]))
-        return self.command
-
-
-class _LostError(Exception):
-    """Raised for an index that was lost."""
+    def retried(self) -> "Call":
+        """Return the call for another attempt, in which a check says that its answer may have been lost."""
+        *others, crawl = self.command
+        return self._replace(command=(*others, protocol.as_retry(crawl))) if self.is_check else self
 
 
 class _ForeignError(Exception):
@@ -67,13 +86,12 @@ class RedisStore:
     def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
         self._target = read_url(url, *self.SCHEMES)
         self._url = shown_url(url)
-        self._layout = layout
+        self.layout = layout
         self._clock = clock
         self._session = base.NO_SESSION
         self._joining = threading.Lock()
         self._prefixes: tuple[str, ...] = (f"crawldedup:{{{layout.namespace}}}:",)
         self._answering: tuple[str, ...] = self._prefixes
-        self._connected: Any = None
 
     @classmethod
     def check_url(cls, url: str) -> None:
@@ -84,60 +102,45 @@ class RedisStore:
         return cls(url, layout)
 
     @property
-    def layout(self) -> Layout:
-        return self._layout
-
-    @property
     def session(self) -> CrawlSession | None:
         return self._session if self._session.number else None
 
-    # What a cluster does in another way.
-
-    def _connect(self) -> Any:
-        return connect(self._target)
-
-    @property
+    @cached_property
     def _client(self) -> Any:
-        self._connected = self._connected or self._connect()
-        return self._connected
-
-    def _servers(self) -> Iterable[redis.Redis]:
-        """Return a client of each server that is written to."""
-        return (self._client,)
+        return connect(self._target)
 
     def _server(self, prefix: str) -> redis.Redis:  # noqa: ARG002
         return cast(redis.Redis, self._client)
 
-    def _prefix(self, shard_key: int | None) -> str:  # noqa: ARG002
-        """Return what the keys of the pages of a shard begin with."""
-        return self._prefixes[0]
-
-    def _share(self, most: int | None, shard_key: int | None) -> int | None:  # noqa: ARG002
-        """Return what of a limit is for the pages behind the prefix of a shard."""
-        return most
-
-    def _attempts(self) -> Iterator[None]:
-        """Yield before each attempt to get answers: there is another if the connection breaks, after a long rest."""
-        yield
-        yield
+    def _attempts(self) -> Iterable[None]:
+        """Return something for each attempt to get answers: a connection may break after a long rest, but once."""
+        return (None, None)
 
     def _is_repeated(self, answer: object) -> bool:
         return isinstance(answer, redis.ConnectionError)
 
-    # How servers are asked.
+    def _prefix(self, shard_key: int | None) -> str:
+        return self._prefixes[(shard_key or 0) % len(self._prefixes)]
+
+    def _share(self, most: int | None, shard_key: int | None) -> int | None:
+        """Return what of a limit is for the pages behind the prefix of a shard."""
+        return most if most is None or shard_key is None else -(-most // len(self._prefixes))
 
     def _run(self, calls: Sequence[Call]) -> list[Any]:
         """Return the answers in order, or the errors in place of them. Calls to one server run in their order."""
+        calls = list(calls)
         answers: list[Any] = [None] * len(calls)
         waiting: Sequence[int] = range(len(calls))
         for _ in self._attempts():
             asked: defaultdict[redis.Redis, list[int]] = defaultdict(list)
             for place in waiting:
+                if isinstance(answers[place], _CUT_OFF):
+                    calls[place] = calls[place].retried()
                 try:
                     asked[self._server(calls[place].prefix)].append(place)
                 except ANY_ERROR as error:
                     answers[place] = error
-            commands = [(server, [calls[n].next(answers[n]) for n in places]) for server, places in asked.items()]
+            commands = [(server, [calls[place].command for place in places]) for server, places in asked.items()]
             for places, replies in zip(asked.values(), exchange(commands), strict=True):
                 for place, reply in zip(places, replies, strict=True):
                     answers[place] = reply
@@ -146,31 +149,42 @@ class RedisStore:
                 break
         return answers
 
+    def _replies(self, calls: Sequence[Call]) -> list[Any]:
+        """Return the same; an index that was lost in mid-crawl is begun again."""
+        replies = self._run(calls)
+        if lost := [place for place, reply in enumerate(replies) if reply == [b"lost"]]:
+            try:
+                self.open()
+                begun = self._run([calls[place] for place in lost])
+            except StoreError as error:
+                begun = [error] * len(lost)
+            for place, reply in zip(lost, begun, strict=True):
+                replies[place] = reply
+        return replies
+
     def _told(self, calls: Sequence[Call]) -> list[Any]:
         """Return the answers in order, or raise the first error."""
-        return [_checked(answer) for answer in self._run(calls)]
+        return [_checked(answer) for answer in self._replies(calls)]
 
-    def _ask(self, prefix: str, script: str, *arguments: Any) -> Any:
-        return self._told([Call(prefix, _script(prefix, script, *arguments))])[0]
+    def _ask(self, prefix: str, name: str, *arguments: Any) -> Any:
+        return self._told([_call(prefix, name, *arguments)])[0]
 
-    def _every(self, command: Callable[[str], Command], *, anew: bool = False) -> dict[str, Any]:
+    def _every(self, name: str, *arguments: Any, anew: bool = False) -> dict[str, Any]:
         """Return the answers to a command behind every prefix, of the servers that can be reached; at least of one.
 
         Those that could not be reached are not asked before a call `anew`.
         """
         asked = self._prefixes if anew else self._answering
-        answers = self._run([Call(prefix, command(prefix)) for prefix in asked])
-        told = {prefix: answer for prefix, answer in zip(asked, answers, strict=True) if not self._is_repeated(answer)}
-        self._answering = tuple(told) or asked
-        return dict(zip(self._answering, map(_checked, told.values() or answers), strict=True))
+        answers = dict(zip(asked, self._run([_call(prefix, name, *arguments) for prefix in asked]), strict=True))
+        told = {prefix: answer for prefix, answer in answers.items() if not self._is_repeated(answer)} or answers
+        self._answering = tuple(told)
+        return {prefix: _checked(answer) for prefix, answer in told.items()}
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
-        with store_errors(self._url, lambda: self._session.number > 0, self._layout.namespace), replies_read():
+        with store_errors(self._url, lambda: self._session.number > 0, self.layout.namespace):
             try:
                 yield
-            except _LostError:
-                raise StoreUnavailableError(f"{self._url} loses the index as soon as it is begun") from None
             except _ForeignError:
                 self._look()
                 raise key_changed(self._url) from None
@@ -178,8 +192,6 @@ class RedisStore:
     def _now(self) -> int:
         """Return seconds since 1970; 0 for the server's clock."""
         return 0 if self._clock is None else int(self._clock())
-
-    # The crawl.
 
     def open(self, session: CrawlSession | None = None) -> int:
         with self._joining, self._errors():
@@ -199,11 +211,11 @@ class RedisStore:
     def _look(self) -> int:
         """Take the key that the index has, if it is there; return how many pages. Raises ProfileMismatchError."""
         pages = 0
-        for prefix, answer in self._every(lambda prefix: ("HGETALL", f"{prefix}m"), anew=True).items():
+        for prefix, answer in self._every("HGETALL", "m", anew=True).items():
             head = _mapping(answer)
             if profile := head.get(b"profile"):
                 secret = head.get(b"key", b"")
-                self._layout = self._layout.check_profile(profile.decode("utf-8", "replace"), secret, self._url)
+                self.layout = self.layout.check_profile(profile.decode("utf-8", "replace"), secret, self._url)
             elif head.keys() - _LEFT_OF_HEADS:
                 raise redis.ResponseError(f"FOREIGN hash at {prefix}m")
             pages += int(head.get(b"pages", 0))
@@ -211,12 +223,12 @@ class RedisStore:
 
     def _join(self, number: int) -> tuple[int, int]:
         """Join the crawl with a number, or with a new one for 0; return the number, and how many pages there are."""
-        layout = self._layout
+        layout = self.layout
         own = (layout.profile, protocol.pack_order(layout.tables), self._now() or "", base.LEASE_SECONDS)
         if not number:
-            given = (-secrets.randbelow(_NUMBERS_AHEAD), layout.key.secret)
-            number, _ = self._ask(self._answering[0], "join", *own, *given)
-        joined = self._every(lambda prefix: _script(prefix, "join", *own, number, layout.key.secret))
+            ahead = -secrets.randbelow(_NUMBERS_AHEAD)
+            number, _ = self._ask(self._answering[0], "join", *own, ahead, layout.key.secret)
+        joined = self._every("join", *own, number, layout.key.secret)
         return number, sum(pages for _, pages in joined.values())
 
     def open_read_only(self) -> int:
@@ -225,8 +237,7 @@ class RedisStore:
 
     def heartbeat(self) -> None:
         with self._errors():
-            own = (self._now() or "", base.LEASE_SECONDS, self._session.number)
-            self._every(lambda prefix: _script(prefix, "heartbeat", *own), anew=True)
+            self._every("heartbeat", self._now() or "", base.LEASE_SECONDS, self._session.number, anew=True)
             # The index may have been lost, and begun again by another crawler.
             self._name_process()
             self._end_dead_leases()
@@ -238,32 +249,26 @@ class RedisStore:
                 if number and leave:
                     self._end_leases([number])
             finally:
-                client, self._connected = self._connected, None
-                if client is not None:
+                if client := vars(self).pop("_client", None):
                     client.close()
 
     def _name_process(self) -> None:
         """Note the process of this crawler, by which others on its machine can tell whether it is at work."""
         with contextlib.suppress(redis.OutOfMemoryError):
-            self._every(lambda prefix: ("HSET", f"{prefix}w", self._session.number, self._session.process))
+            self._every("HSET", "w", self._session.number, self._session.process)
 
     def _end_dead_leases(self) -> None:
         """End the leases of crawlers whose process on this machine has exited."""
-        told = self._every(lambda prefix: ("HGETALL", f"{prefix}w")).values()
-        processes = {number: process for answer in told for number, process in _mapping(answer).items()}
-        dead = [number for number, process in processes.items() if has_exited(process.decode("utf-8", "replace"))]
-        if dead:
+        processes = {pair for answer in self._every("HGETALL", "w").values() for pair in _mapping(answer).items()}
+        if dead := [number for number, process in processes if has_exited(process.decode("utf-8", "replace"))]:
             self._end_leases(dead)
 
     def _end_leases(self, numbers: Sequence[int | bytes]) -> None:
-        self._every(lambda prefix: ("ZREM", f"{prefix}c", *numbers))
-        self._every(lambda prefix: ("HDEL", f"{prefix}w", *numbers))
+        self._every("ZREM", "c", *numbers)
+        self._every("HDEL", "w", *numbers)
 
     def _is_at_work(self, number: int) -> bool:
-        leases = self._every(lambda prefix: ("ZSCORE", f"{prefix}c", number))
-        return any(lease is not None for lease in leases.values())
-
-    # The pages.
+        return any(lease is not None for lease in self._every("ZSCORE", "c", number).values())
 
     def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
         answers: list[Answer | StoreError] = []
@@ -274,7 +279,8 @@ class RedisStore:
         return answers
 
     def _check(self, queries: Sequence[Query]) -> list[Any]:
-        replies = self._replies(queries)
+        calls = self._checks(queries)
+        replies = self._replies(calls)[: len(queries)]
         answers = [self._answer(query, reply) for query, reply in zip(queries, replies, strict=True)]
         # No page is a copy of itself: if another crawler that seemed to be at work has it, and has died, ask again.
         own = [place for place, query in enumerate(queries) if _is_copy_of_itself(query, answers[place])]
@@ -283,45 +289,28 @@ class RedisStore:
                 with self._errors():
                     self._end_dead_leases()
                     own = [place for place in own if not self._is_at_work(protocol.crawler_of(replies[place]))]
-                again = self._replies([queries[place] for place in own], is_retry=True)
+                again = self._replies([calls[place].retried() for place in own])
             except StoreError as error:
                 again = [error] * len(own)
             for place, reply in zip(own, again, strict=True):
                 answers[place] = self._answer(queries[place], reply)
         return answers
 
-    def _replies(self, queries: Sequence[Query], *, is_retry: bool = False) -> list[Any]:
-        """Return what the script `check` replies, or errors. An index that was lost in mid-crawl is begun again."""
-        calls = self._checks(queries, is_retry=is_retry)
-        replies = self._run(calls)[: len(queries)]
-        if lost := [place for place, reply in enumerate(replies) if reply == [b"lost"]]:
-            try:
-                self.open()
-                begun = self._run([calls[place] for place in lost])
-            except StoreError as error:
-                begun = [error] * len(lost)
-            for place, reply in zip(lost, begun, strict=True):
-                replies[place] = reply
-        return replies
-
-    def _checks(self, queries: Sequence[Query], *, is_retry: bool) -> list[Call]:
-        layout, sha = self._layout, script_sha("check")
-        batch = secrets.token_hex(4).encode() if len(queries) > 1 and not is_retry else b""
+    def _checks(self, queries: Sequence[Query]) -> list[Call]:
+        batch = secrets.token_hex(4).encode() if len(queries) > 1 else b""
         asked: set[int] = set()
         calls: list[Call] = []
         elsewhere: list[PageName] = []
-        for place, question in enumerate(protocol.pack_questions(queries, layout, self._now())):
+        for place, question in enumerate(protocol.pack_questions(queries, self.layout, self._now())):
             query = queries[place]
             prefix, url_key = self._prefix(query.shard_key), query.record.url_key
             delivered = [name for name in query.delivered if self._prefix(name.shard_key) == prefix]
             elsewhere += set(query.delivered).difference(delivered)
             most = self._share(query.retention.max_pages, query.shard_key)
             own = protocol.pack_crawl(query, self._session, place, batch, most)
-            own = protocol.as_retry(own) if is_retry else own
-            pages = (protocol.pack_names(delivered), query.record.packed_text)
-            command: Command = ("EVALSHA", sha, 1, prefix, layout.profile, *question, *pages, own)
+            told = (*question, protocol.pack_names(delivered), query.record.packed_text, own)
             # What comes twice in a batch is a revisit the second time, whether or not an answer was lost.
-            calls.append(Call(prefix, command, url_key not in asked))
+            calls.append(_call(prefix, "check", self.layout.profile, *told, is_check=url_key not in asked))
             asked.add(url_key)
         return calls + self._deliveries(elsewhere)
 
@@ -329,24 +318,22 @@ class RedisStore:
         try:
             with self._errors():
                 self._check_key(query)
-                return protocol.unpack_answer(_checked(reply), self._layout)
+                return protocol.unpack_answer(_checked(reply), self.layout)
         except StoreError as error:
             return error
 
     def _check_key(self, query: Query | base.AnchorQuery) -> None:
-        if query.key_id != self._layout.key.id:
+        if query.key_id != self.layout.key.id:
             raise key_changed(self._url)
 
     def find(self, queries: Sequence[Query]) -> list[list[Record]]:
         calls = []
         with self._errors():
-            for query, question in zip(
-                queries, protocol.pack_questions(queries, self._layout, self._now()), strict=True
-            ):
+            questions = protocol.pack_questions(queries, self.layout, self._now())
+            for query, question in zip(queries, questions, strict=True):
                 self._check_key(query)
-                prefix = self._prefix(query.shard_key)
-                calls.append(Call(prefix, _script(prefix, "find", self._layout.profile, *question)))
-            return [[protocol.unpack_record(record, self._layout) for record in found] for found in self._told(calls)]
+                calls.append(_call(self._prefix(query.shard_key), "find", self.layout.profile, *question))
+            return [[protocol.unpack_record(record, self.layout) for record in found] for found in self._told(calls)]
 
     def deliver(self, names: Sequence[PageName]) -> None:
         with self._errors():
@@ -357,10 +344,7 @@ class RedisStore:
         for name in names:
             behind[self._prefix(name.shard_key)].append(name)
         number = self._session.number
-        return [
-            Call(prefix, _script(prefix, "deliver", protocol.pack_names(some), number))
-            for prefix, some in behind.items()
-        ]
+        return [_call(prefix, "deliver", protocol.pack_names(some), number) for prefix, some in behind.items()]
 
     def text_of(self, name: PageName, retention: base.Retention) -> bytes:
         limits = (self._now() or "", retention.ttl_seconds or 0, int(retention.refresh))
@@ -375,38 +359,29 @@ class RedisStore:
 
     def _forget(self, name: PageName, anchors_alone: int) -> bool:
         with self._errors():
-            return (
-                int(self._ask(self._prefix(name.shard_key), "forget", protocol.pack_names([name]), anchors_alone)) > 0
-            )
+            prefix = self._prefix(name.shard_key)
+            return int(self._ask(prefix, "forget", protocol.pack_names([name]), anchors_alone)) > 0
 
     def anchors(self, query: base.AnchorQuery, *, add: bool = True) -> base.Holders:
         prefix, shard_key = self._prefix(query.name.shard_key), query.name.shard_key
         with self._errors():
             self._check_key(query)
             limits = (self._now() or "", query.ttl_seconds or 0, self._share(query.most_anchors, shard_key))
-            asked = (self._layout.profile, int(add), *limits, *protocol.pack_anchors(query))
-            try:
-                reply = self._ask(prefix, "anchors", *asked)
-            except _LostError:
-                self.open()
-                reply = self._ask(prefix, "anchors", *asked)
-            return protocol.unpack_holders(reply)
-
-    # The index.
+            asked = (self.layout.profile, int(add), *limits, *protocol.pack_anchors(query))
+            return protocol.unpack_holders(self._ask(prefix, "anchors", *asked))
 
     def clear(self) -> None:
-        """See `Store`. Works on an index of a foreign profile too: clearing it is the way out."""
         with self._errors():
-            over = self._told([Call(prefix, _script(prefix, "clear")) for prefix in self._prefixes])
+            over = self._told([_call(prefix, "clear") for prefix in self._prefixes])
             self._remove_epochs(dict(zip(self._prefixes, over, strict=True)))
         if self._session.number:
             self.open()
 
     def _remove_epochs(self, over: Mapping[str, int]) -> None:
         """Remove the keys behind each prefix that are of its epoch or earlier: others may have begun later ones."""
-        for server in self._servers():
+        for server in set(map(self._server, self._prefixes)):
             pipeline = server.pipeline(transaction=False)
-            for key in server.scan_iter(f"crawldedup:{{{self._layout.namespace}[/}}]*", count=1000):
+            for key in server.scan_iter(f"crawldedup:{{{self.layout.namespace}[/}}]*", count=1000):
                 found = _OF_AN_EPOCH.match(key.decode("utf-8", "replace"))
                 if found and int(found[2]) <= over.get(found[1], -1):
                     pipeline.unlink(key)
@@ -415,25 +390,84 @@ class RedisStore:
             pipeline.execute()
 
     def note(self, name: str, text: str | None = None) -> str:
-        prefix = self._prefixes[0]
-        writing = [] if text is None else [Call(prefix, ("HSET", f"{prefix}notes", name, text))]
         with self._errors():
-            *_, found = self._told([*writing, Call(prefix, ("HGET", f"{prefix}notes", name))])
-            return (found or b"").decode("utf-8", "replace")
+            if text is not None:
+                self._ask(self._prefixes[0], "HSET", "notes", name, text)
+            return (self._ask(self._prefixes[0], "HGET", "notes", name) or b"").decode("utf-8", "replace")
 
     def info(self) -> base.StoreInfo:
-        """See `Store`. Sizes are estimated."""
         with self._errors():
             pages = self._look()
         silent = len(self._prefixes) - len(self._answering)
         warning = f"of {len(self._prefixes)} parts, {silent} do not answer, and their pages are not counted"
-        size, tables, layout = pages * BYTES_A_PAGE, pages * TABLE_BYTES_A_PAGE, self._layout
+        size, tables, layout = pages * BYTES_A_PAGE, pages * TABLE_BYTES_A_PAGE, self.layout
         named = (layout.profile, layout.namespace, self._url, (warning,) if silent else ())
         return base.StoreInfo(pages, size, tables, len(layout.tables), *named)
 
 
-def _script(prefix: str, name: str, *arguments: Any) -> Command:
-    return ("EVALSHA", script_sha(name), 1, prefix, *arguments)
+class RedisClusterStore(RedisStore):
+    """One namespace of a Redis Cluster.
+
+    While a replica takes the place of a dead master, or a slot moves, calls are repeated for some seconds.
+    """
+
+    SCHEMES = ("redis+cluster",)
+    _has_warned = False
+
+    def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
+        super().__init__(url, layout, clock=clock)
+        self._prefixes = self._answering = prefixes(layout.namespace)
+
+    @cached_property
+    def _client(self) -> Any:
+        return connect_cluster(self._target)
+
+    def _server(self, prefix: str) -> redis.Redis:
+        # No key has the bare prefix as its name, but all have its slot.
+        client = self._client
+        return cast(redis.Redis, client.get_redis_connection(client.get_node_from_key(prefix)))
+
+    def _prefix(self, shard_key: int | None) -> str:
+        if shard_key is None and not self._has_warned:
+            self._has_warned = True
+            _log.warning(
+                "%s: an index of the scope global lies on one server; those of site and spider spread", self._url
+            )
+        return super()._prefix(shard_key)
+
+    def _attempts(self) -> Iterator[None]:
+        """Yield before each attempt. The last one begins early enough to end within FAILOVER_SECONDS."""
+        last_start = time.monotonic() + FAILOVER_SECONDS - TIMEOUT_SECONDS
+        yield
+        # The connection may just have been idle for too long.
+        pause = 0.0
+        while time.monotonic() + pause <= last_start:
+            time.sleep(pause)
+            with contextlib.suppress(*ANY_ERROR):
+                self._client.nodes_manager.initialize()
+            yield
+            pause = _PAUSE_SECONDS
+
+    def _is_repeated(self, answer: object) -> bool:
+        return isinstance(answer, Exception) and our_error(answer, self._url)[0] is StoreUnavailableError
+
+
+@cache
+def prefixes(namespace: str) -> tuple[str, ...]:
+    """Return a prefix in each 16th of the slots. The braces hold what Redis derives the slot from."""
+    found: dict[int, str] = {}
+    numbers = count()
+    while len(found) < PREFIXES:
+        prefix = f"crawldedup:{{{namespace}/{next(numbers)}}}:"
+        found.setdefault(key_slot(prefix.encode()) * PREFIXES // _SLOTS, prefix)
+    return tuple(prefix for _, prefix in sorted(found.items()))
+
+
+def _call(prefix: str, name: str, *arguments: Any, is_check: bool = False) -> Call:
+    """Return the call of a script, or of a command in capitals, whose first argument is a key behind the prefix."""
+    if name.isupper():
+        return Call(prefix, (name, f"{prefix}{arguments[0]}", *arguments[1:]))
+    return Call(prefix, ("EVALSHA", script_sha(name), 1, prefix, *arguments), is_check)
 
 
 def _checked(reply: Any) -> Any:
@@ -441,7 +475,7 @@ def _checked(reply: Any) -> Any:
         case Exception():
             raise reply
         case [b"lost"]:
-            raise _LostError
+            raise redis.ConnectionError("the index is lost as soon as it is begun")
         case [b"profile", bytes()]:
             raise _ForeignError
     return reply

@@ -18,7 +18,7 @@ from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ProfileMismatchError, StoreFullError, StoreUnavailableError
 from crawldedup.stores.base import AnchorQuery, PageName, Retention, Status
 from crawldedup.stores.redis.client import exchange
-from crawldedup.stores.redis.cluster import PREFIXES, RedisClusterStore, prefixes
+from crawldedup.stores.redis.store import PREFIXES, RedisClusterStore, prefixes
 from crawldedup.stores.registry import make_store
 from crawldedup.verdict import Kind
 from tests.servers import ClusterSetup, wait_until
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # A busy machine may take its time to find a master dead.
 PATIENCE_SECONDS = 30.0
-PATIENCE = "crawldedup.stores.redis.cluster.FAILOVER_SECONDS"
+PATIENCE = "crawldedup.stores.redis.store.FAILOVER_SECONDS"
 NAMES = prefixes("test")
 
 

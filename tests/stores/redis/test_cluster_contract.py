@@ -20,7 +20,7 @@ from crawldedup.stores.base import (
     Store,
     StoreError,
 )
-from crawldedup.stores.redis.cluster import PREFIXES, RedisClusterStore
+from crawldedup.stores.redis.store import PREFIXES, RedisClusterStore
 from tests.servers import ClusterSetup, RedisServer
 from tests.stores import test_anchors, test_contract, test_texts
 from tests.stores.backends import Backend, Clock, redis_contents

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawldedup.stores.redis.scripts import script_text
+from crawldedup.stores.redis.client import script_text
 
 if TYPE_CHECKING:
     from tests.servers import RedisServer

@@ -14,9 +14,8 @@ import redis
 from crawldedup.errors import ConfigurationError, StoreUnavailableError
 from crawldedup.stores.base import AnchorQuery, PageName, Retention, Status
 from crawldedup.stores.redis.client import connect, read_url
-from crawldedup.stores.redis.cluster import RedisClusterStore
 from crawldedup.stores.redis.errors import store_errors
-from crawldedup.stores.redis.store import Call, RedisStore
+from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
 from crawldedup.stores.shown import shown_url
 from tests.servers import Certificates, ClusterSetup, RedisServer, SentinelSetup, wait_until
 from tests.stores.pages import LAYOUT, checked, name_of, query, random_page, url_key_of
@@ -151,8 +150,7 @@ def use_everything(store: RedisStore, server: redis.Redis) -> None:
     store.check([query(random_page(rng), f"https://example.com/batch/{number}") for number in range(3)])
     # Copies in a batch whose answer was lost.
     copies = [query(pages[3], f"https://example.com/copy/{number}") for number in range(2)]
-    for call in store._checks(copies, is_retry=False):
-        store._run([Call(call.prefix, call.next(redis.ConnectionError()))])
+    store._run([call.retried() for call in store._checks(copies)])
     # A text that is kept, and one that takes its place.
     for page, text in ((pages[4], b"one"), (random_page(rng), b"two")):
         asked = query(page, "https://example.com/text")

@@ -30,7 +30,6 @@ local function url_key_of(record) return sub(record, 29, 36) end
 
 -- Return where the URL begins, and the rank, of a record or a question's body, whose signature ends before `first`.
 local function url_place(bytes, first)
-  if byte(bytes, first) == 255 then first = first + 2 end -- a byte that earlier versions noted
   if byte(bytes, first) == 254 then return first + 2, byte(bytes, first + 1) end
   return first, 0
 end
