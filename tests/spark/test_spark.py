@@ -11,10 +11,10 @@ import pytest
 
 pytest.importorskip("pyspark", reason="the session `spark` of noxfile.py installs pyspark, and fails without it")
 
-from crawldedup.queries import salted
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from crawldedup import page as read_pages
 from crawldedup.batch.columns import Columns
 from crawldedup.batch.decision import Goal
 from crawldedup.batch.engine import find_duplicates
@@ -22,6 +22,7 @@ from crawldedup.demo.site import all_articles
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.options import Options
 from crawldedup.page import PageReader
+from crawldedup.search.query import salted
 from crawldedup.spark import deduplicate
 from crawldedup.text.keys import NO_KEY
 
@@ -86,7 +87,7 @@ def expected(pages: Sequence[Page], *, ranked: bool = False) -> list[Told]:
     told: list[Told] = [("skipped", None, None, "empty")] * len(pages)
     for row, (url, text, rank) in enumerate(pages):
         try:
-            page = reader.read(text=text or "", url=url)
+            page = reader.read_page(read_pages.Page(url, text=text or "")).fingerprint
         except PageError:
             continue
         read.append((salted(page, "", NO_KEY), rank if ranked else 0))
