@@ -32,8 +32,7 @@ _GRACE_TURNS: Final = 100
 class DuplicatePageError(IgnoreRequest):
     """Raised for a page that is dropped, as a duplicate or as an unchanged revisit. The request's errback receives it.
 
-    Attributes:
-        verdict: The verdict on the page, which names the original.
+    Its `verdict` names the original.
     """
 
     def __init__(self, reason: str, verdict: Verdict) -> None:
@@ -42,13 +41,9 @@ class DuplicatePageError(IgnoreRequest):
 
 
 class PredictedDuplicateError(IgnoreRequest):
-    """Raised for a request that is not made, because a rule takes it for a copy.
+    """Raised for a request that is not made, because `rules` take it for a copy of the URL `target`.
 
     The errback of the request receives it. If the rule proves wrong, the request is made after all.
-
-    Attributes:
-        target: The URL that the request is taken for a copy of.
-        rules: The rules that lead from one URL to the other.
     """
 
     def __init__(self, target: str, rules: tuple[Any, ...]) -> None:
@@ -58,21 +53,11 @@ class PredictedDuplicateError(IgnoreRequest):
 
 
 class DuplicateItemError(DropItem):
-    """Raised for an item that is dropped as a duplicate.
-
-    Attributes:
-        verdict: The verdict on the item, which names the original.
-    """
+    """Raised for an item that is dropped as a duplicate. Its `verdict` names the original."""
 
     def __init__(self, reason: str, verdict: Verdict) -> None:
         self.verdict = verdict
         super().__init__(reason, log_level="DEBUG")
-
-
-class OverrideError(CrawlDedupError):
-    """Raised for a request whose ``meta["crawldedup"]`` is not allowed. Its page passes."""
-
-    counter = "meta"
 
 
 class Failures:
@@ -96,34 +81,25 @@ class Failures:
         self._noun = stats.noun
         self._close_on_error = close_on_error
         self._may_close = may_close
-        self._explained: set[str] = set()
-        self._store_is_down = False
-        self._outage_was_said = False
-        self._silent_until = float("-inf")
         self._clock = clock
+        self._explained: set[str] = set()
+        self._store_is_down = self._outage_was_said = False
+        self._silent_until = float("-inf")
         self._closing: object | None = None
         self.fatal: str | None = None
 
     def at_start(self, error: Exception) -> None:
         """Take note that the store could not be opened. Sets `fatal` if the crawl must not go on."""
-        if isinstance(error, CrawlDedupError) and error.is_fatal:
-            self.fatal = str(error)
-            return
-        if isinstance(error, StoreError):
-            self._store_failed(error)
-        else:
-            self._explain("internal", f"could not open its store; {self._noun}s pass until it can", error)
-        if self._close_on_error:
-            self.fatal = f"{sentence(error)} {_FAIL}"
+        self.fatal = self._reason_to_end(error)
 
     async def close_before_start(self) -> None:
-        """Close the spider before its first request, if `fatal` says so."""
+        """Close the spider before its first request, if `fatal` says so. Scrapy cannot while it opens the spider."""
         if self.fatal is not None:
             self._closing = self.fatal
             await close_unstarted(self._crawler, self.fatal)
 
     def passed(self, name: str, error: Exception) -> None:
-        """Take note that a page or an item was not checked: because nothing could be read from it, or of a failure."""
+        """Count a page or an item that passes, because nothing could be read from it, or something failed."""
         if isinstance(error, PageError):
             self._stats.skipped(error.reason)
             message = f"cannot read {name}: {error}"
@@ -133,17 +109,11 @@ class Failures:
             say(self._crawler, logging.DEBUG, message)
             return
         self._stats.error(error.counter if isinstance(error, CrawlDedupError) else "internal")
-        if isinstance(error, CrawlDedupError) and error.is_fatal:
-            self._close_spider(str(error))
-        elif isinstance(error, StoreError):
-            self._store_failed(error)
-        elif isinstance(error, CrawlDedupError) and not isinstance(error, UnexpectedReadError):
-            self._explain(str(error), f"{sentence(error)} The {self._noun} passes")
-        else:
-            kind = error.kind if isinstance(error, UnexpectedReadError) else type(error).__name__
-            self._explain(kind, f"unexpected error, the {self._noun} passes: {kind}", error)
-        if self._close_on_error:
-            self._close_spider(f"{sentence(error)} {_FAIL}")
+        reason = self._reason_to_end(error)
+        if reason is not None and self._closing is None:
+            say(self._crawler, logging.ERROR, reason)
+            if self._may_close:
+                self._closing = begin_to_close(self._crawler, CLOSE_REASON)
 
     def store_answered(self) -> None:
         """Take note that the store works. Logs it if it did not before."""
@@ -151,11 +121,18 @@ class Failures:
             say(self._crawler, logging.WARNING, f"the store answers again, {self._noun}s are checked")
         self._store_is_down = False
 
-    def _close_spider(self, message: str) -> None:
-        if self._closing is None:
-            say(self._crawler, logging.ERROR, message)
-            if self._may_close:
-                self._closing = begin_to_close(self._crawler, CLOSE_REASON)
+    def _reason_to_end(self, error: Exception) -> str | None:
+        """Explain a failure once, and return why the crawl must end, if it must."""
+        if isinstance(error, CrawlDedupError) and error.is_fatal:
+            return str(error)
+        if isinstance(error, StoreError):
+            self._store_failed(error)
+        elif isinstance(error, CrawlDedupError) and not isinstance(error, UnexpectedReadError):
+            self._explain(str(error), f"{sentence(error)} The {self._noun} passes")
+        else:
+            kind = error.kind if isinstance(error, UnexpectedReadError) else type(error).__name__
+            self._explain(kind, f"unexpected error, the {self._noun} passes: {kind}", error)
+        return f"{sentence(error)} {_FAIL}" if self._close_on_error else None
 
     def _store_failed(self, error: StoreError) -> None:
         if self._store_is_down:
@@ -167,11 +144,8 @@ class Failures:
         self._outage_was_said = not closes and self._clock() >= self._silent_until
         if self._outage_was_said:
             self._silent_until = self._clock() + SILENT_SECONDS
-            say(
-                self._crawler,
-                logging.WARNING,
-                f"{sentence(error)} {self._noun.title()}s pass unchecked until the store answers",
-            )
+            message = f"{sentence(error)} {self._noun.title()}s pass unchecked until the store answers"
+            say(self._crawler, logging.WARNING, message)
 
     def _explain(self, kind: str, message: str, error: Exception | None = None, level: int = logging.ERROR) -> None:
         if kind not in self._explained:
@@ -231,10 +205,7 @@ async def close_unstarted(crawler: Crawler, message: str) -> None:
 
 
 def begin_to_close(crawler: Crawler, reason: str) -> object:
-    """Close the spider in the background, and return what the caller keeps meanwhile.
-
-    Whoever holds up a page and waits for the spider to be closed waits for that page, too.
-    """
+    """Close the spider in the background, and return what the caller keeps: waiting for it would wait for a page."""
     assert crawler.engine is not None
     closing = deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
     closing.addErrback(lambda failure: say(crawler, logging.ERROR, f"cannot close: {failure.value!r}"))

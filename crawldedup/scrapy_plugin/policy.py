@@ -14,7 +14,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 from w3lib.encoding import http_content_type_encoding
 
-from crawldedup.errors import ConfigurationError
+from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.markup.limits import MAX_BYTES
 from crawldedup.options import options_of
 from crawldedup.page import Page
@@ -38,6 +38,12 @@ _COMMENT: Final = re.compile(rb"<!--.*?-->", re.DOTALL)
 _PROSE_TYPES: Final = frozenset({"text/plain", "text/markdown"})
 
 
+class OverrideError(CrawlDedupError):
+    """Raised for a request whose ``meta["crawldedup"]`` is not allowed. Its page passes."""
+
+    counter = "meta"
+
+
 @dataclass(frozen=True, slots=True)
 class PagePolicy:
     """The rules for one page, or one item. `similarity` is None where the index's own threshold applies."""
@@ -56,8 +62,7 @@ class PagePolicy:
     @classmethod
     def of_crawl(cls, options: CrawlOptions) -> Self:
         """Return the rules for pages whose request says nothing else."""
-        names = [each.name for each in fields(cls) if each.name != "similarity"]
-        return cls(**{name: getattr(options, name) for name in names})
+        return cls(**{rule.name: getattr(options, rule.name) for rule in fields(cls) if rule.name != "similarity"})
 
     @property
     def similarity_of_revisits(self) -> float | None:
@@ -65,27 +70,27 @@ class PagePolicy:
         return self.revisit_similarity if self.revisit == "drop" else None
 
     def for_request(self, request: Request) -> Self:
-        """Apply a request's ``meta["crawldedup"]``. Raises ConfigurationError for what is not allowed."""
+        """Apply a request's ``meta["crawldedup"]``. Raises OverrideError for what is not allowed."""
         override = request.meta.get(OVERRIDE_KEY)
         if override is None or isinstance(override, bool):
             return self
         allowed = ", ".join(_OVERRIDES)
         if not isinstance(override, Mapping):
-            raise ConfigurationError(
-                f'meta["crawldedup"] is {override!r}; it must be True, False or a dict with some of the keys {allowed}.'
-            )
-        changes: dict[str, Any] = {}
-        for key, value in override.items():
-            if key not in _OVERRIDES:
-                raise ConfigurationError(f'meta["crawldedup"] has the unknown key {key!r}; allowed are {allowed}.')
-            changes[key] = _OVERRIDES[key].check(f'meta["crawldedup"]["{key}"]', value)
+            message = f"is {override!r}; it must be True, False or a dict with some of the keys {allowed}."
+            raise OverrideError(f'meta["crawldedup"] {message}')
+        if unknown := [key for key in override if key not in _OVERRIDES]:
+            raise OverrideError(f'meta["crawldedup"] has the unknown key {unknown[0]!r}; allowed are {allowed}.')
+        try:
+            changes = {key: _OVERRIDES[key](f'meta["crawldedup"]["{key}"]', value) for key, value in override.items()}
+        except ConfigurationError as error:
+            raise OverrideError(str(error)) from None
         return replace(self, **changes)
 
 
 _OVERRIDES: Final = {
-    each.name: each
-    for each in sorted(options_of(CrawlOptions), key=lambda each: each.name)
-    if each.name in {rule.name for rule in fields(PagePolicy)}
+    option.name: option.check
+    for option in sorted(options_of(CrawlOptions), key=lambda option: option.name)
+    if option.name in {rule.name for rule in fields(PagePolicy)}
 }
 
 
@@ -182,12 +187,6 @@ def reason_to_skip(request: Request, response: Response, deny: Sequence[Pattern]
     return _reason_of_content(response)
 
 
-def _is_whole(response: Response) -> bool:
-    """Return True for a page that ends as HTML does, a comment or two behind it included."""
-    tail = _COMMENT.sub(b"", response.body[-_TAIL_BYTES:])
-    return tail.rstrip().lower().endswith(b"</html>")
-
-
 def _reason_of_content(response: Response) -> str | None:
     if not isinstance(response, HtmlResponse) and not _is_prose(response):
         return "content_type"
@@ -197,9 +196,21 @@ def _reason_of_content(response: Response) -> str | None:
     if not response.body:
         return "empty"
     # The reader would refuse it too, but only after it was copied to a worker.
-    if len(response.body) > MAX_BYTES:
-        return "too_large"
-    return None
+    return "too_large" if len(response.body) > MAX_BYTES else None
+
+
+def _is_whole(response: Response) -> bool:
+    """Return True for a page that ends as HTML does, a comment or two behind it included."""
+    return _COMMENT.sub(b"", response.body[-_TAIL_BYTES:]).rstrip().lower().endswith(b"</html>")
+
+
+def _is_prose(response: Response) -> bool:
+    if not isinstance(response, TextResponse) or isinstance(response, XmlResponse | JsonResponse):
+        return False
+    declared = response.headers.get(b"Content-Type")
+    if not declared:
+        return mimetypes.guess_type(response.url)[0] in _PROSE_TYPES
+    return declared.split(b";")[0].strip().lower().decode("latin-1") in _PROSE_TYPES
 
 
 def is_start(request: Request) -> bool:
@@ -211,9 +222,9 @@ def is_start(request: Request) -> bool:
 def page_of(request: Request, response: Response, policy: PagePolicy, spider: str = "") -> Page:
     """Return a response as the page to check, which is delivered later.
 
-    Of HTML only the server's word on the encoding goes along: the rest is found in the page, in the same way
-    as everywhere else, or one page would have two fingerprints.
+    Of HTML only the server's word on the encoding goes along: the rest is found in the page, as everywhere else.
     """
+    scope_keys = {"global": "", "site": site_of(response.url), "spider": spider}
     body: dict[str, Any]
     if isinstance(response, HtmlResponse):
         declared = (response.headers.get(b"Content-Type") or b"").decode("latin-1")
@@ -225,7 +236,7 @@ def page_of(request: Request, response: Response, policy: PagePolicy, spider: st
         response.url,
         **body,
         identity=identity_of(request, response),
-        scope_key=scope_key_of(policy, response, spider),
+        scope_key=scope_keys[policy.scope],
         similarity=policy.similarity,
         revisit_similarity=policy.similarity_of_revisits,
         remember=policy.remember,
@@ -242,19 +253,3 @@ def identity_of(request: Request, response: Response) -> str | None:
         return None
     body = hashlib.sha256(request.body).hexdigest()[:32]
     return f"{request.method} {canonical_url(response.url)} {body}"
-
-
-def scope_key_of(policy: PagePolicy, response: Response, spider: str) -> str:
-    """Return the name of the pages this page is compared with: all (""), its site's, or its spider's."""
-    if policy.scope == "spider":
-        return spider
-    return site_of(response.url) if policy.scope == "site" else ""
-
-
-def _is_prose(response: Response) -> bool:
-    if not isinstance(response, TextResponse) or isinstance(response, XmlResponse | JsonResponse):
-        return False
-    declared = response.headers.get(b"Content-Type")
-    if not declared:
-        return mimetypes.guess_type(response.url)[0] in _PROSE_TYPES
-    return declared.split(b";")[0].strip().lower().decode("latin-1") in _PROSE_TYPES

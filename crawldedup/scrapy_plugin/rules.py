@@ -9,8 +9,6 @@ another URL than its own. However wrong a rule is, these keep content from getti
 - What was skipped is kept, and asked for when a check contradicts its target or its rule. Without room, requests pass.
 """
 
-from __future__ import annotations
-
 import logging
 import pickle
 from collections import Counter
@@ -32,15 +30,13 @@ from crawldedup.advice.address import Address
 from crawldedup.advice.mining import LEAST_CONFIDENCE
 from crawldedup.advice.rules import Contrary, Rule, RuleBook, read_rules
 from crawldedup.errors import ConfigurationError
-from crawldedup.printable import printable
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.failures import PredictedDuplicateError, refusing
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.policy import OVERRIDE_KEY, is_start
 from crawldedup.scrapy_plugin.settings import CrawlOptions, is_interactive
+from crawldedup.scrapy_plugin.signals import say
 from crawldedup.verdict import Kind, Verdict
-
-logger = logging.getLogger(__name__)
 
 FILE_NAME: Final = "crawldedup.rules"
 """Has what was skipped, in the directory of a job that may be paused."""
@@ -106,8 +102,8 @@ class RulesMiddleware:
             rules = read_rules(Path(options.rules))
         directory = job_dir(crawler.settings)
         middleware = cls(crawler, rules, Path(directory, FILE_NAME) if directory else None)
-        for name in ("engine_started", "spider_closed"):
-            crawler.signals.connect(getattr(middleware, name), signal=getattr(scrapy_signals, name))
+        crawler.signals.connect(middleware.engine_started, signal=scrapy_signals.engine_started)
+        crawler.signals.connect(middleware.spider_closed, signal=scrapy_signals.spider_closed)
         crawler.signals.connect(middleware.page_judged, signal=signals.page_judged)
         return middleware
 
@@ -183,17 +179,15 @@ class RulesMiddleware:
         self._predicted += 1
         if self._predicted % CHECKED == 0:
             self._count("checked")
-        elif len(self._skipped) >= MOST_SKIPPED or not self._is_written(
-            lambda: request.to_dict(spider=self._crawler.spider)
-        ):
+        elif len(self._skipped) >= MOST_SKIPPED or not self._is_written(request):
             self._count("no_room")
         else:
             self._count("skipped")
             self._skipped.append((request, aim))
-            rules = tuple(self._rules[name] for name in sorted(aim.rules))
+            names = sorted(aim.rules)
             if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
-                dedup.journal.skipped(request.url, rules)
-            raise PredictedDuplicateError(aim.target.url(), rules)
+                dedup.journal.skipped(request.url, "; ".join(names))
+            raise PredictedDuplicateError(aim.target.url(), tuple(self._rules[name] for name in names))
 
     def _contradict(self, aim: _Aim, target: _Target, verdict: Verdict) -> None:
         """Skip nothing more at a target, nor by a rule whose checks fail too often; ask for what was skipped.
@@ -203,9 +197,9 @@ class RulesMiddleware:
         if not target.is_wrong:
             target.is_wrong = True
             self._ask_for(lambda skipped: skipped.key == aim.key)
-        if not (rules := sorted(aim.rules & self._rules.keys(), key=lambda name: (self._copies[name], name))):
+        if not (rules := aim.rules & self._rules.keys()):
             return
-        name = rules[0]
+        name = min(rules, key=lambda name: (self._copies[name], name))
         self._others[name] += 1
         if self._others[name] <= (1 - LEAST_CONFIDENCE) * (self._others[name] + self._copies[name]):
             return
@@ -213,11 +207,10 @@ class RulesMiddleware:
         rule = replace(self._rules.pop(name), folders=frozenset({aim.folder}), contrary=contrary)
         self._book = RuleBook(self._rules.values())
         self._count("withdrawn")
-        text = printable(f"leaves out the rule {name}, for {contrary}", 2000)
-        logger.warning("crawldedup: %s", text, extra={"spider": self._crawler.spider})
+        say(self._crawler, logging.WARNING, f"leaves out the rule {name}, for {contrary}")
         if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
-            dedup.journal.withdrawn([rule])
-        self._is_written(lambda: name)
+            dedup.journal.withdrawn(rule)
+        self._is_written(name)
         self._ask_for(lambda skipped: name in skipped.rules)
 
     def _ask_for(self, is_wanted: Callable[[_Aim], bool]) -> None:
@@ -232,12 +225,13 @@ class RulesMiddleware:
         self._count("asked_again")
         self._crawler.engine.crawl(request.replace(dont_filter=True))
 
-    def _is_written(self, value: Callable[[], object]) -> bool:
-        """Write a value for later runs of a job, if there are any. Return False if that is not possible."""
+    def _is_written(self, value: Request | str) -> bool:
+        """Write a request or a rule for later runs of a job, if there are any. Return False if that is impossible."""
         try:
             if self._job is not None:
+                plain = value if isinstance(value, str) else value.to_dict(spider=self._crawler.spider)
                 with self._job.open("ab") as file:
-                    file.write(pickle.dumps(value()))
+                    file.write(pickle.dumps(plain))
         except (OSError, ValueError, TypeError, AttributeError, pickle.PicklingError):
             return False
         return True

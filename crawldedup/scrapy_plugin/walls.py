@@ -20,14 +20,10 @@ WINDOWS: Final = ((100, 0.6), (500, 0.3))
 The first finds a wall before all of a site, the second one before each third page. A template that honest pages share
 stays below: 2,000 pages of a calendar, one after the other, came to 35 of 100 and 123 of 500.
 """
-
 MOST_SUSPECTED: Final = 100
 """So many originals are suspected in one crawl, and no more."""
 
-_CONSEQUENCES: Final = {
-    "warn": "CRAWLDEDUP_WALL is 'warn': the crawl goes on.",
-    "close": "CRAWLDEDUP_WALL is 'close': the crawl ends.",
-}
+_ENDS: Final = {"warn": "goes on", "close": "ends"}
 
 
 class Suspicion(NamedTuple):
@@ -58,7 +54,8 @@ class Walls:
             return None
         self._suspected.add(key)
         original = verdict.original if verdict.is_duplicate else None
-        return Suspicion(original or verdict.url, full[0].share_of(key), len(full[0].recent))
+        pages = len(full[0].recent)
+        return Suspicion(original or verdict.url, full[0].urls[key] / pages, pages)
 
 
 class _Window:
@@ -69,9 +66,6 @@ class _Window:
         self.recent: deque[tuple[int | None, int]] = deque()
         self.visits: Counter[tuple[int | None, int]] = Counter()
         self.urls: Counter[int | None] = Counter()
-
-    def share_of(self, key: int) -> float:
-        return self.urls[key] / len(self.recent)
 
     def add(self, key: int | None, url: int) -> bool:
         """Note a page, and return True if its key has its share."""
@@ -111,7 +105,8 @@ class WallGuard:
         copies = round(suspicion.share * suspicion.window)
         text = f"{copies} of the last {suspicion.window} pages are copies of {printable(suspicion.original)}."
         question = "Is it a login form, a ban, a soft 404 or a consent page?"
-        signals.say(self._crawler, logging.WARNING, f"{text} {question} {_CONSEQUENCES[self._action]}")
+        consequence = f"CRAWLDEDUP_WALL is '{self._action}': the crawl {_ENDS[self._action]}."
+        signals.say(self._crawler, logging.WARNING, f"{text} {question} {consequence}")
         await signals.send(signals.wall_suspected, self._crawler, **suspicion._asdict())
         if self._action == "close" and self._closing is None:
             self._closing = begin_to_close(self._crawler, WALL_REASON)

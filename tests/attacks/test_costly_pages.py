@@ -18,7 +18,7 @@ READER = """
 import json, sys
 from crawldedup.errors import PageError
 from crawldedup.options import Options
-from crawldedup.reader import PageReader
+from crawldedup.page import PageReader
 reader = PageReader(Options.from_values({"extractor": sys.argv[1]}))
 reader.read("<p>warm up</p>")
 body = sys.stdin.buffer.read()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from crawldedup.reader import PageReader
+from crawldedup.page import PageReader
 
 from crawldedup import Deduplicator, journal
 from crawldedup.batch import folder

@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from crawldedup.reader import ReadPage
+from crawldedup.page import ReadPage
 
 import crawldedup.scrapy_plugin
 from crawldedup.aio import Judged

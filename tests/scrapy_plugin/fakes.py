@@ -4,7 +4,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from crawldedup.reader import ReadPage
+from crawldedup.page import ReadPage
 from scrapy import Request, Spider
 from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager

@@ -7,7 +7,7 @@ from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 from crawldedup.scrapy_plugin import Addon, DedupItemPipeline, DedupMiddleware
-from crawldedup.scrapy_plugin.verdict_fields import DropItemsMiddleware
+from crawldedup.scrapy_plugin.items import DropItemsMiddleware
 
 PATH = "crawldedup.scrapy_plugin.DedupMiddleware"
 

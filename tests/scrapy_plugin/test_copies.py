@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from crawldedup.reader import ReadPage
+from crawldedup.page import ReadPage
 from scrapy import Request
 from scrapy.http import HtmlResponse
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawldedup.reader import ReadPage
+from crawldedup.page import ReadPage
 
 from crawldedup.aio import Judged
 from crawldedup.deduplicator import Deduplicator

@@ -21,7 +21,7 @@ from crawldedup.demo.site import all_articles
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.options import Options
 from crawldedup.queries import salted
-from crawldedup.reader import PageReader
+from crawldedup.page import PageReader
 from crawldedup.spark import deduplicate
 from crawldedup.text.keys import NO_KEY
 
