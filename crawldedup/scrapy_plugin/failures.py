@@ -83,7 +83,7 @@ class Failures:
         self._may_close = may_close
         self._clock = clock
         self._explained: set[str] = set()
-        self._store_is_down = self._outage_was_said = False
+        self._outage_was_said = False
         self._silent_until = float("-inf")
         self._closing: object | None = None
         self.fatal: str | None = None
@@ -101,14 +101,15 @@ class Failures:
     def passed(self, name: str, error: Exception) -> None:
         """Count a page or an item that passes, because nothing could be read from it, or something failed."""
         if isinstance(error, PageError):
-            self._stats.skipped(error.reason)
+            self._stats.count(f"skipped/{error.reason}")
             message = f"cannot read {name}: {error}"
             # An extractor with a mistake in it fails for every page, and then no page is checked.
             if error.reason == "broken":
                 self._explain("broken", f"{message}; {self._noun}s like this pass", level=logging.WARNING)
             say(self._crawler, logging.DEBUG, message)
             return
-        self._stats.error(error.counter if isinstance(error, CrawlDedupError) else "internal")
+        kind = error.counter if isinstance(error, CrawlDedupError) else "internal"
+        self._stats.count(f"error/{kind}")
         reason = self._reason_to_end(error)
         if reason is not None and self._closing is None:
             say(self._crawler, logging.ERROR, reason)
@@ -116,36 +117,29 @@ class Failures:
                 self._closing = begin_to_close(self._crawler, CLOSE_REASON)
 
     def store_answered(self) -> None:
-        """Take note that the store works. Logs it if it did not before."""
-        if self._store_is_down and self._outage_was_said:
+        """Take note that the store works. Logs it if the log said that it did not."""
+        if self._outage_was_said:
             say(self._crawler, logging.WARNING, f"the store answers again, {self._noun}s are checked")
-        self._store_is_down = False
+        self._outage_was_said = False
 
     def _reason_to_end(self, error: Exception) -> str | None:
         """Explain a failure once, and return why the crawl must end, if it must."""
         if isinstance(error, CrawlDedupError) and error.is_fatal:
             return str(error)
         if isinstance(error, StoreError):
-            self._store_failed(error)
+            # Where it closes the spider, that is said and nothing passes. A full store still answers for what it knows:
+            # page by page it would be down and up again.
+            closes = self._close_on_error and self._may_close
+            if not (closes or self._outage_was_said) and self._clock() >= self._silent_until:
+                self._outage_was_said, self._silent_until = True, self._clock() + SILENT_SECONDS
+                message = f"{sentence(error)} {self._noun.title()}s pass unchecked until the store answers"
+                say(self._crawler, logging.WARNING, message)
         elif isinstance(error, CrawlDedupError) and not isinstance(error, UnexpectedReadError):
             self._explain(str(error), f"{sentence(error)} The {self._noun} passes")
         else:
             kind = error.kind if isinstance(error, UnexpectedReadError) else type(error).__name__
             self._explain(kind, f"unexpected error, the {self._noun} passes: {kind}", error)
         return f"{sentence(error)} {_FAIL}" if self._close_on_error else None
-
-    def _store_failed(self, error: StoreError) -> None:
-        if self._store_is_down:
-            return
-        self._store_is_down = True
-        # A full store still answers for what it knows: page by page it would be down and up again.
-        # Where it closes the spider, that is said and nothing passes.
-        closes = self._close_on_error and self._may_close
-        self._outage_was_said = not closes and self._clock() >= self._silent_until
-        if self._outage_was_said:
-            self._silent_until = self._clock() + SILENT_SECONDS
-            message = f"{sentence(error)} {self._noun.title()}s pass unchecked until the store answers"
-            say(self._crawler, logging.WARNING, message)
 
     def _explain(self, kind: str, message: str, error: Exception | None = None, level: int = logging.ERROR) -> None:
         if kind not in self._explained:

@@ -47,7 +47,6 @@ VERDICT_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
 
 _PARTS: Final = tuple(wire.plain(Verdict(Kind.NEW, "")))
 _DEEPEST_LIST: Final = 10
-_LONG_TEXT: Final = 50_000
 _WEB_URL: Final = re.compile(r"https?://", re.IGNORECASE)
 # What prose about HTML seldom holds and fragments of pages hardly ever lack: an end tag, or an element that has none.
 _MARKUP: Final = re.compile(r"</[a-z][a-z0-9]*\s*>|<(?:br|p|hr|img)\b[^<>]*>", re.IGNORECASE)
@@ -74,9 +73,6 @@ def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[s
         source: The response whose page was judged, or the verdict itself.
         fields: The names in the JSON of a verdict, and the field that each goes into.
 
-    Returns:
-        The same item.
-
     Raises:
         ConfigurationError: No verdict has such a part, the item lacks a field, or it does not take a value.
 
@@ -98,7 +94,11 @@ def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[s
         verdict = source.request.meta.get(VERDICT_KEY) if source.request is not None else None
     parts = wire.plain(verdict) if isinstance(verdict, Verdict) else {}
     adapter = ItemAdapter(item)
+    # Of a dict, and of any class that does not say, every name is a field.
+    declared = fields.values() if isinstance(item, dict) else adapter.field_names()
     try:
+        if missing := [field for field in fields.values() if field not in declared]:
+            raise KeyError(missing[0])
         for part, field in fields.items():
             adapter[field] = parts.get(part)
     # The classes are the user's: what their validators raise may be anything.
@@ -140,7 +140,7 @@ class DedupItemPipeline:
         with refusing(crawler):
             options = items_index_of(CrawlOptions.from_settings(crawler.settings))
         pipeline = cls(crawler, options, AsyncDeduplicator.from_options(options, page_seconds=options.page_seconds))
-        crawler.signals.connect(pipeline.engine_started, signal=scrapy_signals.engine_started)
+        crawler.signals.connect(pipeline._failures.close_before_start, signal=scrapy_signals.engine_started)
         return pipeline
 
     async def open_spider(self) -> None:
@@ -153,10 +153,6 @@ class DedupItemPipeline:
         if self._failures.fatal is None:
             self._stats.begin(self._options, known)
 
-    async def engine_started(self) -> None:
-        """Close the spider before its first request if the index cannot be used at all."""
-        await self._failures.close_before_start()
-
     async def close_spider(self) -> None:
         """Close everything after the items that are queued, and log the summary."""
         await self._dedup.close()
@@ -164,30 +160,34 @@ class DedupItemPipeline:
 
     async def process_item(self, item: Any) -> Any:
         """Check an item, and return it, with its verdict if that is wanted. Raises DuplicateItemError to drop it."""
-        verdict = await self._verdict_on(item)
-        if verdict is not None:
+        verdict = None
+        try:
+            judged = await self._dedup.judge(await self._page_of(item))
+        except Exception as error:
+            self._failures.passed("an item", error)
+        else:
+            self._failures.store_answered()
+            self._stats.timed(judged)
+            verdict = judged.verdict
             outcome = decide(verdict, self._policy)
             self._stats.checked(verdict, outcome)
             if verdict.is_duplicate:
                 reason = describe(verdict, unnamed="an item without URL")
                 if outcome.fate is Fate.DROPPED:
                     raise DuplicateItemError(reason, verdict)
-                done = "marks" if outcome.refused else "delivers"
-                say(self._crawler, logging.DEBUG, f"{done} {verdict.url or 'an item without URL'}: {reason}")
-        if self._options.item_action == "mark":
+                say(self._crawler, logging.DEBUG, f"{outcome.done} {verdict.url or 'an item without URL'}: {reason}")
+        if self._options.item_action == "mark" and ItemAdapter.is_item(item):
             self._mark(item, verdict)
         return item
 
-    async def _verdict_on(self, item: Any) -> Verdict | None:
-        """Return the verdict, or None for an item that passes without one."""
+    def _mark(self, item: Any, verdict: Verdict | None) -> None:
         try:
-            judged = await self._dedup.judge(await self._page_of(item))
-        except Exception as error:
-            self._failures.passed("an item", error)
-            return None
-        self._stats.timed(judged)
-        self._failures.store_answered()
-        return judged.verdict
+            add_verdict(item, verdict)
+        except ConfigurationError as error:
+            self._stats.count("error/mark")
+            if type(item) not in self._unmarkable:
+                self._unmarkable.add(type(item))
+                say(self._crawler, logging.ERROR, str(error))
 
     async def _page_of(self, item: Any) -> Page:
         if not ItemAdapter.is_item(item):
@@ -199,24 +199,13 @@ class DedupItemPipeline:
         scope_key = self._crawler.spider.name if self._options.scope == "spider" else None
         if self._options.scope == "site":
             scope_key = site_of_name(url)
-        # One text with markup is read as the page it is, with its tables and headings.
         content: dict[str, Any]
+        # One text with markup is read as the page it is, with its tables and headings.
         if len(texts) == 1 and _MARKUP.search(texts[0]):
             content = {"html": texts[0]}
         else:
-            is_long = sum(map(len, texts)) > _LONG_TEXT
-            content = {"text": await asyncio.to_thread(bare_text, texts) if is_long else bare_text(texts)}
+            content = {"text": await asyncio.to_thread(bare_text, texts)}
         return Page(url, identity=identity, scope_key=scope_key, remember=self._options.remember, **content)
-
-    def _mark(self, item: Any, verdict: Verdict | None) -> None:
-        try:
-            if ItemAdapter.is_item(item):
-                add_verdict(item, verdict)
-        except ConfigurationError as error:
-            self._stats.error("mark")
-            if type(item) not in self._unmarkable:
-                self._unmarkable.add(type(item))
-                say(self._crawler, logging.ERROR, str(error))
 
 
 def items_index_of(options: CrawlOptions) -> CrawlOptions:
@@ -226,9 +215,9 @@ def items_index_of(options: CrawlOptions) -> CrawlOptions:
     Raises ConfigurationError if no fields are named.
     """
     if options.item_fields is None:
-        name = f"{PREFIX}ITEM_FIELDS"
+        example = f'{PREFIX}ITEM_FIELDS = ["title", "body"]'
         raise ConfigurationError(
-            f'{name} is not set; name the fields whose text is compared, as in {name} = ["title", "body"].'
+            f"{PREFIX}ITEM_FIELDS is not set; name the fields whose text is compared, as in {example}."
         )
     return replace(options, namespace=f"{options.namespace}.items", extractor="text", paragraphs=None)
 
@@ -248,22 +237,16 @@ def texts_of(item: Any, fields: Sequence[str]) -> list[str]:
 
 
 def bare_text(texts: list[str]) -> str:
-    """Return what a visitor would see of each field. Raises PageError, `no_field` if that is nothing for one.
+    """Return what a visitor would see of each field. Raises PageError: `empty`, if that is nothing for one.
 
     They are parsed one by one: in one parse, a comment or script that a field leaves open would swallow all behind it,
     and items that share a teaser would be copies of each other.
     """
-    return "\n".join(_bare(text) if _MARKUP.search(text) else text for text in texts)
-
-
-def _bare(text: str) -> str:
-    try:
-        if bare := extract_page(text, None, get_extractor("text"), min_words=1).main:
-            return bare
-    except PageError as error:
-        if error.reason != "empty":
-            raise
-    raise PageError("no_field", "there is nothing in one of the fields but markup")
+    text_of = get_extractor("text")
+    bare = [extract_page(text, None, text_of, min_words=1).main if _MARKUP.search(text) else text for text in texts]
+    if not all(bare):
+        raise PageError("empty", "there is nothing in one of the fields but markup")
+    return "\n".join(bare)
 
 
 def _value_in(item: Any, field: str) -> Any:

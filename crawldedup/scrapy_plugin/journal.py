@@ -21,7 +21,6 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.project import data_path
 
 from crawldedup import __version__, journal
-from crawldedup.advice.rules import Rule
 from crawldedup.aio import Judged
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
@@ -129,15 +128,6 @@ class CrawlJournal:
         else:
             self._page(request, response, "skipped", {"reason": getattr(reason, "reason", reason)})
 
-    def withdrawn(self, rule: Rule) -> None:
-        """Write that a rule has proved wrong, and in which folders."""
-        named = dict(zip(("kind", "site", "find", "replace"), rule.id, strict=True))
-        self._put({"withdrawn": {**named, "folders": sorted(rule.folders)}, "rule": shown(rule.name)})
-
-    def skipped(self, url: str, rules: str) -> None:
-        """Write that a request was not made, because rules take it for a copy."""
-        self._put({"skipped": shown(url), "rule": shown(rules)})
-
     async def end(self, reason: str, index_bytes: int | None) -> None:
         """Write the last line, with the crawl's stats, close the journal, and write the report that was asked for."""
         if self._file is None:
@@ -148,7 +138,7 @@ class CrawlJournal:
             for name, value in self._crawler.stats.get_stats().items()
             if name.startswith(_SHOWN_STATS) and isinstance(value, int | float) and abs(value) < _MOST**2
         }
-        self._put({"end": reason, "stats": stats, "known": self._known, "index_bytes": index_bytes})
+        self.put({"end": reason, "stats": stats, "known": self._known, "index_bytes": index_bytes})
         await asyncio.to_thread(self._file.close)
         self._file = None
         if self._job is not None and reason == "finished":
@@ -172,7 +162,7 @@ class CrawlJournal:
             "latency": round(latency, 3) if isinstance(latency, float) and 0 < latency < _MOST else None,
         }
         told = {name: value for name, value in record.items() if value}
-        self._put({"url": shown(response.url), "outcome": outcome, **told})
+        self.put({"url": shown(response.url), "outcome": outcome, **told})
         if time.monotonic() >= self._began + self._sample_at:
             self._sample_at = time.monotonic() - self._began + SAMPLE_SECONDS
             self._sample()
@@ -183,12 +173,12 @@ class CrawlJournal:
         # Others may have to ask a server, and the event loop would wait.
         queued = len(scheduler) if isinstance(scheduler, Scheduler) else None
         walls = self._crawler.stats.get_value("crawldedup/walls/suspected")
-        self._put({"known": self._known, "queued": queued, "walls": walls})
+        self.put({"known": self._known, "queued": queued, "walls": walls})
 
     def _wall_suspected(self, original: str, share: float, window: int) -> None:
-        self._put({"wall": shown(original), "share": round(share, 4), "window": window})
+        self.put({"wall": shown(original), "share": round(share, 4), "window": window})
 
-    def _put(self, record: Mapping[str, Any]) -> None:
+    def put(self, record: Mapping[str, Any]) -> None:
         """Write a record, without what is None in it, once the crawl has begun."""
         if self._file is not None:
             told = {name: value for name, value in record.items() if value is not None}

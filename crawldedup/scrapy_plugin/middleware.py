@@ -8,7 +8,7 @@
 3. `policy.decide` makes an `Outcome` of the verdict; `revisits` knows what this crawl has let pass before.
 4. `walls` looks whether one page comes in place of many.
 5. `stats`, `journal`, `signals` and the log are told of the outcome.
-6. The page is dropped, marked or returned. If any station fails, `failures` counts and explains it, and the page passes.
+6. The page is dropped, marked or returned. Where a station fails, `failures` counts and explains it: the page passes.
 """
 
 import asyncio
@@ -47,7 +47,6 @@ BROWSER_PAGE_KEY: Final = "playwright_page"
 _CLOSE_SECONDS: Final = 10.0
 # Python 3.12 freezes some 375 objects itself when it starts, others none. With Scrapy a program holds 100,000.
 _FROZEN_BY_PYTHON: Final = 1000
-_DONE: Final = {Fate.DROPPED: "dropped", Fate.ITEMS_DROPPED: "drops the items of", Fate.MARKED: "marks"}
 
 
 class DedupMiddleware:
@@ -91,8 +90,8 @@ class DedupMiddleware:
             options = CrawlOptions.from_settings(crawler.settings)
             if interactive := is_interactive(crawler):
                 options = replace(options, action="mark", remember=False, wall="ignore", journal=False)
-            workers, page_seconds = options.workers, options.page_seconds
-            dedup = AsyncDeduplicator.from_options(options, workers=workers, page_seconds=page_seconds)
+            limits = {"workers": options.workers, "page_seconds": options.page_seconds}
+            dedup = AsyncDeduplicator.from_options(options, **limits)
         if options.revisit == "drop" and not is_persistent(options.store) and not interactive:
             text = "CRAWLDEDUP_REVISIT is 'drop', but CRAWLDEDUP_STORE remembers nothing of earlier crawls"
             say(crawler, logging.WARNING, f"{text}; sqlite:///seen.sqlite would.")
@@ -159,7 +158,7 @@ class DedupMiddleware:
         request.meta.pop(policies.DROP_ITEMS_KEY, None)
         try:
             if reason := policies.reason_to_skip(request, response, self._options.deny):
-                self._stats.skipped(reason)
+                self._stats.count(f"skipped/{reason}")
                 self.journal.unchecked(request, response, reason)
                 return response
             policy = self._policy_for(request)
@@ -240,8 +239,7 @@ class DedupMiddleware:
         if self._is_interactive:
             say(self._crawler, logging.INFO, f"{response.url} is {describe(verdict)}")
         elif outcome.refused or verdict.is_duplicate or verdict.is_partial or verdict.difference:
-            done = _DONE.get(outcome.fate, "delivers") if outcome.refused else "delivers"
-            say(self._crawler, logging.DEBUG, f"{done} {response.url}: {describe(verdict)}")
+            say(self._crawler, logging.DEBUG, f"{outcome.done} {response.url}: {describe(verdict)}")
 
     async def _carry_out(self, request: Request, response: Response, verdict: Verdict, outcome: Outcome) -> Response:
         if outcome.fate is Fate.DROPPED:
@@ -258,10 +256,7 @@ class DedupMiddleware:
 
 
 async def close_browser_page(crawler: Crawler, request: Request) -> None:
-    """Close the tab that scrapy-playwright keeps open for a callback: with too many of them, a crawl would hang.
-
-    A request's errback is told of the drop, and closing the tab is its business there, as after any other failure.
-    """
+    """Close the tab that scrapy-playwright keeps open for a callback, unless an errback is there to do it."""
     page = request.meta.get(BROWSER_PAGE_KEY)
     if page is not None and request.errback is None:
         try:
@@ -272,12 +267,9 @@ async def close_browser_page(crawler: Crawler, request: Request) -> None:
 
 
 def freeze_gc() -> bool:
-    """Leave what exists now out of full garbage collections, which stop the event loop. Return True if that was done.
-
-    A program that has disabled the collector, or frozen objects, keeps its policy.
-    """
-    if gc.get_freeze_count() > _FROZEN_BY_PYTHON or not gc.isenabled():
-        return False
-    gc.collect()
-    gc.freeze()
-    return True
+    """Leave what exists out of full garbage collections, unless a program has set them up. Return True if it is."""
+    is_frozen = gc.isenabled() and gc.get_freeze_count() <= _FROZEN_BY_PYTHON
+    if is_frozen:
+        gc.collect()
+        gc.freeze()
+    return is_frozen

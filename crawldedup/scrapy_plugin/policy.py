@@ -95,12 +95,15 @@ _OVERRIDES: Final = {
 
 
 class Fate(StrEnum):
-    """What becomes of a checked page, or of an item."""
+    """What becomes of a checked page or item."""
 
     DELIVERED = "delivered"
     MARKED = "marked"
     ITEMS_DROPPED = "items_dropped"
     DROPPED = "dropped"
+
+
+_DONE: Final = {Fate.DROPPED: "dropped", Fate.ITEMS_DROPPED: "drops the items of", Fate.MARKED: "marks"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +118,17 @@ class Outcome:
     unchanged: bool = False
     flags: tuple[str, ...] = ()
 
+    @property
+    def done(self) -> str:
+        """What the log says of it."""
+        return _DONE.get(self.fate, "delivers") if self.refused else "delivers"
+
 
 def decide(verdict: Verdict, policy: PagePolicy, *, seen: bool = False) -> Outcome:
     """Return what is done with a page of this verdict. It was `seen` if this crawl has let it pass before."""
-    unchanged = (
-        verdict.kind is Kind.REVISIT
-        and policy.revisit == "drop"
-        # What a crawler remembered before it died was not delivered.
-        and not (verdict.changed or verdict.abandoned or seen)
-    )
+    # What a crawler remembered before it died was not delivered.
+    is_news = verdict.changed or verdict.abandoned or seen
+    unchanged = verdict.kind is Kind.REVISIT and policy.revisit == "drop" and not is_news
     refused = unchanged or _is_surplus(verdict, policy)
     fate = Fate.DELIVERED
     if policy.action == "mark":
@@ -156,19 +161,16 @@ def _is_surplus(verdict: Verdict, policy: PagePolicy) -> bool:
 
 
 def _may_own(original: str, verdict: Verdict, policy: PagePolicy) -> bool:
-    if policy.trusted_sites is None:
-        return True
-    # What has no URL is on no site.
     site = site_of(original)
-    return bool(site) and (site in policy.trusted_sites or site == site_of(verdict.url))
+    # What has no URL is on no site.
+    return policy.trusted_sites is None or (bool(site) and site in {*policy.trusted_sites, site_of(verdict.url)})
 
 
 def reason_to_skip(request: Request, response: Response, deny: Sequence[Pattern] = ()) -> str | None:
     """Return why this response is not checked, as a short stable word for counters, or None if it is.
 
-    Checked are complete pages with a body, of a status 2xx, that answer the spider's own requests: HTML, XHTML
-    and prose in text/plain or text/markdown. JSON, XML and feeds are left alone: they are data whose records
-    repeat their structure, and a search result that changed a little is not a copy to be dropped.
+    Checked are complete pages of HTML, XHTML and prose that answer the spider's own requests. JSON, XML and feeds are
+    data whose records repeat their structure, and a search result that changed a little is no copy to be dropped.
     """
     override = request.meta.get(OVERRIDE_KEY)
     if override is False:
@@ -207,10 +209,8 @@ def _is_whole(response: Response) -> bool:
 def _is_prose(response: Response) -> bool:
     if not isinstance(response, TextResponse) or isinstance(response, XmlResponse | JsonResponse):
         return False
-    declared = response.headers.get(b"Content-Type")
-    if not declared:
-        return mimetypes.guess_type(response.url)[0] in _PROSE_TYPES
-    return declared.split(b";")[0].strip().lower().decode("latin-1") in _PROSE_TYPES
+    declared = (response.headers.get(b"Content-Type") or b"").split(b";")[0].strip().lower().decode("latin-1")
+    return (declared or mimetypes.guess_type(response.url)[0]) in _PROSE_TYPES
 
 
 def is_start(request: Request) -> bool:

@@ -14,9 +14,9 @@ import pickle
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from scrapy import Request
 from scrapy import signals as scrapy_signals
@@ -30,6 +30,7 @@ from crawldedup.advice.address import Address
 from crawldedup.advice.mining import LEAST_CONFIDENCE
 from crawldedup.advice.rules import Contrary, Rule, RuleBook, read_rules
 from crawldedup.errors import ConfigurationError
+from crawldedup.journal import shown
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.failures import PredictedDuplicateError, refusing
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
@@ -185,8 +186,7 @@ class RulesMiddleware:
             self._count("skipped")
             self._skipped.append((request, aim))
             names = sorted(aim.rules)
-            if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
-                dedup.journal.skipped(request.url, "; ".join(names))
+            self._write({"skipped": shown(request.url), "rule": shown("; ".join(names))})
             raise PredictedDuplicateError(aim.target.url(), tuple(self._rules[name] for name in names))
 
     def _contradict(self, aim: _Aim, target: _Target, verdict: Verdict) -> None:
@@ -203,15 +203,21 @@ class RulesMiddleware:
         self._others[name] += 1
         if self._others[name] <= (1 - LEAST_CONFIDENCE) * (self._others[name] + self._copies[name]):
             return
-        contrary = Contrary(verdict.url, aim.target.url())
-        rule = replace(self._rules.pop(name), folders=frozenset({aim.folder}), contrary=contrary)
+        rule = self._rules.pop(name)
         self._book = RuleBook(self._rules.values())
         self._count("withdrawn")
-        say(self._crawler, logging.WARNING, f"leaves out the rule {name}, for {contrary}")
-        if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
-            dedup.journal.withdrawn(rule)
+        say(
+            self._crawler, logging.WARNING, f"leaves out the rule {name}, for {Contrary(verdict.url, aim.target.url())}"
+        )
+        named = {part: getattr(rule, part) for part in ("kind", "site", "find", "replace")}
+        self._write({"withdrawn": {**named, "folders": [aim.folder]}, "rule": shown(name)})
         self._is_written(name)
         self._ask_for(lambda skipped: name in skipped.rules)
+
+    def _write(self, record: dict[str, Any]) -> None:
+        """Write a line into the journal of the crawl."""
+        if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
+            dedup.journal.put(record)
 
     def _ask_for(self, is_wanted: Callable[[_Aim], bool]) -> None:
         wanted = [request for request, aim in self._skipped if is_wanted(aim)]

@@ -81,7 +81,7 @@ def _compiled(name: str, expression: object) -> Pattern:
         raise checks.refused(name, expression, f"{_PATTERNS}: {error}") from None
 
 
-def check_item_fields(name: str, value: object) -> tuple[str, ...]:
+def check_item_fields(name: str, value: Any) -> tuple[str, ...]:
     """Return the names of the fields that a setting gives. Raises ConfigurationError."""
     fields = value.split(",") if isinstance(value, str) and "[" not in value else value
     # No sets: the order of the fields is the order of the text.
@@ -98,8 +98,12 @@ def _report(name: str, value: object) -> str:
     return str(value)
 
 
-def _option(default: Any, check: "checks.Check", help: str, kind: type = str, owner: str = "crawl") -> Any:
+def _option(default: Any, check: checks.Check, help: str, kind: type = str, owner: str = "crawl") -> Any:
     return option(default, check, help, owner=owner, kind=kind)
+
+
+def _optional(check: checks.Check, help: str, kind: type = str, owner: str = "crawl") -> Any:
+    return option(None, checks.optional(check), help, owner=owner, kind=kind)
 
 
 def _word(default: str, allowed: str, help: str, owner: str = "crawl") -> Any:
@@ -123,15 +127,12 @@ class CrawlOptions(Options):
     keep_per_cluster: int = _option(
         1, checks.whole(1), "Let this many pages of one content pass, the original included.", int
     )
-    trusted_sites: frozenset[str] | None = _option(
-        None,
-        checks.optional(check_sites),
-        "Sites that may own a text: duplicates of other sites' pages pass. None trusts all.",
+    trusted_sites: frozenset[str] | None = _optional(
+        check_sites, "Sites that may own a text: duplicates of other sites' pages pass. None trusts all."
     )
     deny: tuple[Pattern, ...] = _option((), check_patterns, "Regular expressions of URLs whose pages are not checked.")
-    prefer: tuple[Pattern, ...] | None = _option(
-        None,
-        checks.optional(check_patterns),
+    prefer: tuple[Pattern, ...] | None = _optional(
+        check_patterns,
         "Regular expressions of the URLs to keep of several copies, best first. A better copy takes the place of a "
         "worse one that was delivered, and is delivered, too. An empty list keeps the first copy.",
     )
@@ -148,9 +149,8 @@ class CrawlOptions(Options):
     revisit: str = _word(
         "keep", "keep drop", "With drop, a page that an earlier crawl saw with the same text is treated as a duplicate."
     )
-    revisit_similarity: float | None = _option(
-        None,
-        checks.optional(check_similarity),
+    revisit_similarity: float | None = _optional(
+        check_similarity,
         "With revisit drop, a page counts as unchanged if it is at least so similar to the text that was delivered "
         "last. None asks for equal texts.",
         float,
@@ -159,18 +159,12 @@ class CrawlOptions(Options):
     on_error: str = _word(
         "pass", "pass fail", "While the store or a worker fails: let pages pass unchecked, or end the crawl (fail)."
     )
-    rules: str | None = _option(
-        None,
-        checks.optional(checks.string),
+    rules: str | None = _optional(
+        checks.string,
         "A file of URL rules, which `crawldedup advise --output` writes. Requests that a rule calls copies are skipped "
         "once a copy of their page is confirmed, and one in twenty of them is fetched as a check.",
     )
-    workers: int = _option(
-        None,
-        checks.optional(checks.whole(1)),
-        "The number of processes that read pages. None chooses by extractor and cores.",
-        int,
-    )
+    workers: int = _optional(checks.whole(1), "So many processes read pages. None chooses by extractor and cores.", int)
     page_seconds: int = _option(30, checks.whole(1), "Give up a page that takes longer to read.", int)
     journal: str | bool = _option(
         "crawldedup",
@@ -178,20 +172,16 @@ class CrawlOptions(Options):
         "The directory that the crawl writes its journal into, of which reports are made. A relative path is below the "
         "project's data directory. False writes none.",
     )
-    crawl: str | None = _option(
-        None,
-        checks.optional(check_crawl),
-        "The name that the processes of one crawl share. None takes the spider's name and the time.",
+    crawl: str | None = _optional(
+        check_crawl, "The name that the processes of one crawl share. None takes the spider's name and the time."
     )
-    report: str | None = _option(
-        None,
-        checks.optional(_report),
+    report: str | None = _optional(
+        _report,
         "Write a report of the crawl into this file at its end: a page (.html), data (.json), or every verdict as a "
         "row (.csv, .jsonl, .parquet).",
     )
-    item_fields: tuple[str, ...] | None = option(
-        None,
-        checks.optional(check_item_fields),
+    item_fields: tuple[str, ...] | None = _optional(
+        check_item_fields,
         "The fields whose text makes two items duplicates. Setting it adds the item pipeline.",
         owner="items",
     )

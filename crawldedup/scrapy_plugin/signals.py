@@ -14,7 +14,7 @@ LONGEST_MESSAGE: Final = 2000
 logger = logging.getLogger("crawldedup")
 
 page_judged = object()
-"""Sent for every judged page, with `request`, `response`, `verdict`, `spider` and `dropped`: the spider gets no page."""
+"""Sent for every judged page, with `request`, `response`, `verdict`, `spider` and `dropped`: it does not pass."""
 page_deduplicated = object()
 """Sent right after `page_judged`, for near and exact duplicates only, with the same arguments."""
 wall_suspected = object()

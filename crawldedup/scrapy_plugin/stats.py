@@ -2,7 +2,6 @@
 
 import logging
 from collections import Counter, deque
-from pathlib import Path
 from typing import Final
 
 from scrapy.crawler import Crawler
@@ -12,9 +11,7 @@ from crawldedup.printable import pluralize, printable
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.scrapy_plugin.signals import logger, say
-from crawldedup.stores.registry import is_persistent
 from crawldedup.stores.shown import shown_url
-from crawldedup.stores.sqlite.schema import path_of
 from crawldedup.verdict import Kind, Verdict
 
 PREFIX: Final = "crawldedup/"
@@ -31,7 +28,6 @@ _KINDS: Final = {
     Kind.REVISIT: "revisit",
     Kind.THIN: "thin",
 }
-_SHOWN_ORIGINALS: Final = 5
 
 
 class CrawlStats:
@@ -52,7 +48,6 @@ class CrawlStats:
         self._timed = 0
         self._covers = covers
         self._novelty: deque[bool] = deque(maxlen=NOVELTY_PAGES)
-        self._copies: dict[str, int] = {}
 
     def begin(self, options: CrawlOptions, known: int | None) -> None:
         """Log the options of a crawl, and how many pages or items the index knows."""
@@ -75,9 +70,9 @@ class CrawlStats:
             "dropped": is_dropped,
         }
         for name in ("checked", _KINDS[verdict.kind], *(name for name, is_set in flags.items() if is_set)):
-            self._add(name)
+            self.count(name)
         if is_dropped and size:
-            self._add("bytes_saved", size)
+            self.count("bytes_saved", size)
         if verdict.kind is not Kind.REVISIT:
             self._novelty.append(verdict.kind is Kind.NEW)
             self._stats.set_value(f"{self._prefix}novelty", round(sum(self._novelty) / len(self._novelty), 3))
@@ -88,22 +83,18 @@ class CrawlStats:
             self._fates["starts"] += 1
             self._fates["lost starts"] += outcome.refused and verdict.is_duplicate
         self._add_coverage(verdict)
-        if verdict.is_duplicate and verdict.original is not None:
-            self._add_copy(verdict.original, verdict)
+        if verdict.is_duplicate:
+            self._stats.max_value(f"{self._prefix}largest_cluster", verdict.copies)
 
-    def skipped(self, reason: str) -> None:
-        self._add(f"skipped/{reason}")
-
-    def error(self, kind: str) -> None:
-        self._add(f"error/{kind}")
-
-    def wall(self) -> None:
-        self._add("walls/suspected")
+    def count(self, name: str, number: int = 1) -> None:
+        """Count under a name, such as `skipped/<reason>`, `error/<kind>` or `walls/suspected`."""
+        self._counts[name] += number
+        self._stats.inc_value(self._prefix + name, number)
 
     def timed(self, judged: Judged) -> None:
         """Count for how many seconds a page waited for its verdict, was read, and was asked about in the store."""
         if judged.read.unselected:
-            self._add("unselected")
+            self.count("unselected")
         self._timed += 1
         for name, seconds in (("waiting", judged.waited), ("reading", judged.reading), ("store", judged.asking)):
             self._seconds[name] += seconds
@@ -155,9 +146,6 @@ class CrawlStats:
         for group, text in (("skipped", "not checked"), ("error", "passed unchecked after an error")):
             if reasons := self._counts_of(group):
                 lines.append(f"  {sum(reasons.values())} {text}: {_listed(reasons)}")
-        for url, copies in sorted(self._copies.items(), key=lambda item: -item[1]):
-            if copies > 1:
-                lines.append(f"  {copies} copies of {printable(url)}")
         return "\n".join(lines)
 
     def _dropped(self, what: str) -> list[str]:
@@ -169,36 +157,22 @@ class CrawlStats:
         counts = sorted(self._counts.items())
         return {name.removeprefix(f"{group}/"): count for name, count in counts if name.startswith(f"{group}/")}
 
-    def _add(self, name: str, count: int = 1) -> None:
-        self._counts[name] += count
-        self._stats.inc_value(self._prefix + name, count)
-
-    def _add_copy(self, original: str, verdict: Verdict) -> None:
-        if verdict.replaces:
-            self._copies.pop(original, None)
-            original = verdict.url
-        self._stats.max_value(f"{self._prefix}largest_cluster", verdict.copies)
-        self._copies[original] = verdict.copies
-        if len(self._copies) > _SHOWN_ORIGINALS:
-            # An original's copies only grow, so the few largest can be kept without the rest.
-            del self._copies[min(self._copies, key=self._copies.__getitem__)]
-
     def _add_coverage(self, verdict: Verdict) -> None:
         if not self._covers or verdict.kind not in (Kind.NEW, Kind.REVISIT):
             return
         if (coverage := verdict.coverage) is None:
-            self._add("paragraphs/failed")
+            self.count("paragraphs/failed")
             return
-        self._add("paragraphs/pages")
-        self._add("paragraphs/partial", coverage.is_partial)
+        self.count("paragraphs/pages")
+        self.count("paragraphs/partial", coverage.is_partial)
         for kind in ("new", "known", "boilerplate"):
-            self._add(f"paragraphs/words/{kind}", getattr(coverage, f"{kind}_words"))
+            self.count(f"paragraphs/words/{kind}", getattr(coverage, f"{kind}_words"))
 
 
 def start_line(options: CrawlOptions, known: int | None, noun: str = "page") -> str:
     """Return the options of a crawl in one line, without the password of its store."""
     parts = [
-        f"store {printable(place_of(options.store))}",
+        f"store {printable(shown_url(options.store))}",
         f"namespace {options.namespace!r}",
         f"{f'an unknown number of {noun}s' if known is None else pluralize(known, noun)} known",
         f"action {options.item_action if noun == 'item' else options.action}",
@@ -208,15 +182,6 @@ def start_line(options: CrawlOptions, known: int | None, noun: str = "page") -> 
         selected = " of selected content" if options.content else ""
         parts += [f"extractor {options.extractor}{selected}", pluralize(options.workers, "worker")]
     return f"checks {noun}s: {', '.join(parts)}"
-
-
-def place_of(store: str) -> str:
-    """Return where a store is, without its password: the absolute path of a file, or the server."""
-    if not is_persistent(store):
-        return "memory, which ends with the crawl"
-    if store.partition("://")[0].lower() == "sqlite":
-        return str(Path(path_of(store)).absolute())
-    return shown_url(store)
 
 
 def _listed(counts: dict[str, int]) -> str:
