@@ -31,11 +31,9 @@ class Command(ScrapyCommand):
 
     def long_desc(self) -> str:
         return (
-            "Asks the index that the project's CRAWLDEDUP_* settings name. explain: what would a crawl say of a page, "
-            "and why? forget: remove pages by their URLs. info: figures of the index. clear: remove all. A FILE is a "
-            "page, a folder, a feed or .warc file, or - for standard input, as in `scrapy fetch --nolog URL | scrapy "
-            "dedup explain - --url URL`. report: what a crawl met, from its journals. advise: the downloads that the "
-            "next one can save."
+            "explain: what would a crawl say of a page, and why? forget: remove pages by their URLs. info: figures of "
+            "the index. clear: remove all. report: what a crawl met, from its journals. advise: the downloads that the "
+            "next one can save. A FILE is a page, a folder, a feed, a .warc file, or - for standard input."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:

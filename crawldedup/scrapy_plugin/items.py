@@ -47,6 +47,7 @@ VERDICT_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
 
 _PARTS: Final = tuple(wire.plain(Verdict(Kind.NEW, "")))
 _DEEPEST_LIST: Final = 10
+_LONG_TEXT: Final = 50_000
 _WEB_URL: Final = re.compile(r"https?://", re.IGNORECASE)
 # What prose about HTML seldom holds and fragments of pages hardly ever lack: an end tag, or an element that has none.
 _MARKUP: Final = re.compile(r"</[a-z][a-z0-9]*\s*>|<(?:br|p|hr|img)\b[^<>]*>", re.IGNORECASE)
@@ -96,16 +97,19 @@ def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[s
     adapter = ItemAdapter(item)
     # Of a dict, and of any class that does not say, every name is a field.
     declared = fields.values() if isinstance(item, dict) else adapter.field_names()
+    names = ", ".join(fields.values())
+    if missing := [field for field in fields.values() if field not in declared]:
+        raise ConfigurationError(
+            f"{type(item).__qualname__} has no field {missing[0]!r} for its verdict; declare {names}, or name others"
+        )
     try:
-        if missing := [field for field in fields.values() if field not in declared]:
-            raise KeyError(missing[0])
         for part, field in fields.items():
             adapter[field] = parts.get(part)
     # The classes are the user's: what their validators raise may be anything.
     except Exception as error:
         raise ConfigurationError(
-            f"{type(item).__qualname__} does not take its verdict ({type(error).__name__}: {error}); declare its "
-            f"fields {', '.join(fields.values())}, let them be written and hold None, or name other fields"
+            f"{type(item).__qualname__} does not take its verdict ({type(error).__name__}: {error}); let its fields "
+            f"{names} be written and hold None, or name others"
         ) from error
     return item
 
@@ -128,7 +132,7 @@ class DedupItemPipeline:
         self._dedup = dedup
         self._policy = replace(PagePolicy.of_crawl(options), action=options.item_action, revisit="keep")
         self._stats = CrawlStats(crawler, "item")
-        self._failures = Failures(crawler, self._stats, close_on_error=options.on_error == "fail")
+        self.failures = Failures(crawler, self._stats, close_on_error=options.on_error == "fail")
         self._unmarkable: set[type] = set()
 
     @classmethod
@@ -140,7 +144,7 @@ class DedupItemPipeline:
         with refusing(crawler):
             options = items_index_of(CrawlOptions.from_settings(crawler.settings))
         pipeline = cls(crawler, options, AsyncDeduplicator.from_options(options, page_seconds=options.page_seconds))
-        crawler.signals.connect(pipeline._failures.close_before_start, signal=scrapy_signals.engine_started)
+        crawler.signals.connect(pipeline.failures.close_before_start, signal=scrapy_signals.engine_started)
         return pipeline
 
     async def open_spider(self) -> None:
@@ -149,8 +153,8 @@ class DedupItemPipeline:
         try:
             known = (await self._dedup.info()).pages
         except Exception as error:
-            self._failures.at_start(error)
-        if self._failures.fatal is None:
+            self.failures.at_start(error)
+        if self.failures.fatal is None:
             self._stats.begin(self._options, known)
 
     async def close_spider(self) -> None:
@@ -164,9 +168,9 @@ class DedupItemPipeline:
         try:
             judged = await self._dedup.judge(await self._page_of(item))
         except Exception as error:
-            self._failures.passed("an item", error)
+            self.failures.passed("an item", error)
         else:
-            self._failures.store_answered()
+            self.failures.store_answered()
             self._stats.timed(judged)
             verdict = judged.verdict
             outcome = decide(verdict, self._policy)
@@ -204,7 +208,8 @@ class DedupItemPipeline:
         if len(texts) == 1 and _MARKUP.search(texts[0]):
             content = {"html": texts[0]}
         else:
-            content = {"text": await asyncio.to_thread(bare_text, texts)}
+            is_long = sum(map(len, texts)) > _LONG_TEXT
+            content = {"text": await asyncio.to_thread(bare_text, texts) if is_long else bare_text(texts)}
         return Page(url, identity=identity, scope_key=scope_key, remember=self._options.remember, **content)
 
 

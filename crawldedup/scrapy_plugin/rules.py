@@ -39,22 +39,17 @@ from crawldedup.scrapy_plugin.settings import CrawlOptions, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.verdict import Kind, Verdict
 
-FILE_NAME: Final = "crawldedup.rules"
-"""Has what was skipped, in the directory of a job that may be paused."""
-CHECKED: Final = 20
-"""One in so many skipped requests is fetched."""
-MOST_SKIPPED: Final = 50_000
-"""So many skipped requests are kept, which takes some 100 MB."""
-MOST_TARGETS: Final = 200_000
-"""So many targets are watched, which takes some 80 MB. Requests for others pass."""
-
+FILE_NAME: Final = "crawldedup.rules"  # has what was skipped, in the directory of a job that may be paused
+CHECKED: Final = 20  # one in so many skipped requests is fetched
+MOST_SKIPPED: Final = 50_000  # so many skipped requests are kept, which takes some 100 MB
+MOST_TARGETS: Final = 200_000  # so many are watched, which takes some 80 MB; requests for others pass
 _POSTPONED_KEY: Final = "_crawldedup_postponed"
 _MOST_POSTPONED: Final = 2
 
 
 @dataclass(slots=True)
 class _Target:
-    """What is known of a rewritten URL: the rules of which a copy is `confirmed`, and the keys of the URLs that it has.
+    """What is known of a rewritten URL: the rules of which a copy is `confirmed`, and the keys of its `urls`.
 
     Of these, False stands for one that an earlier crawl has delivered, and this one has not met.
     """
@@ -203,12 +198,10 @@ class RulesMiddleware:
         self._others[name] += 1
         if self._others[name] <= (1 - LEAST_CONFIDENCE) * (self._others[name] + self._copies[name]):
             return
-        rule = self._rules.pop(name)
+        rule, contrary = self._rules.pop(name), Contrary(verdict.url, aim.target.url())
         self._book = RuleBook(self._rules.values())
         self._count("withdrawn")
-        say(
-            self._crawler, logging.WARNING, f"leaves out the rule {name}, for {Contrary(verdict.url, aim.target.url())}"
-        )
+        say(self._crawler, logging.WARNING, f"leaves out the rule {name}, for {contrary}")
         named = {part: getattr(rule, part) for part in ("kind", "site", "find", "replace")}
         self._write({"withdrawn": {**named, "folders": [aim.folder]}, "rule": shown(name)})
         self._is_written(name)

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from crawldedup.page import ReadPage
 from scrapy import Request, Spider
 from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
@@ -13,7 +12,7 @@ from scrapy.statscollectors import StatsCollector
 from crawldedup.aio import Judged
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import PageError, UnexpectedReadError
-from crawldedup.page import Page
+from crawldedup.page import Page, ReadPage
 from crawldedup.stores.base import CrawlSession
 from crawldedup.text.canonical import HeadLinks
 from crawldedup.verdict import Kind, Verdict

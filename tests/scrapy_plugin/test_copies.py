@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from crawldedup.page import ReadPage
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
 from crawldedup.advice.copies import may_name_more
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.page import Page
+from crawldedup.page import Page, ReadPage
 from crawldedup.scrapy_plugin.copies import Copies, with_claim
 from crawldedup.scrapy_plugin.policy import PagePolicy
 from crawldedup.scrapy_plugin.settings import check_patterns

@@ -47,7 +47,7 @@ class Crawl:
     def run(self, work: Callable[[Crawl], Awaitable[None]]) -> Crawl:
         async def whole() -> None:
             await self.pipeline.open_spider()
-            await self.pipeline.engine_started()
+            await self.pipeline.failures.close_before_start()
             await work(self)
             await asyncio.sleep(0)  # lets a spider that is being closed get there
             await self.pipeline.close_spider()
