@@ -89,14 +89,10 @@ class Failures:
         self.fatal: str | None = None
 
     def at_start(self, error: Exception) -> None:
-        """Take note that the store could not be opened. Sets `fatal` if the crawl must not go on."""
-        self.fatal = self._reason_to_end(error)
-
-    async def close_before_start(self) -> None:
-        """Close the spider before its first request, if `fatal` says so. Scrapy cannot while it opens the spider."""
+        """Take note that the store could not be opened. Ends the crawl if it must not go on."""
+        self.fatal = self._closing = self._reason_to_end(error)
         if self.fatal is not None:
-            self._closing = self.fatal
-            await close_unstarted(self._crawler, self.fatal)
+            end_unstarted(self._crawler, self.fatal)
 
     def passed(self, name: str, error: Exception) -> None:
         """Count a page or an item that passes, because nothing could be read from it, or something failed."""
@@ -168,34 +164,33 @@ def refusing(crawler: Crawler) -> Iterator[None]:
             )
         yield
     except ConfigurationError as error:
-        message = str(error)
-
-        async def engine_started() -> None:
-            crawler.signals.disconnect(engine_started, signal=signals.engine_started)
-            await close_unstarted(crawler, message)
-
-        crawler.signals.connect(engine_started, signal=signals.engine_started, weak=False)
+        end_unstarted(crawler, str(error))
         raise NotConfigured from None
 
 
-async def close_unstarted(crawler: Crawler, message: str) -> None:
-    """Say why once, and close the spider before its first request; called when the engine has started.
+def end_unstarted(crawler: Crawler, message: str) -> None:
+    """Say why once, and close the spider before its first request: Scrapy cannot before the engine has started.
 
     The process of `scrapy crawl` ends with the exit status 1. In `scrapy shell`, which opens its spider later, the
     message is all.
     """
-    is_first = crawler not in _said
-    if message not in (said := _said.setdefault(crawler, set())):
-        said.add(message)
-        say(crawler, logging.ERROR, message)
-    assert crawler.engine is not None
-    if crawler.engine.spider is not None and is_first:
-        await crawler.engine.close_spider_async(reason=CLOSE_REASON)
-        # Other components start at the same signal, and may use the spider when they go on.
-        for _ in range(_GRACE_TURNS if is_asyncio_available() else 0):
-            await asyncio.sleep(0.001)
-        # To Scrapy a crawler that is left without a spider is one that could not start.
-        crawler.spider = None
+
+    async def engine_started() -> None:
+        crawler.signals.disconnect(engine_started, signal=signals.engine_started)
+        is_first = crawler not in _said
+        if message not in (said := _said.setdefault(crawler, set())):
+            said.add(message)
+            say(crawler, logging.ERROR, message)
+        assert crawler.engine is not None
+        if crawler.engine.spider is not None and is_first:
+            await crawler.engine.close_spider_async(reason=CLOSE_REASON)
+            # Other components start at the same signal, and may use the spider when they go on.
+            for _ in range(_GRACE_TURNS if is_asyncio_available() else 0):
+                await asyncio.sleep(0.001)
+            # To Scrapy a crawler that is left without a spider is one that could not start.
+            crawler.spider = None
+
+    crawler.signals.connect(engine_started, signal=signals.engine_started, weak=False)
 
 
 def begin_to_close(crawler: Crawler, reason: str) -> object:

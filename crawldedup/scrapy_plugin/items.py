@@ -12,11 +12,9 @@ from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
-from types import MappingProxyType
 from typing import Any, Final, Self, TypeVar
 
 from itemadapter import ItemAdapter
-from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
@@ -40,9 +38,7 @@ from crawldedup.verdict import Kind, Verdict, describe
 
 Item = TypeVar("Item")
 
-VERDICT_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
-    {"kind": "dedup_kind", "original": "dedup_original", "similarity": "dedup_similarity"}
-)
+VERDICT_FIELDS: Final = {"kind": "dedup_kind", "original": "dedup_original", "similarity": "dedup_similarity"}
 """What `add_verdict` writes by default: part of the verdict, and the field it goes into."""
 
 _PARTS: Final = tuple(wire.plain(Verdict(Kind.NEW, "")))
@@ -132,7 +128,7 @@ class DedupItemPipeline:
         self._dedup = dedup
         self._policy = replace(PagePolicy.of_crawl(options), action=options.item_action, revisit="keep")
         self._stats = CrawlStats(crawler, "item")
-        self.failures = Failures(crawler, self._stats, close_on_error=options.on_error == "fail")
+        self._failures = Failures(crawler, self._stats, close_on_error=options.on_error == "fail")
         self._unmarkable: set[type] = set()
 
     @classmethod
@@ -143,9 +139,7 @@ class DedupItemPipeline:
             raise NotConfigured
         with refusing(crawler):
             options = items_index_of(CrawlOptions.from_settings(crawler.settings))
-        pipeline = cls(crawler, options, AsyncDeduplicator.from_options(options, page_seconds=options.page_seconds))
-        crawler.signals.connect(pipeline.failures.close_before_start, signal=scrapy_signals.engine_started)
-        return pipeline
+        return cls(crawler, options, AsyncDeduplicator.from_options(options, page_seconds=options.page_seconds))
 
     async def open_spider(self) -> None:
         """Look at the index. Texts are read in this process, so that no worker is started for them."""
@@ -153,8 +147,8 @@ class DedupItemPipeline:
         try:
             known = (await self._dedup.info()).pages
         except Exception as error:
-            self.failures.at_start(error)
-        if self.failures.fatal is None:
+            self._failures.at_start(error)
+        if self._failures.fatal is None:
             self._stats.begin(self._options, known)
 
     async def close_spider(self) -> None:
@@ -168,9 +162,9 @@ class DedupItemPipeline:
         try:
             judged = await self._dedup.judge(await self._page_of(item))
         except Exception as error:
-            self.failures.passed("an item", error)
+            self._failures.passed("an item", error)
         else:
-            self.failures.store_answered()
+            self._failures.store_answered()
             self._stats.timed(judged)
             verdict = judged.verdict
             outcome = decide(verdict, self._policy)

@@ -145,7 +145,7 @@ class CrawlJournal:
             with suppress(OSError):
                 (self._job / journal.NAME_FILE).unlink(missing_ok=True)
         if self._report is not None:
-            await write_report(self._crawler, self._report, self._place, self._crawl)
+            await self._write_report(self._report)
 
     def _page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
         if self._file is None:
@@ -192,17 +192,16 @@ class CrawlJournal:
             text = f"cannot write the journal in {self._place}, and the crawl goes on: {trouble}"
             signals.say(self._crawler, logging.WARNING, text)
 
-
-async def write_report(crawler: Crawler, path: str, source: str, crawl: str) -> None:
-    """Write the report of a crawl, in a process whose memory ends with it. Logs what goes wrong."""
-    arguments = json.dumps(["report", source, "--crawl", crawl, "--output", path])
-    command = [sys.executable, "-c", _REPORT_PROGRAM]
-    try:
-        done = await asyncio.to_thread(subprocess.run, command, input=arguments, capture_output=True, text=True)
-        trouble = done.stderr.strip().rpartition("\n")[2] if done.returncode else ""
-    except OSError as error:
-        trouble = str(error)
-    if trouble:
-        signals.say(crawler, logging.WARNING, f"the report was not written: {printable(trouble, 500)}")
-    else:
-        signals.say(crawler, logging.INFO, f"the report is in {Path(path).absolute()}")
+    async def _write_report(self, path: str) -> None:
+        """Write the report of the crawl, in a process whose memory ends with it. Logs what goes wrong."""
+        arguments = json.dumps(["report", self._place, "--crawl", self._crawl, "--output", path])
+        command = [sys.executable, "-c", _REPORT_PROGRAM]
+        try:
+            done = await asyncio.to_thread(subprocess.run, command, input=arguments, capture_output=True, text=True)
+            trouble = done.stderr.strip().rpartition("\n")[2] if done.returncode else ""
+        except OSError as error:
+            trouble = str(error)
+        if trouble:
+            signals.say(self._crawler, logging.WARNING, f"the report was not written: {printable(trouble, 500)}")
+        else:
+            signals.say(self._crawler, logging.INFO, f"the report is in {Path(path).absolute()}")

@@ -81,7 +81,7 @@ class DedupMiddleware:
         self.journal = CrawlJournal(crawler)
         self._walls = WallGuard(crawler, self._stats, options.wall)
         fails = options.on_error == "fail"
-        self.failures = Failures(crawler, self._stats, close_on_error=fails, may_close=not is_interactive)
+        self._failures = Failures(crawler, self._stats, close_on_error=fails, may_close=not is_interactive)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -99,7 +99,6 @@ class DedupMiddleware:
         seen = SeenPages(Path(directory, FILE_NAME) if directory else None)
         middleware = cls(crawler, options, dedup, seen=seen, is_interactive=interactive)
         crawler.signals.connect(middleware.spider_opened, signal=scrapy_signals.spider_opened)
-        crawler.signals.connect(middleware.failures.close_before_start, signal=scrapy_signals.engine_started)
         crawler.signals.connect(middleware.page_failed, signal=scrapy_signals.spider_error)
         crawler.signals.connect(middleware.page_failed, signal=scrapy_signals.item_error)
         crawler.signals.connect(middleware.spider_closed, signal=scrapy_signals.spider_closed)
@@ -123,8 +122,8 @@ class DedupMiddleware:
             known = self._dedup.pages if self._options.remember else (await self._dedup.info()).pages
         except Exception as error:
             known = None
-            self.failures.at_start(error)
-        if self.failures.fatal is None:
+            self._failures.at_start(error)
+        if self._failures.fatal is None:
             self._stats.begin(self._options, known)
             self.journal.begin(self._options, known)
 
@@ -163,7 +162,7 @@ class DedupMiddleware:
             judged = await self._dedup.judge(page, self._copies.claims_of(request, response, policy))
             outcome = self._outcome_of(request, page, judged.verdict, policy)
         except Exception as error:
-            self.failures.passed(response.url, error)
+            self._failures.passed(response.url, error)
             self.journal.unchecked(request, response, error)
             return response
         await self._walls.judged(judged.verdict, judged.read.fingerprint.digest)
@@ -223,7 +222,7 @@ class DedupMiddleware:
     async def _record(self, request: Request, response: Response, judged: Judged, outcome: Outcome) -> None:
         """Tell stats, journal, signals and log of a page, in its order."""
         verdict = judged.verdict
-        self.failures.store_answered()
+        self._failures.store_answered()
         self._stats.timed(judged)
         self._stats.checked(verdict, outcome, size=len(response.body), is_start=policies.is_start(request))
         self.journal.checked(request, response, judged, outcome, known=self._dedup.pages)

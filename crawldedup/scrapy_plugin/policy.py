@@ -184,8 +184,11 @@ def reason_to_skip(request: Request, response: Response, deny: Sequence[Pattern]
         return "method"
     if not 200 <= response.status < 300 or response.status == _PARTIAL_CONTENT:
         return "status"
-    if (flags := _PARTIAL_FLAGS.intersection(response.flags)) and not (flags == {_NO_LENGTH} and _is_whole(response)):
-        return "partial"
+    if flags := _PARTIAL_FLAGS.intersection(response.flags):
+        tail = _COMMENT.sub(b"", response.body[-_TAIL_BYTES:]).rstrip().lower()
+        # A page that ends as HTML does is whole, a comment or two behind it included.
+        if flags != {_NO_LENGTH} or not tail.endswith(b"</html>"):
+            return "partial"
     return _reason_of_content(response)
 
 
@@ -199,11 +202,6 @@ def _reason_of_content(response: Response) -> str | None:
         return "empty"
     # The reader would refuse it too, but only after it was copied to a worker.
     return "too_large" if len(response.body) > MAX_BYTES else None
-
-
-def _is_whole(response: Response) -> bool:
-    """Return True for a page that ends as HTML does, a comment or two behind it included."""
-    return _COMMENT.sub(b"", response.body[-_TAIL_BYTES:]).rstrip().lower().endswith(b"</html>")
 
 
 def _is_prose(response: Response) -> bool:

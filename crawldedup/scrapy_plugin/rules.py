@@ -1,7 +1,7 @@
 """The downloader middleware of ``CRAWLDEDUP_RULES``: skips requests that a rule for URLs calls copies.
 
-A rule tells which URLs are taken for one page, their target. A request is skipped or it passes; none is ever sent to
-another URL than its own. However wrong a rule is, these keep content from getting lost:
+A rule tells which URLs are taken for one page, their target. None is sent to another URL than its own. However wrong a
+rule is, these keep content from getting lost:
 
 - Nothing is skipped at a target whose content has not come, and of which no copy was confirmed for that rule, now or in
   the crawl that the rules were made of: one target says nothing of another.
@@ -208,7 +208,6 @@ class RulesMiddleware:
         self._ask_for(lambda skipped: name in skipped.rules)
 
     def _write(self, record: dict[str, Any]) -> None:
-        """Write a line into the journal of the crawl."""
         if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
             dedup.journal.put(record)
 
@@ -219,9 +218,9 @@ class RulesMiddleware:
             self._ask(request)
 
     def _ask(self, request: Request) -> None:
-        """Ask for what was skipped. The filter of seen requests knows it already."""
         assert self._crawler.engine is not None
         self._count("asked_again")
+        # The filter of seen requests knows it already.
         self._crawler.engine.crawl(request.replace(dont_filter=True))
 
     def _is_written(self, value: Request | str) -> bool:

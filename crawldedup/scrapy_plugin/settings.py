@@ -50,10 +50,9 @@ def matches(pattern: Pattern, url: str, *, otherwise: bool = False) -> bool:
     except TimeoutError:
         if pattern.pattern not in _slow_patterns:
             _slow_patterns.add(pattern.pattern)
-            expression, where = printable(pattern.pattern, 200), printable(url, 200)
+            slow = f"the regular expression {printable(pattern.pattern, 200)} takes more than {_PATTERN_SECONDS} s"
             result = f"is given up there: it counts as {'' if otherwise else 'not '}found"
-            message = "crawldedup: the regular expression %s takes more than %.2f s on %s, and %s."
-            logging.getLogger(__name__).warning(message, expression, _PATTERN_SECONDS, where, result)
+            logging.getLogger(__name__).warning("crawldedup: %s on %s, and %s.", slow, printable(url, 200), result)
         return otherwise
 
 

@@ -12,7 +12,7 @@ from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.scrapy_plugin.signals import logger, say
 from crawldedup.stores.shown import shown_url
-from crawldedup.verdict import Kind, Verdict
+from crawldedup.verdict import Coverage, Kind, Verdict
 
 PREFIX: Final = "crawldedup/"
 NOVELTY_PAGES: Final = 200
@@ -82,7 +82,8 @@ class CrawlStats:
         if is_start and outcome.fate is not Fate.MARKED:
             self._fates["starts"] += 1
             self._fates["lost starts"] += outcome.refused and verdict.is_duplicate
-        self._add_coverage(verdict)
+        if self._covers and verdict.kind in (Kind.NEW, Kind.REVISIT):
+            self._add_coverage(verdict.coverage)
         if verdict.is_duplicate:
             self._stats.max_value(f"{self._prefix}largest_cluster", verdict.copies)
 
@@ -157,10 +158,8 @@ class CrawlStats:
         counts = sorted(self._counts.items())
         return {name.removeprefix(f"{group}/"): count for name, count in counts if name.startswith(f"{group}/")}
 
-    def _add_coverage(self, verdict: Verdict) -> None:
-        if not self._covers or verdict.kind not in (Kind.NEW, Kind.REVISIT):
-            return
-        if (coverage := verdict.coverage) is None:
+    def _add_coverage(self, coverage: Coverage | None) -> None:
+        if coverage is None:
             self.count("paragraphs/failed")
             return
         self.count("paragraphs/pages")

@@ -203,7 +203,7 @@ def test_a_scope_of_spiders_needs_a_spider(
     ("settings", "message"),
     [
         ({"store": "memory://"}, "the project's crawls keep no index"),
-        ({"store": "sqlite:///missing.sqlite"}, "sqlite:///missing.sqlite; it holds none at all"),
+        ({"store": "sqlite:///missing.sqlite"}, "there is no index 'default' in sqlite:///missing.sqlite"),
         ({"similarity": 9}, "CRAWLDEDUP_SIMILARITY is 9"),
         ({"similarty": 0.9}, "did you mean 'CRAWLDEDUP_SIMILARITY'?"),
     ],

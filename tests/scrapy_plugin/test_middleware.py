@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request, Spider
+from scrapy import signals as scrapy_signals
 from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 
@@ -64,7 +65,7 @@ class Crawl:
     def run(self, work: Callable[[Crawl], Awaitable[None]]) -> Crawl:
         async def whole() -> None:
             await self.middleware.spider_opened(Spider("news"))
-            await self.middleware.failures.close_before_start()
+            await self.crawler.signals.send_catch_log_async(scrapy_signals.engine_started)
             await work(self)
             await asyncio.sleep(0)  # lets a spider that is being closed get there
             await self.middleware.spider_closed(self.reason)
