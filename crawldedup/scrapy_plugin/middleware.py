@@ -241,8 +241,8 @@ class DedupMiddleware:
             await close_browser_page(self._crawler, request)
             # The engine sends this signal for what passes all middlewares, and much of Scrapy counts by it.
             response.request = response.request or request
-            event = {"response": response, "request": response.request, "spider": self._crawler.spider}
-            self._crawler.signals.send_catch_log(scrapy_signals.response_received, **event)
+            received = {"response": response, "request": response.request, "spider": self._crawler.spider}
+            self._crawler.signals.send_catch_log(scrapy_signals.response_received, **received)
             raise DuplicatePageError(describe(verdict), verdict)
         if outcome.fate is Fate.ITEMS_DROPPED:
             request.meta[policies.DROP_ITEMS_KEY] = True
