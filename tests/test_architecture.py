@@ -20,7 +20,7 @@ BUDGETS = {
     "search": 1830,
     "stores": 4850,
     "workers": 252,
-    "scrapy_plugin": 5555,
+    "scrapy_plugin": 2440,
     "report": 3550,
     "scan": 1716,
     "spark": 750,

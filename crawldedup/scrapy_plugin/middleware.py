@@ -153,18 +153,14 @@ class DedupMiddleware:
         request.meta.pop(policies.DROP_ITEMS_KEY, None)
         try:
             if reason := policies.reason_to_skip(request, response, self._options.deny):
-                self._stats.count(f"skipped/{reason}")
-                self.journal.unchecked(request, response, reason)
-                return response
+                return self._unchecked(request, response, reason)
             policy = self._policy_for(request)
             page = self._page_of(request, response, policy)
             self._tell_delivered()
             judged = await self._dedup.judge(page, self._copies.claims_of(request, response, policy))
             outcome = self._outcome_of(request, page, judged.verdict, policy)
         except Exception as error:
-            self._failures.passed(response.url, error)
-            self.journal.unchecked(request, response, error)
-            return response
+            return self._unchecked(request, response, error)
         await self._walls.judged(judged.verdict, judged.read.fingerprint.digest)
         await self._record(request, response, judged, outcome)
         return await self._carry_out(request, response, judged.verdict, outcome)
@@ -218,6 +214,15 @@ class DedupMiddleware:
             await self._dedup.forget(name.url, identity=name.identity, scope_key=name.scope_key)
         except Exception as error:
             say(self._crawler, logging.DEBUG, f"cannot forget {name.url}: {error}")
+
+    def _unchecked(self, request: Request, response: Response, reason: str | Exception) -> Response:
+        """Tell stats and journal why a page passes unchecked, and return it."""
+        if isinstance(reason, Exception):
+            self._failures.passed(response.url, reason)
+        else:
+            self._stats.count(f"skipped/{reason}")
+        self.journal.unchecked(request, response, reason)
+        return response
 
     async def _record(self, request: Request, response: Response, judged: Judged, outcome: Outcome) -> None:
         """Tell stats, journal, signals and log of a page, in its order."""

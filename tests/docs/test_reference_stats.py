@@ -6,11 +6,10 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from crawldedup.page import ReadPage
-
 import crawldedup.scrapy_plugin
 from crawldedup.aio import Judged
 from crawldedup.deduplicator import Deduplicator
+from crawldedup.page import ReadPage
 from crawldedup.scrapy_plugin.failures import CLOSE_REASON
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.stats import PREFIX, CrawlStats
