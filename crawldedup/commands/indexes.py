@@ -26,8 +26,8 @@ def info(dedup: Deduplicator, output: Output) -> None:
     figures: dict[str, Any] = asdict(dedup.info())
     for name in ("bytes", "table_bytes"):
         figures[f"{name}_a_page"] = round(figures[name] / figures["pages"], 1) if figures["pages"] else None
-    options, pages = dedup.options, figures["pages"]
-    recall = expected_recall(similarity=options.similarity, recall=options.recall, pages=pages)
+    options = dedup.options
+    recall = expected_recall(similarity=options.similarity, recall=options.recall, pages=figures["pages"])
     figures["expected_recall"] = round(recall, 3)
     table = Table(show_header=False)
     table.add_column()

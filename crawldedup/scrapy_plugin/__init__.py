@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from crawldedup.scrapy_plugin.failures import DuplicatePageError as DuplicatePageError
     from crawldedup.scrapy_plugin.failures import PredictedDuplicateError as PredictedDuplicateError
     from crawldedup.scrapy_plugin.items import DedupItemPipeline as DedupItemPipeline
+    from crawldedup.scrapy_plugin.items import add_verdict as add_verdict
     from crawldedup.scrapy_plugin.middleware import DedupMiddleware as DedupMiddleware
-    from crawldedup.scrapy_plugin.verdict_fields import add_verdict as add_verdict
 
 # On first use: whatever imports one of these waits for Scrapy, Twisted and numpy.
 __getattr__, __dir__, __all__ = lazy(
@@ -20,9 +20,8 @@ __getattr__, __dir__, __all__ = lazy(
     {
         "addon": "Addon",
         "failures": "DuplicateItemError DuplicatePageError PredictedDuplicateError",
-        "items": "DedupItemPipeline",
+        "items": "DedupItemPipeline add_verdict",
         "middleware": "DedupMiddleware",
         "signals": "",
-        "verdict_fields": "add_verdict",
     },
 )

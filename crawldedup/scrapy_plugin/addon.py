@@ -2,22 +2,18 @@
 
 from scrapy.settings import BaseSettings
 
-from crawldedup.scrapy_plugin.items import DedupItemPipeline
+from crawldedup.scrapy_plugin.items import DedupItemPipeline, DropItemsMiddleware
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.rules import RulesMiddleware
 from crawldedup.scrapy_plugin.settings import PREFIX
-from crawldedup.scrapy_plugin.verdict_fields import DropItemsMiddleware
 
 # Responses come up from the download with falling order. Below 545 lie redirects (600), decompression (590),
 # meta refresh (580) and retries (550): what reaches 545 is a decoded page that the spider is about to get.
 DOWNLOADER_ORDER = 545
-
 # After the middlewares that refuse requests (offsite 50, robots.txt 100), and before anything is sent.
 RULES_ORDER = 544
-
 # Next to the engine, after every other spider middleware had its say about the items.
 SPIDER_ORDER = 40
-
 # After pipelines that clean or refuse items (by convention 100 to 300), before those that store them.
 PIPELINE_ORDER = 400
 
@@ -34,11 +30,7 @@ class Addon:
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Place the middlewares; called by Scrapy before the crawl starts.
-
-        Args:
-            settings: The settings of the crawl. Components that are placed already stay where they are.
-        """
+        """Place the middlewares; called by Scrapy before the crawl starts."""
         place = settings.setdefault_in_component_priority_dict
         place("DOWNLOADER_MIDDLEWARES", DedupMiddleware, DOWNLOADER_ORDER)
         if settings.get(f"{PREFIX}RULES") is not None:

@@ -1,12 +1,10 @@
 """Rank the copies of one content: a better copy is delivered although a worse one was, and replaces that in the index.
 
-A second delivery has its price, so ranks are coarse. A good copy is on a site that the crawl started on, its URL names
-no session, no campaign and no print, AMP or mobile view, and it names no other page as its original. If it has a query,
-it is that of a script, or the page names itself with it. All other copies are poor. So no content is delivered more
-than twice, and once more for each of the user's patterns, which come before both.
-
-A page that names another as its original lowers its own rank alone, so that no page can raise or lower another's. Sites
-that the crawl did not start on, or that are not trusted, have no good copies: they replace nothing.
+A second delivery has its price, so ranks are coarse. A good copy is on a trusted site that the crawl started on, its
+URL names no session, no campaign and no view, and it names no other page as its original. If it has a query, it is that
+of a script, or the page names itself with it. All other copies are poor, and replace nothing. So no content is
+delivered more than twice, and once more for each of the user's patterns, which come before both. A page that names
+another as its original lowers its own rank alone, so that no page can raise or lower another's.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -70,8 +68,8 @@ def with_claim(
 ) -> Page:
     """Return a page with its rank, and with the original that it names where `is_lenient`. `headers` are Link headers.
 
-    `rank` is that of its URL. An even one is one worse for a page that names another page as its original, or that has
-    a query which only its canonical link could tell to matter, and no such link.
+    `rank` is that of its URL. An even one is one worse for a page that names another as its original, or whose query
+    only a canonical link could tell to matter, and that has none.
     """
     may_be_poor = rank is not None and rank % 2 == 0
     if not (is_lenient or may_be_poor):

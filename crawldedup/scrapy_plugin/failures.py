@@ -32,8 +32,7 @@ _GRACE_TURNS: Final = 100
 class DuplicatePageError(IgnoreRequest):
     """Raised for a page that is dropped, as a duplicate or as an unchanged revisit. The request's errback receives it.
 
-    Attributes:
-        verdict: The verdict on the page, which names the original.
+    Its `verdict` names the original.
     """
 
     def __init__(self, reason: str, verdict: Verdict) -> None:
@@ -42,13 +41,9 @@ class DuplicatePageError(IgnoreRequest):
 
 
 class PredictedDuplicateError(IgnoreRequest):
-    """Raised for a request that is not made, because a rule takes it for a copy.
+    """Raised for a request that is not made, because `rules` take it for a copy of the URL `target`.
 
     The errback of the request receives it. If the rule proves wrong, the request is made after all.
-
-    Attributes:
-        target: The URL that the request is taken for a copy of.
-        rules: The rules that lead from one URL to the other.
     """
 
     def __init__(self, target: str, rules: tuple[Any, ...]) -> None:
@@ -58,21 +53,11 @@ class PredictedDuplicateError(IgnoreRequest):
 
 
 class DuplicateItemError(DropItem):
-    """Raised for an item that is dropped as a duplicate.
-
-    Attributes:
-        verdict: The verdict on the item, which names the original.
-    """
+    """Raised for an item that is dropped as a duplicate. Its `verdict` names the original."""
 
     def __init__(self, reason: str, verdict: Verdict) -> None:
         self.verdict = verdict
         super().__init__(reason, log_level="DEBUG")
-
-
-class OverrideError(CrawlDedupError):
-    """Raised for a request whose ``meta["crawldedup"]`` is not allowed. Its page passes."""
-
-    counter = "meta"
 
 
 class Failures:
@@ -96,82 +81,61 @@ class Failures:
         self._noun = stats.noun
         self._close_on_error = close_on_error
         self._may_close = may_close
+        self._clock = clock
         self._explained: set[str] = set()
-        self._store_is_down = False
         self._outage_was_said = False
         self._silent_until = float("-inf")
-        self._clock = clock
         self._closing: object | None = None
         self.fatal: str | None = None
 
     def at_start(self, error: Exception) -> None:
-        """Take note that the store could not be opened. Sets `fatal` if the crawl must not go on."""
-        if isinstance(error, CrawlDedupError) and error.is_fatal:
-            self.fatal = str(error)
-            return
-        if isinstance(error, StoreError):
-            self._store_failed(error)
-        else:
-            self._explain("internal", f"could not open its store; {self._noun}s pass until it can", error)
-        if self._close_on_error:
-            self.fatal = f"{sentence(error)} {_FAIL}"
-
-    async def close_before_start(self) -> None:
-        """Close the spider before its first request, if `fatal` says so."""
+        """Take note that the store could not be opened. Ends the crawl if it must not go on."""
+        self.fatal = self._closing = self._reason_to_end(error)
         if self.fatal is not None:
-            self._closing = self.fatal
-            await close_unstarted(self._crawler, self.fatal)
+            end_unstarted(self._crawler, self.fatal)
 
     def passed(self, name: str, error: Exception) -> None:
-        """Take note that a page or an item was not checked: because nothing could be read from it, or of a failure."""
+        """Count a page or an item that passes, because nothing could be read from it, or something failed."""
         if isinstance(error, PageError):
-            self._stats.skipped(error.reason)
+            self._stats.count(f"skipped/{error.reason}")
             message = f"cannot read {name}: {error}"
             # An extractor with a mistake in it fails for every page, and then no page is checked.
             if error.reason == "broken":
                 self._explain("broken", f"{message}; {self._noun}s like this pass", level=logging.WARNING)
             say(self._crawler, logging.DEBUG, message)
             return
-        self._stats.error(error.counter if isinstance(error, CrawlDedupError) else "internal")
+        kind = error.counter if isinstance(error, CrawlDedupError) else "internal"
+        self._stats.count(f"error/{kind}")
+        reason = self._reason_to_end(error)
+        if reason is not None and self._closing is None:
+            say(self._crawler, logging.ERROR, reason)
+            if self._may_close:
+                self._closing = begin_to_close(self._crawler, CLOSE_REASON)
+
+    def store_answered(self) -> None:
+        """Take note that the store works. Logs it if the log said that it did not."""
+        if self._outage_was_said:
+            say(self._crawler, logging.WARNING, f"the store answers again, {self._noun}s are checked")
+        self._outage_was_said = False
+
+    def _reason_to_end(self, error: Exception) -> str | None:
+        """Explain a failure once, and return why the crawl must end, if it must."""
         if isinstance(error, CrawlDedupError) and error.is_fatal:
-            self._close_spider(str(error))
-        elif isinstance(error, StoreError):
-            self._store_failed(error)
+            return str(error)
+        if isinstance(error, StoreError):
+            # Where it closes the spider, that is said and nothing passes. A full store still answers for what it knows:
+            # page by page it would be down and up again.
+            closes = self._close_on_error and self._may_close
+            if not (closes or self._outage_was_said) and self._clock() >= self._silent_until:
+                self._outage_was_said, self._silent_until = True, self._clock() + SILENT_SECONDS
+                message = f"{sentence(error)} {self._noun.title()}s pass unchecked until the store answers"
+                say(self._crawler, logging.WARNING, message)
         elif isinstance(error, CrawlDedupError) and not isinstance(error, UnexpectedReadError):
             self._explain(str(error), f"{sentence(error)} The {self._noun} passes")
         else:
             kind = error.kind if isinstance(error, UnexpectedReadError) else type(error).__name__
             self._explain(kind, f"unexpected error, the {self._noun} passes: {kind}", error)
-        if self._close_on_error:
-            self._close_spider(f"{sentence(error)} {_FAIL}")
-
-    def store_answered(self) -> None:
-        """Take note that the store works. Logs it if it did not before."""
-        if self._store_is_down and self._outage_was_said:
-            say(self._crawler, logging.WARNING, f"the store answers again, {self._noun}s are checked")
-        self._store_is_down = False
-
-    def _close_spider(self, message: str) -> None:
-        if self._closing is None:
-            say(self._crawler, logging.ERROR, message)
-            if self._may_close:
-                self._closing = begin_to_close(self._crawler, CLOSE_REASON)
-
-    def _store_failed(self, error: StoreError) -> None:
-        if self._store_is_down:
-            return
-        self._store_is_down = True
-        # A full store still answers for what it knows: page by page it would be down and up again.
-        # Where it closes the spider, that is said and nothing passes.
-        closes = self._close_on_error and self._may_close
-        self._outage_was_said = not closes and self._clock() >= self._silent_until
-        if self._outage_was_said:
-            self._silent_until = self._clock() + SILENT_SECONDS
-            say(
-                self._crawler,
-                logging.WARNING,
-                f"{sentence(error)} {self._noun.title()}s pass unchecked until the store answers",
-            )
+        return f"{sentence(error)} {_FAIL}" if self._close_on_error else None
 
     def _explain(self, kind: str, message: str, error: Exception | None = None, level: int = logging.ERROR) -> None:
         if kind not in self._explained:
@@ -200,41 +164,37 @@ def refusing(crawler: Crawler) -> Iterator[None]:
             )
         yield
     except ConfigurationError as error:
-        message = str(error)
-
-        async def engine_started() -> None:
-            crawler.signals.disconnect(engine_started, signal=signals.engine_started)
-            await close_unstarted(crawler, message)
-
-        crawler.signals.connect(engine_started, signal=signals.engine_started, weak=False)
+        end_unstarted(crawler, str(error))
         raise NotConfigured from None
 
 
-async def close_unstarted(crawler: Crawler, message: str) -> None:
-    """Say why once, and close the spider before its first request; called when the engine has started.
+def end_unstarted(crawler: Crawler, message: str) -> None:
+    """Say why once, and close the spider before its first request: Scrapy cannot before the engine has started.
 
     The process of `scrapy crawl` ends with the exit status 1. In `scrapy shell`, which opens its spider later, the
     message is all.
     """
-    is_first = crawler not in _said
-    if message not in (said := _said.setdefault(crawler, set())):
-        said.add(message)
-        say(crawler, logging.ERROR, message)
-    assert crawler.engine is not None
-    if crawler.engine.spider is not None and is_first:
-        await crawler.engine.close_spider_async(reason=CLOSE_REASON)
-        # Other components start at the same signal, and may use the spider when they go on.
-        for _ in range(_GRACE_TURNS if is_asyncio_available() else 0):
-            await asyncio.sleep(0.001)
-        # To Scrapy a crawler that is left without a spider is one that could not start.
-        crawler.spider = None
+
+    async def engine_started() -> None:
+        crawler.signals.disconnect(engine_started, signal=signals.engine_started)
+        is_first = crawler not in _said
+        if message not in (said := _said.setdefault(crawler, set())):
+            said.add(message)
+            say(crawler, logging.ERROR, message)
+        assert crawler.engine is not None
+        if crawler.engine.spider is not None and is_first:
+            await crawler.engine.close_spider_async(reason=CLOSE_REASON)
+            # Other components start at the same signal, and may use the spider when they go on.
+            for _ in range(_GRACE_TURNS if is_asyncio_available() else 0):
+                await asyncio.sleep(0.001)
+            # To Scrapy a crawler that is left without a spider is one that could not start.
+            crawler.spider = None
+
+    crawler.signals.connect(engine_started, signal=signals.engine_started, weak=False)
 
 
 def begin_to_close(crawler: Crawler, reason: str) -> object:
-    """Close the spider in the background, and return what the caller keeps meanwhile.
-
-    Whoever holds up a page and waits for the spider to be closed waits for that page, too.
-    """
+    """Close the spider in the background, and return what the caller keeps: waiting for it would wait for a page."""
     assert crawler.engine is not None
     closing = deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
     closing.addErrback(lambda failure: say(crawler, logging.ERROR, f"cannot close: {failure.value!r}"))

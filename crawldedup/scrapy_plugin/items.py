@@ -1,24 +1,26 @@
-"""The item pipeline: drops or marks items whose text repeats that of an earlier item, whatever their pages look like.
+"""Items: drops those of duplicate pages, or those whose own text repeats an earlier item's; and marks them.
 
-``ITEM_PIPELINES = {"crawldedup.DedupItemPipeline": 400}`` and ``CRAWLDEDUP_ITEM_FIELDS`` are all it needs. It works
-with and without the middleware, on an index of its own beside the one of the pages.
+``ITEM_PIPELINES = {"crawldedup.DedupItemPipeline": 400}`` and ``CRAWLDEDUP_ITEM_FIELDS`` are all the pipeline needs. It
+works with and without the middleware, on an index of its own beside the one of the pages.
 """
 
 import asyncio
 import logging
 import re
 import uuid
-from collections.abc import Container
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from itemadapter import ItemAdapter
-from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.http import Response
+from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
+from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.extraction.extract import extract_page
@@ -27,19 +29,85 @@ from crawldedup.markup.limits import MAX_BYTES
 from crawldedup.page import Page
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.failures import DuplicateItemError, Failures, refusing
-from crawldedup.scrapy_plugin.policy import Fate, PagePolicy, decide
-from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, ItemFields, dotted, is_interactive
+from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY, Fate, PagePolicy, decide
+from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
-from crawldedup.scrapy_plugin.verdict_fields import add_verdict
 from crawldedup.text.urls import canonical_url
-from crawldedup.verdict import Verdict, describe
+from crawldedup.verdict import Kind, Verdict, describe
 
+Item = TypeVar("Item")
+
+VERDICT_FIELDS: Final = {"kind": "dedup_kind", "original": "dedup_original", "similarity": "dedup_similarity"}
+"""What `add_verdict` writes by default: part of the verdict, and the field it goes into."""
+
+_PARTS: Final = tuple(wire.plain(Verdict(Kind.NEW, "")))
 _DEEPEST_LIST: Final = 10
 _LONG_TEXT: Final = 50_000
 _WEB_URL: Final = re.compile(r"https?://", re.IGNORECASE)
 # What prose about HTML seldom holds and fragments of pages hardly ever lack: an end tag, or an element that has none.
 _MARKUP: Final = re.compile(r"</[a-z][a-z0-9]*\s*>|<(?:br|p|hr|img)\b[^<>]*>", re.IGNORECASE)
+
+
+class DropItemsMiddleware(BaseSpiderMiddleware):
+    """Drops the items of pages that the downloader middleware has marked, before any pipeline sees them."""
+
+    def get_processed_item(self, item: Any, response: Response | None) -> Any:
+        """Return the item, or None for an item of a duplicate page."""
+        if response is None or response.request is None or not response.request.meta.get(DROP_ITEMS_KEY):
+            return item
+        self.crawler.stats.inc_value("crawldedup/items_dropped")
+        return None
+
+
+def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[str, str] = VERDICT_FIELDS) -> Item:
+    """Write parts of a verdict into fields of an item, and return the item.
+
+    For a page that was not judged all fields are None, so that every item of an export has the same columns.
+
+    Args:
+        item: An item of any kind that Scrapy knows.
+        source: The response whose page was judged, or the verdict itself.
+        fields: The names in the JSON of a verdict, and the field that each goes into.
+
+    Raises:
+        ConfigurationError: No verdict has such a part, the item lacks a field, or it does not take a value.
+
+    Example:
+        >>> from crawldedup import Kind, Verdict, add_verdict
+        >>> url, original = "https://b.example/", "https://a.example/"
+        >>> verdict = Verdict(Kind.EXACT_DUPLICATE, url, original, similarity=1.0)
+        >>> add_verdict({"title": "Closed"}, verdict)  # doctest: +NORMALIZE_WHITESPACE
+        {'title': 'Closed', 'dedup_kind': 'exact_duplicate',
+         'dedup_original': 'https://a.example/', 'dedup_similarity': 1.0}
+        >>> add_verdict({"title": "Closed"}, verdict, {"original": "first_seen_at"})
+        {'title': 'Closed', 'first_seen_at': 'https://a.example/'}
+    """
+    if unknown := [part for part in fields if part not in _PARTS]:
+        raise ConfigurationError(f"a verdict has no part {unknown[0]!r}; it has {', '.join(_PARTS)}")
+    verdict = source
+    if isinstance(source, Response):
+        # A response without a request has no meta to ask.
+        verdict = source.request.meta.get(VERDICT_KEY) if source.request is not None else None
+    parts = wire.plain(verdict) if isinstance(verdict, Verdict) else {}
+    adapter = ItemAdapter(item)
+    # Of a dict, and of any class that does not say, every name is a field.
+    declared = fields.values() if isinstance(item, dict) else adapter.field_names()
+    names = ", ".join(fields.values())
+    if missing := [field for field in fields.values() if field not in declared]:
+        raise ConfigurationError(
+            f"{type(item).__qualname__} has no field {missing[0]!r} for its verdict; declare {names}, or name others"
+        )
+    try:
+        for part, field in fields.items():
+            adapter[field] = parts.get(part)
+    # The classes are the user's: what their validators raise may be anything.
+    except Exception as error:
+        raise ConfigurationError(
+            f"{type(item).__qualname__} does not take its verdict ({type(error).__name__}: {error}); let its fields "
+            f"{names} be written and hold None, or name others"
+        ) from error
+    return item
 
 
 class DedupItemPipeline:
@@ -71,9 +139,7 @@ class DedupItemPipeline:
             raise NotConfigured
         with refusing(crawler):
             options = items_index_of(CrawlOptions.from_settings(crawler.settings))
-        pipeline = cls(crawler, options, AsyncDeduplicator.from_options(options, page_seconds=options.page_seconds))
-        crawler.signals.connect(pipeline.engine_started, signal=scrapy_signals.engine_started)
-        return pipeline
+        return cls(crawler, options, AsyncDeduplicator.from_options(options, page_seconds=options.page_seconds))
 
     async def open_spider(self) -> None:
         """Look at the index. Texts are read in this process, so that no worker is started for them."""
@@ -85,10 +151,6 @@ class DedupItemPipeline:
         if self._failures.fatal is None:
             self._stats.begin(self._options, known)
 
-    async def engine_started(self) -> None:
-        """Close the spider before its first request if the index cannot be used at all."""
-        await self._failures.close_before_start()
-
     async def close_spider(self) -> None:
         """Close everything after the items that are queued, and log the summary."""
         await self._dedup.close()
@@ -96,30 +158,34 @@ class DedupItemPipeline:
 
     async def process_item(self, item: Any) -> Any:
         """Check an item, and return it, with its verdict if that is wanted. Raises DuplicateItemError to drop it."""
-        verdict = await self._verdict_on(item)
-        if verdict is not None:
+        verdict = None
+        try:
+            judged = await self._dedup.judge(await self._page_of(item))
+        except Exception as error:
+            self._failures.passed("an item", error)
+        else:
+            self._failures.store_answered()
+            self._stats.timed(judged)
+            verdict = judged.verdict
             outcome = decide(verdict, self._policy)
             self._stats.checked(verdict, outcome)
             if verdict.is_duplicate:
                 reason = describe(verdict, unnamed="an item without URL")
                 if outcome.fate is Fate.DROPPED:
                     raise DuplicateItemError(reason, verdict)
-                done = "marks" if outcome.refused else "delivers"
-                say(self._crawler, logging.DEBUG, f"{done} {verdict.url or 'an item without URL'}: {reason}")
-        if self._options.item_action == "mark":
+                say(self._crawler, logging.DEBUG, f"{outcome.done} {verdict.url or 'an item without URL'}: {reason}")
+        if self._options.item_action == "mark" and ItemAdapter.is_item(item):
             self._mark(item, verdict)
         return item
 
-    async def _verdict_on(self, item: Any) -> Verdict | None:
-        """Return the verdict, or None for an item that passes without one."""
+    def _mark(self, item: Any, verdict: Verdict | None) -> None:
         try:
-            judged = await self._dedup.judge(await self._page_of(item))
-        except Exception as error:
-            self._failures.passed("an item", error)
-            return None
-        self._stats.timed(judged)
-        self._failures.store_answered()
-        return judged.verdict
+            add_verdict(item, verdict)
+        except ConfigurationError as error:
+            self._stats.count("error/mark")
+            if type(item) not in self._unmarkable:
+                self._unmarkable.add(type(item))
+                say(self._crawler, logging.ERROR, str(error))
 
     async def _page_of(self, item: Any) -> Page:
         if not ItemAdapter.is_item(item):
@@ -131,26 +197,14 @@ class DedupItemPipeline:
         scope_key = self._crawler.spider.name if self._options.scope == "spider" else None
         if self._options.scope == "site":
             scope_key = site_of_name(url)
-        # One text with markup is read as the page it is, with its tables and headings.
         content: dict[str, Any]
+        # One text with markup is read as the page it is, with its tables and headings.
         if len(texts) == 1 and _MARKUP.search(texts[0]):
             content = {"html": texts[0]}
         else:
             is_long = sum(map(len, texts)) > _LONG_TEXT
             content = {"text": await asyncio.to_thread(bare_text, texts) if is_long else bare_text(texts)}
         return Page(url, identity=identity, scope_key=scope_key, remember=self._options.remember, **content)
-
-    def _mark(self, item: Any, verdict: Verdict | None) -> None:
-        try:
-            if ItemAdapter.is_item(item):
-                add_verdict(item, verdict)
-        # What raises here, be it the code of an item's class, costs no item.
-        except Exception as error:
-            self._stats.error("mark")
-            if type(item) not in self._unmarkable:
-                self._unmarkable.add(type(item))
-                message = str(error) if isinstance(error, ConfigurationError) else f"cannot mark an item: {error!r}"
-                say(self._crawler, logging.ERROR, message)
 
 
 def items_index_of(options: CrawlOptions) -> CrawlOptions:
@@ -160,49 +214,38 @@ def items_index_of(options: CrawlOptions) -> CrawlOptions:
     Raises ConfigurationError if no fields are named.
     """
     if options.item_fields is None:
-        name = f"{PREFIX}ITEM_FIELDS"
+        example = f'{PREFIX}ITEM_FIELDS = ["title", "body"]'
         raise ConfigurationError(
-            f'{name} is not set; name the fields whose text is compared, as in {name} = ["title", "body"].'
+            f"{PREFIX}ITEM_FIELDS is not set; name the fields whose text is compared, as in {example}."
         )
     return replace(options, namespace=f"{options.namespace}.items", extractor="text", paragraphs=None)
 
 
-def texts_of(item: Any, fields: ItemFields) -> list[str]:
-    """Return the texts of an item's fields.
+def texts_of(item: Any, fields: Sequence[str]) -> list[str]:
+    """Return the texts of an item's fields. Raises PageError: `no_field`, `field_type` or `too_large`.
 
     All fields must be there: an item whose article could not be found by the spider would otherwise be compared by its
-    title alone. Raises PageError: `class`, `no_field`, `field_type` or `too_large`.
+    title alone.
     """
-    classes = [name for cls in type(item).__mro__ for name in (dotted(cls), cls.__name__)]
-    names = next((fields[name] for name in [*classes, ""] if name in fields), None)
-    if names is None:
-        raise PageError("class", f"CRAWLDEDUP_ITEM_FIELDS names no fields for {dotted(type(item))}")
-    texts = [_text_of(name, _value_in(item, name)).encode("utf-8", "replace").decode() for name in names]
-    for name, text in zip(names, texts, strict=True):
-        if not text.strip():
-            raise PageError("no_field", f"the field {name!r} is missing or empty")
+    texts = [_text_of(field, _value_in(item, field)).encode("utf-8", "replace").decode() for field in fields]
+    if missing := [field for field, text in zip(fields, texts, strict=True) if not text.strip()]:
+        raise PageError("no_field", f"the field {missing[0]!r} is missing or empty")
     if (size := sum(map(len, texts))) > MAX_BYTES:
         raise PageError("too_large", f"the text has {size:,} letters")
     return texts
 
 
 def bare_text(texts: list[str]) -> str:
-    """Return what a visitor would see of each field. Raises PageError, `no_field` if that is nothing for one.
+    """Return what a visitor would see of each field. Raises PageError: `empty`, if that is nothing for one.
 
     They are parsed one by one: in one parse, a comment or script that a field leaves open would swallow all behind it,
     and items that share a teaser would be copies of each other.
     """
-    return "\n".join(_bare(text) if _MARKUP.search(text) else text for text in texts)
-
-
-def _bare(text: str) -> str:
-    try:
-        if bare := extract_page(text, None, get_extractor("text"), min_words=1).main:
-            return bare
-    except PageError as error:
-        if error.reason != "empty":
-            raise
-    raise PageError("no_field", "there is nothing in one of the fields but markup")
+    text_of = get_extractor("text")
+    bare = [extract_page(text, None, text_of, min_words=1).main if _MARKUP.search(text) else text for text in texts]
+    if not all(bare):
+        raise PageError("empty", "there is nothing in one of the fields but markup")
+    return "\n".join(bare)
 
 
 def _value_in(item: Any, field: str) -> Any:
@@ -216,8 +259,15 @@ def identity_in(item: Any) -> tuple[str, str]:
 
     The fragment counts, for the posts of a thread differ in nothing else. An item without a name is never the same.
     """
-    name = _name_in(item)
-    return (name, named_identity(name)) if name else ("", f"item {uuid.uuid4().hex}")
+    value = _value_in(item, "url")
+    if isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]  # as item loaders leave it
+    name = "" if value is None else str(value).strip()
+    is_no_name = isinstance(value, bool | float) or (isinstance(value, Container) and not isinstance(value, str))
+    # Python's own text of an object is its address, which is another one each time.
+    if not name or is_no_name or ItemAdapter.is_item(value) or name == object.__repr__(value):
+        return "", f"item {uuid.uuid4().hex}"
+    return name, named_identity(name)
 
 
 def named_identity(name: str) -> str:
@@ -233,20 +283,6 @@ def site_of_name(name: str) -> str | None:
     if site := site_of(name):
         return None if _WEB_URL.match(name) else site
     raise PageError("no_site", "CRAWLDEDUP_SCOPE is 'site', and no field 'url' tells the site of the item")
-
-
-def _name_in(item: Any) -> str:
-    """Return the text of the field "url", which may be a number or a URL's object; empty if it is no name."""
-    value = _value_in(item, "url")
-    if isinstance(value, list | tuple) and len(value) == 1:
-        value = value[0]  # as item loaders leave it
-    if isinstance(value, str):
-        return value.strip()
-    if value is None or isinstance(value, bool | float | Container) or ItemAdapter.is_item(value):
-        return ""
-    name = str(value).strip()
-    # Python's own text of an object is its address, which is another one each time.
-    return "" if name == object.__repr__(value) else name
 
 
 def _text_of(name: str, value: Any, depth: int = 0) -> str:

@@ -1,7 +1,6 @@
 """The journal of a crawl: a line for each response and wall, and for the crawl's begin and end; and its report."""
 
 import asyncio
-import contextlib
 import json
 import logging
 import os
@@ -9,7 +8,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,30 +20,20 @@ from scrapy.http import Response
 from scrapy.utils.job import job_dir
 from scrapy.utils.project import data_path
 
-from crawldedup import __version__
+from crawldedup import __version__, journal
 from crawldedup.aio import Judged
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
-from crawldedup.journal import (
-    FORMAT,
-    NAME_FILE,
-    OUTCOMES,
-    VERSION,
-    FileJournal,
-    crawl_of,
-    line_of,
-    name_of_job,
-    own_writer,
-    shown,
-)
+from crawldedup.journal import FileJournal, shown
 from crawldedup.printable import printable
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.policy import Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.search.model import accept_threshold
 from crawldedup.stores.shown import shown_url
-from crawldedup.verdict import Coverage
 
+KEPT_CRAWLS: Final = 20
+"""So many crawls keep their journals in a directory, the present one included."""
 SAMPLE_SECONDS: Final = 10.0
 
 _SHOWN_STATS: Final = ("crawldedup/", "downloader/", "item_", "response_received_count", "memusage/", "log_count/")
@@ -81,13 +71,13 @@ class CrawlJournal:
         """Write the header. `known` are the pages in the index."""
         if options.journal is False:
             return
-        started, self._began, self._known = time.time(), time.monotonic(), known
-        self._job = Path(directory) if (directory := job_dir(self._crawler.settings)) else None
         assert self._crawler.spider is not None
-        spider = self._crawler.spider.name
-        self._crawl = options.crawl or name_of_job(self._job, crawl_of(spider, started))
+        started, self._began, self._known = time.time(), time.monotonic(), known
+        spider, self._place, self._report = self._crawler.spider.name, str(options.journal), options.report
+        self._job = Path(directory) if (directory := job_dir(self._crawler.settings)) else None
+        self._crawl = options.crawl or journal.name_of_job(self._job, journal.crawl_of(spider, started))
         header = {
-            FORMAT: VERSION,
+            journal.FORMAT: journal.VERSION,
             "crawl": self._crawl,
             "spider": spider,
             "started": round(started, 3),
@@ -101,20 +91,18 @@ class CrawlJournal:
                 **{name: getattr(options, name) for name in _SHOWN_OPTIONS},
             },
         }
-        self._place = str(options.journal)
         try:
             self._place = place_of_journals(options)
         except OSError as error:  # the project's data directory cannot be made
             self._complain(str(error))
             return
-        self._file = FileJournal(Path(self._place), header, own_writer(), keep=options.journal_keep)
-        self._report = options.report
+        self._file = FileJournal(Path(self._place), header, journal.own_writer(), keep=KEPT_CRAWLS)
         self._crawler.signals.connect(self._wall_suspected, signal=signals.wall_suspected)
         self._complain(self._file.trouble)
 
     def checked(self, request: Request, response: Response, judged: Judged, outcome: Outcome, known: int) -> None:
         """Write what a page is, and what became of it. `known` are the pages in the index."""
-        verdict = judged.verdict
+        verdict, coverage = judged.verdict, judged.verdict.coverage
         self._known = known
         figures = {
             "original": shown(verdict.original or ""),
@@ -122,34 +110,23 @@ class CrawlJournal:
             "action": str(outcome.fate),
             "unchanged": outcome.unchanged,
             **{name: getattr(verdict, name) for name in _SHOWN_OF_VERDICT},
-            **_covered(verdict.coverage),
             "digest": f"{judged.read.fingerprint.digest & _DIGEST:016x}",
             "waited": round(judged.waited, 4),
             "read": round(judged.reading, 4),
             "store": round(judged.asking, 5),
         }
-        self._page(request, response, OUTCOMES[verdict.kind], figures)
+        if coverage is not None and coverage.share_new is not None and coverage.sources:
+            figures["share_known"] = round(1 - coverage.share_new, 4)
+            figures["source"] = shown(coverage.sources[0][0])
+        self._page(request, response, journal.OUTCOMES[verdict.kind], figures)
 
     def unchecked(self, request: Request, response: Response, reason: str | Exception) -> None:
         """Write why a response was not checked: for a reason that needs no word, or after an error."""
-        outcome = "skipped"
-        if isinstance(reason, PageError):
-            reason = reason.reason
-        elif isinstance(reason, Exception):
-            outcome = "error"
-            reason = reason.counter if isinstance(reason, CrawlDedupError) else "internal"
-        self._page(request, response, outcome, {"reason": reason})
-
-    def withdrawn(self, rules: Iterable[Any]) -> None:
-        """Write which rules have proved wrong, and in which folders."""
-        for rule in rules if self._file is not None else ():
-            named = dict(zip(("kind", "site", "find", "replace"), rule.id, strict=True))
-            self._put({"withdrawn": {**named, "folders": sorted(rule.folders)}, "rule": shown(rule.name)})
-
-    def skipped(self, url: str, rules: Iterable[Any]) -> None:
-        """Write that a request was not made, because rules take it for a copy."""
-        if self._file is not None:
-            self._put({"skipped": shown(url), "rule": shown("; ".join(rule.name for rule in rules))})
+        if isinstance(reason, Exception) and not isinstance(reason, PageError):
+            kind = reason.counter if isinstance(reason, CrawlDedupError) else "internal"
+            self._page(request, response, "error", {"reason": kind})
+        else:
+            self._page(request, response, "skipped", {"reason": getattr(reason, "reason", reason)})
 
     async def end(self, reason: str, index_bytes: int | None) -> None:
         """Write the last line, with the crawl's stats, close the journal, and write the report that was asked for."""
@@ -161,33 +138,31 @@ class CrawlJournal:
             for name, value in self._crawler.stats.get_stats().items()
             if name.startswith(_SHOWN_STATS) and isinstance(value, int | float) and abs(value) < _MOST**2
         }
-        figures = {"known": self._known, "index_bytes": index_bytes}
-        self._put({"end": reason, "stats": stats, **_without_none(figures)})
+        self.put({"end": reason, "stats": stats, "known": self._known, "index_bytes": index_bytes})
         await asyncio.to_thread(self._file.close)
         self._file = None
         if self._job is not None and reason == "finished":
-            with contextlib.suppress(OSError):
-                (self._job / NAME_FILE).unlink(missing_ok=True)
+            with suppress(OSError):
+                (self._job / journal.NAME_FILE).unlink(missing_ok=True)
         if self._report is not None:
-            await write_report(self._crawler, self._report, self._place, self._crawl)
+            await self._write_report(self._report)
 
     def _page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
         if self._file is None:
             return
-        referer = request.headers.get(b"Referer")
+        referer = (request.headers.get(b"Referer") or b"").decode("utf-8", "replace")
         depth, latency = request.meta.get("depth"), request.meta.get("download_latency")
         record = {
             **figures,
             "bytes": len(response.body),
             "status": response.status,
-            "referer": shown(referer.decode("utf-8", "replace")) if referer else None,
+            "referer": shown(referer),
             # Spiders may put anything there.
             "depth": depth if isinstance(depth, int) and 0 < depth < _MOST else None,
             "latency": round(latency, 3) if isinstance(latency, float) and 0 < latency < _MOST else None,
         }
-        self._put(
-            {"url": shown(response.url), "outcome": outcome, **{k: value for k, value in record.items() if value}}
-        )
+        told = {name: value for name, value in record.items() if value}
+        self.put({"url": shown(response.url), "outcome": outcome, **told})
         if time.monotonic() >= self._began + self._sample_at:
             self._sample_at = time.monotonic() - self._began + SAMPLE_SECONDS
             self._sample()
@@ -195,22 +170,20 @@ class CrawlJournal:
     def _sample(self) -> None:
         assert self._crawler.stats is not None
         scheduler = getattr(getattr(self._crawler.engine, "_slot", None), "scheduler", None)
-        record = {
-            "known": self._known,
-            # Others may have to ask a server, and the event loop would wait.
-            "queued": len(scheduler) if isinstance(scheduler, Scheduler) else None,
-            "walls": self._crawler.stats.get_value("crawldedup/walls/suspected"),
-        }
-        self._put(_without_none(record))
+        # Others may have to ask a server, and the event loop would wait.
+        queued = len(scheduler) if isinstance(scheduler, Scheduler) else None
+        walls = self._crawler.stats.get_value("crawldedup/walls/suspected")
+        self.put({"known": self._known, "queued": queued, "walls": walls})
 
     def _wall_suspected(self, original: str, share: float, window: int) -> None:
-        if self._file is not None:
-            self._put({"wall": shown(original), "share": round(share, 4), "window": window})
+        self.put({"wall": shown(original), "share": round(share, 4), "window": window})
 
-    def _put(self, record: Mapping[str, Any]) -> None:
-        assert self._file is not None
-        self._file.write(line_of({"t": round(time.monotonic() - self._began, 3), **record}))
-        self._complain(self._file.trouble)
+    def put(self, record: Mapping[str, Any]) -> None:
+        """Write a record, without what is None in it, once the crawl has begun."""
+        if self._file is not None:
+            told = {name: value for name, value in record.items() if value is not None}
+            self._file.write(journal.line_of({"t": round(time.monotonic() - self._began, 3), **told}))
+            self._complain(self._file.trouble)
 
     def _complain(self, trouble: str | None) -> None:
         """Log the first trouble."""
@@ -219,30 +192,16 @@ class CrawlJournal:
             text = f"cannot write the journal in {self._place}, and the crawl goes on: {trouble}"
             signals.say(self._crawler, logging.WARNING, text)
 
-
-def _without_none(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in record.items() if value is not None}
-
-
-def _covered(coverage: Coverage | None) -> dict[str, Any]:
-    """Return which share of a page is known, and where most of that stands."""
-    if coverage is None or coverage.share_new is None or not coverage.sources:
-        return {}
-    return {"share_known": round(1 - coverage.share_new, 4), "source": shown(coverage.sources[0][0])}
-
-
-async def write_report(crawler: Crawler, path: str, source: str, crawl: str) -> None:
-    """Write the report of a crawl, in a process whose memory ends with it. Logs what goes wrong."""
-    arguments = json.dumps(["report", source, "--crawl", crawl, "--output", path])
-    command = [sys.executable, "-c", _REPORT_PROGRAM]
-    trouble = ""
-    try:
-        done = await asyncio.to_thread(subprocess.run, command, input=arguments, capture_output=True, text=True)
-        if done.returncode:
-            trouble = done.stderr.strip().rpartition("\n")[2]
-    except OSError as error:
-        trouble = str(error)
-    if trouble:
-        signals.say(crawler, logging.WARNING, f"the report was not written: {printable(trouble, 500)}")
-    else:
-        signals.say(crawler, logging.INFO, f"the report is in {Path(path).absolute()}")
+    async def _write_report(self, path: str) -> None:
+        """Write the report of the crawl, in a process whose memory ends with it. Logs what goes wrong."""
+        arguments = json.dumps(["report", self._place, "--crawl", self._crawl, "--output", path])
+        command = [sys.executable, "-c", _REPORT_PROGRAM]
+        try:
+            done = await asyncio.to_thread(subprocess.run, command, input=arguments, capture_output=True, text=True)
+            trouble = done.stderr.strip().rpartition("\n")[2] if done.returncode else ""
+        except OSError as error:
+            trouble = str(error)
+        if trouble:
+            signals.say(self._crawler, logging.WARNING, f"the report was not written: {printable(trouble, 500)}")
+        else:
+            signals.say(self._crawler, logging.INFO, f"the report is in {Path(path).absolute()}")

@@ -1,4 +1,15 @@
-"""The downloader middleware: has pages checked on their way to the spider, and drops or marks the duplicates."""
+"""The downloader middleware: has pages checked on their way to the spider, and drops or marks the duplicates.
+
+`process_response` tells the order of the work, and each station has a module of its own:
+
+1. `policy` decides whether a response is checked, by which rules, and as which `Page`. It is pure.
+2. `crawldedup.aio` reads the page in a worker process and asks the store, together with other pages. `copies` ranks
+   it meanwhile, by its URL and by the original that it names.
+3. `policy.decide` makes an `Outcome` of the verdict; `revisits` knows what this crawl has let pass before.
+4. `walls` looks whether one page comes in place of many.
+5. `stats`, `journal`, `signals` and the log are told of the outcome.
+6. The page is dropped, marked or returned. Where a station fails, `failures` counts and explains it: the page passes.
+"""
 
 import asyncio
 import gc
@@ -17,26 +28,17 @@ from scrapy.utils.job import job_dir
 from crawldedup.aio import AsyncDeduplicator, Judged
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.page import Page
+from crawldedup.scrapy_plugin import policy as policies
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.copies import Copies
-from crawldedup.scrapy_plugin.failures import DuplicatePageError, Failures, OverrideError, refusing
+from crawldedup.scrapy_plugin.failures import DuplicatePageError, Failures, refusing
+from crawldedup.scrapy_plugin.items import DropItemsMiddleware
 from crawldedup.scrapy_plugin.journal import CrawlJournal
-from crawldedup.scrapy_plugin.policy import (
-    DROP_ITEMS_KEY,
-    VERDICT_KEY,
-    Fate,
-    Outcome,
-    PagePolicy,
-    decide,
-    is_start,
-    page_of,
-    reason_to_skip,
-)
+from crawldedup.scrapy_plugin.policy import Fate, Outcome, PagePolicy
 from crawldedup.scrapy_plugin.revisits import FILE_NAME, Deliveries, Name, SeenPages
 from crawldedup.scrapy_plugin.settings import CrawlOptions, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
-from crawldedup.scrapy_plugin.verdict_fields import DropItemsMiddleware
 from crawldedup.scrapy_plugin.walls import WallGuard
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Verdict, describe
@@ -45,7 +47,6 @@ BROWSER_PAGE_KEY: Final = "playwright_page"
 _CLOSE_SECONDS: Final = 10.0
 # Python 3.12 freezes some 375 objects itself when it starts, others none. With Scrapy a program holds 100,000.
 _FROZEN_BY_PYTHON: Final = 1000
-_DONE: Final = {Fate.DROPPED: "dropped", Fate.ITEMS_DROPPED: "drops the items of", Fate.MARKED: "marks"}
 
 
 class DedupMiddleware:
@@ -89,16 +90,18 @@ class DedupMiddleware:
             options = CrawlOptions.from_settings(crawler.settings)
             if interactive := is_interactive(crawler):
                 options = replace(options, action="mark", remember=False, wall="ignore", journal=False)
-            workers, page_seconds = options.workers, options.page_seconds
-            dedup = AsyncDeduplicator.from_options(options, workers=workers, page_seconds=page_seconds)
+            limits = {"workers": options.workers, "page_seconds": options.page_seconds}
+            dedup = AsyncDeduplicator.from_options(options, **limits)
         if options.revisit == "drop" and not is_persistent(options.store) and not interactive:
             text = "CRAWLDEDUP_REVISIT is 'drop', but CRAWLDEDUP_STORE remembers nothing of earlier crawls"
             say(crawler, logging.WARNING, f"{text}; sqlite:///seen.sqlite would.")
         directory = None if interactive else job_dir(crawler.settings)
         seen = SeenPages(Path(directory, FILE_NAME) if directory else None)
         middleware = cls(crawler, options, dedup, seen=seen, is_interactive=interactive)
-        for name in ("spider_opened", "engine_started", "spider_error", "item_error", "spider_closed"):
-            crawler.signals.connect(getattr(middleware, name), signal=getattr(scrapy_signals, name))
+        crawler.signals.connect(middleware.spider_opened, signal=scrapy_signals.spider_opened)
+        crawler.signals.connect(middleware.page_failed, signal=scrapy_signals.spider_error)
+        crawler.signals.connect(middleware.page_failed, signal=scrapy_signals.item_error)
+        crawler.signals.connect(middleware.spider_closed, signal=scrapy_signals.spider_closed)
         return middleware
 
     async def spider_opened(self, spider: Spider) -> None:
@@ -108,25 +111,21 @@ class DedupMiddleware:
         if self._is_interactive:
             return
         self._has_frozen = freeze_gc()
-        known = None
         try:
-            if self._policy.action == "drop-items":
-                self._require_spider_middleware()
+            if self._policy.action == "drop-items" and not self._can_drop_items:
+                raise ConfigurationError(
+                    "The action 'drop-items' needs a spider middleware, which the add-on brings along: set "
+                    'ADDONS = {"crawldedup.Addon": 500}.'
+                )
             if self._options.remember:
                 await self._dedup.open()
-                known = self._dedup.pages
-            else:
-                known = (await self._dedup.info()).pages
+            known = self._dedup.pages if self._options.remember else (await self._dedup.info()).pages
         except Exception as error:
+            known = None
             self._failures.at_start(error)
         if self._failures.fatal is None:
             self._stats.begin(self._options, known)
             self.journal.begin(self._options, known)
-
-    async def engine_started(self) -> None:
-        """Close the spider before its first request if the index cannot be used at all."""
-        # Scrapy never could close a spider that is just being opened.
-        await self._failures.close_before_start()
 
     async def spider_closed(self, reason: str) -> None:
         """Close everything and log the summary."""
@@ -150,73 +149,55 @@ class DedupMiddleware:
     async def process_response(self, request: Request, response: Response) -> Response:
         """Check the page, if it is one to check, and return it with flags. Raises DuplicatePageError to drop it."""
         # Spiders hand the meta of a page on to the next request.
-        request.meta.pop(VERDICT_KEY, None)
-        request.meta.pop(DROP_ITEMS_KEY, None)
+        request.meta.pop(policies.VERDICT_KEY, None)
+        request.meta.pop(policies.DROP_ITEMS_KEY, None)
         try:
-            if (reason := reason_to_skip(request, response, self._options.deny)) is not None:
-                self._stats.skipped(reason)
-                self.journal.unchecked(request, response, reason)
-                return response
+            if reason := policies.reason_to_skip(request, response, self._options.deny):
+                return self._unchecked(request, response, reason)
             policy = self._policy_for(request)
             page = self._page_of(request, response, policy)
             self._tell_delivered()
             judged = await self._dedup.judge(page, self._copies.claims_of(request, response, policy))
             outcome = self._outcome_of(request, page, judged.verdict, policy)
         except Exception as error:
-            self._failures.passed(response.url, error)
-            self.journal.unchecked(request, response, error)
-            return response
+            return self._unchecked(request, response, error)
         await self._walls.judged(judged.verdict, judged.read.fingerprint.digest)
         await self._record(request, response, judged, outcome)
         return await self._carry_out(request, response, judged.verdict, outcome)
 
-    def spider_error(self, response: Response | None) -> None:
-        """Forget a page whose callback failed, where the next crawl would not see it again for being unchanged."""
-        # A spider may fail before there is any response.
-        if response is not None and (name := self._deliveries.failed(response.request)) is not None:
-            # Scrapy does not wait for handlers of this signal.
+    def page_failed(self, response: object) -> None:
+        """Forget a page whose callback or items failed, where the next crawl would not see it for being unchanged."""
+        # A spider may fail before there is any response, and an item need not come from one.
+        if isinstance(response, Response) and (name := self._deliveries.failed(response.request)) is not None:
+            # Scrapy does not wait for handlers of these signals.
             forgetting = asyncio.ensure_future(self._forget(name))
             self._forgetting.add(forgetting)
             forgetting.add_done_callback(self._forgetting.discard)
 
-    def item_error(self, response: object) -> None:
-        """Forget a page with an item that failed in a pipeline, as one whose callback failed."""
-        # An item need not come from a response.
-        if isinstance(response, Response):
-            self.spider_error(response)
+    @property
+    def _can_drop_items(self) -> bool:
+        return self._crawler.get_spider_middleware(DropItemsMiddleware) is not None
 
     def _policy_for(self, request: Request) -> PagePolicy:
-        try:
-            policy = self._policy.for_request(request)
-            if self._is_interactive:
-                return replace(policy, action="mark", remember=False)
-            if policy.action == "drop-items":
-                self._require_spider_middleware()
-        except ConfigurationError as error:
-            raise OverrideError(str(error)) from None
-        if policy.action == "drop" and is_start(request):
-            # Its links are wanted. Without the spider middleware, its items cannot be kept from it.
-            can_drop_items = self._crawler.get_spider_middleware(DropItemsMiddleware) is not None
-            return replace(policy, action="drop-items" if can_drop_items else "mark")
-        return policy
-
-    def _require_spider_middleware(self) -> None:
-        if self._crawler.get_spider_middleware(DropItemsMiddleware) is None:
-            raise ConfigurationError(
-                "The action 'drop-items' needs a spider middleware, which the add-on brings along: set "
-                'ADDONS = {"crawldedup.Addon": 500}.'
-            )
+        policy = self._policy.for_request(request)
+        if self._is_interactive:
+            return replace(policy, action="mark", remember=False)
+        if policy.action == "drop" and policies.is_start(request):
+            policy = replace(policy, action="drop-items")  # its links are wanted
+        # Without the spider middleware, items cannot be kept from the spider.
+        is_marked = policy.action == "drop-items" and not self._can_drop_items
+        return replace(policy, action="mark") if is_marked else policy
 
     def _page_of(self, request: Request, response: Response, policy: PagePolicy) -> Page:
         assert self._crawler.spider is not None  # responses come to open spiders only
-        page = page_of(request, response, policy, self._crawler.spider.name)
+        page = policies.page_of(request, response, policy, self._crawler.spider.name)
         # What this crawl has delivered is delivered again, and so the text that is remembered.
         is_again = page.revisit_similarity is not None and page in self._seen
         return replace(page, revisit_similarity=None) if is_again else page
 
     def _outcome_of(self, request: Request, page: Page, verdict: Verdict, policy: PagePolicy) -> Outcome:
         """Decide, and note a page that is on its way to the spider."""
-        outcome = decide(verdict, policy, seen=policy.revisit == "drop" and page in self._seen)
+        outcome = policies.decide(verdict, policy, seen=policy.revisit == "drop" and page in self._seen)
         if policy.remember and (not verdict.is_duplicate or verdict.replaces):
             self._deliveries.passed(request, page, forget=policy.revisit == "drop")
         asks = "drop" in (policy.revisit, self._policy.revisit)
@@ -234,66 +215,61 @@ class DedupMiddleware:
         except Exception as error:
             say(self._crawler, logging.DEBUG, f"cannot forget {name.url}: {error}")
 
+    def _unchecked(self, request: Request, response: Response, reason: str | Exception) -> Response:
+        """Tell stats and journal why a page passes unchecked, and return it."""
+        if isinstance(reason, Exception):
+            self._failures.passed(response.url, reason)
+        else:
+            self._stats.count(f"skipped/{reason}")
+        self.journal.unchecked(request, response, reason)
+        return response
+
     async def _record(self, request: Request, response: Response, judged: Judged, outcome: Outcome) -> None:
         """Tell stats, journal, signals and log of a page, in its order."""
         verdict = judged.verdict
         self._failures.store_answered()
         self._stats.timed(judged)
-        self._stats.checked(verdict, outcome, size=len(response.body), is_start=is_start(request))
+        self._stats.checked(verdict, outcome, size=len(response.body), is_start=policies.is_start(request))
         self.journal.checked(request, response, judged, outcome, known=self._dedup.pages)
-        request.meta[VERDICT_KEY] = verdict
+        request.meta[policies.VERDICT_KEY] = verdict
         dropped = outcome.fate is Fate.DROPPED
-        event = {"request": request, "response": response, "verdict": verdict, "dropped": dropped}
-        await signals.send(signals.page_judged, self._crawler, **event)
-        if verdict.is_duplicate:
-            await signals.send(signals.page_deduplicated, self._crawler, **event)
+        for signal in [signals.page_judged, *([signals.page_deduplicated] if verdict.is_duplicate else [])]:
+            event = {"request": request, "response": response, "verdict": verdict, "dropped": dropped}
+            await signals.send(signal, self._crawler, **event)
         if self._is_interactive:
             say(self._crawler, logging.INFO, f"{response.url} is {describe(verdict)}")
         elif outcome.refused or verdict.is_duplicate or verdict.is_partial or verdict.difference:
-            done = _DONE.get(outcome.fate, "delivers") if outcome.refused else "delivers"
-            say(self._crawler, logging.DEBUG, f"{done} {response.url}: {describe(verdict)}")
+            say(self._crawler, logging.DEBUG, f"{outcome.done} {response.url}: {describe(verdict)}")
 
     async def _carry_out(self, request: Request, response: Response, verdict: Verdict, outcome: Outcome) -> Response:
         if outcome.fate is Fate.DROPPED:
             await close_browser_page(self._crawler, request)
             # The engine sends this signal for what passes all middlewares, and much of Scrapy counts by it.
             response.request = response.request or request
-            self._crawler.signals.send_catch_log(
-                scrapy_signals.response_received,
-                response=response,
-                request=response.request,
-                spider=self._crawler.spider,
-            )
+            received = {"response": response, "request": response.request, "spider": self._crawler.spider}
+            self._crawler.signals.send_catch_log(scrapy_signals.response_received, **received)
             raise DuplicatePageError(describe(verdict), verdict)
         if outcome.fate is Fate.ITEMS_DROPPED:
-            request.meta[DROP_ITEMS_KEY] = True
+            request.meta[policies.DROP_ITEMS_KEY] = True
         response.flags += [*outcome.flags]
         return response
 
 
 async def close_browser_page(crawler: Crawler, request: Request) -> None:
-    """Close the tab that scrapy-playwright's `playwright_include_page` keeps open for a callback, never called now.
-
-    The browser opens no further tab once it has as many as it may: a crawl would hang. A request's errback is told of
-    the drop, and closing the tab is its business there, as after any other failure.
-    """
+    """Close the tab that scrapy-playwright keeps open for a callback, unless an errback is there to do it."""
     page = request.meta.get(BROWSER_PAGE_KEY)
-    if page is None or request.errback is not None:
-        return
-    try:
-        await asyncio.wait_for(page.close(), _CLOSE_SECONDS)
-    except Exception as error:
-        text = f"cannot close the browser's page of a dropped response: {type(error).__name__}"
-        say(crawler, logging.WARNING, text)
+    if page is not None and request.errback is None:
+        try:
+            await asyncio.wait_for(page.close(), _CLOSE_SECONDS)
+        except Exception as error:
+            text = f"cannot close the browser's page of a dropped response: {type(error).__name__}"
+            say(crawler, logging.WARNING, text)
 
 
 def freeze_gc() -> bool:
-    """Leave what exists now, some 100,000 objects, out of full garbage collections, which stop the event loop.
-
-    Returns True if that was done. A program that has disabled the collector, or frozen objects, keeps its policy.
-    """
-    if gc.get_freeze_count() > _FROZEN_BY_PYTHON or not gc.isenabled():
-        return False
-    gc.collect()
-    gc.freeze()
-    return True
+    """Leave what exists out of full garbage collections, unless a program has set them up. Return True if it is."""
+    is_frozen = gc.isenabled() and gc.get_freeze_count() <= _FROZEN_BY_PYTHON
+    if is_frozen:
+        gc.collect()
+        gc.freeze()
+    return is_frozen

@@ -14,7 +14,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 from w3lib.encoding import http_content_type_encoding
 
-from crawldedup.errors import ConfigurationError
+from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.markup.limits import MAX_BYTES
 from crawldedup.options import options_of
 from crawldedup.page import Page
@@ -38,6 +38,12 @@ _COMMENT: Final = re.compile(rb"<!--.*?-->", re.DOTALL)
 _PROSE_TYPES: Final = frozenset({"text/plain", "text/markdown"})
 
 
+class OverrideError(CrawlDedupError):
+    """Raised for a request whose ``meta["crawldedup"]`` is not allowed. Its page passes."""
+
+    counter = "meta"
+
+
 @dataclass(frozen=True, slots=True)
 class PagePolicy:
     """The rules for one page, or one item. `similarity` is None where the index's own threshold applies."""
@@ -56,8 +62,7 @@ class PagePolicy:
     @classmethod
     def of_crawl(cls, options: CrawlOptions) -> Self:
         """Return the rules for pages whose request says nothing else."""
-        names = [each.name for each in fields(cls) if each.name != "similarity"]
-        return cls(**{name: getattr(options, name) for name in names})
+        return cls(**{rule.name: getattr(options, rule.name) for rule in fields(cls) if rule.name != "similarity"})
 
     @property
     def similarity_of_revisits(self) -> float | None:
@@ -65,37 +70,40 @@ class PagePolicy:
         return self.revisit_similarity if self.revisit == "drop" else None
 
     def for_request(self, request: Request) -> Self:
-        """Apply a request's ``meta["crawldedup"]``. Raises ConfigurationError for what is not allowed."""
+        """Apply a request's ``meta["crawldedup"]``. Raises OverrideError for what is not allowed."""
         override = request.meta.get(OVERRIDE_KEY)
         if override is None or isinstance(override, bool):
             return self
         allowed = ", ".join(_OVERRIDES)
         if not isinstance(override, Mapping):
-            raise ConfigurationError(
-                f'meta["crawldedup"] is {override!r}; it must be True, False or a dict with some of the keys {allowed}.'
-            )
-        changes: dict[str, Any] = {}
-        for key, value in override.items():
-            if key not in _OVERRIDES:
-                raise ConfigurationError(f'meta["crawldedup"] has the unknown key {key!r}; allowed are {allowed}.')
-            changes[key] = _OVERRIDES[key].check(f'meta["crawldedup"]["{key}"]', value)
+            message = f"is {override!r}; it must be True, False or a dict with some of the keys {allowed}."
+            raise OverrideError(f'meta["crawldedup"] {message}')
+        if unknown := [key for key in override if key not in _OVERRIDES]:
+            raise OverrideError(f'meta["crawldedup"] has the unknown key {unknown[0]!r}; allowed are {allowed}.')
+        try:
+            changes = {key: _OVERRIDES[key](f'meta["crawldedup"]["{key}"]', value) for key, value in override.items()}
+        except ConfigurationError as error:
+            raise OverrideError(str(error)) from None
         return replace(self, **changes)
 
 
 _OVERRIDES: Final = {
-    each.name: each
-    for each in sorted(options_of(CrawlOptions), key=lambda each: each.name)
-    if each.name in {rule.name for rule in fields(PagePolicy)}
+    option.name: option.check
+    for option in sorted(options_of(CrawlOptions), key=lambda option: option.name)
+    if option.name in {rule.name for rule in fields(PagePolicy)}
 }
 
 
 class Fate(StrEnum):
-    """What becomes of a checked page, or of an item."""
+    """What becomes of a checked page or item."""
 
     DELIVERED = "delivered"
     MARKED = "marked"
     ITEMS_DROPPED = "items_dropped"
     DROPPED = "dropped"
+
+
+_DONE: Final = {Fate.DROPPED: "dropped", Fate.ITEMS_DROPPED: "drops the items of", Fate.MARKED: "marks"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +118,17 @@ class Outcome:
     unchanged: bool = False
     flags: tuple[str, ...] = ()
 
+    @property
+    def done(self) -> str:
+        """What the log says of it."""
+        return _DONE.get(self.fate, "delivers") if self.refused else "delivers"
+
 
 def decide(verdict: Verdict, policy: PagePolicy, *, seen: bool = False) -> Outcome:
     """Return what is done with a page of this verdict. It was `seen` if this crawl has let it pass before."""
-    unchanged = (
-        verdict.kind is Kind.REVISIT
-        and policy.revisit == "drop"
-        # What a crawler remembered before it died was not delivered.
-        and not (verdict.changed or verdict.abandoned or seen)
-    )
+    # What a crawler remembered before it died was not delivered.
+    is_news = verdict.changed or verdict.abandoned or seen
+    unchanged = verdict.kind is Kind.REVISIT and policy.revisit == "drop" and not is_news
     refused = unchanged or _is_surplus(verdict, policy)
     fate = Fate.DELIVERED
     if policy.action == "mark":
@@ -151,19 +161,16 @@ def _is_surplus(verdict: Verdict, policy: PagePolicy) -> bool:
 
 
 def _may_own(original: str, verdict: Verdict, policy: PagePolicy) -> bool:
-    if policy.trusted_sites is None:
-        return True
-    # What has no URL is on no site.
     site = site_of(original)
-    return bool(site) and (site in policy.trusted_sites or site == site_of(verdict.url))
+    # What has no URL is on no site.
+    return policy.trusted_sites is None or (bool(site) and site in {*policy.trusted_sites, site_of(verdict.url)})
 
 
 def reason_to_skip(request: Request, response: Response, deny: Sequence[Pattern] = ()) -> str | None:
     """Return why this response is not checked, as a short stable word for counters, or None if it is.
 
-    Checked are complete pages with a body, of a status 2xx, that answer the spider's own requests: HTML, XHTML
-    and prose in text/plain or text/markdown. JSON, XML and feeds are left alone: they are data whose records
-    repeat their structure, and a search result that changed a little is not a copy to be dropped.
+    Checked are complete pages of HTML, XHTML and prose that answer the spider's own requests. JSON, XML and feeds are
+    data whose records repeat their structure, and a search result that changed a little is no copy to be dropped.
     """
     override = request.meta.get(OVERRIDE_KEY)
     if override is False:
@@ -177,15 +184,12 @@ def reason_to_skip(request: Request, response: Response, deny: Sequence[Pattern]
         return "method"
     if not 200 <= response.status < 300 or response.status == _PARTIAL_CONTENT:
         return "status"
-    if (flags := _PARTIAL_FLAGS.intersection(response.flags)) and not (flags == {_NO_LENGTH} and _is_whole(response)):
-        return "partial"
+    if flags := _PARTIAL_FLAGS.intersection(response.flags):
+        tail = _COMMENT.sub(b"", response.body[-_TAIL_BYTES:]).rstrip().lower()
+        # A page that ends as HTML does is whole, a comment or two behind it included.
+        if flags != {_NO_LENGTH} or not tail.endswith(b"</html>"):
+            return "partial"
     return _reason_of_content(response)
-
-
-def _is_whole(response: Response) -> bool:
-    """Return True for a page that ends as HTML does, a comment or two behind it included."""
-    tail = _COMMENT.sub(b"", response.body[-_TAIL_BYTES:])
-    return tail.rstrip().lower().endswith(b"</html>")
 
 
 def _reason_of_content(response: Response) -> str | None:
@@ -197,9 +201,14 @@ def _reason_of_content(response: Response) -> str | None:
     if not response.body:
         return "empty"
     # The reader would refuse it too, but only after it was copied to a worker.
-    if len(response.body) > MAX_BYTES:
-        return "too_large"
-    return None
+    return "too_large" if len(response.body) > MAX_BYTES else None
+
+
+def _is_prose(response: Response) -> bool:
+    if not isinstance(response, TextResponse) or isinstance(response, XmlResponse | JsonResponse):
+        return False
+    declared = (response.headers.get(b"Content-Type") or b"").split(b";")[0].strip().lower().decode("latin-1")
+    return (declared or mimetypes.guess_type(response.url)[0]) in _PROSE_TYPES
 
 
 def is_start(request: Request) -> bool:
@@ -211,9 +220,9 @@ def is_start(request: Request) -> bool:
 def page_of(request: Request, response: Response, policy: PagePolicy, spider: str = "") -> Page:
     """Return a response as the page to check, which is delivered later.
 
-    Of HTML only the server's word on the encoding goes along: the rest is found in the page, in the same way
-    as everywhere else, or one page would have two fingerprints.
+    Of HTML only the server's word on the encoding goes along: the rest is found in the page, as everywhere else.
     """
+    scope_keys = {"global": "", "site": site_of(response.url), "spider": spider}
     body: dict[str, Any]
     if isinstance(response, HtmlResponse):
         declared = (response.headers.get(b"Content-Type") or b"").decode("latin-1")
@@ -225,7 +234,7 @@ def page_of(request: Request, response: Response, policy: PagePolicy, spider: st
         response.url,
         **body,
         identity=identity_of(request, response),
-        scope_key=scope_key_of(policy, response, spider),
+        scope_key=scope_keys[policy.scope],
         similarity=policy.similarity,
         revisit_similarity=policy.similarity_of_revisits,
         remember=policy.remember,
@@ -242,19 +251,3 @@ def identity_of(request: Request, response: Response) -> str | None:
         return None
     body = hashlib.sha256(request.body).hexdigest()[:32]
     return f"{request.method} {canonical_url(response.url)} {body}"
-
-
-def scope_key_of(policy: PagePolicy, response: Response, spider: str) -> str:
-    """Return the name of the pages this page is compared with: all (""), its site's, or its spider's."""
-    if policy.scope == "spider":
-        return spider
-    return site_of(response.url) if policy.scope == "site" else ""
-
-
-def _is_prose(response: Response) -> bool:
-    if not isinstance(response, TextResponse) or isinstance(response, XmlResponse | JsonResponse):
-        return False
-    declared = response.headers.get(b"Content-Type")
-    if not declared:
-        return mimetypes.guess_type(response.url)[0] in _PROSE_TYPES
-    return declared.split(b";")[0].strip().lower().decode("latin-1") in _PROSE_TYPES

@@ -26,13 +26,11 @@ class SeenPages:
         self._keys: set[int] = set()
 
     def __contains__(self, page: Page) -> bool:
-        self._open()
-        return _key_of(page) in self._keys
+        return self._key_of(page) in self._keys
 
     def add(self, page: Page) -> None:
         """Note a page, in the file at once: a crawl may be killed."""
-        self._open()
-        if (key := _key_of(page)) not in self._keys:
+        if (key := self._key_of(page)) not in self._keys:
             if self._file is not None:
                 self._file.write(array("Q", [key]).tobytes())
             self._keys.add(key)
@@ -45,21 +43,17 @@ class SeenPages:
         if finished and self._path is not None:
             self._path.unlink(missing_ok=True)
 
-    def _open(self) -> None:
-        if self._path is None or self._file is not None:
-            return
-        # Without a buffer: what was noted is in the file when the process is killed.
-        file = self._path.open("ab", buffering=0)
-        content = self._path.read_bytes()
-        whole = len(content) // _KEY_BYTES * _KEY_BYTES
-        # A write that a crash has cut short would shift all that come after it.
-        file.truncate(whole)
-        self._keys.update(array("Q", content[:whole]))
-        self._file = file
-
-
-def _key_of(page: Page) -> int:
-    return page_key(page.scope_key or "", page.url, page.identity)
+    def _key_of(self, page: Page) -> int:
+        if self._path is not None and self._file is None:
+            # Without a buffer: what was noted is in the file when the process is killed.
+            file = self._path.open("ab", buffering=0)
+            content = self._path.read_bytes()
+            whole = len(content) // _KEY_BYTES * _KEY_BYTES
+            # A write that a crash has cut short would shift all that come after it.
+            file.truncate(whole)
+            self._keys.update(array("Q", content[:whole]))
+            self._file = file
+        return page_key(page.scope_key or "", page.url, page.identity)
 
 
 class Name(NamedTuple):
@@ -80,7 +74,6 @@ class Deliveries:
         self._unsent: tuple[Name, ...] = ()
 
     def passed(self, request: Request, page: Page, *, forget: bool = False) -> None:
-        """Note that the page of a request has passed."""
         self._on_their_way[request] = Name(page.url, page.identity, page.scope_key, forget)
 
     def failed(self, request: Request | None) -> Name | None:

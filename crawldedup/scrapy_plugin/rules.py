@@ -1,7 +1,7 @@
 """The downloader middleware of ``CRAWLDEDUP_RULES``: skips requests that a rule for URLs calls copies.
 
-A rule tells which URLs are taken for one page, their target. A request is skipped or it passes; none is ever sent to
-another URL than its own. However wrong a rule is, these keep content from getting lost:
+A rule tells which URLs are taken for one page, their target. None is sent to another URL than its own. However wrong a
+rule is, these keep content from getting lost:
 
 - Nothing is skipped at a target whose content has not come, and of which no copy was confirmed for that rule, now or in
   the crawl that the rules were made of: one target says nothing of another.
@@ -9,16 +9,14 @@ another URL than its own. However wrong a rule is, these keep content from getti
 - What was skipped is kept, and asked for when a check contradicts its target or its rule. Without room, requests pass.
 """
 
-from __future__ import annotations
-
 import logging
 import pickle
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from scrapy import Request
 from scrapy import signals as scrapy_signals
@@ -32,32 +30,26 @@ from crawldedup.advice.address import Address
 from crawldedup.advice.mining import LEAST_CONFIDENCE
 from crawldedup.advice.rules import Contrary, Rule, RuleBook, read_rules
 from crawldedup.errors import ConfigurationError
-from crawldedup.printable import printable
+from crawldedup.journal import shown
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.failures import PredictedDuplicateError, refusing
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.policy import OVERRIDE_KEY, is_start
 from crawldedup.scrapy_plugin.settings import CrawlOptions, is_interactive
+from crawldedup.scrapy_plugin.signals import say
 from crawldedup.verdict import Kind, Verdict
 
-logger = logging.getLogger(__name__)
-
-FILE_NAME: Final = "crawldedup.rules"
-"""Has what was skipped, in the directory of a job that may be paused."""
-CHECKED: Final = 20
-"""One in so many skipped requests is fetched."""
-MOST_SKIPPED: Final = 50_000
-"""So many skipped requests are kept, which takes some 100 MB."""
-MOST_TARGETS: Final = 200_000
-"""So many targets are watched, which takes some 80 MB. Requests for others pass."""
-
+FILE_NAME: Final = "crawldedup.rules"  # has what was skipped, in the directory of a job that may be paused
+CHECKED: Final = 20  # one in so many skipped requests is fetched
+MOST_SKIPPED: Final = 50_000  # so many skipped requests are kept, which takes some 100 MB
+MOST_TARGETS: Final = 200_000  # so many are watched, which takes some 80 MB; requests for others pass
 _POSTPONED_KEY: Final = "_crawldedup_postponed"
 _MOST_POSTPONED: Final = 2
 
 
 @dataclass(slots=True)
 class _Target:
-    """What is known of a rewritten URL: the rules of which a copy is `confirmed`, and the keys of the URLs that it has.
+    """What is known of a rewritten URL: the rules of which a copy is `confirmed`, and the keys of its `urls`.
 
     Of these, False stands for one that an earlier crawl has delivered, and this one has not met.
     """
@@ -106,8 +98,8 @@ class RulesMiddleware:
             rules = read_rules(Path(options.rules))
         directory = job_dir(crawler.settings)
         middleware = cls(crawler, rules, Path(directory, FILE_NAME) if directory else None)
-        for name in ("engine_started", "spider_closed"):
-            crawler.signals.connect(getattr(middleware, name), signal=getattr(scrapy_signals, name))
+        crawler.signals.connect(middleware.engine_started, signal=scrapy_signals.engine_started)
+        crawler.signals.connect(middleware.spider_closed, signal=scrapy_signals.spider_closed)
         crawler.signals.connect(middleware.page_judged, signal=signals.page_judged)
         return middleware
 
@@ -183,17 +175,14 @@ class RulesMiddleware:
         self._predicted += 1
         if self._predicted % CHECKED == 0:
             self._count("checked")
-        elif len(self._skipped) >= MOST_SKIPPED or not self._is_written(
-            lambda: request.to_dict(spider=self._crawler.spider)
-        ):
+        elif len(self._skipped) >= MOST_SKIPPED or not self._is_written(request):
             self._count("no_room")
         else:
             self._count("skipped")
             self._skipped.append((request, aim))
-            rules = tuple(self._rules[name] for name in sorted(aim.rules))
-            if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
-                dedup.journal.skipped(request.url, rules)
-            raise PredictedDuplicateError(aim.target.url(), rules)
+            names = sorted(aim.rules)
+            self._write({"skipped": shown(request.url), "rule": shown("; ".join(names))})
+            raise PredictedDuplicateError(aim.target.url(), tuple(self._rules[name] for name in names))
 
     def _contradict(self, aim: _Aim, target: _Target, verdict: Verdict) -> None:
         """Skip nothing more at a target, nor by a rule whose checks fail too often; ask for what was skipped.
@@ -203,22 +192,24 @@ class RulesMiddleware:
         if not target.is_wrong:
             target.is_wrong = True
             self._ask_for(lambda skipped: skipped.key == aim.key)
-        if not (rules := sorted(aim.rules & self._rules.keys(), key=lambda name: (self._copies[name], name))):
+        if not (rules := aim.rules & self._rules.keys()):
             return
-        name = rules[0]
+        name = min(rules, key=lambda name: (self._copies[name], name))
         self._others[name] += 1
         if self._others[name] <= (1 - LEAST_CONFIDENCE) * (self._others[name] + self._copies[name]):
             return
-        contrary = Contrary(verdict.url, aim.target.url())
-        rule = replace(self._rules.pop(name), folders=frozenset({aim.folder}), contrary=contrary)
+        rule, contrary = self._rules.pop(name), Contrary(verdict.url, aim.target.url())
         self._book = RuleBook(self._rules.values())
         self._count("withdrawn")
-        text = printable(f"leaves out the rule {name}, for {contrary}", 2000)
-        logger.warning("crawldedup: %s", text, extra={"spider": self._crawler.spider})
-        if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
-            dedup.journal.withdrawn([rule])
-        self._is_written(lambda: name)
+        say(self._crawler, logging.WARNING, f"leaves out the rule {name}, for {contrary}")
+        named = {part: getattr(rule, part) for part in ("kind", "site", "find", "replace")}
+        self._write({"withdrawn": {**named, "folders": [aim.folder]}, "rule": shown(name)})
+        self._is_written(name)
         self._ask_for(lambda skipped: name in skipped.rules)
+
+    def _write(self, record: dict[str, Any]) -> None:
+        if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
+            dedup.journal.put(record)
 
     def _ask_for(self, is_wanted: Callable[[_Aim], bool]) -> None:
         wanted = [request for request, aim in self._skipped if is_wanted(aim)]
@@ -227,17 +218,18 @@ class RulesMiddleware:
             self._ask(request)
 
     def _ask(self, request: Request) -> None:
-        """Ask for what was skipped. The filter of seen requests knows it already."""
         assert self._crawler.engine is not None
         self._count("asked_again")
+        # The filter of seen requests knows it already.
         self._crawler.engine.crawl(request.replace(dont_filter=True))
 
-    def _is_written(self, value: Callable[[], object]) -> bool:
-        """Write a value for later runs of a job, if there are any. Return False if that is not possible."""
+    def _is_written(self, value: Request | str) -> bool:
+        """Write a request or a rule for later runs of a job, if there are any. Return False if that is impossible."""
         try:
             if self._job is not None:
+                plain = value if isinstance(value, str) else value.to_dict(spider=self._crawler.spider)
                 with self._job.open("ab") as file:
-                    file.write(pickle.dumps(value()))
+                    file.write(pickle.dumps(plain))
         except (OSError, ValueError, TypeError, AttributeError, pickle.PicklingError):
             return False
         return True

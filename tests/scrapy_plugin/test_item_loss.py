@@ -81,7 +81,7 @@ def test_an_item_whose_field_holds_nothing_but_markup_is_not_judged_by_the_rest(
     items = [{"url": f"https://e.com/{number}", "teaser": TEASER, "body": "<p></p>"} for number in (1, 2)]
     kept, counts = passed(items, ITEM_FIELDS=["teaser", "body"])
     assert kept == items
-    assert counts == {"skipped/no_field": 2}
+    assert counts == {"skipped/empty": 2}
 
 
 def test_items_of_two_sites_are_apart() -> None:

@@ -17,7 +17,7 @@ from scrapy.settings import Settings
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.scrapy_plugin import items
 from crawldedup.scrapy_plugin.items import bare_text, identity_in, items_index_of, site_of_name
-from crawldedup.scrapy_plugin.settings import CrawlOptions, ItemFields, check_item_fields
+from crawldedup.scrapy_plugin.settings import CrawlOptions, check_item_fields
 
 PROSE = "The ferry leaves the island at seven in the morning and comes back long after dark every day of the year. " * 2
 
@@ -29,10 +29,6 @@ class Article(scrapy.Item):
     url = scrapy.Field()
     title = scrapy.Field()
     body = scrapy.Field()
-
-
-class Report(Article):
-    pass
 
 
 @dataclass
@@ -47,7 +43,7 @@ class AttrsArticle:
     body: str | None = None
 
 
-def named(fields: Any = ("title", "body")) -> ItemFields:
+def named(fields: Any = ("title", "body")) -> tuple[str, ...]:
     return check_item_fields("CRAWLDEDUP_ITEM_FIELDS", fields)
 
 
@@ -104,19 +100,6 @@ def test_an_attribute_that_is_not_set_yet_is_a_field_that_is_missing() -> None:
         items.texts_of(Unfinished(), named(["body"]))
     assert error.value.reason == "no_field"
     assert identity_in(Unfinished())[0] == ""
-
-
-@pytest.mark.parametrize(
-    "name", [Article, "Article", f"{Article.__module__}.Article"], ids=["class", "short", "dotted"]
-)
-def test_each_class_can_have_fields_of_its_own_which_its_subclasses_inherit(name: object) -> None:
-    fields = {name: ["body"], "dict": "title"}
-    assert texts_of(Article(title="A title", body="The body"), fields) == ["The body"]
-    assert texts_of(Report(title="A title", body="The body"), fields) == ["The body"]
-    assert texts_of({"title": "A title", "body": "The body"}, fields) == ["A title"]
-    with pytest.raises(PageError, match=r"names no fields for .*\.DataclassArticle") as error:
-        items.texts_of(DataclassArticle("A title", "The body"), named(fields))
-    assert error.value.reason == "class"
 
 
 def test_the_command_line_names_fields_with_commas() -> None:
@@ -203,11 +186,8 @@ def test_an_item_without_a_name_is_never_the_same_again(value: object) -> None:
         (["body", 5], "it must be a list"),
         ("", "it must be a list"),
         (5, "it must be a list"),
-        ({}, "or a dict of classes"),
-        ({5: ["body"]}, "or a dict of classes"),
-        ({"Article": {}}, "it must be a list"),
-        ('{"Article": ["body"]}', "names with commas between them"),
-        ('["body"]', "names with commas between them"),
+        ({"Article": ["body"]}, "it must be a list"),
+        ('["body"]', "names with commas between"),
     ],
 )
 def test_wrong_fields_are_refused_with_what_is_allowed(given: object, message: str) -> None:
@@ -247,7 +227,7 @@ def test_markup_in_a_field_does_not_count_and_signs_in_the_others_do(title: str)
     ("field_text", "reason"),
     [
         *(
-            (nothing, "no_field")
+            (nothing, "empty")
             for nothing in ("<p></p>", "<br>", "<img src='a.png'>", "<!-- one --><p>", "<script>1</script>")
         ),
         ("<div>" * 30_000 + "text</div>", "too_deep"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request, Spider
+from scrapy import signals as scrapy_signals
 from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 
@@ -64,7 +65,7 @@ class Crawl:
     def run(self, work: Callable[[Crawl], Awaitable[None]]) -> Crawl:
         async def whole() -> None:
             await self.middleware.spider_opened(Spider("news"))
-            await self.middleware.engine_started()
+            await self.crawler.signals.send_catch_log_async(scrapy_signals.engine_started)
             await work(self)
             await asyncio.sleep(0)  # lets a spider that is being closed get there
             await self.middleware.spider_closed(self.reason)
@@ -220,11 +221,21 @@ def test_overrides_reach_the_store_and_the_decision() -> None:
     assert (second.scope_key, second.similarity) == ("", None)
 
 
+def test_without_the_spider_middleware_a_request_for_dropped_items_is_marked() -> None:
+    async def work(crawl: Crawl) -> None:
+        await crawl.page("a", "text")
+        _, response = await crawl.page("b", "text", meta={"crawldedup": {"action": "drop-items"}})
+        assert response is not None
+        assert response.flags == ["crawldedup:near_duplicate"]
+
+    Crawl().run(work)
+
+
 def test_a_wrong_override_is_counted_and_said_once_and_the_page_passes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def work(crawl: Crawl) -> None:
-        for override in ({"treshold": 1}, {"treshold": 1}, {"action": "drop-items"}):
+        for override in ({"treshold": 1}, {"treshold": 1}, {"action": "delete"}):
             assert (await crawl.page("a", "text", meta={"crawldedup": override}))[1] is not None
 
     assert Crawl().run(work).counts == {"error/meta": 3}
@@ -378,7 +389,7 @@ def test_a_page_whose_callback_failed_is_forgotten_where_the_next_crawl_would_mi
         crawl.crawler.engine._slot.inprogress.add(request)
         # Whatever the callback has left in the meta that it handed on.
         request.meta["crawldedup"] = {"action": "nonsense"}
-        crawl.middleware.spider_error(response)
+        crawl.middleware.page_failed(response)
         await asyncio.sleep(0)
 
     async def work(crawl: Crawl) -> None:
@@ -390,14 +401,14 @@ def test_a_page_whose_callback_failed_is_forgotten_where_the_next_crawl_would_mi
         request, response = await crawl.page("e", "other text")
         assert response is not None
         response.request = request
-        crawl.middleware.item_error(response)
-        crawl.middleware.item_error(None)
+        crawl.middleware.page_failed(response)
+        crawl.middleware.page_failed(None)
         await asyncio.sleep(0)
         # One that was not checked, and one that nobody asked for.
-        crawl.middleware.spider_error(HtmlResponse("https://e.com/d", request=Request("https://e.com/d")))
-        crawl.middleware.spider_error(HtmlResponse("https://e.com/d"))
+        crawl.middleware.page_failed(HtmlResponse("https://e.com/d", request=Request("https://e.com/d")))
+        crawl.middleware.page_failed(HtmlResponse("https://e.com/d"))
         # The spider's start has failed.
-        crawl.middleware.spider_error(None)
+        crawl.middleware.page_failed(None)
 
     calls = Recrawl(scope="spider").crawl.run(work).dedup.calls
     assert [call for call in calls if "forget" in call] == [f"forget https://e.com/{path} None news" for path in "cde"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DropItem, NotConfigured
 
 from crawldedup import Deduplicator
@@ -47,7 +48,7 @@ class Crawl:
     def run(self, work: Callable[[Crawl], Awaitable[None]]) -> Crawl:
         async def whole() -> None:
             await self.pipeline.open_spider()
-            await self.pipeline.engine_started()
+            await self.crawler.signals.send_catch_log_async(scrapy_signals.engine_started)
             await work(self)
             await asyncio.sleep(0)  # lets a spider that is being closed get there
             await self.pipeline.close_spider()

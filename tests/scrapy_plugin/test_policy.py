@@ -8,18 +8,17 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 from scrapy.http.request import NO_CALLBACK
 
-from crawldedup.errors import ConfigurationError
 from crawldedup.page import Page
 from crawldedup.scrapy_plugin.policy import (
     Fate,
     Outcome,
+    OverrideError,
     PagePolicy,
     decide,
     identity_of,
     is_start,
     page_of,
     reason_to_skip,
-    scope_key_of,
 )
 from crawldedup.scrapy_plugin.settings import CrawlOptions, check_patterns
 from crawldedup.verdict import Coverage, Kind, Verdict
@@ -173,7 +172,7 @@ def test_overrides_apply_to_one_request() -> None:
     ],
 )
 def test_a_wrong_override_is_explained(override: object, message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
+    with pytest.raises(OverrideError, match=message):
         USUAL.for_request(Request(URL, meta={"crawldedup": override}))
 
 
@@ -268,7 +267,7 @@ def test_the_url_is_a_pages_identity_unless_one_url_answers_many_requests() -> N
 @pytest.mark.parametrize(("scope", "key"), [("global", ""), ("site", "example.co.uk"), ("spider", "news")])
 def test_scopes(scope: str, key: str) -> None:
     policy = PagePolicy(action="drop", scope=scope, keep_per_cluster=1)
-    assert scope_key_of(policy, html(), "news") == key
+    assert page_of(Request(URL), html(), policy, "news").scope_key == key
 
 
 def test_of_html_only_the_declared_encoding_is_passed_on() -> None:

@@ -11,7 +11,7 @@ import scrapy
 from scrapy.http import HtmlResponse
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.scrapy_plugin.verdict_fields import add_verdict
+from crawldedup.scrapy_plugin.items import add_verdict
 from crawldedup.verdict import Kind, Verdict
 
 VERDICT = Verdict(Kind.NEAR_DUPLICATE, "https://e.com/b", "https://e.com/a", 0.97, 2, words=80, copies=3)
