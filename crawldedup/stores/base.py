@@ -55,11 +55,10 @@ class PageName:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A page as a store remembers it. Times are in seconds since 1970 (UTC).
+    """A page as a store remembers it. The store fills in its copies, and its times, in seconds since 1970 (UTC).
 
-    `url_key` and `search` are 64-bit integers. `digest` has 32 bits, because it decides only between pages with
-    accepted signatures. `url` may be empty: `url_key` identifies the page. `rank` is 0 for the best of copies. The
-    store fills in times and copies. It reads `packed_text` only where `Answer` says so.
+    `url_key` and `search` have 64 bits, `digest` 32: it decides only between pages with accepted signatures. `url` may
+    be empty, as `url_key` identifies the page. `rank` is 0 for the best of copies.
     """
 
     url: str
@@ -149,11 +148,10 @@ class Status(StrEnum):
 class Answer:
     """The answer to a query.
 
-    `record` is the earlier page with its text, and with this one counted in; None for a new page. `changed` is True for
-    a revisit with new text, `abandoned` if the last was never delivered. With `replaces`, the page took the record's
-    place. `pages` are in the index; `candidates` were compared.
-
-    The record has its kept text, before this page, if it is a changed revisit; and if it is near and the query has one.
+    `record` is the earlier page, with this one counted in; None for a new page. It has its text, as kept before this
+    page, if it is a changed revisit; and if it is near and the query has one. `changed` is True for a revisit with new
+    text, `abandoned` if the last was never delivered. With `replaces`, the page took the record's place. `pages` are in
+    the index; `candidates` were compared.
     """
 
     status: Status
@@ -182,10 +180,9 @@ class AnchorQuery:
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Which pages held each anchor of a query before its page did; None for one that too many pages hold.
+    """Which pages took each anchor of a query in before its page did, in order; None for one that too many hold.
 
-    `urls` are those of the pages that have not expired: others do not count. `is_known` tells that the page of the
-    query was added before.
+    `urls` are those of pages that have not expired: others do not count. `is_known`: the page was added before.
     """
 
     of: tuple[tuple[int, ...] | None, ...]
@@ -195,10 +192,9 @@ class Holders:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What an index is made for: its name, its profile, its permuted tables and its key.
+    """What an index is made for. Its profile names all that decides its fingerprints, and ends with its key's name.
 
-    The profile ends with the name of the key. An index that begins takes the key; with `takes_any_key`, one that exists
-    keeps its own.
+    An index that begins takes the key; with `takes_any_key`, one that exists keeps its own.
     """
 
     namespace: str
@@ -237,9 +233,8 @@ def key_changed(place: str) -> KeyMismatchError:
 class CrawlSession:
     """Identifies one crawler at work on an index, and the process that holds its lease.
 
-    Worker processes of one crawler share its session: a page that one of them has checked is a revisit for the others.
-    A lease lasts 120 seconds and is renewed by checks. It outlives a worker that dies. It ends early when the process
-    that holds it has exited, or when the clock goes back.
+    Processes that share a session are one crawler: a page that one of them has checked is a revisit for the others.
+    A lease lasts 120 seconds and is renewed by heartbeats. It ends early when its process has exited.
 
     Attributes:
         number: The number of the crawler within the index, from 1. A session with the number 0 asks for a new number.
@@ -304,16 +299,14 @@ class Store(Protocol):
     def open(self, session: CrawlSession | None = None) -> int:
         """Connect, check the profile, join the crawl; return the number of pages in the index.
 
-        With a session whose number is not 0, work as that crawler; else take a new number, with a lease held by
-        `session.process`, by default this process. An open store that is opened again keeps its number.
-        Raises ProfileMismatchError for an index with other fingerprints.
+        With a session whose number is not 0, work as that crawler; else take a new number, or keep one's own, with a
+        lease held by `session.process`, by default this process. Raises ProfileMismatchError for other fingerprints.
         """
 
     def open_read_only(self) -> int:
-        """Connect and check the profile as `open` does, without joining; return the number of pages in the index.
+        """Do as `open` does, without joining and writing. Only methods that add no pages may follow, or `open`.
 
-        Writes nothing: an absent index stays absent, and nothing is found in it. Only methods that add no pages may
-        follow, or `open`.
+        An absent index stays absent, and nothing is found in it.
         """
 
     def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
@@ -348,10 +341,7 @@ class Store(Protocol):
         """
 
     def note(self, name: str, text: str | None = None) -> str:
-        """Return the note of this name, "" if there is none; write it before if a text is given.
-
-        Notes are short texts about an index. `clear` removes them. Of crawlers that write at once, one has its way.
-        """
+        """Return the note of this name, "" if there is none; write it before if a text is given. `clear` removes it."""
 
     def info(self) -> StoreInfo:
         """Return figures of the index."""

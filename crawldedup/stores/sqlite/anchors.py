@@ -32,15 +32,18 @@ class Anchors:
             if add:
                 self._remove(own)
             own = None
-        held: dict[int, list[int]] = {anchor: [] for anchor in query.anchors}
-        sql = f"SELECT k, number FROM {self._anchors} WHERE k IN {GIVEN} ORDER BY k, number"
-        for anchor, number in self._db.execute(sql, (str(list(held)),)):
-            held[anchor].append(number)
+        # The place of each page among those that hold an anchor.
+        held: dict[int, dict[int, int]] = {anchor: {} for anchor in query.anchors}
+        sql = f"SELECT k, number, place FROM {self._anchors} WHERE k IN {GIVEN} ORDER BY k, place"
+        for anchor, number, place in self._db.execute(sql, (str(list(held)),)):
+            held[anchor][number] = place
         # An anchor that is new to the page was held by all others before.
-        first_of_all = [own.number if own and own.number in pages else 1 << 62 for pages in held.values()]
+        own_number = own.number if own else 0
         of = tuple(
-            None if len(pages) >= MOST_HOLDERS else tuple(number for number in pages if number < last)
-            for pages, last in zip(held.values(), first_of_all, strict=True)
+            None
+            if len(places) >= MOST_HOLDERS
+            else tuple(number for number, place in places.items() if place < places.get(own_number, place + 1))
+            for places in held.values()
         )
         numbers = {number for pages in of for number in pages or ()}
         sql = f"SELECT number, url FROM {self._pages} WHERE number IN {GIVEN} AND added_at >= ?"
@@ -57,7 +60,7 @@ class Anchors:
             self._remove(own)
         return own is not None
 
-    def _add(self, query: AnchorQuery, own: _Page | None, held: dict[int, list[int]]) -> None:
+    def _add(self, query: AnchorQuery, own: _Page | None, held: dict[int, dict[int, int]]) -> None:
         """Add a page, or bring it up to date. What too many others hold is left out."""
         if own is None:
             last = self._page("ORDER BY number DESC LIMIT 1")
@@ -66,9 +69,12 @@ class Anchors:
         else:
             self._remove(own)
             number, before, added_at = own.number, own.before, own.added_at
-        mine = [anchor for anchor, pages in held.items() if number in pages or len(pages) < MOST_HOLDERS]
-        self._db.executemany(f"INSERT INTO {self._anchors} VALUES (?, ?)", [(anchor, number) for anchor in mine])
-        row = (number, query.name.page, query.url, added_at, before, len(mine), str(mine))
+        mine = {anchor: held[anchor] for anchor in held if number in held[anchor] or len(held[anchor]) < MOST_HOLDERS}
+        rows = [
+            (anchor, places.get(number, max(places.values(), default=0) + 1), number) for anchor, places in mine.items()
+        ]
+        self._db.executemany(f"INSERT INTO {self._anchors} VALUES (?, ?, ?)", rows)
+        row = (number, query.name.page, query.url, added_at, before, len(mine), str(list(mine)))
         self._db.execute(f"INSERT INTO {self._pages} VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def _retire(self, query: AnchorQuery, oldest: int) -> None:

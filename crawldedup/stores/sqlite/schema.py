@@ -21,7 +21,6 @@ from crawldedup.errors import (
     StoreUnavailableError,
 )
 from crawldedup.stores.base import Layout
-from crawldedup.stores.candidates import KEY_MASK
 
 BUSY_SECONDS: Final = 5.0
 IN_MEMORY: Final = ":memory:"
@@ -29,6 +28,8 @@ BYTES_PER_KEY: Final = 16
 """Bytes of a file for one row id, inserted in random order: 15.4 at a million of them."""
 GIVEN: Final = "(SELECT value FROM json_each(?))"
 """Numbers that a statement is given as the text of a list: so its own text is always the same."""
+SIGN: Final = 1 << 63
+"""What 64-bit integers are shifted by: those of SQLite are signed, and their order shall stay."""
 CLEARED: Final = ""
 """The profile of an index that was cleared: the next crawler to join gives it another."""
 _BUSY_PAUSE_SECONDS: Final = 0.01
@@ -38,8 +39,6 @@ _STATEMENTS: Final = 512
 _LOG_PAGES: Final = 8192  # 32 MiB
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
 _VERSION: Final = 5
-_SIGN: Final = 1 << 63
-_STORED: Final = int(KEY_MASK)
 
 _SCHEMA: Final = (
     "CREATE TABLE indexes (number INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, profile TEXT NOT NULL, "
@@ -60,25 +59,10 @@ _TABLES: Final = {
     "urls": "(k INTEGER PRIMARY KEY)",
     "covered": "(number INTEGER PRIMARY KEY, page INTEGER NOT NULL UNIQUE, url TEXT NOT NULL, "
     "added_at INTEGER NOT NULL, before INTEGER NOT NULL, size INTEGER NOT NULL, anchors TEXT NOT NULL)",
-    "anchors": "(k INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (k, number)) WITHOUT ROWID",
+    "anchors": "(k INTEGER NOT NULL, place INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (k, place)) "
+    "WITHOUT ROWID",
 }
 """The tables of one index, but those of its keys. Each has the number of the index behind its name."""
-
-
-# SQLite's integers are signed: shift the unsigned 64-bit range so that the order stays.
-def signed(value: int) -> int:
-    """Return an unsigned 64-bit integer as SQLite keeps it."""
-    return value - _SIGN
-
-
-def unsigned(value: int) -> int:
-    """Return the unsigned integer that SQLite keeps as this one."""
-    return value + _SIGN
-
-
-def row_id(key: int, page: int) -> int:
-    """Return the stored bits of a key and a page number in one integer that sorts by the key."""
-    return (key & _STORED | page) - _SIGN
 
 
 def path_of(url: str) -> str:
@@ -116,23 +100,22 @@ def connect(path: str) -> sqlite3.Connection:
 
 def _claim(db: sqlite3.Connection, path: str) -> None:
     """Make a new file ours; refuse another program's before anything is written to it."""
-    with transaction(db):
+    with db:
+        db.execute("BEGIN IMMEDIATE")
         (application,) = db.execute("PRAGMA application_id").fetchone()
         (version,) = db.execute("PRAGMA user_version").fetchone()
         (objects,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if application == _APPLICATION_ID:
-            if version != _VERSION:
-                age, remedy = ("a newer", "upgrade crawldedup") if version > _VERSION else ("an older", "crawl again")
-                raise ForeignStoreError(
-                    f"{path} was written by {age} version of crawldedup (layout {version}; this one knows {_VERSION} "
-                    f"alone) and stays as it is; {remedy}, or choose another path"
-                )
+        if (application, version) == (_APPLICATION_ID, _VERSION):
             return
+        if application == _APPLICATION_ID:
+            age, remedy = ("a newer", "upgrade crawldedup") if version > _VERSION else ("an older", "crawl again")
+            raise ForeignStoreError(
+                f"{path} was written by {age} version of crawldedup (layout {version}; this one knows {_VERSION} "
+                f"alone) and stays as it is; {remedy}, or choose another path"
+            )
         if objects or application:
             raise ForeignStoreError(f"{path} is a SQLite file of another program; choose another path")
-        db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-        db.execute(f"PRAGMA user_version = {_VERSION}")
-        for statement in _SCHEMA:
+        for statement in (f"PRAGMA application_id = {_APPLICATION_ID}", f"PRAGMA user_version = {_VERSION}", *_SCHEMA):
             db.execute(statement)
 
 
@@ -142,25 +125,11 @@ def _use_write_ahead_log(db: sqlite3.Connection) -> None:
     while True:
         try:
             db.execute("PRAGMA journal_mode = WAL")
+            return
         except sqlite3.OperationalError as error:
             if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
                 raise
             time.sleep(_BUSY_PAUSE_SECONDS)
-        else:
-            return
-
-
-@contextlib.contextmanager
-def transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
-    """Run a transaction. The default kind locks at its start: no other process decides between our read and write."""
-    db.execute(f"BEGIN {kind}")
-    try:
-        yield db
-        db.execute("COMMIT")
-    except BaseException:
-        with contextlib.suppress(sqlite3.Error):
-            db.execute("ROLLBACK")
-        raise
 
 
 @contextlib.contextmanager

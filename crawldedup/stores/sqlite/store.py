@@ -16,11 +16,12 @@ from weakref import WeakSet
 from crawldedup.errors import ConfigurationError, StoreError, StoreUnavailableError
 from crawldedup.stores import base
 from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record
-from crawldedup.stores.sqlite import crawlers, schema
+from crawldedup.stores.sqlite import schema
 from crawldedup.stores.sqlite.anchors import Anchors
+from crawldedup.stores.sqlite.crawlers import Crawlers, join_crawl, leave_crawl, renew_lease
 from crawldedup.stores.sqlite.decide import decide, find
 from crawldedup.stores.sqlite.index import SqliteIndex
-from crawldedup.stores.sqlite.schema import IN_MEMORY, errors_of, transaction
+from crawldedup.stores.sqlite.schema import IN_MEMORY, errors_of
 
 _CHECKS_PER_TRANSACTION: Final = 100
 
@@ -53,15 +54,15 @@ class SqliteStore:
         return self._session if self._session.number else None
 
     def open(self, session: CrawlSession | None = None) -> int:
-        with self._lock, errors_of(self._path):
-            with transaction(self._connection()) as db:
-                self._join(db, session or self._session)
-            return self._index.pages if self._index else 0
+        with self._lock, errors_of(self._path), self._connection() as db:
+            db.execute("BEGIN IMMEDIATE")
+            return self._join(db, session or self._session).pages
 
     def open_read_only(self) -> int:
         with self._lock, errors_of(self._path):
             if self._exists():
-                with transaction(self._connection(), "DEFERRED") as db:
+                with self._connection() as db:
+                    db.execute("BEGIN DEFERRED")
                     self._find(db)
             self._is_open = True
             return self._index.pages if self._index else 0
@@ -74,14 +75,15 @@ class SqliteStore:
                 return answers + [answers[-1]] * (len(queries) - len(answers))
         return answers
 
-    def _check(self, batch: Sequence[Query]) -> list[Answer | StoreError]:
+    def _check(self, batch: Sequence[Query]) -> Sequence[Answer | StoreError]:
         started = time.monotonic()
         try:
             with self._locked(batch) as index:
                 if index is None:
                     raise StoreUnavailableError(f"the store {self._path} is not open for writing")
-                answers: list[Answer | StoreError] = [*decide(index, batch, self._crawlers(index), self._now())]
-                is_shared = len(batch) > 1 and self._crawlers(index).are_at_work
+                crawlers = self._crawlers(index)
+                answers = decide(index, batch, crawlers)
+                is_shared = len(batch) > 1 and crawlers.are_at_work()
         except StoreUnavailableError as error:
             return [error] * len(batch)
         except StoreError as error:
@@ -99,24 +101,28 @@ class SqliteStore:
     def deliver(self, names: Sequence[PageName]) -> None:
         with self._locked() as index:
             if index:
-                self._crawlers(index).deliver(name.url_key for name in names).write()
+                crawlers = self._crawlers(index)
+                crawlers.deliver(names)
+                crawlers.write()
 
     def text_of(self, name: PageName, retention: base.Retention) -> bytes:
         with self._locked(writes=False) as index:
-            own = index.pages_with({name.url_key}).get(name.url_key) if index else None
-            is_live = own and retention.is_live(own.added_at, own.seen_at, self._now())
-            return index.text(own.number) if index and own and is_live else b""
+            own = index.pages_with([name.url_key]) if index else []
+            is_live = own and retention.is_live(own[0].added_at, own[0].seen_at, self._now())
+            return index.text(own[0].number) if index and is_live else b""
 
     def forget(self, name: PageName) -> bool:
         with self._locked() as index:
-            own = index.pages_with({name.url_key}).get(name.url_key) if index else None
-            if index and own:
-                index.remove([own])
-                index.freed += 1
+            if index is None:
+                return False
+            if own := index.pages_with([name.url_key]):
+                index.remove(own)
+                index.freed += len(own)
                 index.write_head()
-                self._crawlers(index).mark(name.url_key, is_pending=False).write()
-            had_anchors = index is not None and Anchors(index, self._now()).forget(name)
-            return own is not None or had_anchors
+                crawlers = self._crawlers(index)
+                crawlers.mark(name.url_key, is_pending=False)
+                crawlers.write()
+            return Anchors(index, self._now()).forget(name) or bool(own)
 
     def anchors(self, query: base.AnchorQuery, *, add: bool = True) -> base.Holders:
         with self._locked([query], writes=add) as index:
@@ -131,7 +137,8 @@ class SqliteStore:
     def clear(self) -> None:
         with self._lock, errors_of(self._path):
             if self._exists():
-                with transaction(self._connection()) as db:
+                with self._connection() as db:
+                    db.execute("BEGIN IMMEDIATE")
                     schema.clear_index(db, self.layout.namespace)
                     if self._session.number:
                         self._join(db, self._session)
@@ -150,13 +157,13 @@ class SqliteStore:
     def heartbeat(self) -> None:
         with self._locked() as index:
             if index:
-                crawlers.renew_lease(index.db, index.number, self._session, self._now())
+                renew_lease(index.db, index.number, self._session, self._now())
 
     def close(self, *, leave: bool = True) -> None:
         with self._lock:
             if leave and self._db is not None and self._index is not None and self._session.number:
                 with contextlib.suppress(sqlite3.Error):
-                    crawlers.leave_crawl(self._db, self._index.number, self._session.number)
+                    leave_crawl(self._db, self._index.number, self._session.number)
             self._session, self._index, self._is_open = base.NO_SESSION, None, False
             self._disconnect()
 
@@ -174,12 +181,14 @@ class SqliteStore:
             if self._index is None:
                 yield None
                 return
-            with transaction(self._connection(), "IMMEDIATE" if writes else "DEFERRED") as db:
+            with self._connection() as db:
+                # With a lock from the start, no other process decides between our read and write.
+                db.execute("BEGIN IMMEDIATE" if writes else "BEGIN DEFERRED")
                 profile = self._index.load_head()
                 is_other = profile not in (schema.CLEARED, self.layout.profile)
                 if is_other:
                     self._find(db)
-                if is_other or any(query.key_id != self.layout.key.id for query in queries):
+                if is_other or {query.key_id for query in queries} - {self.layout.key.id}:
                     raise base.key_changed(self._url)
                 if profile == schema.CLEARED and writes and self._session.number:
                     profile = schema.begin_index(db, self.layout, self._path)[1].profile
@@ -191,7 +200,8 @@ class SqliteStore:
             if self._is_forked:
                 # Go on as the crawler of the process that forked this one.
                 self._is_forked = False
-                with transaction(self._db) as db:
+                with self._db as db:
+                    db.execute("BEGIN IMMEDIATE")
                     self._join(db, self._session) if self._session.number else self._find(db)
         return self._db
 
@@ -203,10 +213,11 @@ class SqliteStore:
         found = schema.find_index(db, self.layout, self._path)
         self._index = None if found is None else self._opened(db, *found)
 
-    def _join(self, db: sqlite3.Connection, session: CrawlSession) -> None:
+    def _join(self, db: sqlite3.Connection, session: CrawlSession) -> SqliteIndex:
         self._index = self._opened(db, *schema.begin_index(db, self.layout, self._path))
-        self._session = crawlers.join_crawl(db, self._index.number, session, self._now())
+        self._session = join_crawl(db, self._index.number, session, self._now())
         self._is_open = True
+        return self._index
 
     def _opened(self, db: sqlite3.Connection, number: int, layout: Layout) -> SqliteIndex:
         self.layout = layout
@@ -232,8 +243,8 @@ class SqliteStore:
                 self._db.close()
         self._db, self._is_forked = None, True
 
-    def _crawlers(self, index: SqliteIndex) -> crawlers.Crawlers:
-        return crawlers.Crawlers(index.db, index.number, self._session.number, self._now())
+    def _crawlers(self, index: SqliteIndex) -> Crawlers:
+        return Crawlers(index.db, index.number, self._session.number, self._now())
 
     def _now(self) -> int:
         return int(self._clock())
