@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crawldedup.search.decision import Prefilter
-from crawldedup.search.plan import KEY_BITS, STORED_BITS
+from crawldedup.search.plan import KEY_BITS, STORED_BITS, ProbePlan
 from crawldedup.stores.base import Query
 from crawldedup.stores.sqlite.index import ID_MASK, SqliteIndex
 
@@ -21,6 +21,8 @@ NEVER: Final = 1 << 40
 _NO_PREFILTER: Final = Prefilter(bytes(KEY_BITS), 0)
 _NO_KEYS: Final = np.empty((0, 2), np.int64)
 _SIGN: Final = np.uint64(1 << 63)
+_ID_BITS: Final = np.uint64(ID_MASK)
+_ONE: Final = np.uint64(1)
 _OF_BATCH: Final = 1 << 31
 _NOW: Final = (1 << 62, 1 << 62)
 # A range is given by the key in its middle: as its width is a power of 2, the bits behind the last 1 are its own.
@@ -59,12 +61,10 @@ class Candidates(NamedTuple):
 
 
 class _Ranges(NamedTuple):
-    """The ranges that queries of a batch read, best first: whose, of which table, first and last key."""
+    """The ranges that queries read, best first: of which table, and the key in the middle."""
 
-    of: Ints
     tables: Ints
-    lows: Ints
-    highs: Ints
+    middles: Ints
 
 
 def candidates(index: SqliteIndex, batch: Sequence[Query], asked: Sequence[int]) -> dict[int, Candidates]:
@@ -73,15 +73,17 @@ def candidates(index: SqliteIndex, batch: Sequence[Query], asked: Sequence[int])
     Earlier queries of the batch count as pages. A query whose ranges hold more keys than may be read is left out: pages
     of the batch would change which keys are read. It is asked by `candidates_alone`.
     """
-    ranges, tables, own = _ranges(batch, asked), len(index.key_tables), _keys_of(batch)
+    plans, tables = [batch[place].plan for place in asked], len(index.key_tables)
+    ranges, range_of = _ranges(plans), np.repeat(asked, [len(plan.tables) for plan in plans])
+    own = _signed([query.keys for query in batch])
     sides = np.array([query.max_keys_per_side for query in batch])
     found = _keys_in_ranges(index, ranges, int(sides[list(asked)].sum()))
     if found is None:
         return {}
-    within, earlier = _keys_of_batch(ranges, own & ~ID_MASK)
+    within, earlier = _keys_of_batch(ranges, range_of, own & ~ID_MASK)
     places, keys = np.concatenate((found, within)).T
     pages = np.concatenate((found[:, 1] & ID_MASK, -1 - earlier))
-    of, table = ranges.of[places], ranges.tables[places]
+    of, table = range_of[places], ranges.tables[places]
     costs = _costs_of_keys(index, batch, of, table, keys ^ own[of, table])
     is_met = costs != NEVER
     is_there = (pages > 0) | ~is_met
@@ -100,15 +102,15 @@ def candidates(index: SqliteIndex, batch: Sequence[Query], asked: Sequence[int])
 
 def candidates_alone(index: SqliteIndex, query: Query) -> list[Candidate]:
     """Return the pages of the file to compare with a query."""
-    ranges, own = _ranges([query], [0]), _keys_of([query])
+    ranges, own = _ranges([query.plan]), _signed(query.keys)
     found = _keys_in_ranges(index, ranges, query.max_keys_per_side)
     if found is None or len(found) > query.max_keys:
         found = _keys_about_probes(index, ranges, own, query)
     if not len(found):
         return []
     places, keys = found.T
-    tables = ranges.tables[places]
-    costs = _costs_of_keys(index, [query], ranges.of[places], tables, keys ^ own[0, tables])
+    tables, of = ranges.tables[places], np.zeros(len(places), np.intp)
+    costs = _costs_of_keys(index, [query], of, tables, keys ^ own[tables])
     met = np.flatnonzero(costs != NEVER)
     if len(met) > query.max_candidates:
         met = met[np.lexsort((keys[met], places[met]))]
@@ -117,19 +119,13 @@ def candidates_alone(index: SqliteIndex, query: Query) -> list[Candidate]:
     for page, cost in zip((keys[met] & ID_MASK).tolist(), costs[met].tolist(), strict=True):
         best[page] = min(cost, best.get(page, cost))
     pages = sorted(best, key=best.__getitem__)[: query.max_candidates]
-    return _compared(index, [query], np.zeros(len(pages), np.int64), pages, [1] * len(pages))[0]
+    return _compared(index, [query], of[: len(pages)], pages, [1] * len(pages))[0]
 
 
-def _ranges(batch: Sequence[Query], asked: Sequence[int]) -> _Ranges:
-    plans = [batch[place].plan for place in asked]
-    of = np.repeat(asked, [len(plan.tables) for plan in plans])
-    lows = _signed(np.concatenate([plan.lows for plan in plans])) & ~ID_MASK
-    highs = _signed(np.concatenate([plan.highs for plan in plans])) | ID_MASK
-    return _Ranges(of, np.concatenate([plan.tables for plan in plans]), lows, highs)
-
-
-def _keys_of(batch: Sequence[Query]) -> Ints:
-    return _signed([query.keys for query in batch])
+def _ranges(plans: Sequence[ProbePlan]) -> _Ranges:
+    lows, highs = np.concatenate([plan.lows for plan in plans]), np.concatenate([plan.highs for plan in plans])
+    inner = lows ^ highs | _ID_BITS
+    return _Ranges(np.concatenate([plan.tables for plan in plans]), _signed((highs | inner) ^ inner >> _ONE))
 
 
 def _signed(values: ArrayLike) -> Ints:
@@ -153,7 +149,7 @@ def _keys_about_probes(index: SqliteIndex, ranges: _Ranges, own: Ints, query: Qu
     """Return rows (range, key) of the keys about what each range probes for, of all ranges the best first."""
     found: list[tuple[int, int]] = []
     others = query.max_keys_per_side - 1
-    for (name, places, middles), key in zip(_of_tables(index, ranges), (own[0] & ~ID_MASK).tolist(), strict=True):
+    for (name, places, middles), key in zip(_of_tables(index, ranges), (own & ~ID_MASK).tolist(), strict=True):
         place_of = places.tolist()
         rows = index.db.execute(_ABOUT_PROBES.format(name), (key, middles, others, others))
         found += [(place_of[number], key) for number, key in rows]
@@ -162,26 +158,28 @@ def _keys_about_probes(index: SqliteIndex, ranges: _Ranges, own: Ints, query: Qu
 
 def _of_tables(index: SqliteIndex, ranges: _Ranges) -> list[tuple[str, Ints, str]]:
     """Return the ranges of each table: their places, and the keys in their middles, as SQL has them."""
-    middles = ranges.lows + (ranges.lows ^ ranges.highs) // 2 + 1
     places = [np.flatnonzero(ranges.tables == table) for table in range(len(index.key_tables))]
-    return [(name, mine, str(middles[mine].tolist())) for name, mine in zip(index.key_tables, places, strict=True)]
+    return [
+        (name, mine, str(ranges.middles[mine].tolist())) for name, mine in zip(index.key_tables, places, strict=True)
+    ]
 
 
-def _keys_of_batch(ranges: _Ranges, keys: Ints) -> tuple[Ints, Ints]:
+def _keys_of_batch(ranges: _Ranges, range_of: Ints, keys: Ints) -> tuple[Ints, Ints]:
     """Return rows (range, key) of the keys of earlier queries of the batch in ranges, and whose they are."""
     orders = keys.argsort(axis=0)
+    lows, highs = ranges.middles & ranges.middles - 1, ranges.middles | ranges.middles - 1
     ranges_met, places = [], []
     for table, order in enumerate(orders.T):
         mine = np.flatnonzero(ranges.tables == table)
         column = keys[order, table]
-        first = column.searchsorted(ranges.lows[mine])
-        counts = column.searchsorted(ranges.highs[mine], "right") - first
+        first = column.searchsorted(lows[mine])
+        counts = column.searchsorted(highs[mine], "right") - first
         mine, first, counts = (values[counts > 0] for values in (mine, first, counts))
         within = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
         ranges_met.append(np.repeat(mine, counts))
         places.append(order[np.repeat(first, counts) + within])
     met, place = np.concatenate(ranges_met), np.concatenate(places)
-    is_earlier = place < ranges.of[met]
+    is_earlier = place < range_of[met]
     met, place = met[is_earlier], place[is_earlier]
     return np.stack((met, keys[place, ranges.tables[met]]), axis=1), place
 

@@ -9,7 +9,7 @@ import numpy as np
 from crawldedup.errors import StoreFullError
 from crawldedup.search.plan import STORED_BITS
 from crawldedup.stores.base import Layout, Record
-from crawldedup.stores.sqlite.schema import GIVEN, SIGN
+from crawldedup.stores.sqlite.schema import SIGN
 
 MAX_PAGES: Final = 1 << (64 - STORED_BITS)
 ID_MASK: Final = MAX_PAGES - 1
@@ -57,15 +57,13 @@ class SqliteIndex:
 
     def load_head(self) -> str:
         """Read what the index knows of its pages as a whole; return its profile."""
-        head = f"SELECT profile, newest_freed, freed, swept FROM indexes WHERE number = {self.number}"
+        newest = f"max(newest_freed, ifnull((SELECT max(number) FROM {self._pages}), 0))"
+        head = f"SELECT profile, {newest}, freed, swept FROM indexes WHERE number = {self.number}"
         profile, *counts = self.db.execute(head).fetchone()
         if set(map(type, counts)) != {int}:
             raise ValueError("it counts its pages otherwise")
         self.newest, self.freed, self.swept = counts
         self._written = self.freed, self.swept
-        if profile:
-            (newest,) = self.db.execute(f"SELECT max(number) FROM {self._pages}").fetchone()
-            self.newest = max(self.newest, newest or 0)
         return str(profile)
 
     def write_head(self) -> None:
@@ -91,12 +89,12 @@ class SqliteIndex:
 
     def rows(self, columns: str, numbers: Iterable[int]) -> list[tuple[Any, ...]]:
         """Return columns of the pages with these numbers."""
-        sql = f"SELECT {columns} FROM {self._pages} WHERE number IN {GIVEN}"
+        sql = f"SELECT {columns} FROM json_each(?) CROSS JOIN {self._pages} ON number = value"
         return self.db.execute(sql, (str(list(numbers)),)).fetchall()
 
     def pages_of(self, numbers: Iterable[int]) -> list[Page]:
         """Return the pages with these numbers."""
-        return self._sound(self.rows("*", numbers))
+        return self._sound(self.rows(f"{self._pages}.*", numbers))
 
     def pages_after(self, number: int, most: int) -> list[Page]:
         """Return the first pages behind a number, at most so many."""

@@ -172,7 +172,7 @@ def begin_index(db: sqlite3.Connection, layout: Layout, path: str) -> tuple[int,
         (layout.namespace, layout.profile, layout.key.secret),
     ).fetchone()
     for name, columns in (_TABLES | {f"keys{table}": _TABLES["urls"] for table in range(len(layout.tables))}).items():
-        db.execute(f"CREATE TABLE {name}_{number} {columns}")
+        db.execute(f"CREATE TABLE IF NOT EXISTS {name}_{number} {columns}")
     return number, layout
 
 
@@ -184,6 +184,7 @@ def clear_index(db: sqlite3.Connection, namespace: str) -> None:
     tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ?", (f"*_{found[0]}",))
     for (name,) in tables.fetchall():
         db.execute(f"DROP TABLE {name}")
+    db.execute(f"CREATE TABLE pages_{found[0]} {_TABLES['pages']}")
     for table in ("pending", "notes"):
         db.execute(f"DELETE FROM {table} WHERE idx = ?", found)
     db.execute(
