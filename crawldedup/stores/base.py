@@ -27,15 +27,13 @@ from crawldedup.search.decision import Prefilter, WeightedThreshold
 from crawldedup.search.plan import MAX_CANDIDATES, MAX_KEYS, ProbePlan, Table
 from crawldedup.text.keys import NO_KEY, Key
 
-LEASE_SECONDS: Final = 120
-"""A crawler without a heartbeat for this long is at work no more; see `CrawlSession`."""
+LEASE_SECONDS: Final = 120  # A crawler without a heartbeat for this long is at work no more; see `CrawlSession`.
 # For a page that is added, so few others are freed that an index far above its limits shrinks gradually.
 MAX_EVICTED: Final = 2  # of the oldest beyond the limit of pages
 MAX_FREED: Final = 8  # of those that expired and were met
 MAX_SWEPT: Final = 4  # examined in turn, and freed if they have expired
 MAX_RETIRED: Final = 4  # whose anchors are too old or too many
-MOST_HOLDERS: Final = 8
-"""Limit of pages that hold one anchor: a text on more pages is nobody's. See the page on partial duplicates."""
+MOST_HOLDERS: Final = 8  # pages of one anchor: a text on more pages is nobody's
 PAGE_BITS: Final = 40
 DIGEST_MASK: Final = 0xFFFF_FFFF
 
@@ -75,9 +73,9 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long pages are remembered, and how many: of more than `max_pages`, those added first are forgotten.
+    """How long pages are remembered from their last visit, or if `refresh` is False from when they were added.
 
-    `ttl_seconds` counts from the last visit, or from when a page was added if `refresh` is False.
+    Of more than `max_pages`, those added first are forgotten.
     """
 
     ttl_seconds: int | None = None
@@ -94,29 +92,22 @@ FOR_EVER: Final = Retention()
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A page to look up: what it is, where to look, and which records are accepted.
-
-    `keys` are those of the record in the layout's tables. `exact_only` asks for an equal digest, too (thin pages).
-    `prefilter` rejects chance matches by their keys. `key_id` names the key that the page was hashed with.
-
-    A page that `is_pending` is delivered when a later query of its crawler names it among those `delivered`, or
-    `Store.deliver` does. `revisit_rule` accepts what counts as unchanged text.
-    """
+    """A page to look up: what it is, where to look, and which records are accepted."""
 
     record: Record
-    keys: tuple[int, ...]
+    keys: tuple[int, ...]  # of the record, in the layout's tables
     plan: ProbePlan
     rule: WeightedThreshold
-    prefilter: Prefilter | None = None
+    prefilter: Prefilter | None = None  # rejects chance matches by their keys
     retention: Retention = FOR_EVER
-    exact_only: bool = False
+    exact_only: bool = False  # an equal digest is asked for, too (thin pages)
     max_candidates: int = MAX_CANDIDATES
     max_keys: int = MAX_KEYS
     shard_key: int | None = None
-    key_id: int = 0
-    is_pending: bool = False
+    key_id: int = 0  # names the key that the page was hashed with
+    is_pending: bool = False  # until a later query of its crawler, or `Store.deliver`, names it among those delivered
     delivered: tuple[PageName, ...] = ()
-    revisit_rule: WeightedThreshold | None = None
+    revisit_rule: WeightedThreshold | None = None  # accepts what counts as unchanged text
 
     @property
     def max_keys_per_side(self) -> int:
@@ -148,46 +139,38 @@ class Status(StrEnum):
 class Answer:
     """The answer to a query.
 
-    `record` is the earlier page, with this one counted in; None for a new page. It has its text, as kept before this
-    page, if it is a changed revisit; and if it is near and the query has one. `changed` is True for a revisit with new
-    text, `abandoned` if the last was never delivered. With `replaces`, the page took the record's place. `pages` are in
-    the index; `candidates` were compared.
+    The record has its text, as kept before this page, if it is a changed revisit; and if it is near and the query has
+    one.
     """
 
     status: Status
-    record: Record | None
-    changed: bool
-    pages: int
-    candidates: int
-    abandoned: bool = False
-    replaces: bool = False
+    record: Record | None  # the earlier page, with this one counted in; None for a new page
+    changed: bool  # a revisit with new text
+    pages: int  # in the index
+    candidates: int  # compared
+    abandoned: bool = False  # a revisit of what was never delivered
+    replaces: bool = False  # the page took the record's place
 
 
 @dataclass(frozen=True, slots=True)
 class AnchorQuery:
-    """The anchors of a page's text, all of them different.
-
-    Pages are kept from when they were added, for `ttl_seconds` and while all have at most `most_anchors` together.
-    """
+    """The anchors of a page's text, all of them different."""
 
     url: str
     name: PageName
     anchors: tuple[int, ...]
-    ttl_seconds: int | None = None
-    most_anchors: int = 1 << 40
+    ttl_seconds: int | None = None  # for which pages are kept from when they were added
+    most_anchors: int = 1 << 40  # of all pages that are kept
     key_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Which pages took each anchor of a query in before its page did, in order; None for one that too many hold.
-
-    `urls` are those of pages that have not expired: others do not count. `is_known`: the page was added before.
-    """
+    """Which pages took each anchor of a query in before its page did, in order; None for one that too many hold."""
 
     of: tuple[tuple[int, ...] | None, ...]
-    urls: Mapping[int, str]
-    is_known: bool = False
+    urls: Mapping[int, str]  # of pages that have not expired: others do not count
+    is_known: bool = False  # the page of the query was added before
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,10 +287,7 @@ class Store(Protocol):
         """
 
     def open_read_only(self) -> int:
-        """Do as `open` does, without joining and writing. Only methods that add no pages may follow, or `open`.
-
-        An absent index stays absent, and nothing is found in it.
-        """
+        """Open an index only to look; an absent one stays so. Only methods that add no pages may follow, or `open`."""
 
     def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
         """Decide about pages and remember them, one after the other; return an answer for each, in their order.
@@ -335,10 +315,7 @@ class Store(Protocol):
         """Remove the anchors of a page; return False if there were none."""
 
     def clear(self) -> None:
-        """Remove every page and the profile, even a foreign one. Crawlers at work go on in the empty index.
-
-        A store that has not joined leaves no index behind: the next one to join gives it a profile.
-        """
+        """Remove every page and the profile, even a foreign one. Crawlers at work go on in the empty index."""
 
     def note(self, name: str, text: str | None = None) -> str:
         """Return the note of this name, "" if there is none; write it before if a text is given. `clear` removes it."""

@@ -24,14 +24,9 @@ from crawldedup.stores.base import Layout
 
 BUSY_SECONDS: Final = 5.0
 IN_MEMORY: Final = ":memory:"
-BYTES_PER_KEY: Final = 16
-"""Bytes of a file for one row id, inserted in random order: 15.4 at a million of them."""
-GIVEN: Final = "(SELECT value FROM json_each(?))"
-"""Numbers that a statement is given as the text of a list: so its own text is always the same."""
-SIGN: Final = 1 << 63
-"""What 64-bit integers are shifted by: those of SQLite are signed, and their order shall stay."""
-CLEARED: Final = ""
-"""The profile of an index that was cleared: the next crawler to join gives it another."""
+BYTES_PER_KEY: Final = 16  # of a file, for row ids inserted in random order: 15.4 at a million of them
+SIGN: Final = 1 << 63  # by which 64-bit integers are shifted: those of SQLite are signed, and their order shall stay
+CLEARED: Final = ""  # the profile of an index that was cleared: the next crawler to join gives it another
 _BUSY_PAUSE_SECONDS: Final = 0.01
 _CACHE_KIB: Final = 64 * 1024
 _MAP_BYTES: Final = 1 << 30
@@ -163,8 +158,7 @@ def find_index(db: sqlite3.Connection, layout: Layout, path: str) -> tuple[int, 
 
 def begin_index(db: sqlite3.Connection, layout: Layout, path: str) -> tuple[int, Layout]:
     """Return what `find_index` does, of an index that is created if it is absent or cleared."""
-    found = find_index(db, layout, path)
-    if found is not None:
+    if found := find_index(db, layout, path):
         return found
     (number,) = db.execute(
         "INSERT INTO indexes (namespace, profile, key) VALUES (?, ?, ?) ON CONFLICT (namespace) "

@@ -1,7 +1,4 @@
-"""The embedded stores: one SQLite file, shared by the processes of one machine, and one in memory.
-
-This module locks and shares the file. `decide` decides about pages, `index` keeps them, `crawlers` knows who works.
-"""
+"""The embedded stores: one SQLite file, shared by the processes of one machine, and one in memory."""
 
 import contextlib
 import os
@@ -171,9 +168,9 @@ class SqliteStore:
     def _locked(
         self, queries: Sequence[Query | base.AnchorQuery] = (), *, writes: bool = True
     ) -> Iterator[SqliteIndex | None]:
-        """Keep others from the index: from writing to it, or if `writes` is False only from changing what is read.
+        """Keep others from writing to the index, or from changing what is read; give None where there is none.
 
-        Gives None where there is no index. Raises KeyMismatchError for queries of another key than that of the index.
+        Raises KeyMismatchError for queries of another key than that of the index.
         """
         with self._lock, errors_of(self._path):
             if not self._is_open:
