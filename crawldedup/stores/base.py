@@ -260,71 +260,53 @@ class StoreInfo:
 class Store(Protocol):
     """One index: a namespace of a store. Methods raise `StoreError` and its kin, and are safe to call again."""
 
-    is_persistent: ClassVar[bool]
-    """True if its indexes outlive the program."""
+    is_persistent: ClassVar[bool]  # whether its indexes outlive the program
 
+    # Raise ConfigurationError unless a URL of one of its schemes is valid. Connects to nothing.
     @classmethod
-    def check_url(cls, url: str) -> None:
-        """Raise ConfigurationError unless a URL of one of its schemes is valid. Connects to nothing."""
-
+    def check_url(cls, url: str) -> None: ...
+    # Return the store that a URL names, not yet opened. Raises ConfigurationError.
     @classmethod
-    def from_url(cls, url: str, layout: Layout) -> Self:
-        """Return the store that a URL names, not yet opened. Raises ConfigurationError."""
-
+    def from_url(cls, url: str, layout: Layout) -> Self: ...
+    # The layout, once opened with the key of the index: methods that find another there raise KeyMismatchError.
     @property
-    def layout(self) -> Layout:
-        """The layout, once opened with the key of the index: methods that find another there raise KeyMismatchError."""
-
+    def layout(self) -> Layout: ...
+    # The crawler that this store works as; None unless `open` has joined a crawl.
     @property
-    def session(self) -> CrawlSession | None:
-        """The crawler that this store works as; None unless `open` has joined a crawl."""
+    def session(self) -> CrawlSession | None: ...
 
-    def open(self, session: CrawlSession | None = None) -> int:
-        """Connect, check the profile, join the crawl; return the number of pages in the index.
+    # Connect, check the profile, join the crawl; return the number of pages in the index. With a session whose number
+    # is not 0, work as that crawler; else take a new number, or keep one's own, with a lease held by `session.process`,
+    # by default this process. Raises ProfileMismatchError for other fingerprints.
+    def open(self, session: CrawlSession | None = None) -> int: ...
+    # Open an index only to look; an absent one stays so. Only methods that add no pages may follow, or `open`.
+    def open_read_only(self) -> int: ...
+    # Renew the session's lease; due at least once in every LEASE_SECONDS.
+    def heartbeat(self) -> None: ...
+    # End the session's lease, unless `leave` is False, and disconnect; harmless when repeated.
+    def close(self, *, leave: bool = True) -> None: ...
 
-        With a session whose number is not 0, work as that crawler; else take a new number, or keep one's own, with a
-        lease held by `session.process`, by default this process. Raises ProfileMismatchError for other fingerprints.
-        """
+    # Decide about pages and remember them, one after the other; return an answer for each, in their order. Each page is
+    # one atomic step, the batch is not. An error stands in the place of the page that it befell; a store that cannot be
+    # reached gives StoreUnavailableError for all pages left. Raises ProfileMismatchError alone.
+    def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]: ...
+    # Return the records that each query accepts, nearest first. Changes nothing.
+    def find(self, queries: Sequence[Query]) -> list[list[Record]]: ...
+    # Note that these pages, which this crawler had pending, were delivered.
+    def deliver(self, names: Sequence[PageName]) -> None: ...
+    # Return the text that is kept of a page; nothing if there is none, or it has expired.
+    def text_of(self, name: PageName, retention: Retention) -> bytes: ...
+    # Remove a page and its anchors; return False if there was neither.
+    def forget(self, name: PageName) -> bool: ...
 
-    def open_read_only(self) -> int:
-        """Open an index only to look; an absent one stays so. Only methods that add no pages may follow, or `open`."""
+    # Return which pages held the anchors of a page before; add it in the same step, or bring it up to date.
+    def anchors(self, query: AnchorQuery, *, add: bool = True) -> Holders: ...
+    # Remove the anchors of a page; return False if there were none.
+    def forget_anchors(self, name: PageName) -> bool: ...
 
-    def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
-        """Decide about pages and remember them, one after the other; return an answer for each, in their order.
-
-        Each page is one atomic step, the batch is not. An error stands in the place of the page that it befell; a store
-        that cannot be reached gives StoreUnavailableError for all pages left. Raises ProfileMismatchError alone.
-        """
-
-    def find(self, queries: Sequence[Query]) -> list[list[Record]]:
-        """Return the records that each query accepts, nearest first. Changes nothing."""
-
-    def deliver(self, names: Sequence[PageName]) -> None:
-        """Note that these pages, which this crawler had pending, were delivered."""
-
-    def text_of(self, name: PageName, retention: Retention) -> bytes:
-        """Return the text that is kept of a page; nothing if there is none, or it has expired."""
-
-    def forget(self, name: PageName) -> bool:
-        """Remove a page and its anchors; return False if there was neither."""
-
-    def anchors(self, query: AnchorQuery, *, add: bool = True) -> Holders:
-        """Return which pages held the anchors of a page before; add it in the same step, or bring it up to date."""
-
-    def forget_anchors(self, name: PageName) -> bool:
-        """Remove the anchors of a page; return False if there were none."""
-
-    def clear(self) -> None:
-        """Remove every page and the profile, even a foreign one. Crawlers at work go on in the empty index."""
-
-    def note(self, name: str, text: str | None = None) -> str:
-        """Return the note of this name, "" if there is none; write it before if a text is given. `clear` removes it."""
-
-    def info(self) -> StoreInfo:
-        """Return figures of the index."""
-
-    def heartbeat(self) -> None:
-        """Renew the session's lease; due at least once in every LEASE_SECONDS."""
-
-    def close(self, *, leave: bool = True) -> None:
-        """End the session's lease, unless `leave` is False, and disconnect; harmless when repeated."""
+    # Remove every page and the profile, even a foreign one. Crawlers at work go on in the empty index.
+    def clear(self) -> None: ...
+    # Return the note of this name, "" if there is none; write it before if a text is given. `clear` removes it.
+    def note(self, name: str, text: str | None = None) -> str: ...
+    # Return figures of the index.
+    def info(self) -> StoreInfo: ...

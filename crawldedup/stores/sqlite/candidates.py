@@ -15,6 +15,8 @@ from crawldedup.stores.base import Query
 from crawldedup.stores.sqlite.index import ID_MASK, SqliteIndex
 
 Ints = NDArray[np.int64]
+Ranges = tuple[Ints, Ints]
+"""The ranges that queries read, best first: of which table, and the key in the middle."""
 
 NEVER: Final = 1 << 40
 """The cost of a page that is not accepted at any."""
@@ -53,25 +55,13 @@ class Candidate(NamedTuple):
     seen_at: int
 
 
-class Candidates(NamedTuple):
-    """What a query is to be compared with. Pages of its batch may have `room` for so many keys among them."""
-
-    pages: list[Candidate]
-    room: int
-
-
-class _Ranges(NamedTuple):
-    """The ranges that queries read, best first: of which table, and the key in the middle."""
-
-    tables: Ints
-    middles: Ints
-
-
-def candidates(index: SqliteIndex, batch: Sequence[Query], asked: Sequence[int]) -> dict[int, Candidates]:
+def candidates(
+    index: SqliteIndex, batch: Sequence[Query], asked: Sequence[int]
+) -> dict[int, tuple[list[Candidate], int]]:
     """Return the pages to compare with queries of a batch, by the places of these.
 
-    Earlier queries of the batch count as pages. A query whose ranges hold more keys than may be read is left out: pages
-    of the batch would change which keys are read. It is asked by `candidates_alone`.
+    Earlier queries of the batch count as pages; so many keys they may have together. A query whose ranges hold more
+    keys than may be read is left out: pages of the batch would change which are read. Ask it by `candidates_alone`.
     """
     plans, tables = [batch[place].plan for place in asked], len(index.key_tables)
     ranges, range_of = _ranges(plans), np.repeat(asked, [len(plan.tables) for plan in plans])
@@ -83,7 +73,7 @@ def candidates(index: SqliteIndex, batch: Sequence[Query], asked: Sequence[int])
     within, earlier = _keys_of_batch(ranges, range_of, own & ~ID_MASK)
     places, keys = np.concatenate((found, within)).T
     pages = np.concatenate((found[:, 1] & ID_MASK, -1 - earlier))
-    of, table = range_of[places], ranges.tables[places]
+    of, table = range_of[places], ranges[0][places]
     costs = _costs_of_keys(index, batch, of, table, keys ^ own[of, table])
     is_met = costs != NEVER
     is_there = (pages > 0) | ~is_met
@@ -97,7 +87,7 @@ def candidates(index: SqliteIndex, batch: Sequence[Query], asked: Sequence[int])
     counts = np.bincount(of[met > 0], minlength=len(batch))
     rooms = np.minimum(room, [query.max_candidates for query in batch] - counts).tolist()
     compared = _compared(index, batch, of, met.tolist(), key_counts)
-    return {place: Candidates(compared[place], rooms[place]) for place in asked if rooms[place] >= 0}
+    return {place: (compared[place], rooms[place]) for place in asked if rooms[place] >= 0}
 
 
 def candidates_alone(index: SqliteIndex, query: Query) -> list[Candidate]:
@@ -109,7 +99,7 @@ def candidates_alone(index: SqliteIndex, query: Query) -> list[Candidate]:
     if not len(found):
         return []
     places, keys = found.T
-    tables, of = ranges.tables[places], np.zeros(len(places), np.intp)
+    tables, of = ranges[0][places], np.zeros(len(places), np.intp)
     costs = _costs_of_keys(index, [query], of, tables, keys ^ own[tables])
     met = np.flatnonzero(costs != NEVER)
     if len(met) > query.max_candidates:
@@ -122,17 +112,17 @@ def candidates_alone(index: SqliteIndex, query: Query) -> list[Candidate]:
     return _compared(index, [query], of[: len(pages)], pages, [1] * len(pages))[0]
 
 
-def _ranges(plans: Sequence[ProbePlan]) -> _Ranges:
+def _ranges(plans: Sequence[ProbePlan]) -> Ranges:
     lows, highs = np.concatenate([plan.lows for plan in plans]), np.concatenate([plan.highs for plan in plans])
     inner = lows ^ highs | _ID_BITS
-    return _Ranges(np.concatenate([plan.tables for plan in plans]), _signed((highs | inner) ^ inner >> _ONE))
+    return np.concatenate([plan.tables for plan in plans]), _signed((highs | inner) ^ inner >> _ONE)
 
 
 def _signed(values: ArrayLike) -> Ints:
     return (np.asarray(values, np.uint64) ^ _SIGN).view(np.int64)
 
 
-def _keys_in_ranges(index: SqliteIndex, ranges: _Ranges, limit: int) -> Ints | None:
+def _keys_in_ranges(index: SqliteIndex, ranges: Ranges, limit: int) -> Ints | None:
     """Return rows (range, key) of the keys in ranges; None if there are `limit` in one table."""
     found = [_NO_KEYS]
     for name, places, middles in _of_tables(index, ranges):
@@ -145,7 +135,7 @@ def _keys_in_ranges(index: SqliteIndex, ranges: _Ranges, limit: int) -> Ints | N
     return np.concatenate(found)
 
 
-def _keys_about_probes(index: SqliteIndex, ranges: _Ranges, own: Ints, query: Query) -> Ints:
+def _keys_about_probes(index: SqliteIndex, ranges: Ranges, own: Ints, query: Query) -> Ints:
     """Return rows (range, key) of the keys about what each range probes for, of all ranges the best first."""
     found: list[tuple[int, int]] = []
     others = query.max_keys_per_side - 1
@@ -156,21 +146,20 @@ def _keys_about_probes(index: SqliteIndex, ranges: _Ranges, own: Ints, query: Qu
     return np.array(sorted(found)[: query.max_keys], np.int64).reshape(-1, 2)
 
 
-def _of_tables(index: SqliteIndex, ranges: _Ranges) -> list[tuple[str, Ints, str]]:
+def _of_tables(index: SqliteIndex, ranges: Ranges) -> list[tuple[str, Ints, str]]:
     """Return the ranges of each table: their places, and the keys in their middles, as SQL has them."""
-    places = [np.flatnonzero(ranges.tables == table) for table in range(len(index.key_tables))]
-    return [
-        (name, mine, str(ranges.middles[mine].tolist())) for name, mine in zip(index.key_tables, places, strict=True)
-    ]
+    tables, middles = ranges
+    places = [np.flatnonzero(tables == table) for table in range(len(index.key_tables))]
+    return [(name, mine, str(middles[mine].tolist())) for name, mine in zip(index.key_tables, places, strict=True)]
 
 
-def _keys_of_batch(ranges: _Ranges, range_of: Ints, keys: Ints) -> tuple[Ints, Ints]:
+def _keys_of_batch(ranges: Ranges, range_of: Ints, keys: Ints) -> tuple[Ints, Ints]:
     """Return rows (range, key) of the keys of earlier queries of the batch in ranges, and whose they are."""
-    orders = keys.argsort(axis=0)
-    lows, highs = ranges.middles & ranges.middles - 1, ranges.middles | ranges.middles - 1
+    tables, middles = ranges
+    lows, highs, orders = middles & middles - 1, middles | middles - 1, keys.argsort(axis=0)
     ranges_met, places = [], []
     for table, order in enumerate(orders.T):
-        mine = np.flatnonzero(ranges.tables == table)
+        mine = np.flatnonzero(tables == table)
         column = keys[order, table]
         first = column.searchsorted(lows[mine])
         counts = column.searchsorted(highs[mine], "right") - first
@@ -181,7 +170,7 @@ def _keys_of_batch(ranges: _Ranges, range_of: Ints, keys: Ints) -> tuple[Ints, I
     met, place = np.concatenate(ranges_met), np.concatenate(places)
     is_earlier = place < range_of[met]
     met, place = met[is_earlier], place[is_earlier]
-    return np.stack((met, keys[place, ranges.tables[met]]), axis=1), place
+    return np.stack((met, keys[place, tables[met]]), axis=1), place
 
 
 def _costs_of_keys(index: SqliteIndex, batch: Sequence[Query], of: Ints, tables: Ints, differing: Ints) -> Ints:

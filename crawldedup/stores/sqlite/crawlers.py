@@ -8,46 +8,44 @@ from crawldedup.stores.process import has_exited, own_process
 from crawldedup.stores.sqlite.schema import SIGN
 
 
-def join_crawl(db: sqlite3.Connection, index: int, session: CrawlSession, now: int) -> CrawlSession:
-    """Join the crawl as this session; fill in what is missing of its number and process."""
-    (last,) = db.execute("SELECT crawlers FROM indexes WHERE number = ?", (index,)).fetchone()
-    db.execute("DELETE FROM crawlers WHERE idx = ? AND expires <= ?", (index, now))
-    for other, process in db.execute("SELECT number, process FROM crawlers WHERE idx = ?", (index,)).fetchall():
-        if has_exited(process):
-            leave_crawl(db, index, other)
-    joined = CrawlSession(session.number or last + 1, session.process or own_process())
-    db.execute("UPDATE indexes SET crawlers = ? WHERE number = ?", (max(last, joined.number), index))
-    renew_lease(db, index, joined, now)
-    return joined
-
-
-def renew_lease(db: sqlite3.Connection, index: int, session: CrawlSession, now: int) -> None:
-    """Extend the lease of a session by LEASE_SECONDS from now."""
-    row = (index, session.number, now + LEASE_SECONDS, session.process)
-    db.execute("INSERT OR REPLACE INTO crawlers (idx, number, expires, process) VALUES (?, ?, ?, ?)", row)
-
-
-def leave_crawl(db: sqlite3.Connection, index: int, number: int) -> None:
-    """End a crawler's lease."""
-    db.execute("DELETE FROM crawlers WHERE idx = ? AND number = ?", (index, number))
-
-
 class Crawlers:
     """What a crawler knows of the others during a transaction, and which pages it notes as pending or delivered.
 
     `write` writes the notes. Until then, `is_abandoned` does not look at them: they are of its own pages alone.
     """
 
-    def __init__(self, db: sqlite3.Connection, index: int, own: int, now: int) -> None:
-        self._db, self._index, self.own, self.now = db, index, own, now
+    def __init__(self, db: sqlite3.Connection, index: int, session: CrawlSession, now: int) -> None:
+        self._db, self._index, self._session, self.own, self.now = db, index, session, session.number, now
         self._at_work: dict[int, bool] = {}
         self._pending: dict[int, bool] = {}
         self._delivered: list[int] = []
 
+    def join(self) -> CrawlSession:
+        """Join the crawl as this session; fill in what is missing of its number and process."""
+        db, index, session = self._db, self._index, self._session
+        (last,) = db.execute("SELECT crawlers FROM indexes WHERE number = ?", (index,)).fetchone()
+        db.execute("DELETE FROM crawlers WHERE idx = ? AND expires <= ?", (index, self.now))
+        for other, process in db.execute("SELECT number, process FROM crawlers WHERE idx = ?", (index,)).fetchall():
+            if has_exited(process):
+                self.leave(other)
+        self._session = CrawlSession(session.number or last + 1, session.process or own_process())
+        db.execute("UPDATE indexes SET crawlers = ? WHERE number = ?", (max(last, self._session.number), index))
+        self.renew()
+        return self._session
+
+    def renew(self) -> None:
+        """Extend the lease by LEASE_SECONDS from now."""
+        row = (self._index, self._session.number, self.now + LEASE_SECONDS, self._session.process)
+        self._db.execute("INSERT OR REPLACE INTO crawlers (idx, number, expires, process) VALUES (?, ?, ?, ?)", row)
+
+    def leave(self, crawler: int) -> None:
+        """End a crawler's lease."""
+        self._db.execute("DELETE FROM crawlers WHERE idx = ? AND number = ?", (self._index, crawler))
+
     def are_at_work(self) -> bool:
         """Return whether other crawlers are at work on any index of the file."""
-        sql = "SELECT EXISTS (SELECT 1 FROM crawlers WHERE expires > ? AND NOT (idx = ? AND number = ?))"
-        return bool(self._db.execute(sql, (self.now, self._index, self.own)).fetchone()[0])
+        sql = "SELECT 1 FROM crawlers WHERE expires > ? AND NOT (idx = ? AND number = ?)"
+        return self._db.execute(sql, (self.now, self._index, self.own)).fetchone() is not None
 
     def is_at_work(self, crawler: int) -> bool:
         """Return True for another crawler that has a lease, and has not died on this machine."""

@@ -7,7 +7,7 @@ A page whose answer cannot be told from what was read is asked alone, after all 
 from collections.abc import Iterable, Sequence
 
 from crawldedup.stores.base import MAX_EVICTED, MAX_FREED, MAX_SWEPT, Answer, Query, Record, Status
-from crawldedup.stores.sqlite.candidates import NEVER, Candidate, Candidates, candidates, candidates_alone
+from crawldedup.stores.sqlite.candidates import NEVER, Candidate, candidates, candidates_alone
 from crawldedup.stores.sqlite.crawlers import Crawlers
 from crawldedup.stores.sqlite.index import Page, SqliteIndex
 
@@ -54,10 +54,10 @@ class _Turn:
         # The pages that the batch meets, as they are now.
         self._pages = {page.number: page for page in own}
         self._own = {page.url_key: page.number for page in own}
-        self._candidates: dict[int, Candidates] = {}
+        self._candidates: dict[int, tuple[list[Candidate], int]] = {}
         if len(batch) > 1 and (asked := [place for place, query in enumerate(batch) if not self._revisited(query)]):
             self._candidates = candidates(index, batch, asked)
-            met = [page for found in self._candidates.values() for page in found.pages]
+            met = [page for pages, _ in self._candidates.values() for page in pages]
             self._load([page.number for page in met if page.number > 0 and page.cost != NEVER])
 
     def answer(self, place: int) -> Answer:
@@ -126,10 +126,11 @@ class _Turn:
 
     def _met(self, place: int) -> Sequence[Candidate]:
         """Return the pages to compare with a query, as they are now."""
-        if found := self._candidates.get(place):
-            of_batch = [page for page in found.pages if page.number < 0 and -1 - page.number in self._page_of]
-            if sum([page.keys for page in of_batch]) <= found.room:
-                of_file = [page for page in found.pages if page.number > 0 and page.number not in self._outdated]
+        if place in self._candidates:
+            pages, room = self._candidates[place]
+            of_batch = [page for page in pages if page.number < 0 and -1 - page.number in self._page_of]
+            if sum([page.keys for page in of_batch]) <= room:
+                of_file = [page for page in pages if page.number > 0 and page.number not in self._outdated]
                 return of_file + [page._replace(number=self._page_of[-1 - page.number]) for page in of_batch]
         if len(self._batch) > 1:
             self.write()

@@ -48,12 +48,11 @@ class SqliteIndex:
 
     def __init__(self, db: sqlite3.Connection, number: int, layout: Layout, path: str) -> None:
         self.number, self.layout, self.db, self._path = number, layout, db, path
-        self.newest = self.freed = self.swept = 0
-        self._written = 0, 0
         self._pages, self._texts, self._urls = (f"{name}_{number}" for name in ("pages", "texts", "urls"))
         self.key_tables = [f"keys{table}_{number}" for table in range(len(layout.tables))]
         # The bit of the search bits behind each bit that is kept of a key.
         self.key_bits = np.array([table.order[:STORED_BITS] for table in layout.tables], np.intp)
+        self.load_head()
 
     def load_head(self) -> str:
         """Read what the index knows of its pages as a whole; return its profile."""

@@ -15,7 +15,7 @@ from crawldedup.stores import base
 from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record
 from crawldedup.stores.sqlite import schema
 from crawldedup.stores.sqlite.anchors import Anchors
-from crawldedup.stores.sqlite.crawlers import Crawlers, join_crawl, leave_crawl, renew_lease
+from crawldedup.stores.sqlite.crawlers import Crawlers
 from crawldedup.stores.sqlite.decide import decide, find
 from crawldedup.stores.sqlite.index import SqliteIndex
 from crawldedup.stores.sqlite.schema import IN_MEMORY, errors_of
@@ -146,21 +146,21 @@ class SqliteStore:
 
     def info(self) -> base.StoreInfo:
         with self._locked(writes=False) as index:
-            layout, pages, size = self.layout, index.pages if index else 0, index.file_bytes() if index else 0
-            tables = len(layout.tables)
-            table_bytes = pages * tables * schema.BYTES_PER_KEY
-            return base.StoreInfo(pages, size, table_bytes, tables, layout.profile, layout.namespace, self._url)
+            pages, size = (index.pages, index.file_bytes()) if index else (0, 0)
+            layout, tables = self.layout, len(self.layout.tables)
+            keys = pages * tables * schema.BYTES_PER_KEY
+            return base.StoreInfo(pages, size, keys, tables, layout.profile, layout.namespace, self._url)
 
     def heartbeat(self) -> None:
         with self._locked() as index:
             if index:
-                renew_lease(index.db, index.number, self._session, self._now())
+                self._crawlers(index).renew()
 
     def close(self, *, leave: bool = True) -> None:
         with self._lock:
             if leave and self._db is not None and self._index is not None and self._session.number:
                 with contextlib.suppress(sqlite3.Error):
-                    leave_crawl(self._db, self._index.number, self._session.number)
+                    self._crawlers(self._index).leave(self._session.number)
             self._session, self._index, self._is_open = base.NO_SESSION, None, False
             self._disconnect()
 
@@ -207,20 +207,14 @@ class SqliteStore:
         return self._db is not None or (Path(self._path).exists() and Path(self._path).stat().st_size > 0)
 
     def _find(self, db: sqlite3.Connection) -> None:
-        found = schema.find_index(db, self.layout, self._path)
-        self._index = None if found is None else self._opened(db, *found)
+        number, self.layout = schema.find_index(db, self.layout, self._path) or (0, self.layout)
+        self._index = SqliteIndex(db, number, self.layout, self._path) if number else None
 
     def _join(self, db: sqlite3.Connection, session: CrawlSession) -> SqliteIndex:
-        self._index = self._opened(db, *schema.begin_index(db, self.layout, self._path))
-        self._session = join_crawl(db, self._index.number, session, self._now())
-        self._is_open = True
+        number, self.layout = schema.begin_index(db, self.layout, self._path)
+        self._index, self._is_open = SqliteIndex(db, number, self.layout, self._path), True
+        self._session = self._crawlers(self._index, session).join()
         return self._index
-
-    def _opened(self, db: sqlite3.Connection, number: int, layout: Layout) -> SqliteIndex:
-        self.layout = layout
-        index = SqliteIndex(db, number, layout, self._path)
-        index.load_head()
-        return index
 
     def _disconnect(self) -> None:
         if self._db is not None:
@@ -240,8 +234,8 @@ class SqliteStore:
                 self._db.close()
         self._db, self._is_forked = None, True
 
-    def _crawlers(self, index: SqliteIndex) -> Crawlers:
-        return Crawlers(index.db, index.number, self._session.number, self._now())
+    def _crawlers(self, index: SqliteIndex, session: CrawlSession | None = None) -> Crawlers:
+        return Crawlers(index.db, index.number, session or self._session, self._now())
 
     def _now(self) -> int:
         return int(self._clock())
