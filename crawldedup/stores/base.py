@@ -83,7 +83,6 @@ class Retention:
     max_pages: int | None = None
 
     def is_live(self, added_at: int, seen_at: int, now: int) -> bool:
-        """Return True for a page that has not expired."""
         return self.ttl_seconds is None or (seen_at if self.refresh else added_at) >= now - self.ttl_seconds
 
 
@@ -188,11 +187,9 @@ class Layout:
     takes_any_key: bool = False
 
     def with_key(self, key: Key) -> Self:
-        """Return the layout for an index of this key."""
         return replace(self, profile=self.profile.removesuffix(self.key.suffix) + key.suffix, key=key)
 
     def keys(self, search: int) -> tuple[int, ...]:
-        """Return the key of a page in each table."""
         return tuple(table.key(search) for table in self.tables)
 
     def check_profile(self, profile: str, secret: bytes, place: str) -> Self:
@@ -216,8 +213,8 @@ def key_changed(place: str) -> KeyMismatchError:
 class CrawlSession:
     """Identifies one crawler at work on an index, and the process that holds its lease.
 
-    Processes that share a session are one crawler: a page that one of them has checked is a revisit for the others.
-    A lease lasts 120 seconds and is renewed by heartbeats. It ends early when its process has exited.
+    A lease lasts 120 seconds and is renewed by heartbeats. It ends early when its process has exited. Processes that
+    share a session are one crawler: a page that one of them has checked is a revisit for the others.
 
     Attributes:
         number: The number of the crawler within the index, from 1. A session with the number 0 asks for a new number.
@@ -228,8 +225,7 @@ class CrawlSession:
     process: str
 
 
-NO_SESSION: Final = CrawlSession(0, "")
-"""Stands for a session before a store has joined. No crawler has the number 0."""
+NO_SESSION: Final = CrawlSession(0, "")  # before a store has joined: no crawler has the number 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,6 @@ class Anchors:
         return Holders(tuple(of), urls, own is not None)
 
     def forget(self, name: PageName) -> bool:
-        """Remove the anchors of a page; return False if there were none."""
         own = self._page("WHERE page = ?", name.page)
         if own is not None:
             self._remove(own)

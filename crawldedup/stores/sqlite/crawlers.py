@@ -34,12 +34,10 @@ class Crawlers:
         return self._session
 
     def renew(self) -> None:
-        """Extend the lease by LEASE_SECONDS from now."""
         row = (self._index, self._session.number, self.now + LEASE_SECONDS, self._session.process)
         self._db.execute("INSERT OR REPLACE INTO crawlers (idx, number, expires, process) VALUES (?, ?, ?, ?)", row)
 
     def leave(self, crawler: int) -> None:
-        """End a crawler's lease."""
         self._db.execute("DELETE FROM crawlers WHERE idx = ? AND number = ?", (self._index, crawler))
 
     def are_at_work(self) -> bool:
@@ -64,7 +62,6 @@ class Crawlers:
         return self._db.execute(sql, (self._index, url_key - SIGN, crawler)).fetchone() is not None
 
     def mark(self, url_key: int, *, is_pending: bool) -> None:
-        """Note that this crawler has a page pending, or that nobody has."""
         self._pending[url_key] = is_pending
 
     def deliver(self, names: Iterable[PageName]) -> None:
@@ -76,7 +73,6 @@ class Crawlers:
                 self._delivered.append(name.url_key)
 
     def write(self) -> None:
-        """Write what was noted."""
         if self._delivered:
             rows = [(self._index, url_key - SIGN, self.own) for url_key in self._delivered]
             self._db.executemany("DELETE FROM pending WHERE idx = ? AND url_key = ? AND crawler = ?", rows)

@@ -61,7 +61,6 @@ class _Turn:
             self._load([page.number for page in met if page.number > 0 and page.cost != NEVER])
 
     def answer(self, place: int) -> Answer:
-        """Decide about a page and remember it."""
         query, index = self._batch[place], self._index
         record = query.record
         if query.delivered:
@@ -96,7 +95,6 @@ class _Turn:
         return Answer(status, earlier, False, index.pages, len(live), replaces=replaces)
 
     def write(self) -> None:
-        """Write what is not written yet."""
         index = self._index
         if self._removed:
             index.remove(self._removed.values())

@@ -31,7 +31,6 @@ class Page(NamedTuple):
     crawler: int
 
     def record(self, packed_text: bytes = b"") -> Record:
-        """Return the page's record."""
         return Record(*self[1:7], packed_text, *self[7:10])
 
 
@@ -48,6 +47,7 @@ class SqliteIndex:
 
     def __init__(self, db: sqlite3.Connection, number: int, layout: Layout, path: str) -> None:
         self.number, self.layout, self.db, self._path = number, layout, db, path
+        self.newest = self.freed = self.swept = 0
         self._pages, self._texts, self._urls = (f"{name}_{number}" for name in ("pages", "texts", "urls"))
         self.key_tables = [f"keys{table}_{number}" for table in range(len(layout.tables))]
         # The bit of the search bits behind each bit that is kept of a key.
@@ -74,7 +74,6 @@ class SqliteIndex:
 
     @property
     def pages(self) -> int:
-        """The number of pages."""
         return self.newest - self.freed
 
     def next_number(self) -> int:
@@ -92,16 +91,13 @@ class SqliteIndex:
         return self.db.execute(sql, (str(list(numbers)),)).fetchall()
 
     def pages_of(self, numbers: Iterable[int]) -> list[Page]:
-        """Return the pages with these numbers."""
         return self._sound(self.rows(f"{self._pages}.*", numbers))
 
     def pages_after(self, number: int, most: int) -> list[Page]:
-        """Return the first pages behind a number, at most so many."""
         sql = f"SELECT * FROM {self._pages} WHERE number > ? ORDER BY number LIMIT ?"
         return self._sound(self.db.execute(sql, (number, most)))
 
     def pages_with(self, url_keys: Iterable[int]) -> list[Page]:
-        """Return the pages with these URL keys."""
         sql = (
             f"SELECT p.* FROM json_each(?) CROSS JOIN {self._urls} ON k BETWEEN value & {~ID_MASK} "
             f"AND value | {ID_MASK} CROSS JOIN {self._pages} p ON number = (k & {ID_MASK}) AND url_key = value"
@@ -143,7 +139,6 @@ class SqliteIndex:
             self.db.executemany(sql.format(name), rows)
 
     def unfile(self, pages: Collection[Page]) -> None:
-        """Remove the keys of pages from the tables."""
         self.file(pages, [self.layout.keys(page.search) for page in pages], remove=True)
 
     def remove(self, pages: Collection[Page]) -> None:
@@ -151,16 +146,3 @@ class SqliteIndex:
         self.unfile(pages)
         for table in (self._pages, self._texts):
             self.db.executemany(f"DELETE FROM {table} WHERE number = ?", [(page.number,) for page in pages])
-
-    def note(self, name: str, text: str | None) -> str:
-        """Return a note of the index, written before if there is a text."""
-        if text is not None:
-            self.db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?)", (self.number, name, text))
-        sql = "SELECT text FROM notes WHERE idx = ? AND name = ?"
-        found = self.db.execute(sql, (self.number, name)).fetchone()
-        return "" if found is None else str(found[0])
-
-    def file_bytes(self) -> int:
-        """Return the size of the file."""
-        sizes = self.db.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
-        return int(sizes.fetchone()[0])

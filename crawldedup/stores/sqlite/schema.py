@@ -12,14 +12,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-from crawldedup.errors import (
-    ConfigurationError,
-    CrawlDedupError,
-    ForeignStoreError,
-    StoreError,
-    StoreFullError,
-    StoreUnavailableError,
-)
+from crawldedup import errors
 from crawldedup.stores.base import Layout
 
 BUSY_SECONDS: Final = 5.0
@@ -64,7 +57,7 @@ def path_of(url: str) -> str:
     """Return the path of the file that a `sqlite` URL names. Raises ConfigurationError."""
     path = unquote(url.partition("://")[2]).removeprefix("/")
     if "///" not in url or not path or path.endswith("/") or "\0" in path:
-        raise ConfigurationError(
+        raise errors.ConfigurationError(
             f"the store URL {url!r} is not valid: write sqlite:///relative/path.sqlite or "
             f"sqlite:////absolute/path.sqlite"
         )
@@ -104,12 +97,12 @@ def _claim(db: sqlite3.Connection, path: str) -> None:
             return
         if application == _APPLICATION_ID:
             age, remedy = ("a newer", "upgrade crawldedup") if version > _VERSION else ("an older", "crawl again")
-            raise ForeignStoreError(
+            raise errors.ForeignStoreError(
                 f"{path} was written by {age} version of crawldedup (layout {version}; this one knows {_VERSION} "
                 f"alone) and stays as it is; {remedy}, or choose another path"
             )
         if objects or application:
-            raise ForeignStoreError(f"{path} is a SQLite file of another program; choose another path")
+            raise errors.ForeignStoreError(f"{path} is a SQLite file of another program; choose another path")
         for statement in (f"PRAGMA application_id = {_APPLICATION_ID}", f"PRAGMA user_version = {_VERSION}", *_SCHEMA):
             db.execute(statement)
 
@@ -132,21 +125,21 @@ def errors_of(path: str) -> Iterator[None]:
     """Turn SQLite's errors with this file into ours, and those of reading what another program wrote into it."""
     try:
         yield
-    except CrawlDedupError:
+    except errors.CrawlDedupError:
         raise  # some of ours are ValueErrors
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", "") or ""
         if name.startswith("SQLITE_FULL"):
-            raise StoreFullError(f"no room left for {path}: {error}") from error
+            raise errors.StoreFullError(f"no room left for {path}: {error}") from error
         if name == "SQLITE_NOTADB":
-            raise ForeignStoreError(f"{path} is not a SQLite file; choose another path") from error
+            raise errors.ForeignStoreError(f"{path} is not a SQLite file; choose another path") from error
         if name.startswith(("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_READONLY")):
-            raise StoreUnavailableError(f"{path} cannot be used: {error}") from error
-        raise StoreError(f"{path}: {error}") from error
+            raise errors.StoreUnavailableError(f"{path} cannot be used: {error}") from error
+        raise errors.StoreError(f"{path}: {error}") from error
     except OSError as error:
-        raise StoreUnavailableError(f"{path} cannot be used: {error}") from error
+        raise errors.StoreUnavailableError(f"{path} cannot be used: {error}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise StoreError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+        raise errors.StoreError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
 
 def find_index(db: sqlite3.Connection, layout: Layout, path: str) -> tuple[int, Layout] | None:

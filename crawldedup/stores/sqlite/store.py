@@ -142,11 +142,17 @@ class SqliteStore:
 
     def note(self, name: str, text: str | None = None) -> str:
         with self._locked(writes=text is not None) as index:
-            return index.note(name, text) if index else ""
+            if index is None:
+                return ""
+            if text is not None:
+                index.db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?)", (index.number, name, text))
+            sql = "SELECT text FROM notes WHERE idx = ? AND name = ?"
+            return "".join(index.db.execute(sql, (index.number, name)).fetchone() or ())
 
     def info(self) -> base.StoreInfo:
         with self._locked(writes=False) as index:
-            pages, size = (index.pages, index.file_bytes()) if index else (0, 0)
+            sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+            pages, size = (index.pages, index.db.execute(sql).fetchone()[0]) if index else (0, 0)
             layout, tables = self.layout, len(self.layout.tables)
             keys = pages * tables * schema.BYTES_PER_KEY
             return base.StoreInfo(pages, size, keys, tables, layout.profile, layout.namespace, self._url)
@@ -221,19 +227,6 @@ class SqliteStore:
             self._db.close()
         self._db, self._is_forked = None, False
 
-    def part_from_parent(self) -> None:
-        """Give up the inherited connection: SQLite would take the parent's locks for ours, and pages would get lost."""
-        if self._db is None or self._path == IN_MEMORY:
-            return
-        if self._lock.locked():
-            # A thread that only the parent has was using it: closing would wait for it forever.
-            _abandoned.append(self._db)
-            self._lock = threading.Lock()
-        else:
-            with contextlib.suppress(sqlite3.Error):
-                self._db.close()
-        self._db, self._is_forked = None, True
-
     def _crawlers(self, index: SqliteIndex, session: CrawlSession | None = None) -> Crawlers:
         return Crawlers(index.db, index.number, session or self._session, self._now())
 
@@ -269,8 +262,18 @@ _abandoned: list[sqlite3.Connection] = []
 
 
 def _part_from_parent() -> None:
+    """Give up inherited connections: SQLite would take the parent's locks for ours, and pages would get lost."""
     for store in list(_stores):
-        store.part_from_parent()
+        if store._db is None or store._path == IN_MEMORY:
+            continue
+        if store._lock.locked():
+            # A thread that only the parent has was using it: closing would wait for it forever.
+            _abandoned.append(store._db)
+            store._lock = threading.Lock()
+        else:
+            with contextlib.suppress(sqlite3.Error):
+                store._db.close()
+        store._db, store._is_forked = None, True
 
 
 # Windows has no fork.
