@@ -42,23 +42,6 @@ def string(name: str, value: object) -> str:
     return value
 
 
-def optional_string(name: str, value: object) -> str | None:
-    """Check for a text or None."""
-    if value is not None and not isinstance(value, str):
-        raise refused(name, value, "a str or None")
-    return value
-
-
-def body(html: object, text: object, encoding: object) -> None:
-    """Check for a page: either HTML as bytes or str, or a text as str."""
-    if (html is None) == (text is None):
-        raise ConfigurationError("give either html or text")
-    if html is not None and not isinstance(html, bytes | str):
-        raise refused("html", html, "bytes or str")
-    optional_string("text", text)
-    optional_string("encoding", encoding)
-
-
 def flag(name: str, value: object) -> bool:
     """Check for True or False: "no" would count as true."""
     if not isinstance(value, bool):

@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise, repeat
+from operator import attrgetter
 from typing import Any, Final, Self
 
 from crawldedup import checks
@@ -18,7 +20,7 @@ from crawldedup.errors import (
 from crawldedup.explain import Explanation, accepting_all, explained
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
 from crawldedup.options import Options
-from crawldedup.page import Content, Item, Page, PageContent, PageReader
+from crawldedup.page import Content, Page, PageContent, PageReader
 from crawldedup.paragraphs.coverage import ParagraphCheck
 from crawldedup.search.query import TABLES, QueryBuilder, match_of, preview, verdict_of
 from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record, StoreInfo
@@ -35,7 +37,6 @@ HEARTBEAT_SECONDS: Final = 20.0
 Asked = tuple[Page, Fingerprint]
 Found = tuple[Fingerprint, Query, float, list[Record]]
 OnUnreadable = Callable[[Page, PageError], None]
-Name = tuple[str, str | None, str | None]  # URL, identity, scope key
 
 
 class Deduplicator:
@@ -79,7 +80,7 @@ class Deduplicator:
         self._is_open = self._is_closed = False
         self._next_heartbeat = self._next_look = 0.0
         self._wanted_session: CrawlSession | None = None
-        self._delivered: dict[Name, None] = {}
+        self._delivered: dict[Page, None] = {}
 
     @classmethod
     def from_options(cls, options: Options) -> Self:
@@ -123,29 +124,32 @@ class Deduplicator:
         Raises StoreError only if the index cannot be opened. Pages that are not remembered, and those that name one of
         the batch as their original, may take a round trip of their own.
         """
-        return self._checked([(page, self._reader.try_content(page)) for page in pages])
+        return self._checked(pages, list(map(self._reader.try_content, pages)))
 
     def _check_many(
         self, pages: Iterator[Page], size: int, on_unreadable: OnUnreadable | None
     ) -> Iterator[Verdict | StoreError]:
         failure: Exception | None = None
         while failure is None:
-            batch: list[Item] = []
+            batch: list[Page] = []
+            contents: list[Content] = []
             deadline = time.monotonic() + BATCH_SECONDS
             try:
                 for page in pages:
-                    batch.append((page, self._reader.try_content(page)))
-                    is_last = on_unreadable is None and isinstance(batch[-1][1], PageError)
+                    contents.append(self._reader.try_content(page))
+                    batch.append(page)
+                    is_last = on_unreadable is None and isinstance(contents[-1], PageError)
                     if is_last or len(batch) >= size or time.monotonic() >= deadline:
                         break
             except Exception as error:
                 failure = error
             if not batch:
                 break
-            for (page, _), result in zip(batch, self._checked(batch), strict=True):
-                with suppress(StoreError):
+            for page, result in zip(batch, self._checked(batch, contents), strict=True):
+                if self._is_open and time.monotonic() >= self._next_heartbeat:
                     # Taking verdicts slowly is work, too. The verdict stands, whatever becomes of this.
-                    self._beat_if_due()
+                    with suppress(StoreError):
+                        self.heartbeat()
                 if isinstance(result, PageError) and on_unreadable is not None:
                     on_unreadable(page, result)
                 elif isinstance(result, Verdict | StoreError) and not isinstance(result, StoreUnavailableError):
@@ -155,46 +159,49 @@ class Deduplicator:
         if failure is not None:
             raise failure
 
-    def _checked(self, batch: Sequence[Item]) -> list[Verdict | CrawlDedupError]:
-        if batch:
-            self._join_or_look(join=any(page.remember for page, _ in batch))
+    def _checked(self, pages: Sequence[Page], contents: Sequence[Content]) -> list[Verdict | CrawlDedupError]:
         results: list[Verdict | CrawlDedupError] = []
-        for run in self._runs(batch):
-            for item, result in zip(run, self._decided(run), strict=True):
-                is_outdated = isinstance(result, KeyMismatchError) and isinstance(item[1], PageContent)
-                # Of an index that was begun again, the new key is known by now.
-                results += self._decided([item]) if is_outdated else [result]
+        if pages:
+            self._join_or_look(join=any(map(attrgetter("remember"), pages)))
+        for start, end in pairwise(self._cuts(pages)):
+            results += self._decided(pages[start:end], contents[start:end])
+            for place in range(start, end):
+                if isinstance(results[place], KeyMismatchError) and isinstance(contents[place], PageContent):
+                    # Of an index that was begun again, the new key is known by now.
+                    results[place : place + 1] = self._decided([pages[place]], [contents[place]])
         return results
 
-    def _runs(self, batch: Sequence[Item]) -> Iterator[list[Item]]:
-        """Cut a batch where the query about a page depends on the answers about those before it."""
-        key, run = self._store.layout.key, list[Item]()
-        for page, content in batch:
-            if run and (page.remember != run[0][0].remember or self._queries.names_one_of(key, page, run)):
-                yield run
-                run = []
-            run.append((page, content))
-        if run:
-            yield run
+    def _cuts(self, pages: Sequence[Page]) -> list[int]:
+        """Return where to cut a batch: the query about a page may depend on the answers about those before it."""
+        key, cuts = self._store.layout.key, [0]
+        for place, page in enumerate(pages):
+            if place and page.remember != pages[place - 1].remember:
+                cuts.append(place)
+            elif page.canonical is not None:
+                original = self._queries.original(key, page)
+                if any(original == self._queries.name(key, other) for other in pages[cuts[-1] : place]):
+                    cuts.append(place)
+        return [*cuts, len(pages)]
 
-    def _decided(self, run: Sequence[Item]) -> list[Verdict | CrawlDedupError]:
+    def _decided(self, pages: Sequence[Page], contents: Sequence[Content]) -> list[Verdict | CrawlDedupError]:
         """Take pages all the way: all of them are to be remembered, or none."""
-        remember, key = run[0][0].remember, self._store.layout.key
-        reads = self._reader.try_fingerprints(run, key)
-        asked = [(page, read) for (page, _), read in zip(run, reads, strict=True) if isinstance(read, Fingerprint)]
-        told = tuple(self._delivered) if remember else ()
-        names = tuple(self._queries.name(key, *each) for each in told)
+        remember, key = pages[0].remember, self._store.layout.key
+        reads = self._reader.try_fingerprints(pages, contents, key)
+        asked = [(page, read) for page, read in zip(pages, reads, strict=True) if isinstance(read, Fingerprint)]
+        noted = list(self._delivered) if remember else []
         try:
+            names = tuple(map(self._queries.name, repeat(key), noted))
             queries = self._queries.queries(asked, self._similarities(asked, key), key, self._pages, names)
             answers = self._store.check(queries) if remember else self._previews(queries)
         except StoreError as error:
             if len(asked) > 1 and not isinstance(error, StoreUnavailableError):
                 # One of the pages is to blame, and nothing was remembered yet.
-                return [result for item in run for result in self._decided([item])]
+                alone = zip(pages, contents, strict=True)
+                return [result for page, content in alone for result in self._decided([page], [content])]
             return [error if isinstance(read, Fingerprint) else read for read in reads]
-        if answers and not isinstance(answers[0], StoreError):
-            self._forget_delivered(told)
-        verdicts = map(self._verdict, asked, queries, answers)
+        if noted and answers and not isinstance(answers[0], StoreError):
+            self._forget_delivered(noted)
+        verdicts = iter(self._verdicts(asked, queries, answers))
         return [next(verdicts) if isinstance(read, Fingerprint) else read for read in reads]
 
     def _similarities(self, asked: Sequence[Asked], key: Key) -> list[float]:
@@ -214,14 +221,20 @@ class Deduplicator:
         found = self._store.find(queries)
         return [preview(query, records, self._packed_text) for query, records in zip(queries, found, strict=True)]
 
-    def _verdict(self, asked: Asked, query: Query, answer: Answer | StoreError) -> Verdict | StoreError:
-        if isinstance(answer, StoreError):
-            return answer
-        page, read = asked
-        if page.remember:
-            self._pages = answer.pages
-            self._queries.learn(query, answer)
-        return self._paragraphs.with_coverage(page, read, query, verdict_of(page.url, read, query, answer))
+    def _verdicts(
+        self, asked: Sequence[Asked], queries: Sequence[Query], answers: Sequence[Answer | StoreError]
+    ) -> list[Verdict | StoreError]:
+        results: list[Verdict | StoreError] = []
+        for (page, read), query, answer in zip(asked, queries, answers, strict=True):
+            if isinstance(answer, StoreError):
+                results.append(answer)
+                continue
+            if page.remember:
+                self._pages = answer.pages
+                self._queries.learn(query, answer)
+            verdict = verdict_of(page.url, read, query, answer)
+            results.append(self._paragraphs.with_coverage(page, read, query, verdict) if read.paragraphs else verdict)
+        return results
 
     def fingerprint(self, url: str = "", **page: Any) -> Fingerprint:
         """Return the fingerprint of a page. Nothing is remembered. Raises as `check`."""
@@ -250,7 +263,7 @@ class Deduplicator:
             raise content
         self._join_or_look(join=False)
         key = self._store.layout.key
-        (read,) = self._reader.try_fingerprints([(page, content)], key)
+        (read,) = self._reader.try_fingerprints([page], [content], key)
         if isinstance(read, CrawlDedupError):
             raise read
         similarities = self._similarities([(page, read)], key)
@@ -268,16 +281,16 @@ class Deduplicator:
             _, query, _, records = self._found(Page("", fingerprint=page, scope_key=scope_key), page)
             copies = [record.url_key for record in records if record.digest == query.record.digest]
             return sum(self._store.forget(PageName(url_key, query.shard_key)) for url_key in copies)
-        return int(self._store.forget(self._name(page, identity, scope_key)))
+        return int(self._store.forget(self._name_of(page, identity, scope_key)))
 
     def text_of(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> str | None:
         """Return the text that is kept of a remembered page, with the option `keep_texts`; None if there is none."""
-        return unpacked_text(self._packed_text(self._name(url, identity, scope_key)))
+        return unpacked_text(self._packed_text(self._name_of(url, identity, scope_key)))
 
-    def _name(self, url: str, identity: str | None, scope_key: str | None) -> PageName:
-        _check_name(url, identity, scope_key)
+    def _name_of(self, url: str, identity: str | None, scope_key: str | None) -> PageName:
+        page = Page(url, text="", identity=identity, scope_key=scope_key)
         self._join_or_look(join=False)
-        return self._queries.name(self._store.layout.key, url, identity, scope_key)
+        return self._queries.name(self._store.layout.key, page)
 
     def _packed_text(self, name: PageName) -> bytes:
         return self._store.text_of(name, self._queries.retention)
@@ -288,17 +301,17 @@ class Deduplicator:
         The next check, `heartbeat` or `close` tells it to the store. If the process dies before, the page is abandoned.
         """
         self._require_not_closed()
-        self._delivered[_check_name(url, identity, scope_key)] = None
+        self._delivered[Page(url, text="", identity=identity, scope_key=scope_key)] = None
 
     def _tell_delivered(self) -> None:
-        if told := tuple(self._delivered):
+        if noted := list(self._delivered):
             key = self._store.layout.key
-            self._store.deliver([self._queries.name(key, *each) for each in told])
-            self._forget_delivered(told)
+            self._store.deliver([self._queries.name(key, page) for page in noted])
+            self._forget_delivered(noted)
 
-    def _forget_delivered(self, told: Sequence[Name]) -> None:
-        for name in told:
-            self._delivered.pop(name, None)
+    def _forget_delivered(self, noted: Sequence[Page]) -> None:
+        for page in noted:
+            self._delivered.pop(page, None)
 
     @property
     def options(self) -> Options:
@@ -386,32 +399,24 @@ class Deduplicator:
 
     def _join_or_look(self, *, join: bool) -> None:
         """Open the index as far as is needed: to look, no crawl is joined, and no index is created."""
-        self._require_not_closed()
+        if self._is_closed:
+            self._require_not_closed()
         now = time.monotonic()
         if join and not self._is_open:
             self._pages = self._store.open(self._wanted_session)
             self._is_open = True
             self._next_heartbeat = now + HEARTBEAT_SECONDS
-        elif join:
-            self._beat_if_due()
+        elif join and now >= self._next_heartbeat:
+            self.heartbeat()
         elif not self._is_open and now >= self._next_look:
             self._pages = self._store.open_read_only()
             # Do not cache that the index is absent.
             self._next_look = now + (HEARTBEAT_SECONDS if self._pages else 0)
 
-    def _beat_if_due(self) -> None:
-        if self._is_open and time.monotonic() >= self._next_heartbeat:
-            self.heartbeat()
-
     def _require_not_closed(self) -> None:
         if self._is_closed:
             place = f"the namespace {self._options.namespace!r} of {shown_url(self._options.store)}"
             raise ClosedError(f"{place} is closed; call open() or use a `with` statement to open it again")
-
-
-def _check_name(url: str, identity: str | None, scope_key: str | None) -> Name:
-    named = checks.string("url", url), checks.optional_string("identity", identity)
-    return *named, checks.optional_string("scope_key", scope_key)
 
 
 def _verdict_or_raise(result: Verdict | CrawlDedupError) -> Verdict:

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from types import NoneType
+from typing import Any, Final
 
 import mmh3
 
@@ -24,7 +25,13 @@ from crawldedup.text.keys import NO_KEY, Key
 
 WORST_RANK: Final = 255
 
-check_rank: Final = checks.whole(0, WORST_RANK)
+_check_rank: Final = checks.whole(0, WORST_RANK)
+_TYPES: Final[dict[str, tuple[Any, str]]] = {
+    "url": (str, "a str"),
+    "html": ((bytes, str, NoneType), "bytes or str"),
+    **dict.fromkeys(("text", "encoding", "identity", "scope_key", "canonical"), ((str, NoneType), "a str or None")),
+    **dict.fromkeys(("remember", "delivered"), (bool, "True or False")),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,36 +87,30 @@ class Page:
     revisit_similarity: float | None = None
 
     def __post_init__(self) -> None:
-        checks.string("url", self.url)
-        for name in ("identity", "scope_key", "canonical"):
-            checks.optional_string(name, getattr(self, name))
+        for name, (kind, allowed) in _TYPES.items():
+            if not isinstance(getattr(self, name), kind):
+                raise checks.refused(name, getattr(self, name), allowed)
         for name in ("similarity", "revisit_similarity"):
             if getattr(self, name) is not None:
                 check_similarity(name, getattr(self, name))
         # 1.0 is a whole number, too, but no byte of a record.
-        object.__setattr__(self, "rank", check_rank("rank", self.rank))
-        for name in ("remember", "delivered"):
-            checks.flag(name, getattr(self, name))
-        if [self.html is None, self.text is None, self.fingerprint is None].count(True) != 2:
-            raise ConfigurationError(f"the page {self.url!r} must have one of html, text and fingerprint")
-        if self.fingerprint is None:
-            checks.body(self.html, self.text, self.encoding)
-        elif not isinstance(self.fingerprint, Fingerprint):
+        object.__setattr__(self, "rank", _check_rank("rank", self.rank))
+        if not isinstance(self.fingerprint, Fingerprint | None):
             raise ConfigurationError(
                 f"the page {self.url!r} has a fingerprint that is a {type(self.fingerprint).__name__}; it must be one "
                 f"that `Deduplicator.fingerprint` or `crawldedup.fingerprint` made"
             )
+        if (self.html, self.text, self.fingerprint).count(None) != 2:
+            raise ConfigurationError(f"the page {self.url!r} must have one of html, text and fingerprint")
 
 
-class PageContent(NamedTuple):
-    """What is compared of a page: its text, the facts that tell it from others, and the whole of a short page.
+@dataclass(frozen=True, slots=True)
+class PageContent(Source):
+    """What is compared of a page. `source` is the page, None for a text.
 
-    `source` is the page, None for a text. It is `unselected` if the area that was to be compared is not on it.
+    It is `unselected` if the area that was to be compared is not on it.
     """
 
-    text: str
-    facts: str | None = None
-    whole: str | None = None
     source: HtmlPage | None = None
     unselected: bool = False
 
@@ -121,10 +122,7 @@ class PageContent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """What came of reading a page: its fingerprint, and the canonical links in its head.
-
-    It is `unselected` as in `PageContent`.
-    """
+    """What came of reading a page: its fingerprint, the canonical links in its head, and `unselected` as above."""
 
     fingerprint: Fingerprint
     links: HeadLinks = NO_LINKS
@@ -133,7 +131,6 @@ class ReadPage:
 
 Content = PageContent | Fingerprint | PageError
 """What is known of a page before its fingerprint is made: one that was given, or why there is none."""
-Item = tuple[Page, Content]
 
 
 class PageReader:
@@ -185,28 +182,24 @@ class PageReader:
         except PageError as error:
             return error
 
-    def try_fingerprints(self, items: Sequence[Item], key: Key) -> list[Fingerprint | CrawlDedupError]:
+    def try_fingerprints(
+        self, pages: Sequence[Page], contents: Sequence[Content], key: Key
+    ) -> list[Fingerprint | CrawlDedupError]:
         """Return the fingerprint of each page, or why it cannot be compared in an index of this key."""
-        made = iter(self.fingerprints([content for _, content in items if isinstance(content, PageContent)], key))
+        made = iter(self.fingerprints([content for content in contents if isinstance(content, PageContent)], key))
         reads: list[Fingerprint | CrawlDedupError] = []
-        for page, content in items:
-            read = next(made) if isinstance(content, PageContent) else content
-            if isinstance(read, Fingerprint) and read.key_id != key.id:
-                message = (
-                    f"the fingerprint of {page.url!r} was made with the key {read.key_id:016x} and the index has the "
-                    f"key {key.id:016x} (0: none): make it again with this Deduplicator, or with its `key`"
+        for page, content in zip(pages, contents, strict=True):
+            reads.append(next(made) if isinstance(content, PageContent) else content)
+            if isinstance(content, Fingerprint) and content.key_id != key.id:
+                reads[-1] = KeyMismatchError(
+                    f"the fingerprint of {page.url!r} was made with the key {content.key_id:016x} and the index has "
+                    f"the key {key.id:016x} (0: none): make it again with this Deduplicator, or with its `key`"
                 )
-                reads.append(KeyMismatchError(message))
-            else:
-                reads.append(read)
         return reads
 
     def fingerprints(self, contents: Sequence[PageContent], key: Key = NO_KEY) -> list[Fingerprint]:
-        """Return the fingerprints of what was read."""
         options = self._options
-        made = fingerprints(
-            [Source(each.text, each.whole, each.facts) for each in contents], min_words=options.min_words, key=key
-        )
+        made = fingerprints(contents, min_words=options.min_words, key=key)
         if options.paragraphs is not None:
             made = [
                 page if page.thin else replace(page, paragraphs=paragraphs_of(each.text, key))

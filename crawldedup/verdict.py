@@ -37,15 +37,12 @@ class ParagraphKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KnownParagraph:
-    """Describes one paragraph of a page, and how much of it is known.
-
-    A paragraph has at least 80 words, unless the page has fewer. Short lines of the main text are joined, long ones
-    cut.
+    """Describes a paragraph of a page: lines of at least 80 words, unless the page has fewer.
 
     Attributes:
         excerpt: The beginning of the paragraph.
-        words: The number of its words, from 0.
-        known_words: How many of them stand on the page `url`, from 0 to `words`.
+        words: The number of its words.
+        known_words: How many of them stand on the page `url`.
         kind: The decision.
         url: The URL of the earlier page; None if there is none, or if the index holds no URLs.
     """
@@ -62,12 +59,11 @@ class Coverage:
     """Tells how much of a page stands on earlier pages, in words of its paragraphs.
 
     Attributes:
-        new_words: Words that no earlier page holds, from 0.
-        known_words: Words that an earlier page holds, from 0.
-        boilerplate_words: Words of paragraphs that stand on many pages, from 0.
+        new_words: Words that no earlier page holds.
+        known_words: Words that an earlier page holds.
+        boilerplate_words: Words of paragraphs that stand on many pages.
         is_partial: True if the share of new words is below the wanted one, by default 0.2.
-        sources: The URLs of the earlier pages and the words of each, most words first. A URL is empty if the index
-            holds none.
+        sources: The URLs of the earlier pages, empty if the index holds none, and the words of each, most words first.
         paragraphs: The paragraphs, in the order of the page.
     """
 
@@ -81,8 +77,8 @@ class Coverage:
     @property
     def share_new(self) -> float | None:
         """Return the share of new words among the new and the known ones, from 0 to 1; None without any."""
-        told = self.new_words + self.known_words
-        return self.new_words / told if told else None
+        words = self.new_words + self.known_words
+        return self.new_words / words if words else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,19 +92,17 @@ class Verdict:
         kind: What the page is.
         url: The URL of the page, as it was given.
         original: The URL of the earlier page; None, too, if the index holds no URLs.
-        similarity: The estimated Jaccard similarity of the word 3-shingles of the two pages, from 0 to 1. For a
-            `revisit` it says how much of the text is left, and is None for texts that are too short. It is near 0 if
-            product attributes differ.
+        similarity: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1: how much of the text is left.
+            It is None for a `revisit` whose texts are too short, and near 0 if product attributes differ.
         hamming: The number of search bits that differ, from 0 to 64; None where `similarity` is.
-        words: The number of words that were compared, from 0.
+        words: The number of words that were compared.
         copies: How many duplicates of the earlier page were seen so far, this page included.
         changed: True for a `revisit` with other text than was delivered last.
         abandoned: True for a `revisit` of a page that was never delivered, because its crawler died.
-        replaces: True for a duplicate of better rank than its original. It has replaced the original in the index.
+        replaces: True for a duplicate of better rank than its original, which it has replaced in the index.
         probes: How many ranges of keys the search planned to read: a measure of its work.
         candidates: How many remembered pages were compared: a measure of its work.
-        difference: One line that says how a near duplicate, or a changed page, differs from the earlier one. It has the
-            form `[-earlier-] {+this+}`. It needs the text of both pages: see the option `keep_texts`.
+        difference: How a near duplicate or a changed page differs: `[-earlier-] {+this+}`, with `keep_texts`.
         coverage: How much of a page that is no duplicate stands on earlier pages, with the option `paragraphs`.
 
     Example:
@@ -120,13 +114,9 @@ class Verdict:
         ... )
         >>> dedup = Deduplicator(key=0, keep_texts=True)
         >>> first = dedup.check("https://news.example/ferry", text=story)
-        >>> print(first.kind, first.original, first.similarity)
-        new None None
         >>> second = dedup.check("https://copy.example/boat", text=f"{story} Enjoy!")
-        >>> print(second.kind, second.original, second.similarity)
-        near_duplicate https://news.example/ferry 0.9804
-        >>> print(second.difference)
-        back leaves at ten. {+Enjoy!+}
+        >>> print(second.kind, second.original, second.similarity, second.difference)
+        near_duplicate https://news.example/ferry 0.9804 back leaves at ten. {+Enjoy!+}
     """
 
     kind: Kind
@@ -170,7 +160,7 @@ class Match:
         hamming: The number of search bits that differ, from 0 to 64.
         exact: True if the two pages have the same text.
         seen_at: When the page was seen last, in whole seconds since 1970 (UTC).
-        copies: How many duplicates of the remembered page were seen, from 0.
+        copies: How many duplicates of the remembered page were seen.
     """
 
     url: str
@@ -184,28 +174,22 @@ class Match:
 def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
     """Return what a page is, in words that are safe to show. `unnamed` stands for an original without URL."""
     original = printable(verdict.original or unnamed) + (", which it replaces" if verdict.replaces else "")
+    similarity = "" if verdict.similarity is None else f" ({verdict.similarity:.3f})"
     difference = f": {printable(verdict.difference)}" if verdict.difference else ""
-    difference += _covered(verdict.coverage)
+    if verdict.coverage and verdict.coverage.sources:
+        (url, words), *others = verdict.coverage.sources
+        source = printable(url or "an unknown page") + (f" and {len(others)} more" if others else "")
+        difference += f", {verdict.coverage.share_new or 0:.0%} of its words new, {words:,} words on {source}"
     match verdict.kind:
         case Kind.EXACT_DUPLICATE:
             return f"exact duplicate of {original}"
         case Kind.NEAR_DUPLICATE:
-            return f"near duplicate ({verdict.similarity or 0:.3f}) of {original}{difference}"
+            return f"near duplicate{similarity} of {original}{difference}"
+        case Kind.REVISIT if verdict.changed:
+            return f"known, with other text{similarity}{difference}"
+        case Kind.REVISIT if verdict.similarity in (None, 1):
+            return f"known and unchanged{difference}"
         case Kind.REVISIT:
-            if verdict.changed:
-                similarity = f" ({verdict.similarity:.3f})" if verdict.similarity is not None else ""
-                return f"known, with other text{similarity}{difference}"
-            is_same = verdict.similarity in (None, 1)
-            same = "known and unchanged" if is_same else f"known and hardly changed ({verdict.similarity:.3f})"
-            return same + difference
-        case Kind.NEW | Kind.THIN:
+            return f"known and hardly changed{similarity}{difference}"
+        case _:
             return f"{verdict.kind}{difference}"
-
-
-def _covered(coverage: Coverage | None) -> str:
-    if coverage is None or not coverage.sources:
-        return ""
-    (url, words), *others = coverage.sources
-    more = f" and {len(others)} more" if others else ""
-    source = printable(url or "an unknown page")
-    return f", {coverage.share_new or 0:.0%} of its words new, {words:,} words on {source}{more}"

@@ -12,10 +12,10 @@ so they are exact and every machine makes the same bits.
 - verify bits: the set of word 3-shingles, whose Jaccard similarity is what the user's threshold means.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 import mmh3
 import numpy as np
@@ -29,7 +29,6 @@ from crawldedup.fingerprinting.features import (
     Floats,
     Hashes,
     damped_weights,
-    is_first_of_run,
     pair_hashes,
     shingle_hashes,
 )
@@ -98,12 +97,13 @@ class Fingerprint:
     paragraphs: tuple[Paragraph, ...] = field(default=(), repr=False)
 
 
-class Source(NamedTuple):
-    """What a fingerprint is made of: the main text, and what `fingerprint` takes beside it."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a fingerprint is made of: a text, the facts that tell it from others, and the whole of a short page."""
 
     text: str
-    identity: str | None = None
     facts: str | None = None
+    whole: str | None = None
 
 
 def fingerprint(
@@ -134,7 +134,7 @@ def fingerprint(
         >>> (page.search ^ copy.search).bit_count()
         2
     """
-    return fingerprints([Source(text, identity, facts)], min_words=min_words, key=key)[0]
+    return fingerprints([Source(text, facts, identity)], min_words=min_words, key=key)[0]
 
 
 def fingerprints(sources: Sequence[Source], *, min_words: int = MIN_WORDS, key: Key = NO_KEY) -> list[Fingerprint]:
@@ -148,29 +148,35 @@ def fingerprints(sources: Sequence[Source], *, min_words: int = MIN_WORDS, key: 
     return made
 
 
-def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> Iterator[Fingerprint]:
+def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[Fingerprint]:
     hashes, starts = hashes_of_texts([source.text for source in sources], key)
-    words = np.diff(starts).tolist()
-    is_full = [count >= max(min_words, SHINGLE_WORDS) for count in words]
-    if not all(is_full):
+    words = np.diff(starts)
+    is_full = words >= max(min_words, SHINGLE_WORDS)
+    if not is_full.all():
         hashes = hashes[np.repeat(is_full, words)]
-    weights = _weights_of([count for count, full in zip(words, is_full, strict=True) if full], hashes)
-    for (text, identity, facts), count, full in zip(sources, words, is_full, strict=True):
+    search_weights, verify_weights = _weights_of(words[is_full].tolist(), hashes)
+    search_bits, verify_bits = np.packbits(search_weights >= 0, axis=1), np.packbits(verify_weights >= 0, axis=1)
+    made: list[Fingerprint] = []
+    row = 0
+    for source, count, full in zip(sources, words.tolist(), is_full.tolist(), strict=True):
         if not full:
-            yield thin_fingerprint(text_digest(text if identity is None else identity, key), count, key.id)
+            whole = source.text if source.whole is None else source.whole
+            made.append(thin_fingerprint(text_digest(whole, key), count, key.id))
             continue
-        search, verify = next(weights)
-        yield Fingerprint(
-            search=int.from_bytes(np.packbits(search >= 0).tobytes(), "big"),
-            search_weights=search,
-            verify=np.packbits(verify >= 0).tobytes(),
-            verify_weights=verify,
-            digest=text_digest(lasting_text(text, count, max(min_words, MIN_WORDS)), key),
+        page = Fingerprint(
+            search=int.from_bytes(search_bits[row].tobytes(), "big"),
+            search_weights=search_weights[row],
+            verify=verify_bits[row].tobytes(),
+            verify_weights=verify_weights[row],
+            digest=text_digest(lasting_text(source.text, count, max(min_words, MIN_WORDS)), key),
             words=count,
             thin=False,
-            facts=facts_hash(facts, key),
+            facts=key.number(source.facts.encode("utf-8", "replace"), "facts") if source.facts else 0,
             key_id=key.id,
         )
+        made.append(page)
+        row += 1
+    return made
 
 
 def text_digest(text: str, key: Key = NO_KEY) -> int:
@@ -179,11 +185,6 @@ def text_digest(text: str, key: Key = NO_KEY) -> int:
     # All white space but the blank is unprintable, and most texts have none; splitting takes longer than to look.
     is_single_spaced = line.isprintable() and "  " not in line and line == line.strip()
     return key.number((line if is_single_spaced else " ".join(text.split())).encode("utf-8", "replace"), "text")
-
-
-def facts_hash(facts: str | None, key: Key = NO_KEY) -> int:
-    """Return a 64-bit hash of a page's product attributes; 0 if there are none."""
-    return key.number(facts.encode("utf-8", "replace"), "facts") if facts else 0
 
 
 def thin_fingerprint(digest: int, words: int, key_id: int = 0) -> Fingerprint:
@@ -201,10 +202,10 @@ def thin_fingerprint(digest: int, words: int, key_id: int = 0) -> Fingerprint:
     )
 
 
-def _weights_of(words: Sequence[int], hashes: Hashes) -> Iterator[tuple[Floats, Floats]]:
-    """Yield the search and verify weights of pages of so many words, whose hashes lie one after the other."""
+def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:
+    """Return the search and verify weights, a row a page, of pages of so many words: their hashes follow each other."""
     if not words:
-        return
+        return np.zeros((0, SEARCH_BITS), np.float32), np.zeros((0, VERIFY_BITS), np.float32)
     pairs = pair_hashes(hashes)
     shingles = shingle_hashes(hashes, pairs)
     pairs = mix(pairs)
@@ -215,7 +216,7 @@ def _weights_of(words: Sequence[int], hashes: Hashes) -> Iterator[tuple[Floats, 
         start, end = end, end + count
         features += [hashes[start:end], pairs[start : end - 1]]
         triples.append(shingles[start : end - 2])
-    yield from zip(_search_weights(features), _verify_weights(triples), strict=True)
+    return _search_weights(features), _verify_weights(triples)
 
 
 def _search_weights(features: list[Hashes]) -> Floats:
@@ -259,7 +260,8 @@ def _runs(parts: list[Hashes]) -> tuple[Hashes, NDArray[np.intp], list[int]]:
         part.sort()
     ordered = np.concatenate(parts)
     begins = np.cumsum([0, *map(len, parts[:-1])])
-    first = is_first_of_run(ordered)
+    first = np.empty(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     first[begins] = True
     firsts = first.nonzero()[0]
     starts = [*firsts.searchsorted(begins).tolist(), len(firsts)]

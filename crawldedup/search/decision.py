@@ -131,12 +131,13 @@ def likelihood_rules(
     weights: Floats, thresholds: Sequence[float], crowds: Sequence[Crowd | None]
 ) -> list[WeightedThreshold]:
     """Make such rules for pages of these verify weights, shape (pages, bits), each with a threshold and a crowd."""
-    slopes = np.array([steepness(threshold) for threshold in thresholds], np.float32)
+    slopes = np.array(list(map(steepness, thresholds)), np.float32)
     rows = grid_rows(np.abs(weights), slopes[:, None])
-    costs = likelihood_costs(rows)
     return [
         WeightedThreshold(own.tobytes(), SCALED_LIMIT, threshold, crowd) if largest else identity_rule(len(own))
-        for own, largest, threshold, crowd in zip(costs, rows.max(axis=1), thresholds, crowds, strict=True)
+        for own, largest, threshold, crowd in zip(
+            likelihood_costs(rows), rows.max(axis=1).tolist(), thresholds, crowds, strict=True
+        )
     ]
 
 
@@ -179,11 +180,11 @@ def likelihood_prefilters(weights: Floats, slopes: Floats, kept: NDArray[np.floa
     7 in 100 pass.
     """
     rows = grid_rows(np.abs(weights), slopes[:, None])
-    costs, means, variances = (moment.take(rows) for moment in _key_moments())
-    limits = (means @ kept.T + KEY_DEVIATIONS * np.sqrt(variances @ kept.T)).max(axis=1)
-    return [
-        Prefilter(costs[page].tobytes(), min(int(limit), SCALED_LIMIT)) for page, limit in enumerate(limits.tolist())
-    ]
+    cost, mean, variance = _key_moments()
+    deviations = np.sqrt(variance.take(rows) @ kept.T)
+    limits = (mean.take(rows) @ kept.T + KEY_DEVIATIONS * deviations).max(axis=1).clip(max=SCALED_LIMIT)
+    pairs = zip(cost.take(rows), limits.astype(int).tolist(), strict=True)
+    return [Prefilter(own.tobytes(), limit) for own, limit in pairs]
 
 
 @cache

@@ -22,17 +22,19 @@ class HotPrefixes:
     def __init__(self) -> None:
         self._extra_bits: dict[tuple[int, int], int] = {}
 
-    def extra_bits(self, keys: Sequence[int]) -> int:
-        """Return how many bits to add to the prefixes for a page with these keys, one for each table.
+    def extra_bits(self, pages: Sequence[Sequence[int]]) -> list[int]:
+        """Return how many bits to add to the prefixes for each page with these keys, one for each table.
 
         A page is in a crowd if it is so in both tables, so the smaller number counts.
         """
         if not self._extra_bits:
-            return 0
-        return min((self._extra_bits.get(leading, 0) for leading in _leading(keys)), default=0)
+            return [0] * len(pages)
+        return [min(self._extra_bits.get(leading, 0) for leading in _leading(keys)) for keys in pages]
 
     def learn(self, keys: Sequence[int], candidates: int, most: int) -> None:
         """Note that a page with these keys was compared with `candidates` pages, of at most `most`."""
+        if candidates < most and not self._extra_bits:
+            return
         for leading in _leading(keys):
             known = self._extra_bits.get(leading, 0)
             if candidates >= most:

@@ -153,7 +153,7 @@ def page_plans(
                 some = places[start : start + _PAGES_A_PASS]
                 made = volatile_plans(keys[some], weights[some], tables, prefix, slopes[some], recall, most - 1)
                 plans.update(zip(some, made, strict=True))
-    return [plans[place] for place in range(len(sizes))]
+    return list(map(plans.__getitem__, range(len(sizes))))
 
 
 def kept_bits(tables: tuple[Table, ...]) -> NDArray[np.float64]:
@@ -211,7 +211,7 @@ def volatile_plans(
     flips = np.bitwise_or.reduce(
         positions[pages[:, :, None], table_of[:, :, None], family.take(set_of, axis=0)], axis=2
     )
-    rest, rest_of_own = (np.uint64((1 << KEY_BITS - bits) - 1) for bits in (prefix, STORED_BITS))
+    rest, rest_of_own = np.uint64((1 << KEY_BITS - prefix) - 1), np.uint64((1 << KEY_BITS - STORED_BITS) - 1)
     lows = np.concatenate((keys[:, :1] & ~rest_of_own, keys[pages, table_of] & ~rest ^ flips), axis=1)
     highs = lows | rest
     highs[:, 0] = lows[:, 0] | rest_of_own

@@ -4,12 +4,15 @@ Tolerant search bits find, sharp verify bits decide, and the page's own weights 
 made in one pass of arrays: keys, probe plans, prefilters and rules. Each is complete, and stays as it is.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from crawldedup import checks
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.options import LOWEST_SIMILARITY, Options
 from crawldedup.page import Page
@@ -25,7 +28,7 @@ from crawldedup.search.decision import (
     likelihood_rules,
 )
 from crawldedup.search.hot_prefixes import HotPrefixes
-from crawldedup.search.model import accept_threshold, estimate_similarity, search_similarity, steepness
+from crawldedup.search.model import estimate_similarity, search_steepness
 from crawldedup.search.plan import (
     HOT_EFFORT,
     MAX_CANDIDATES,
@@ -51,7 +54,6 @@ CANONICAL_MARGIN: Final = 0.1
 _IDENTITY: Final = identity_rule(VERIFY_BITS)
 _PAGES_TRIED: Final = 400
 _KINDS: Final = {
-    Status.NEW: Kind.NEW,
     Status.NEAR: Kind.NEAR_DUPLICATE,
     Status.EXACT: Kind.EXACT_DUPLICATE,
     Status.REVISIT: Kind.REVISIT,
@@ -72,22 +74,15 @@ class QueryBuilder:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._hot_prefixes = HotPrefixes()
-        self.retention = Retention(options.ttl_seconds, options.ttl_refresh, options.max_pages)
+        self.retention = Retention(checks.ttl_seconds("ttl", options.ttl), options.ttl_refresh, options.max_pages)
 
-    def name(self, key: Key, url: str, identity: str | None = None, scope_key: str | None = None) -> PageName:
+    def name(self, key: Key, page: Page) -> PageName:
         """Return the name of a page in an index of this key."""
-        return self._name(key, self.scope_of(url, scope_key), url, identity)
+        return self._name(key, self.scope_of(page.url, page.scope_key), page.url, page.identity)
 
     def original(self, key: Key, page: Page) -> PageName:
         """Return the name of the page that a page names as its original: it is of the same scope."""
         return self._name(key, self.scope_of(page.url, page.scope_key), page.canonical or "", None)
-
-    def names_one_of(self, key: Key, page: Page, others: Iterable[tuple[Page, object]]) -> bool:
-        """Return whether the original that a page names is one of the others."""
-        if page.canonical is None:
-            return False
-        original = self.original(key, page)
-        return any(original == self.name(key, each.url, each.identity, each.scope_key) for each, _ in others)
 
     def scope_of(self, url: str, scope_key: str | None) -> str:
         """Return what pages share that may be compared: the `scope_key`, or what the scope says of the URL."""
@@ -118,17 +113,23 @@ class QueryBuilder:
         The first of them tells the store which pages were `delivered`.
         """
         options = self._options
-        scopes = [self.scope_of(page.url, page.scope_key) for page, _ in asked]
-        filed = [salted(read, scope, key) for (_, read), scope in zip(asked, scopes, strict=True)]
+        filed: list[Fingerprint] = []
+        names: list[PageName] = []
+        for page, read in asked:
+            scope = self.scope_of(page.url, page.scope_key)
+            filed.append(salted(read, scope, key) if scope or read.facts else read)
+            names.append(self._name(key, scope, page.url, page.identity))
         bits = np.array([read.search for read in filed], np.uint64)
-        keys = list(zip(*(table.keys(bits).tolist() for table in TABLES), strict=True))
-        extra_bits = [self._hot_prefixes.extra_bits(each) for each in keys]
+        keys = np.column_stack([table.keys(bits) for table in TABLES])
+        own_keys = list(map(tuple, keys.tolist()))
+        extra_bits = self._hot_prefixes.extra_bits(own_keys)
         sizes = [max(size, options.expected_pages, 1) << extra for extra in extra_bits]
         found = searches(filed, keys, similarities, sizes, options.recall)
         queries: list[Query] = []
-        for place, ((page, _), read) in enumerate(zip(asked, filed, strict=True)):
-            name = self._name(key, scopes[place], page.url, page.identity)
-            effort = HOT_EFFORT if extra_bits[place] else 1
+        for (page, _), read, name, own, extra, (plan, rule, prefilter) in zip(
+            asked, filed, names, own_keys, extra_bits, found, strict=True
+        ):
+            effort = HOT_EFFORT if extra else 1
             record = Record(
                 url=page.url if options.store_urls else "",
                 url_key=name.url_key,
@@ -140,10 +141,10 @@ class QueryBuilder:
             )
             query = Query(
                 record=record,
-                keys=keys[place],
-                plan=found[place].plan,
-                rule=found[place].rule,
-                prefilter=found[place].prefilter,
+                keys=own,
+                plan=plan,
+                rule=rule,
+                prefilter=prefilter,
                 retention=self.retention,
                 exact_only=read.thin,
                 max_candidates=effort * MAX_CANDIDATES,
@@ -152,8 +153,10 @@ class QueryBuilder:
                 key_id=key.id,
                 is_pending=not page.delivered,
                 delivered=() if queries else delivered,
-                revisit_rule=_revisit_rule(read, page.revisit_similarity),
             )
+            # Without weights, texts must be equal.
+            if page.revisit_similarity is not None and not read.thin:
+                query = replace(query, revisit_rule=likelihood_rule(read.verify_weights, page.revisit_similarity))
             queries.append(query)
         return queries
 
@@ -165,36 +168,33 @@ class QueryBuilder:
 
 def searches(
     fingerprints: Sequence[Fingerprint],
-    keys: Sequence[tuple[int, ...]],
+    keys: NDArray[np.uint64],
     similarities: Sequence[float],
     sizes: Sequence[int],
     recall: float,
 ) -> list[Search]:
-    """Plan the searches for pages of these keys: from what similarity on, in an index of how many pages.
+    """Plan the searches for pages of these keys, shape (pages, tables), in indexes of these sizes.
 
     The decision misses 1 - recall of the pages, and the search half as many more while the probes suffice.
     """
-    found = {}
-    if some := [place for place, page in enumerate(fingerprints) if not page.thin]:
-        wanted = [similarities[place] for place in some]
-        weights = np.array([fingerprints[place].search_weights for place in some])
-        slopes = np.array([steepness(search_similarity(similarity)) for similarity in wanted], np.float32)
-        plans = page_plans(
-            np.array([keys[place] for place in some], np.uint64),
-            weights,
-            TABLES,
-            sizes=[sizes[place] for place in some],
-            slopes=slopes,
-            recall=(1 + recall) / 2,
-        )
+    is_full = [not page.thin for page in fingerprints]
+    if not any(is_full):
+        found: Iterator[Search] = iter(())
+    else:
+        full, wanted = list(compress(fingerprints, is_full)), list(compress(similarities, is_full))
+        weights = np.array([page.search_weights for page in full])
+        slopes = np.array(list(map(search_steepness, wanted)), np.float32)
+        sizes = list(compress(sizes, is_full))
+        plans = page_plans(keys[is_full], weights, TABLES, sizes=sizes, slopes=slopes, recall=(1 + recall) / 2)
+        crowds = [crowd_rule(similarity, recall, VERIFY_BITS, SCALED_LIMIT) for similarity in wanted]
         rules = likelihood_rules(
-            np.array([fingerprints[place].verify_weights for place in some]),
-            [accept_threshold(similarity, VERIFY_BITS, recall) for similarity in wanted],
-            [crowd_rule(similarity, recall, VERIFY_BITS, SCALED_LIMIT) for similarity in wanted],
+            np.array([page.verify_weights for page in full]), [crowd.thresholds[0] for crowd in crowds], crowds
         )
-        prefilters = likelihood_prefilters(weights, slopes, KEPT)
-        found = dict(zip(some, map(Search, plans, rules, prefilters), strict=True))
-    return [found.get(place) or Search(single_plan(own[0]), _IDENTITY) for place, own in enumerate(keys)]
+        found = map(Search, plans, rules, likelihood_prefilters(weights, slopes, KEPT))
+    firsts = keys[:, 0].tolist()
+    return [
+        next(found) if full else Search(single_plan(own), _IDENTITY) for full, own in zip(is_full, firsts, strict=True)
+    ]
 
 
 def expected_recall(*, similarity: float, recall: float, pages: int) -> float:
@@ -209,7 +209,7 @@ def expected_recall(*, similarity: float, recall: float, pages: int) -> float:
         weights,
         TABLES,
         sizes=[pages] * _PAGES_TRIED,
-        slopes=np.full(_PAGES_TRIED, steepness(search_similarity(similarity)), np.float32),
+        slopes=np.full(_PAGES_TRIED, search_steepness(similarity), np.float32),
         recall=(1 + recall) / 2,
     )
     return recall * sum(plan.recall for plan in plans) / _PAGES_TRIED
@@ -232,13 +232,6 @@ def salted(page: Fingerprint, scope: str, key: Key) -> Fingerprint:
     )
 
 
-def _revisit_rule(page: Fingerprint, similarity: float | None) -> WeightedThreshold | None:
-    """Return what decides whether a page is unchanged; None if texts must be equal, as without weights."""
-    if similarity is None or not page.verify_weights.any():
-        return None
-    return likelihood_rule(page.verify_weights, similarity)
-
-
 def match_of(page: Fingerprint, query: Query, record: Record) -> Match:
     """Return a record that the query about a page found as a match."""
     own, exact = query.record, record.digest == query.record.digest
@@ -249,29 +242,32 @@ def match_of(page: Fingerprint, query: Query, record: Record) -> Match:
 
 def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
     """Return what the store's answer to a query means for its page."""
-    record = answer.record
+    record, probes = answer.record, len(query.plan.tables)
+    if record is None:
+        kind = Kind.THIN if page.thin else Kind.NEW
+        return Verdict(kind, url, words=page.words, probes=probes, candidates=answer.candidates)
     # Bits of thin pages come from the digest, so similarity means nothing.
-    match = None if record is None or (answer.changed and page.thin) else match_of(page, query, record)
-    is_thin = page.thin and answer.status is Status.NEW
+    match = None if answer.changed and page.thin else match_of(page, query, record)
+    texts = record.packed_text, query.record.packed_text
     return Verdict(
-        kind=Kind.THIN if is_thin else _KINDS[answer.status],
+        kind=_KINDS[answer.status],
         url=url,
-        original=record.url or None if record else None,
-        similarity=match.similarity if match else None,
-        hamming=match.hamming if match else None,
+        original=record.url or None,
+        similarity=match and match.similarity,
+        hamming=match and match.hamming,
         words=page.words,
-        copies=record.copies if record else 0,
+        copies=record.copies,
         changed=answer.changed,
         abandoned=answer.abandoned,
         replaces=answer.replaces,
-        probes=len(query.plan),
+        probes=probes,
         candidates=answer.candidates,
-        difference=_difference(record, query.record) if record else None,
+        difference=_difference(*texts) if all(texts) else None,
     )
 
 
-def _difference(earlier: Record, record: Record) -> str | None:
-    texts = unpacked_text(earlier.packed_text), unpacked_text(record.packed_text)
+def _difference(earlier: bytes, packed: bytes) -> str | None:
+    texts = unpacked_text(earlier), unpacked_text(packed)
     return None if texts[0] is None or texts[1] is None else difference(texts[0], texts[1])
 
 
