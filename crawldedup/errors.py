@@ -43,11 +43,10 @@ class ProfileMismatchError(CrawlDedupError):
         self.index_profile = index_profile
         self.own_profile = own_profile
         super().__init__(
-            f"{where} holds fingerprints of the profile {index_profile!r}, but this program makes "
-            f"{own_profile!r}; the two can neither be compared nor converted. Use the "
-            f"settings (or the version) it was written with, or crawl again: into another namespace, or into this one "
-            f"after `crawldedup clear`. What follows /key. names the index's secret key: where nothing else differs, "
-            f"leave `key` out, or give the index's own."
+            f"{where} holds fingerprints of the profile {index_profile!r}, but this program makes {own_profile!r}; the "
+            f"two can neither be compared nor converted. Use the settings (or the version) it was written with, or "
+            f"crawl again: into another namespace, or into this one after `crawldedup clear`. What follows /key. names "
+            f"the index's secret key: where nothing else differs, leave `key` out, or give the index's own."
         )
 
 
@@ -93,13 +92,7 @@ class NoWorkerError(WorkerError):
 
 
 class UnexpectedReadError(CrawlDedupError):
-    """Raised when a page could not be read for a reason that nobody foresaw.
-
-    The message is a traceback, which is safe to log.
-
-    Attributes:
-        kind: The name of the exception's class.
-    """
+    """Raised for a page at which an error of another `kind` was raised. The message is its traceback, safe to log."""
 
     def __init__(self, kind: str, trace: str) -> None:
         self.kind = kind
@@ -107,11 +100,7 @@ class UnexpectedReadError(CrawlDedupError):
 
 
 class StoreError(CrawlDedupError):
-    """Raised when the store cannot answer. The call can be repeated.
-
-    Attributes:
-        reason: A short stable word for counters.
-    """
+    """Raised when the store cannot answer; `reason` is a word for counters. The call can be repeated."""
 
     reason = counter = "store"
 

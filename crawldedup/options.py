@@ -14,7 +14,7 @@ DISTINGUISH: Final = ("nothing", "products", "numbers")
 LOWEST_SIMILARITY: Final = 0.5
 MARK: Final = "mark"
 LEAST_NEW: Final = 0.2
-"""Where pages are only marked: a page with less of its own is a copy, and tells nothing of how common its text is."""
+"""Where pages are only marked: a page with less of its own tells nothing of how common its text is."""
 
 check_similarity: Final = checks.number("above 0.5 and at most 1", lambda value: LOWEST_SIMILARITY < value <= 1)
 
@@ -32,10 +32,7 @@ def _check_in(module: str, check: str) -> Check:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option. `kind` is what a text stands for: float, int, bool or str.
-
-    `owner` is who takes it: "index" for all, "library" for all but Scrapy, "crawl" and "items" for Scrapy alone.
-    """
+    """One option of its owner: "index", "library" (not Scrapy), "crawl" or "items". A text stands for its `kind`."""
 
     name: str
     default: Any

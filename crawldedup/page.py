@@ -44,31 +44,28 @@ class Page:
         text: The main text, if you have extracted it yourself.
         fingerprint: A fingerprint made with the key and the options of the index.
         encoding: The encoding that the server declared for `html`, as in its `Content-Type`.
-        identity: The name of the page; by default its canonical URL. A page of the same name is a revisit, and a
+        identity: The name of the page, by default its canonical URL. A page of the same name is a revisit, and a
             duplicate only while another process at work has it.
         scope_key: The site, the spider or another name, in place of what the option `scope` says of the URL.
         similarity: Overrides the option for this page: above 0.5 and at most 1.
-        canonical: The URL that the page names as its original. If that page is remembered and resembles this one from
-            0.1 below the similarity on, this lower similarity is used.
-        remember: With False the page is looked up, and nothing is changed. It is then known as a revisit only while its
-            text resembles the remembered one.
+        canonical: The URL that the page names as its original. If that page is remembered, a similarity of 0.1 less is
+            enough for this one to be its duplicate.
+        remember: With False, the page is looked up and nothing is changed. It is then a revisit only while its text
+            resembles the remembered one.
         delivered: With False, the page is yours for good only once `Deduplicator.deliver` is called. If the process
             dies before, the page holds back no other.
-        rank: The rank among copies, from 0 (best) to 255 (worst). A duplicate of better rank than its original replaces
-            it in the index.
-        revisit_similarity: From this similarity on, above 0.5 and at most 1, a revisit is unchanged. The text of the
-            earlier visit then stays remembered. None asks for equal texts.
+        rank: From 0 (best) to 255. A duplicate of better rank than its original replaces it in the index.
+        revisit_similarity: From this similarity on, above 0.5 and at most 1, a revisit is unchanged, and the text of
+            the earlier visit stays remembered. None asks for equal texts.
 
     Raises:
         ConfigurationError: Not exactly one of `html`, `text` and `fingerprint` is given, or a value is not allowed.
 
     Example:
         >>> from crawldedup import Deduplicator, Page
-        >>> pages = [
-        ...     Page("https://a.example/", text="Closed on Monday."),
-        ...     Page("https://b.example/", html="<p>Closed on Monday.</p>"),
-        ... ]
-        >>> [str(verdict.kind) for verdict in Deduplicator().check_many(pages)]
+        >>> text = Page("https://a.example/", text="Closed on Monday.")
+        >>> page = Page("https://b.example/", html="<p>Closed on Monday.</p>")
+        >>> [str(each.kind) for each in Deduplicator().check_many([text, page])]
         ['thin', 'exact_duplicate']
     """
 
@@ -96,27 +93,22 @@ class Page:
         # 1.0 is a whole number, too, but no byte of a record.
         object.__setattr__(self, "rank", _check_rank("rank", self.rank))
         if not isinstance(self.fingerprint, Fingerprint | None):
-            raise ConfigurationError(
-                f"the page {self.url!r} has a fingerprint that is a {type(self.fingerprint).__name__}; it must be one "
-                f"that `Deduplicator.fingerprint` or `crawldedup.fingerprint` made"
-            )
+            what = f"the page {self.url!r} has a fingerprint that is a {type(self.fingerprint).__name__}"
+            allowed = "one that `Deduplicator.fingerprint` or `crawldedup.fingerprint` made"
+            raise ConfigurationError(f"{what}; it must be {allowed}")
         if (self.html, self.text, self.fingerprint).count(None) != 2:
             raise ConfigurationError(f"the page {self.url!r} must have one of html, text and fingerprint")
 
 
 @dataclass(frozen=True, slots=True)
 class PageContent(Source):
-    """What is compared of a page. `source` is the page, None for a text.
-
-    It is `unselected` if the area that was to be compared is not on it.
-    """
+    """What is compared of a page of this `source`; `unselected` if the area to be compared is not on it."""
 
     source: HtmlPage | None = None
     unselected: bool = False
 
     @property
     def fact_lines(self) -> tuple[str, ...]:
-        """The facts one by one."""
         return tuple(self.facts.split("\n")) if self.facts else ()
 
 
@@ -129,8 +121,7 @@ class ReadPage:
     unselected: bool = False
 
 
-Content = PageContent | Fingerprint | PageError
-"""What is known of a page before its fingerprint is made: one that was given, or why there is none."""
+Content = PageContent | Fingerprint | PageError  # what is known of a page before its fingerprint is made
 
 
 class PageReader:
@@ -142,7 +133,7 @@ class PageReader:
 
     @property
     def profile(self) -> str:
-        """The name of what decides the bits. Indexes of different profiles are never compared."""
+        """The name of what decides the bits: indexes of different profiles are never compared."""
         extractor = "-".join(filter(None, (self._extractor.name, self._extractor.version)))
         if areas := self._options.content:
             extractor += f"+{mmh3.hash(repr(areas), signed=False):08x}"
@@ -158,21 +149,18 @@ class PageReader:
 
     def content(self, page: Page) -> PageContent:
         """Return what is compared of a page of HTML or text. Raises PageError."""
-        options = self._options
-        if page.text is None:
-            area = area_of(options.content, page.url)
-            html = page.html or b""
-            read = extract_page(html, page.encoding, self._extractor, min_words=options.min_words, area=area)
-            facts = page_facts(read, options.distinguish)
-            return PageContent(read.main, facts, read.whole, read.source, read.unselected)
-        check_size(page.text)
-        tidied = tidy(page.text)
-        if not tidied:
+        options, html = self._options, page.html or b""
+        if page.text is not None:
+            check_size(page.text)
+            if text := tidy(page.text):
+                return PageContent(text, text_facts(text, options.distinguish))
             raise PageError("empty", "the text is empty")
-        return PageContent(tidied, text_facts(tidied, options.distinguish))
+        area = area_of(options.content, page.url)
+        read = extract_page(html, page.encoding, self._extractor, min_words=options.min_words, area=area)
+        return PageContent(read.main, page_facts(read, options.distinguish), read.whole, read.source, read.unselected)
 
     def try_content(self, page: object) -> Content:
-        """Return what is compared of a page, or why that cannot be read, or the fingerprint that it was given as."""
+        """Return what is compared of a page, why that cannot be read, or the fingerprint that was given."""
         if not isinstance(page, Page):
             raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a Page")
         if page.fingerprint is not None:
@@ -185,7 +173,7 @@ class PageReader:
     def try_fingerprints(
         self, pages: Sequence[Page], contents: Sequence[Content], key: Key
     ) -> list[Fingerprint | CrawlDedupError]:
-        """Return the fingerprint of each page, or why it cannot be compared in an index of this key."""
+        """Return the fingerprint of each page, or why there is none for an index of this key."""
         made = iter(self.fingerprints([content for content in contents if isinstance(content, PageContent)], key))
         reads: list[Fingerprint | CrawlDedupError] = []
         for page, content in zip(pages, contents, strict=True):
@@ -200,12 +188,10 @@ class PageReader:
     def fingerprints(self, contents: Sequence[PageContent], key: Key = NO_KEY) -> list[Fingerprint]:
         options = self._options
         made = fingerprints(contents, min_words=options.min_words, key=key)
-        if options.paragraphs is not None:
-            made = [
-                page if page.thin else replace(page, paragraphs=paragraphs_of(each.text, key))
-                for page, each in zip(made, contents, strict=True)
-            ]
-        if options.keep_texts:
-            texts = ("\n".join(filter(None, (each.whole or each.text, each.facts))) for each in contents)
-            made = [replace(page, packed_text=packed_text(text)) for page, text in zip(made, texts, strict=True)]
+        for place, each in enumerate(contents if options.keep_texts or options.paragraphs else ()):
+            if options.paragraphs and not made[place].thin:
+                made[place] = replace(made[place], paragraphs=paragraphs_of(each.text, key))
+            if options.keep_texts:
+                text = "\n".join(filter(None, (each.whole or each.text, each.facts)))
+                made[place] = replace(made[place], packed_text=packed_text(text))
         return made

@@ -37,42 +37,25 @@ class ParagraphKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KnownParagraph:
-    """Describes a paragraph of a page: lines of at least 80 words, unless the page has fewer.
+    """Describes a paragraph of a page: lines of at least 80 words, unless the page has fewer."""
 
-    Attributes:
-        excerpt: The beginning of the paragraph.
-        words: The number of its words.
-        known_words: How many of them stand on the page `url`.
-        kind: The decision.
-        url: The URL of the earlier page; None if there is none, or if the index holds no URLs.
-    """
-
-    excerpt: str
-    words: int
-    known_words: int
-    kind: ParagraphKind
-    url: str | None = None
+    excerpt: str  #: The beginning of the paragraph.
+    words: int  #: The number of its words.
+    known_words: int  #: How many of them stand on the page `url`.
+    kind: ParagraphKind  #: The decision.
+    url: str | None = None  #: The URL of the earlier page; None if there is none, or if the index holds no URLs.
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Tells how much of a page stands on earlier pages, in words of its paragraphs.
+    """Tells how much of a page stands on earlier pages, in words of its paragraphs."""
 
-    Attributes:
-        new_words: Words that no earlier page holds.
-        known_words: Words that an earlier page holds.
-        boilerplate_words: Words of paragraphs that stand on many pages.
-        is_partial: True if the share of new words is below the wanted one, by default 0.2.
-        sources: The URLs of the earlier pages, empty if the index holds none, and the words of each, most words first.
-        paragraphs: The paragraphs, in the order of the page.
-    """
-
-    new_words: int
-    known_words: int
-    boilerplate_words: int
-    is_partial: bool
-    sources: tuple[tuple[str, int], ...] = ()
-    paragraphs: tuple[KnownParagraph, ...] = ()
+    new_words: int  #: Words that no earlier page holds.
+    known_words: int  #: Words that an earlier page holds.
+    boilerplate_words: int  #: Words of paragraphs that stand on many pages.
+    is_partial: bool  #: True if the share of new words is below the wanted one, by default 0.2.
+    sources: tuple[tuple[str, int], ...] = ()  #: The URLs of earlier pages, and the words of each, most first.
+    paragraphs: tuple[KnownParagraph, ...] = ()  #: The paragraphs, in the order of the page.
 
     @property
     def share_new(self) -> float | None:
@@ -83,15 +66,12 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Holds the answer for one page.
-
-    `original`, `similarity` and `hamming` are None for a page that is `new` or `thin`. The earlier page of a `revisit`
-    is the page itself, with the text that was delivered last.
+    """Holds the answer for one page. The earlier page of a `revisit` is itself, with the text delivered last.
 
     Attributes:
         kind: What the page is.
         url: The URL of the page, as it was given.
-        original: The URL of the earlier page; None, too, if the index holds no URLs.
+        original: The URL of the earlier page; None if the page is `new` or `thin`, or if the index holds no URLs.
         similarity: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1: how much of the text is left.
             It is None for a `revisit` whose texts are too short, and near 0 if product attributes differ.
         hamming: The number of search bits that differ, from 0 to 64; None where `similarity` is.
@@ -107,16 +87,12 @@ class Verdict:
 
     Example:
         >>> from crawldedup import Deduplicator
-        >>> story = (
-        ...     "The river ferry runs every hour from the old harbour to the "
-        ...     "island. Tickets are sold on board. Bicycles travel free of charge, "
-        ...     "and dogs need a lead. The last boat back leaves at ten."
-        ... )
+        >>> story = " ".join(f"Boat {n} leaves at pier {n + 7}." for n in range(30))
         >>> dedup = Deduplicator(key=0, keep_texts=True)
         >>> first = dedup.check("https://news.example/ferry", text=story)
         >>> second = dedup.check("https://copy.example/boat", text=f"{story} Enjoy!")
         >>> print(second.kind, second.original, second.similarity, second.difference)
-        near_duplicate https://news.example/ferry 0.9804 back leaves at ten. {+Enjoy!+}
+        near_duplicate https://news.example/ferry 0.9975 leaves at pier 36. {+Enjoy!+}
     """
 
     kind: Kind
@@ -152,23 +128,14 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Describes a remembered page that resembles the page asked about.
+    """Describes a remembered page that resembles the page asked about."""
 
-    Attributes:
-        url: The URL of the remembered page; empty if the index holds none.
-        similarity: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1. It is 1 for an exact copy.
-        hamming: The number of search bits that differ, from 0 to 64.
-        exact: True if the two pages have the same text.
-        seen_at: When the page was seen last, in whole seconds since 1970 (UTC).
-        copies: How many duplicates of the remembered page were seen.
-    """
-
-    url: str
-    similarity: float
-    hamming: int
-    exact: bool
-    seen_at: int
-    copies: int
+    url: str  #: The URL of the remembered page; empty if the index holds none.
+    similarity: float  #: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1; 1 for an exact copy.
+    hamming: int  #: The number of search bits that differ, from 0 to 64.
+    exact: bool  #: True if the two pages have the same text.
+    seen_at: int  #: When the page was seen last, in whole seconds since 1970 (UTC).
+    copies: int  #: How many duplicates of the remembered page were seen.
 
 
 def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:

@@ -13,7 +13,7 @@ import pytest
 from crawldedup.demo.site import DemoSite, Reply, serving, target_of
 from crawldedup.literature.exact import jaccard
 from crawldedup.options import Options
-from crawldedup.reader import PageReader
+from crawldedup.page import Page, PageReader
 from crawldedup.verdict import Kind
 from tests.crawls import Judged, crawl_settings, run_crawl
 from tests.scrapy_plugin.prepared import prepared_demo_crawls

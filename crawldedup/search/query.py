@@ -4,7 +4,7 @@ Tolerant search bits find, sharp verify bits decide, and the page's own weights 
 made in one pass of arrays: keys, probe plans, prefilters and rules. Each is complete, and stays as it is.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import compress
 from typing import Final, NamedTuple
@@ -103,22 +103,25 @@ class QueryBuilder:
     def queries(
         self,
         asked: Sequence[tuple[Page, Fingerprint]],
-        similarities: Sequence[float],
         key: Key,
         size: int,
         delivered: tuple[PageName, ...] = (),
+        lowered: Collection[int] = (),
     ) -> list[Query]:
-        """Return the queries about pages from these similarities on, for an index of this key and about `size` pages.
+        """Return the queries about pages, for an index of this key and about `size` pages.
 
-        The first of them tells the store which pages were `delivered`.
+        The first of them tells the store which pages were `delivered`. `lowered` are the places of pages for which a
+        lower similarity is enough.
         """
         options = self._options
         filed: list[Fingerprint] = []
         names: list[PageName] = []
-        for page, read in asked:
+        similarities: list[float] = []
+        for place, (page, read) in enumerate(asked):
             scope = self.scope_of(page.url, page.scope_key)
             filed.append(salted(read, scope, key) if scope or read.facts else read)
             names.append(self._name(key, scope, page.url, page.identity))
+            similarities.append(self.similarity(page, is_lowered=place in lowered))
         bits = np.array([read.search for read in filed], np.uint64)
         keys = np.column_stack([table.keys(bits) for table in TABLES])
         own_keys = list(map(tuple, keys.tolist()))
@@ -253,8 +256,8 @@ def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Ver
         kind=_KINDS[answer.status],
         url=url,
         original=record.url or None,
-        similarity=match and match.similarity,
-        hamming=match and match.hamming,
+        similarity=match.similarity if match else None,
+        hamming=match.hamming if match else None,
         words=page.words,
         copies=record.copies,
         changed=answer.changed,
