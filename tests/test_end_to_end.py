@@ -87,7 +87,7 @@ def test_two_crawlers_at_once_admit_each_content_once(action: str) -> None:
     # it, may be less near each other. What counts is that no two admitted pages are near.
     reader = PageReader(Options(extractor=EXTRACTOR))
     for urls in admitted.values():
-        texts = [reader.content(site.reply(target_of(url)).body, None, None, url).text for url in urls]
+        texts = [reader.content(Page(url, html=site.reply(target_of(url)).body)).text for url in urls]
         assert all(jaccard(one, other) < 0.9 for one, other in combinations(texts, 2)), urls
     # With `drop`, who loses a race has no link to follow there. With `drop-items` both go everywhere, so both must have
     # been first somewhere, or the race was none.

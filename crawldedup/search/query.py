@@ -4,7 +4,7 @@ Tolerant search bits find, sharp verify bits decide, and the page's own weights 
 made in one pass of arrays: keys, probe plans, prefilters and rules. Each is complete, and stays as it is.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import compress
 from typing import Final, NamedTuple
@@ -17,47 +17,32 @@ from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fing
 from crawldedup.options import LOWEST_SIMILARITY, Options
 from crawldedup.page import Page
 from crawldedup.scope import page_key, salt_of, site_of, xored
-from crawldedup.search.decision import (
-    SCALED_LIMIT,
-    Prefilter,
-    WeightedThreshold,
-    crowd_rule,
-    identity_rule,
-    likelihood_prefilters,
-    likelihood_rule,
-    likelihood_rules,
-)
-from crawldedup.search.hot_prefixes import HotPrefixes
+from crawldedup.search import decision
+from crawldedup.search import plan as planning
+from crawldedup.search.decision import Prefilter, WeightedThreshold
 from crawldedup.search.model import estimate_similarity, search_steepness
-from crawldedup.search.plan import (
-    HOT_EFFORT,
-    MAX_CANDIDATES,
-    MAX_KEYS,
-    ProbePlan,
-    kept_bits,
-    page_plans,
-    rotated_tables,
-    single_plan,
-)
+from crawldedup.search.plan import KEY_BITS, MAX_CANDIDATES, MAX_KEYS, ProbePlan
 from crawldedup.stores.base import DIGEST_MASK, Answer, PageName, Query, Record, Retention, Status
 from crawldedup.text.difference import difference
 from crawldedup.text.kept import unpacked_text
 from crawldedup.text.keys import Key
 from crawldedup.verdict import Kind, Match, Verdict
 
-TABLES: Final = rotated_tables(2, SEARCH_BITS)
-KEPT: Final = kept_bits(TABLES)
+TABLES: Final = planning.rotated_tables(2, SEARCH_BITS)
+KEPT: Final = planning.kept_bits(TABLES)
 SIGNATURE_BYTES: Final = VERIFY_BITS // 8
-CANONICAL_MARGIN: Final = 0.1
-"""A page that names another one as its original is its duplicate from this much below the wanted similarity on."""
+CANONICAL_MARGIN: Final = 0.1  # So much less is enough for a page that names the other one as its original.
 
-_IDENTITY: Final = identity_rule(VERIFY_BITS)
+_IDENTITY: Final = decision.identity_rule(VERIFY_BITS)
 _PAGES_TRIED: Final = 400
 _KINDS: Final = {
     Status.NEAR: Kind.NEAR_DUPLICATE,
     Status.EXACT: Kind.EXACT_DUPLICATE,
     Status.REVISIT: Kind.REVISIT,
 }
+_LEADING_BITS: Final = 10
+MAX_EXTRA_BITS: Final = 16
+_STEP: Final = 2
 
 
 class Search(NamedTuple):
@@ -66,6 +51,39 @@ class Search(NamedTuple):
     plan: ProbePlan
     rule: WeightedThreshold
     prefilter: Prefilter | None = None
+
+
+class HotPrefixes:
+    """Learns from answers where an index is crowded: pages of one template share most of their search bits.
+
+    Among them a prefix of the usual length is too short: a few ranges hold more keys than may be read, and perhaps none
+    of those that are holds the near duplicate. Later plans take longer prefixes there, and compare more. A hot prefix
+    is known by the leading bits of a key, in each of the first two tables.
+    """
+
+    def __init__(self) -> None:
+        self._extra_bits: dict[tuple[int, int], int] = {}
+
+    def extra_bits(self, pages: Sequence[Sequence[int]]) -> list[int]:
+        """Return how many bits to add to the prefixes for each page with these keys: those in both tables."""
+        if not self._extra_bits:
+            return [0] * len(pages)
+        return [min(self._extra_bits.get(leading, 0) for leading in _leading(keys)) for keys in pages]
+
+    def learn(self, keys: Sequence[int], candidates: int, most: int) -> None:
+        """Note that a page with these keys was compared with `candidates` pages, of at most `most`."""
+        if candidates < most and not self._extra_bits:
+            return
+        for leading in _leading(keys):
+            known = self._extra_bits.get(leading, 0)
+            if candidates >= most:
+                self._extra_bits[leading] = min(known + _STEP, MAX_EXTRA_BITS)
+            elif known and candidates < most // 4:
+                self._extra_bits[leading] = known - 1
+
+
+def _leading(keys: Sequence[int]) -> list[tuple[int, int]]:
+    return [(table, key >> KEY_BITS - _LEADING_BITS) for table, key in enumerate(keys[:2])]
 
 
 class QueryBuilder:
@@ -132,7 +150,7 @@ class QueryBuilder:
         for (page, _), read, name, own, extra, (plan, rule, prefilter) in zip(
             asked, filed, names, own_keys, extra_bits, found, strict=True
         ):
-            effort = HOT_EFFORT if extra else 1
+            effort = planning.HOT_EFFORT if extra else 1
             record = Record(
                 url=page.url if options.store_urls else "",
                 url_key=name.url_key,
@@ -159,7 +177,9 @@ class QueryBuilder:
             )
             # Without weights, texts must be equal.
             if page.revisit_similarity is not None and not read.thin:
-                query = replace(query, revisit_rule=likelihood_rule(read.verify_weights, page.revisit_similarity))
+                query = replace(
+                    query, revisit_rule=decision.likelihood_rule(read.verify_weights, page.revisit_similarity)
+                )
             queries.append(query)
         return queries
 
@@ -180,34 +200,30 @@ def searches(
 
     The decision misses 1 - recall of the pages, and the search half as many more while the probes suffice.
     """
-    is_full = [not page.thin for page in fingerprints]
-    if not any(is_full):
-        found: Iterator[Search] = iter(())
-    else:
+    is_full, found = [not page.thin for page in fingerprints], iter(list[Search]())
+    if any(is_full):
         full, wanted = list(compress(fingerprints, is_full)), list(compress(similarities, is_full))
         weights = np.array([page.search_weights for page in full])
         slopes = np.array(list(map(search_steepness, wanted)), np.float32)
         sizes = list(compress(sizes, is_full))
-        plans = page_plans(keys[is_full], weights, TABLES, sizes=sizes, slopes=slopes, recall=(1 + recall) / 2)
-        crowds = [crowd_rule(similarity, recall, VERIFY_BITS, SCALED_LIMIT) for similarity in wanted]
-        rules = likelihood_rules(
+        plans = planning.page_plans(keys[is_full], weights, TABLES, sizes=sizes, slopes=slopes, recall=(1 + recall) / 2)
+        crowds = [decision.crowd_rule(similarity, recall, VERIFY_BITS, decision.SCALED_LIMIT) for similarity in wanted]
+        rules = decision.likelihood_rules(
             np.array([page.verify_weights for page in full]), [crowd.thresholds[0] for crowd in crowds], crowds
         )
-        found = map(Search, plans, rules, likelihood_prefilters(weights, slopes, KEPT))
+        found = iter(map(Search, plans, rules, decision.likelihood_prefilters(weights, slopes, KEPT)))
     firsts = keys[:, 0].tolist()
     return [
-        next(found) if full else Search(single_plan(own), _IDENTITY) for full, own in zip(is_full, firsts, strict=True)
+        next(found) if full else Search(planning.single_plan(own), _IDENTITY)
+        for full, own in zip(is_full, firsts, strict=True)
     ]
 
 
 def expected_recall(*, similarity: float, recall: float, pages: int) -> float:
-    """Return the share of pages of exactly this similarity that are found in an index of `pages` pages.
-
-    It is the share that a search meets, the mean over the plans of made-up pages so far as their probes suffice, times
-    the share that the decision accepts.
-    """
+    """Return the share of pages of exactly this similarity that are met and accepted in an index of `pages` pages."""
+    # The share that is met is the mean over the plans of made-up pages.
     weights = np.random.default_rng(0).standard_normal((_PAGES_TRIED, SEARCH_BITS)).astype(np.float32)
-    plans = page_plans(
+    plans = planning.page_plans(
         np.zeros((_PAGES_TRIED, len(TABLES)), np.uint64),
         weights,
         TABLES,
@@ -219,10 +235,7 @@ def expected_recall(*, similarity: float, recall: float, pages: int) -> float:
 
 
 def salted(page: Fingerprint, scope: str, key: Key) -> Fingerprint:
-    """Return a fingerprint as it is filed: in its bits, those of its scope and its product attributes are XORed.
-
-    This changes no distance between pages that may be compared.
-    """
+    """Return a fingerprint as it is filed: its bits XORed with constants of its scope and its product attributes."""
     if not scope and not page.facts:
         return page
     salt = salt_of(scope, SIGNATURE_BYTES, key)
@@ -275,10 +288,7 @@ def _difference(earlier: bytes, packed: bytes) -> str | None:
 
 
 def preview(query: Query, records: Sequence[Record], text_of: Callable[[PageName], bytes]) -> Answer:
-    """Return the answer that a query would get, from the records that it accepts, nearest first.
-
-    `text_of` returns the packed text that is kept of a page.
-    """
+    """Return the answer of a query that accepts these records, nearest first. `text_of` gives a page's packed text."""
     own = [record for record in records if record.url_key == query.record.url_key]
     record = next(iter([*own, *records]), None)
     if record is None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from crawldedup.fingerprinting.fingerprint import fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Page
-from crawldedup.search.hot_prefixes import MAX_EXTRA_BITS, HotPrefixes
 from crawldedup.search.plan import HOT_EFFORT, MAX_CANDIDATES, MAX_KEYS
-from crawldedup.search.query import QueryBuilder
+from crawldedup.search.query import MAX_EXTRA_BITS, HotPrefixes, QueryBuilder
 from crawldedup.stores.base import Answer, Status
 from crawldedup.text.keys import NO_KEY
 
