@@ -122,7 +122,7 @@ def likelihood_rules(
     """Make such rules for pages of these verify weights, shape (pages, bits), each with a threshold and a crowd."""
     slopes = np.array(list(map(steepness, thresholds)), np.float32)
     rows = grid_rows(np.abs(weights), slopes[:, None])
-    rules = zip(likelihood_costs(rows), rows.any(axis=1).tolist(), thresholds, crowds, strict=True)
+    rules = zip(likelihood_costs(rows), rows.max(axis=1).tolist(), thresholds, crowds, strict=True)
     return [
         WeightedThreshold(own.tobytes(), SCALED_LIMIT, threshold, crowd) if differs else identity_rule(len(own))
         for own, differs, threshold, crowd in rules

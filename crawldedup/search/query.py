@@ -46,7 +46,7 @@ _STEP: Final = 2
 
 
 class Search(NamedTuple):
-    """The ranges to read for a page, and which of the keys and of the records found there to accept."""
+    """The ranges to read for a page, and which of the keys and of the records there to accept."""
 
     plan: ProbePlan
     rule: WeightedThreshold
@@ -99,7 +99,7 @@ class QueryBuilder:
         return self._name(key, self.scope_of(page.url, page.scope_key), page.url, page.identity)
 
     def original(self, key: Key, page: Page) -> PageName:
-        """Return the name of the page that a page names as its original: it is of the same scope."""
+        """Return the name of the page of the same scope that a page names as its original."""
         return self._name(key, self.scope_of(page.url, page.scope_key), page.canonical or "", None)
 
     def scope_of(self, url: str, scope_key: str | None) -> str:
