@@ -56,9 +56,9 @@ def measure(store: str, texts: list[str], batch: int) -> Iterator[tuple[str, flo
     reads: list[Fingerprint] = []
     yield "fingerprints", timed(lambda some: reads.extend(fingerprints([Source(text) for text in texts[some]])))
     pages = [Page(f"https://made-up.example/{place}", text=text) for place, text in enumerate(texts)]
-    asked, wanted = list(zip(pages, reads, strict=True)), [0.9] * len(texts)
+    asked = list(zip(pages, reads, strict=True))
     builder, queries = QueryBuilder(Options(key=0)), list[Query]()
-    yield "queries", timed(lambda some: queries.extend(builder.queries(asked[some], wanted[some], NO_KEY, some.start)))
+    yield "queries", timed(lambda some: queries.extend(builder.queries(asked[some], NO_KEY, some.start)))
     with Deduplicator(store, key=0, namespace="check-cost") as dedup:
         dedup.clear()
         answers: list[Any] = []

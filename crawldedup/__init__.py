@@ -1,7 +1,5 @@
 """crawldedup recognises near-duplicate pages while a crawl runs."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from crawldedup.lazy import lazy
@@ -9,16 +7,9 @@ from crawldedup.lazy import lazy
 if TYPE_CHECKING:
     from crawldedup.aio import AsyncDeduplicator as AsyncDeduplicator
     from crawldedup.deduplicator import Deduplicator as Deduplicator
-    from crawldedup.errors import ClosedError as ClosedError
-    from crawldedup.errors import ConfigurationError as ConfigurationError
     from crawldedup.errors import CrawlDedupError as CrawlDedupError
     from crawldedup.errors import PageError as PageError
-    from crawldedup.errors import ProfileMismatchError as ProfileMismatchError
     from crawldedup.errors import StoreError as StoreError
-    from crawldedup.explain import Candidate as Candidate
-    from crawldedup.explain import Comparison as Comparison
-    from crawldedup.explain import Explanation as Explanation
-    from crawldedup.explain import Flip as Flip
     from crawldedup.explain import compare as compare
     from crawldedup.fingerprinting.fingerprint import Fingerprint as Fingerprint
     from crawldedup.fingerprinting.fingerprint import fingerprint as fingerprint
@@ -27,15 +18,8 @@ if TYPE_CHECKING:
     from crawldedup.scrapy_plugin import Addon as Addon
     from crawldedup.scrapy_plugin import DedupItemPipeline as DedupItemPipeline
     from crawldedup.scrapy_plugin import add_verdict as add_verdict
-    from crawldedup.stores.base import CrawlSession as CrawlSession
-    from crawldedup.stores.base import StoreInfo as StoreInfo
-    from crawldedup.text.difference import Change as Change
     from crawldedup.text.keys import Key as Key
-    from crawldedup.verdict import Coverage as Coverage
     from crawldedup.verdict import Kind as Kind
-    from crawldedup.verdict import KnownParagraph as KnownParagraph
-    from crawldedup.verdict import Match as Match
-    from crawldedup.verdict import ParagraphKind as ParagraphKind
     from crawldedup.verdict import Verdict as Verdict
 
 __version__ = "0.2.0"
@@ -46,15 +30,13 @@ __getattr__, __dir__, __all__ = lazy(
     {
         "aio": "AsyncDeduplicator",
         "deduplicator": "Deduplicator",
-        "errors": "ClosedError ConfigurationError CrawlDedupError PageError ProfileMismatchError StoreError",
-        "explain": "Candidate Comparison Explanation Flip compare",
+        "errors": "CrawlDedupError PageError StoreError",
+        "explain": "compare",
         "fingerprinting.fingerprint": "Fingerprint fingerprint",
         "options": "Options",
         "page": "Page",
         "scrapy_plugin": "Addon DedupItemPipeline add_verdict",
-        "stores.base": "CrawlSession StoreInfo",
-        "text.difference": "Change",
         "text.keys": "Key",
-        "verdict": "Coverage Kind KnownParagraph Match ParagraphKind Verdict",
+        "verdict": "Kind Verdict",
     },
 )

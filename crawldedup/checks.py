@@ -1,7 +1,4 @@
-"""Checks of what users give: each takes a name and a value, and returns the value or raises ConfigurationError.
-
-A check of a number takes a number; text is turned into one by `Option.from_text` first.
-"""
+"""Checks of what users give: each takes a name and a value, and returns the value or raises ConfigurationError."""
 
 import difflib
 import math
@@ -16,15 +13,13 @@ Check = Callable[[str, Any], Any]
 
 _TTL_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _LONGEST_TTL: Final = 100 * 365 * 86400
-_LONGEST_SHOWN: Final = 80
-KEY_BYTES: Final = 16
-"""The size of a key that is made at random."""
+_LONGEST_SHOWN: Final = 80  # The whole of a page would hide what is said about it.
+KEY_BYTES: Final = 16  # of a key that is made at random
 LONGEST_KEY: Final = 64
 
 
 def refused(name: str, value: object, allowed: str) -> ConfigurationError:
     """Return the error for a value that is not allowed."""
-    # The whole of a page would hide what is said about it.
     return ConfigurationError(f"{name} is {printable(repr(value), _LONGEST_SHOWN)}; it must be {allowed}")
 
 
@@ -40,23 +35,6 @@ def string(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise refused(name, value, "a str")
     return value
-
-
-def optional_string(name: str, value: object) -> str | None:
-    """Check for a text or None."""
-    if value is not None and not isinstance(value, str):
-        raise refused(name, value, "a str or None")
-    return value
-
-
-def body(html: object, text: object, encoding: object) -> None:
-    """Check for a page: either HTML as bytes or str, or a text as str."""
-    if (html is None) == (text is None):
-        raise ConfigurationError("give either html or text")
-    if html is not None and not isinstance(html, bytes | str):
-        raise refused("html", html, "bytes or str")
-    optional_string("text", text)
-    optional_string("encoding", encoding)
 
 
 def flag(name: str, value: object) -> bool:
@@ -81,10 +59,9 @@ def whole(at_least: int, at_most: float = math.inf) -> Check:
     """Make a check for a whole number within bounds."""
     allowed = f"a whole number from {at_least:,}" + (f" to {at_most:,}" if at_most < math.inf else "")
 
-    def check(name: str, value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not at_least <= value <= at_most:
-            raise refused(name, value, allowed)
-        if value % 1:  # infinity ends here, too
+    def check(name: str, value: Any) -> int:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not at_least <= value <= at_most or value % 1:  # infinity has no remainder that is 0
             raise refused(name, value, allowed)
         return int(value)
 
@@ -113,7 +90,6 @@ def secret(name: str, value: object) -> bytes | None:
         return value
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 8 * KEY_BYTES:
         return value.to_bytes(KEY_BYTES, "big") if value else b""
-    # The value is a secret.
     raise ConfigurationError(f"{name} must be None, 16 to 64 bytes, or a whole number from 0 to 2^128 - 1")
 
 
@@ -131,10 +107,6 @@ def ttl_seconds(name: str, value: object) -> int | None:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw]?)\s*", str(value))
     seconds = float(match[1]) * _TTL_UNITS[match[2] or "s"] if match else 0
     if not 1 <= seconds <= _LONGEST_TTL:
-        raise refused(
-            name,
-            value,
-            f"a number of seconds from 1, or a number with one of the units {', '.join(_TTL_UNITS)}, as in '30d', "
-            "and at most 100 years",
-        )
+        units = f"one of the units {', '.join(_TTL_UNITS)}, as in '30d'"
+        raise refused(name, value, f"a number of seconds from 1, or a number with {units}, and at most 100 years")
     return int(seconds)

@@ -4,21 +4,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain, pairwise, repeat
+from operator import attrgetter
 from typing import Any, Final, Self
 
-from crawldedup import checks
-from crawldedup.errors import (
-    ClosedError,
-    CrawlDedupError,
-    KeyMismatchError,
-    PageError,
-    StoreError,
-    StoreUnavailableError,
-)
+from crawldedup import checks, errors
+from crawldedup.errors import CrawlDedupError, PageError, StoreError, StoreUnavailableError
 from crawldedup.explain import Explanation, accepting_all, explained
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
 from crawldedup.options import Options
-from crawldedup.page import Content, Item, Page, PageContent, PageReader
+from crawldedup.page import Content, Page, PageContent, PageReader
 from crawldedup.paragraphs.coverage import ParagraphCheck
 from crawldedup.search.query import TABLES, QueryBuilder, match_of, preview, verdict_of
 from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record, StoreInfo
@@ -35,7 +30,6 @@ HEARTBEAT_SECONDS: Final = 20.0
 Asked = tuple[Page, Fingerprint]
 Found = tuple[Fingerprint, Query, float, list[Record]]
 OnUnreadable = Callable[[Page, PageError], None]
-Name = tuple[str, str | None, str | None]  # URL, identity, scope key
 
 
 class Deduplicator:
@@ -51,13 +45,13 @@ class Deduplicator:
         store: The URL of the store; see the option `store`.
         **options: The options of `Options` by keyword.
 
+    Attributes:
+        options: The options, checked.
+        pages: About how many pages the index held when it was last asked; 0 before.
+
     Example:
         >>> from crawldedup import Deduplicator
-        >>> story = (
-        ...     "The river ferry runs every hour from the old harbour to the "
-        ...     "island. Tickets are sold on board. Bicycles travel free of charge, "
-        ...     "and dogs need a lead. The last boat back leaves at ten."
-        ... )
+        >>> story = "The river ferry runs every hour from the harbour. " * 9
         >>> with Deduplicator("sqlite:///seen.sqlite", ttl="30d") as dedup:
         ...     first = dedup.check("https://news.example/", html=f"<p>{story}</p>")
         ...     second = dedup.check("https://copy.example/", html=f"<b>{story}</b>")
@@ -66,20 +60,20 @@ class Deduplicator:
     """
 
     def __init__(self, store: str = "memory://", **options: Any) -> None:
-        self._options = Options.from_values({"store": store, **options})
-        self._reader = PageReader(self._options)
-        self._queries = QueryBuilder(self._options)
+        self.options = Options.from_values({"store": store, **options})
+        self._reader = PageReader(self.options)
+        self._queries = QueryBuilder(self.options)
         profile = f"{self._reader.profile}/{len(TABLES)}x{TABLES[0].bits}"
-        layout = Layout(self._options.namespace, profile, TABLES, VERIFY_BITS // 8)
-        secret: Any = self._options.key
+        layout = Layout(self.options.namespace, profile, TABLES, VERIFY_BITS // 8)
+        secret: Any = self.options.key
         key = Key.random() if secret is None else Key(secret)
         self._store = make_store(store, replace(layout.with_key(key), takes_any_key=secret is None))
-        self._paragraphs = ParagraphCheck(self._store, self._options)
-        self._pages = 0
+        self._paragraphs = ParagraphCheck(self._store, self.options)
+        self.pages = 0
         self._is_open = self._is_closed = False
         self._next_heartbeat = self._next_look = 0.0
         self._wanted_session: CrawlSession | None = None
-        self._delivered: dict[Name, None] = {}
+        self._delivered: dict[Page, None] = {}
 
     @classmethod
     def from_options(cls, options: Options) -> Self:
@@ -87,10 +81,8 @@ class Deduplicator:
         return cls(options.store, **options.index_values())
 
     def check(self, url: str, **page: Any) -> Verdict:
-        """Decide about a page and remember it: `check_many` of one page.
+        """Decide about a page and remember it, in one atomic step of the store: `check_many` of one page.
 
-        The decision is one atomic step of the store: of two processes that check exact copies at once, one gets `new`.
-        With the option `paragraphs`, the verdict tells of a page that is no duplicate how much of it is known.
         Raises ConfigurationError, PageError for a page that cannot be read, and KeyMismatchError for a fingerprint that
         was made with another key than the index has.
         """
@@ -102,50 +94,48 @@ class Deduplicator:
         """Decide about many pages in their order, a batch of them in one round trip to the store.
 
         The verdicts equal those of `check` for one page after the other. Each page is one atomic step, the batch is
-        not. A batch that took half a second to read is not filled further. If you stop early, up to a batch of pages is
-        remembered beyond the last verdict.
+        not. If you stop early, up to a batch of pages is remembered beyond the last verdict.
 
         Args:
             pages: The pages. They are taken a batch at a time.
             batch: The most pages to ask about at once, from 1.
-            on_unreadable: Is called with each page that cannot be read and its error. Without it, the error is raised.
-
-        Raises:
-            PageError: A page cannot be read, and there is no `on_unreadable`. The iteration ends.
-            StoreUnavailableError: The store cannot be reached. The iteration ends.
-            StoreError: The store cannot decide about one page. The iteration can go on.
+            on_unreadable: Is called with each page that cannot be read and its error. Without it, the error is raised,
+                and the iteration ends, as with StoreUnavailableError. After another StoreError it can go on.
         """
         return map(_verdict_or_raise, self._check_many(iter(pages), checks.whole(1)("batch", batch), on_unreadable))
 
     def check_batch(self, pages: Sequence[Page]) -> list[Verdict | CrawlDedupError]:
-        """Decide about pages in one round trip to the store; return a verdict or an error for each, in their order.
+        """Decide about pages in one round trip; return a verdict or an error for each, in their order.
 
-        Raises StoreError only if the index cannot be opened. Pages that are not remembered, and those that name one of
-        the batch as their original, may take a round trip of their own.
+        Raises StoreError only if the index cannot be opened. Pages that name one of the batch as their original, and
+        those that are not remembered, may take a round trip of their own.
         """
-        return self._checked([(page, self._reader.try_content(page)) for page in pages])
+        return self._checked(pages, list(map(self._reader.try_content, pages)))
 
     def _check_many(
         self, pages: Iterator[Page], size: int, on_unreadable: OnUnreadable | None
     ) -> Iterator[Verdict | StoreError]:
         failure: Exception | None = None
         while failure is None:
-            batch: list[Item] = []
+            batch: list[Page] = []
+            contents: list[Content] = []
             deadline = time.monotonic() + BATCH_SECONDS
             try:
                 for page in pages:
-                    batch.append((page, self._reader.try_content(page)))
-                    is_last = on_unreadable is None and isinstance(batch[-1][1], PageError)
+                    contents.append(self._reader.try_content(page))
+                    batch.append(page)
+                    is_last = on_unreadable is None and isinstance(contents[-1], PageError)
                     if is_last or len(batch) >= size or time.monotonic() >= deadline:
                         break
             except Exception as error:
                 failure = error
             if not batch:
                 break
-            for (page, _), result in zip(batch, self._checked(batch), strict=True):
-                with suppress(StoreError):
+            for page, result in zip(batch, self._checked(batch, contents), strict=True):
+                if self._is_open and time.monotonic() >= self._next_heartbeat:
                     # Taking verdicts slowly is work, too. The verdict stands, whatever becomes of this.
-                    self._beat_if_due()
+                    with suppress(StoreError):
+                        self.heartbeat()
                 if isinstance(result, PageError) and on_unreadable is not None:
                     on_unreadable(page, result)
                 elif isinstance(result, Verdict | StoreError) and not isinstance(result, StoreUnavailableError):
@@ -155,83 +145,88 @@ class Deduplicator:
         if failure is not None:
             raise failure
 
-    def _checked(self, batch: Sequence[Item]) -> list[Verdict | CrawlDedupError]:
-        if batch:
-            self._join_or_look(join=any(page.remember for page, _ in batch))
+    def _checked(self, pages: Sequence[Page], contents: Sequence[Content]) -> list[Verdict | CrawlDedupError]:
         results: list[Verdict | CrawlDedupError] = []
-        for run in self._runs(batch):
-            for item, result in zip(run, self._decided(run), strict=True):
-                is_outdated = isinstance(result, KeyMismatchError) and isinstance(item[1], PageContent)
-                # Of an index that was begun again, the new key is known by now.
-                results += self._decided([item]) if is_outdated else [result]
+        if not pages:
+            return results
+        self._join_or_look(join=any(map(attrgetter("remember"), pages)))
+        for start, end in pairwise(self._cuts(pages)):
+            results += self._decided(pages[start:end], contents[start:end])
+            for place in range(start, end):
+                if isinstance(results[place], errors.KeyMismatchError) and isinstance(contents[place], PageContent):
+                    # Of an index that was begun again, the new key is known by now.
+                    results[place : place + 1] = self._decided([pages[place]], [contents[place]])
         return results
 
-    def _runs(self, batch: Sequence[Item]) -> Iterator[list[Item]]:
-        """Cut a batch where the query about a page depends on the answers about those before it."""
-        key, run = self._store.layout.key, list[Item]()
-        for page, content in batch:
-            if run and (page.remember != run[0][0].remember or self._queries.names_one_of(key, page, run)):
-                yield run
-                run = []
-            run.append((page, content))
-        if run:
-            yield run
+    def _cuts(self, pages: Sequence[Page]) -> list[int]:
+        """Return where to cut a batch: the query about a page may depend on the answers about those before it."""
+        key, cuts = self._store.layout.key, [0]
+        for place, page in enumerate(pages):
+            if place and page.remember != pages[place - 1].remember:
+                cuts.append(place)
+            elif page.canonical is not None:
+                original = self._queries.original(key, page)
+                if any(original == self._queries.name(key, other) for other in pages[cuts[-1] : place]):
+                    cuts.append(place)
+        return [*cuts, len(pages)]
 
-    def _decided(self, run: Sequence[Item]) -> list[Verdict | CrawlDedupError]:
+    def _decided(self, pages: Sequence[Page], contents: Sequence[Content]) -> list[Verdict | CrawlDedupError]:
         """Take pages all the way: all of them are to be remembered, or none."""
-        remember, key = run[0][0].remember, self._store.layout.key
-        reads = self._reader.try_fingerprints(run, key)
-        asked = [(page, read) for (page, _), read in zip(run, reads, strict=True) if isinstance(read, Fingerprint)]
-        told = tuple(self._delivered) if remember else ()
-        names = tuple(self._queries.name(key, *each) for each in told)
+        remember, key = pages[0].remember, self._store.layout.key
+        reads = self._reader.try_fingerprints(pages, contents, key)
+        asked = [(page, read) for page, read in zip(pages, reads, strict=True) if isinstance(read, Fingerprint)]
+        noted = list(self._delivered) if remember else []
         try:
-            queries = self._queries.queries(asked, self._similarities(asked, key), key, self._pages, names)
+            names = tuple(map(self._queries.name, repeat(key), noted))
+            queries = self._queries.queries(asked, key, self.pages, names, self._lowered(asked, key))
             answers = self._store.check(queries) if remember else self._previews(queries)
         except StoreError as error:
             if len(asked) > 1 and not isinstance(error, StoreUnavailableError):
                 # One of the pages is to blame, and nothing was remembered yet.
-                return [result for item in run for result in self._decided([item])]
+                alone = (self._decided([page], [content]) for page, content in zip(pages, contents, strict=True))
+                return list(chain.from_iterable(alone))
             return [error if isinstance(read, Fingerprint) else read for read in reads]
-        if answers and not isinstance(answers[0], StoreError):
-            self._forget_delivered(told)
-        verdicts = map(self._verdict, asked, queries, answers)
-        return [next(verdicts) if isinstance(read, Fingerprint) else read for read in reads]
+        if noted and answers and not isinstance(answers[0], StoreError):
+            self._forget_delivered(noted)
+        answered = zip(queries, answers, strict=True)
+        read_pages = zip(pages, reads, strict=True)
+        return [
+            self._verdict(page, read, *next(answered)) if isinstance(read, Fingerprint) else read
+            for page, read in read_pages
+        ]
 
-    def _similarities(self, asked: Sequence[Asked], key: Key) -> list[float]:
-        """Return the similarity to search from for each page: a lower one if the original it names resembles it."""
-        similarities = [self._queries.similarity(page) for page, _ in asked]
-        if named := [place for place, (page, _) in enumerate(asked) if page.canonical is not None]:
-            pages = [asked[place] for place in named]
-            lowered = [self._queries.similarity(page, is_lowered=True) for page, _ in pages]
-            found = self._store.find(self._queries.queries(pages, lowered, key, self._pages))
-            for place, lower, records in zip(named, lowered, found, strict=True):
-                original = self._queries.original(key, asked[place][0])
-                if original.url_key in [record.url_key for record in records]:
-                    similarities[place] = lower
-        return similarities
+    def _lowered(self, asked: Sequence[Asked], key: Key) -> list[int]:
+        """Return the places of pages that resemble the original they name: a lower similarity is enough for them."""
+        named = [place for place, (page, _) in enumerate(asked) if page.canonical is not None]
+        if not named:
+            return []
+        some = [asked[place] for place in named]
+        found = self._store.find(self._queries.queries(some, key, self.pages, lowered=range(len(some))))
+        originals = [self._queries.original(key, page).url_key for page, _ in some]
+        met = zip(named, originals, found, strict=True)
+        return [place for place, original, records in met if original in [record.url_key for record in records]]
 
     def _previews(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
         found = self._store.find(queries)
         return [preview(query, records, self._packed_text) for query, records in zip(queries, found, strict=True)]
 
-    def _verdict(self, asked: Asked, query: Query, answer: Answer | StoreError) -> Verdict | StoreError:
+    def _verdict(
+        self, page: Page, read: Fingerprint, query: Query, answer: Answer | StoreError
+    ) -> Verdict | StoreError:
         if isinstance(answer, StoreError):
             return answer
-        page, read = asked
         if page.remember:
-            self._pages = answer.pages
+            self.pages = answer.pages
             self._queries.learn(query, answer)
-        return self._paragraphs.with_coverage(page, read, query, verdict_of(page.url, read, query, answer))
+        verdict = verdict_of(page.url, read, query, answer)
+        return self._paragraphs.with_coverage(page, read, query, verdict) if read.paragraphs else verdict
 
     def fingerprint(self, url: str = "", **page: Any) -> Fingerprint:
         """Return the fingerprint of a page. Nothing is remembered. Raises as `check`."""
         return self._reader.read_page(Page(url, **page), self.key).fingerprint
 
     def find(self, url: str = "", **page: Any) -> list[Match]:
-        """Return remembered pages that resemble this one, most similar first. Raises as `check`.
-
-        Nothing is changed. The search misses a few near duplicates, as the option `recall` says.
-        """
+        """Return remembered pages that resemble this one, most similar first. Raises as `check`; changes nothing."""
         given = Page(url, **page)
         read, query, _, records = self._found(given, self._reader.try_content(given))
         return sorted((match_of(read, query, each) for each in records), key=lambda match: -match.similarity)
@@ -241,7 +236,9 @@ class Deduplicator:
         given = Page(url, **{**page, "remember": False})
         content = self._reader.try_content(given)
         read, query, similarity, records = self._found(given, content, accepting_all)
-        told = explained(given.url, read, query, records, self._packed_text, content, self._pages, similarity)
+        told = explained(
+            given, read, query, records, self._packed_text, content, pages=self.pages, similarity=similarity
+        )
         return replace(told, verdict=self._paragraphs.with_coverage(given, read, query, told.verdict))
 
     def _found(self, page: Page, content: Content, widened: Callable[[Query], Query] = lambda query: query) -> Found:
@@ -250,34 +247,33 @@ class Deduplicator:
             raise content
         self._join_or_look(join=False)
         key = self._store.layout.key
-        (read,) = self._reader.try_fingerprints([(page, content)], key)
+        (read,) = self._reader.try_fingerprints([page], [content], key)
         if isinstance(read, CrawlDedupError):
             raise read
-        similarities = self._similarities([(page, read)], key)
-        (query,) = self._queries.queries([(page, read)], similarities, key, self._pages)
+        lowered = self._lowered([(page, read)], key)
+        (query,) = self._queries.queries([(page, read)], key, self.pages, lowered=lowered)
         (records,) = self._store.find([widened(query)])
-        return read, query, similarities[0], records
+        return read, query, self._queries.similarity(page, is_lowered=bool(lowered)), records
 
     def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
         """Remove a page by its URL, or every page with the text of a fingerprint; return how many were removed.
 
-        Pages are known by the identity and the scope key that they were checked with. A fingerprint does not tell its
-        site or spider: in these scopes it needs the `scope_key`.
+        Pages are known by the identity and the scope key that they were checked with.
         """
         if isinstance(page, Fingerprint):
             _, query, _, records = self._found(Page("", fingerprint=page, scope_key=scope_key), page)
             copies = [record.url_key for record in records if record.digest == query.record.digest]
             return sum(self._store.forget(PageName(url_key, query.shard_key)) for url_key in copies)
-        return int(self._store.forget(self._name(page, identity, scope_key)))
+        return int(self._store.forget(self._name_of(page, identity, scope_key)))
 
     def text_of(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> str | None:
         """Return the text that is kept of a remembered page, with the option `keep_texts`; None if there is none."""
-        return unpacked_text(self._packed_text(self._name(url, identity, scope_key)))
+        return unpacked_text(self._packed_text(self._name_of(url, identity, scope_key)))
 
-    def _name(self, url: str, identity: str | None, scope_key: str | None) -> PageName:
-        _check_name(url, identity, scope_key)
+    def _name_of(self, url: str, identity: str | None, scope_key: str | None) -> PageName:
+        page = Page(url, text="", identity=identity, scope_key=scope_key)
         self._join_or_look(join=False)
-        return self._queries.name(self._store.layout.key, url, identity, scope_key)
+        return self._queries.name(self._store.layout.key, page)
 
     def _packed_text(self, name: PageName) -> bytes:
         return self._store.text_of(name, self._queries.retention)
@@ -288,22 +284,17 @@ class Deduplicator:
         The next check, `heartbeat` or `close` tells it to the store. If the process dies before, the page is abandoned.
         """
         self._require_not_closed()
-        self._delivered[_check_name(url, identity, scope_key)] = None
+        self._delivered[Page(url, text="", identity=identity, scope_key=scope_key)] = None
 
     def _tell_delivered(self) -> None:
-        if told := tuple(self._delivered):
+        if noted := list(self._delivered):
             key = self._store.layout.key
-            self._store.deliver([self._queries.name(key, *each) for each in told])
-            self._forget_delivered(told)
+            self._store.deliver([self._queries.name(key, page) for page in noted])
+            self._forget_delivered(noted)
 
-    def _forget_delivered(self, told: Sequence[Name]) -> None:
-        for name in told:
-            self._delivered.pop(name, None)
-
-    @property
-    def options(self) -> Options:
-        """Return the options, checked."""
-        return self._options
+    def _forget_delivered(self, noted: Sequence[Page]) -> None:
+        for page in noted:
+            self._delivered.pop(page, None)
 
     @property
     def key(self) -> Key:
@@ -313,19 +304,14 @@ class Deduplicator:
         return self._store.layout.key
 
     @property
-    def pages(self) -> int:
-        """Return about how many pages the index held when it was last asked; 0 before."""
-        return self._pages
-
-    @property
     def session(self) -> CrawlSession | None:
         """Return the crawler that this instance works as; None before it joined a crawl."""
         return self._store.session
 
     def __repr__(self) -> str:
         state = "open" if self._is_open else "closed" if self._is_closed else "not opened"
-        place = f"{shown_url(self._options.store)} namespace={self._options.namespace!r}"
-        return f"<{type(self).__name__} {place} similarity={self._options.similarity} ({state})>"
+        place = f"{shown_url(self.options.store)} namespace={self.options.namespace!r}"
+        return f"<{type(self).__name__} {place} similarity={self.options.similarity} ({state})>"
 
     def __enter__(self) -> Self:
         self.open()
@@ -337,31 +323,29 @@ class Deduplicator:
     def open(self, session: CrawlSession | None = None) -> None:
         """Connect to the store, check that the index fits, and join the crawl.
 
-        A closed Deduplicator is opened again. An open one stays as it is. Processes that are given the session of one
-        count as one crawler. Raises ProfileMismatchError for an index that was made with other options.
+        A closed Deduplicator is opened again. Processes that are given the session of one count as one crawler. Raises
+        ProfileMismatchError for an index that was made with other options.
         """
         if not self._is_open:
-            self._is_closed = False
-            self._wanted_session = session
+            self._is_closed, self._wanted_session = False, session
         self._join_or_look(join=True)
 
     def close(self, *, leave: bool = True) -> None:
-        """Leave the crawl and disconnect. What `deliver` noted goes to the store first, if that can be reached.
+        """Leave the crawl, but for processes that share its session with `leave` False, and disconnect.
 
-        With `leave` False, the crawl goes on for other processes that share its session.
+        What `deliver` noted goes to the store first, if that can be reached.
         """
         if self._is_open:
             with suppress(StoreError):
                 self._tell_delivered()
         self._store.close(leave=leave)
-        self._is_open, self._is_closed = False, True
-        self._next_look = 0.0
+        self._is_open, self._is_closed, self._next_look = False, True, 0.0
 
     def clear(self) -> None:
         """Remove all pages and notes of this namespace. Crawlers at work go on in the empty index."""
         self._require_not_closed()
         self._store.clear()
-        self._pages = 0
+        self.pages = 0
 
     def info(self) -> StoreInfo:
         """Return the figures of the index: pages, bytes, tables, profile and namespace."""
@@ -369,10 +353,7 @@ class Deduplicator:
         return self._store.info()
 
     def note(self, name: str, text: str | None = None) -> str:
-        """Return a short text that is kept with the index, or ""; write it before if a text is given.
-
-        Of crawlers that write at once, one has its way. `clear` removes notes.
-        """
+        """Return a short text that is kept with the index until `clear`, or ""; write it before if a text is given."""
         self._join_or_look(join=text is not None)
         return self._store.note(name, text)
 
@@ -389,29 +370,20 @@ class Deduplicator:
         self._require_not_closed()
         now = time.monotonic()
         if join and not self._is_open:
-            self._pages = self._store.open(self._wanted_session)
+            self.pages = self._store.open(self._wanted_session)
             self._is_open = True
             self._next_heartbeat = now + HEARTBEAT_SECONDS
-        elif join:
-            self._beat_if_due()
-        elif not self._is_open and now >= self._next_look:
-            self._pages = self._store.open_read_only()
-            # Do not cache that the index is absent.
-            self._next_look = now + (HEARTBEAT_SECONDS if self._pages else 0)
-
-    def _beat_if_due(self) -> None:
-        if self._is_open and time.monotonic() >= self._next_heartbeat:
+        elif join and now >= self._next_heartbeat:
             self.heartbeat()
+        elif not self._is_open and now >= self._next_look:
+            self.pages = self._store.open_read_only()
+            # Do not cache that the index is absent.
+            self._next_look = now + (HEARTBEAT_SECONDS if self.pages else 0)
 
     def _require_not_closed(self) -> None:
         if self._is_closed:
-            place = f"the namespace {self._options.namespace!r} of {shown_url(self._options.store)}"
-            raise ClosedError(f"{place} is closed; call open() or use a `with` statement to open it again")
-
-
-def _check_name(url: str, identity: str | None, scope_key: str | None) -> Name:
-    named = checks.string("url", url), checks.optional_string("identity", identity)
-    return *named, checks.optional_string("scope_key", scope_key)
+            place = f"the namespace {self.options.namespace!r} of {shown_url(self.options.store)}"
+            raise errors.ClosedError(f"{place} is closed; call open() or use a `with` statement to open it again")
 
 
 def _verdict_or_raise(result: Verdict | CrawlDedupError) -> Verdict:

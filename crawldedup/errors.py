@@ -1,8 +1,6 @@
 """The errors of this package, in one tree. Each message says what was given, what is allowed, and what to change."""
 
-from __future__ import annotations
-
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from crawldedup.printable import printable
 
@@ -20,26 +18,18 @@ class CrawlDedupError(Exception):
 
 
 class ConfigurationError(CrawlDedupError, ValueError):
-    """Raised for an option or an argument whose value is not allowed, before any page is compared.
-
-    The message names the value and what is allowed. Change the value.
-    """
+    """Raised for an option or an argument whose value is not allowed. Change what the message names."""
 
     counter = "configuration"
     is_fatal = True
 
 
 class MissingDependencyError(ConfigurationError):
-    """Raised where an optional package is needed.
-
-    Install what the message names.
-    """
+    """Raised where an optional package is needed. Install what the message names."""
 
 
 class ProfileMismatchError(CrawlDedupError):
-    """Raised for an index made with other options, which stays unchanged.
-
-    Use the options of the index, or another namespace.
+    """Raised for an index made with other options, which stays unchanged. Use these, or another namespace.
 
     Attributes:
         index_profile: The profile of the index: a text that names all that decides its fingerprints.
@@ -53,39 +43,25 @@ class ProfileMismatchError(CrawlDedupError):
         self.index_profile = index_profile
         self.own_profile = own_profile
         super().__init__(
-            f"{where} holds fingerprints of the profile {index_profile!r}, but this program makes "
-            f"{own_profile!r}; the two can neither be compared nor converted. Use the "
-            f"settings (or the version) it was written with, or crawl again: into another namespace, or into this one "
-            f"after `crawldedup clear`. What follows /key. names the index's secret key: where nothing else differs, "
-            f"leave `key` out, or give the index's own."
+            f"{where} holds fingerprints of the profile {index_profile!r}, but this program makes {own_profile!r}; the "
+            f"two can neither be compared nor converted. Use the settings (or the version) it was written with, or "
+            f"crawl again: into another namespace, or into this one after `crawldedup clear`. What follows /key. names "
+            f"the index's secret key: where nothing else differs, leave `key` out, or give the index's own."
         )
 
 
 class ClosedError(CrawlDedupError):
-    """Raised when a closed `Deduplicator` is used.
-
-    Open it again with `open()` or in a `with` statement.
-    """
+    """Raised when a closed `Deduplicator` is used. Open it again with `open()` or in a `with` statement."""
 
     counter = "closed"
 
 
 class PageError(CrawlDedupError):
-    """Raised for one page that cannot be read.
-
-    Other pages are not affected. Skip this one.
+    """Raised for one page that cannot be read. Skip it: other pages are not affected.
 
     Attributes:
         reason: A short stable word for counters: ``too_large``, ``too_deep``, ``too_slow``, ``out_of_memory``,
             ``binary``, ``empty`` or ``broken``.
-
-    Example:
-        >>> from crawldedup import Deduplicator, PageError
-        >>> try:
-        ...     Deduplicator().check("https://a.example/", html=b"")
-        ... except PageError as error:
-        ...     print(error.reason)
-        empty
     """
 
     counter = "page"
@@ -95,97 +71,60 @@ class PageError(CrawlDedupError):
         super().__init__(message)
 
     @classmethod
-    def after(cls, error: Exception, what: str) -> PageError:
-        """Return the error for a page at which something failed with another error.
-
-        Args:
-            error: The other error. For MemoryError the reason is ``out_of_memory``, for all others ``broken``.
-            what: The step that failed, as the message names it.
-        """
+    def after(cls, error: Exception, what: str) -> Self:
+        """Return the error for a page at which a step failed with another error. The message names the step."""
         reason = "out_of_memory" if isinstance(error, MemoryError) else "broken"
         return cls(reason, f"{what} failed: {type(error).__name__}: {error}")
 
-    def __reduce__(self) -> tuple[type[PageError], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
         # Exceptions are pickled by their args alone, and these must cross from worker processes.
         return type(self), (self.reason, str(self))
 
 
 class WorkerError(CrawlDedupError):
-    """Raised when worker processes died of a page, or none could be started.
-
-    The page is not checked. The call can be repeated.
-    """
+    """Raised when worker processes died of a page, which is not checked. The call can be repeated."""
 
     counter = "worker"
 
 
 class NoWorkerError(WorkerError):
-    """Raised when no worker process can be started.
-
-    The message tells why. Repeat the call later.
-    """
+    """Raised when no worker process can be started. The message tells why. Repeat the call later."""
 
 
 class UnexpectedReadError(CrawlDedupError):
-    """Raised when a page could not be read for a reason that nobody foresaw.
-
-    The message is a traceback, which is safe to log.
-
-    Attributes:
-        kind: The name of the exception's class.
-    """
-
-    counter = "internal"
+    """Raised for a page at which an error of another `kind` was raised. The message is its traceback, safe to log."""
 
     def __init__(self, kind: str, trace: str) -> None:
         self.kind = kind
-        super().__init__("\n".join(printable(line) for line in trace.splitlines()))
+        super().__init__("\n".join(map(printable, trace.splitlines())))
 
 
 class StoreError(CrawlDedupError):
-    """Raised when the store cannot answer.
-
-    The call can be repeated.
-
-    Attributes:
-        reason: A short stable word for counters.
-    """
+    """Raised when the store cannot answer; `reason` is a word for counters. The call can be repeated."""
 
     reason = counter = "store"
 
 
 class KeyMismatchError(StoreError):
-    """Raised for a fingerprint that was made with another key than the index has, as after it was begun again.
-
-    Make the fingerprint again with this Deduplicator, which knows the key by then.
-    """
+    """Raised for a fingerprint that was made with another key than the index has by now. Make it again."""
 
     reason = counter = "key"
 
 
 class ForeignStoreError(StoreError):
-    """Raised where the store holds data of another program or version.
-
-    Choose another place or namespace.
-    """
+    """Raised where the store holds data of another program or version. Choose another place or namespace."""
 
     reason = counter = "foreign"
     is_fatal = True
 
 
 class StoreUnavailableError(StoreError):
-    """Raised when the store is absent, refuses the connection, or does not answer in time.
-
-    Try again later.
-    """
+    """Raised when the store is absent, refuses the connection, or does not answer in time. Try again later."""
 
     reason = counter = "unavailable"
 
 
 class StoreFullError(StoreError):
-    """Raised when the store has no room for another page.
-
-    Give it more memory or disk, or limit `max_pages`.
-    """
+    """Raised when the store has no room for another page. Give it more, or limit `max_pages`."""
 
     reason = counter = "full"

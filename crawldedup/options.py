@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from importlib import import_module
 from typing import Any, Final, Self
 
 from crawldedup import checks
@@ -11,15 +12,11 @@ from crawldedup.fingerprinting import MIN_WORDS
 
 DISTINGUISH: Final = ("nothing", "products", "numbers")
 LOWEST_SIMILARITY: Final = 0.5
-
-check_similarity: Final = checks.number(
-    f"above {LOWEST_SIMILARITY} and at most 1", lambda value: LOWEST_SIMILARITY < value <= 1
-)
-
-
 MARK: Final = "mark"
 LEAST_NEW: Final = 0.2
-"""Where pages are only marked: a page with less of its own is a copy, and tells nothing of how common its text is."""
+"""Where pages are only marked: a page with less of its own tells nothing of how common its text is."""
+
+check_similarity: Final = checks.number("above 0.5 and at most 1", lambda value: LOWEST_SIMILARITY < value <= 1)
 
 
 def _paragraphs(name: str, value: object) -> float | str | None:
@@ -28,31 +25,14 @@ def _paragraphs(name: str, value: object) -> float | str | None:
     raise checks.refused(name, value, "a share above 0 and below 1, 'mark' or None")
 
 
-def _store(name: str, value: object) -> str:
-    from crawldedup.stores.registry import check_store_url
-
-    return check_store_url(name, value)
-
-
-def _extractor(name: str, value: object) -> str:
-    from crawldedup.extraction.extractors import check_extractor
-
-    return check_extractor(name, value)
-
-
-def _content(name: str, value: object) -> tuple[Any, ...] | None:
-    from crawldedup.extraction.area import check_areas
-
-    return check_areas(name, value)
+def _check_in(module: str, check: str) -> Check:
+    """Return a check of a module that is imported on its first use: options alone must not wait for it."""
+    return lambda name, value: getattr(import_module(module), check)(name, value)
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: how to check a value, and what to tell users.
-
-    `owner` is who takes it: "index" for the library, the command lines and Scrapy; "library" for all but Scrapy;
-    "crawl" and "items" for Scrapy alone. `kind` is the type that a text stands for: float, int, bool or str.
-    """
+    """One option of its owner: "index", "library" (not Scrapy), "crawl" or "items". A text stands for its `kind`."""
 
     name: str
     default: Any
@@ -71,21 +51,21 @@ class Option:
             return text
 
 
-def option(default: Any, check: Check, help: str, *, owner: str = "index", kind: type = str, shown: bool = True) -> Any:
-    """Declare an option as a field of `Options`."""
+def option(
+    default: Any, check: Check, help: str, *, owner: str = "index", kind: type | None = None, shown: bool = True
+) -> Any:
+    """Declare an option as a field of `Options`. Without a `kind`, it is that of the default."""
+    kind = kind or (str if default is None else type(default))
     return field(default=default, repr=shown, metadata={"check": check, "help": help, "owner": owner, "kind": kind})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Holds the options of an index, checked.
-
-    Making them opens and builds nothing. `Deduplicator.from_options` takes them.
-    """
+    """Holds the options of an index, checked. Nothing is opened or built; `Deduplicator.from_options` takes them."""
 
     store: str = option(
         "memory://",
-        _store,
+        _check_in("crawldedup.stores.registry", "check_store_url"),
         "Where pages are remembered: memory://, sqlite:///path, redis://host:port/db, rediss://, unix://, "
         "redis+sentinel:// or redis+cluster://.",
     )
@@ -97,17 +77,13 @@ class Options:
         "spider (spider).",
     )
     similarity: float = option(
-        0.9,
-        check_similarity,
-        "The Jaccard similarity of word 3-shingles from which on a page is a near duplicate.",
-        kind=float,
+        0.9, check_similarity, "The Jaccard similarity of word 3-shingles from which on a page is a near duplicate."
     )
     recall: float = option(
         0.98,
         checks.number("from 0.5 to below 1", lambda value: 0.5 <= value < 1),
         "Of the pages that are exactly as similar as `similarity` says, the share to accept. The search misses half "
         "as many as this leaves out, and more in very large indexes. A higher share costs more probes.",
-        kind=float,
         owner="library",
     )
     ttl: float | str | None = option(
@@ -118,34 +94,26 @@ class Options:
         checks.flag,
         "Count the time to live from the last visit; False counts from when the page was added.",
         owner="library",
-        kind=bool,
     )
     max_pages: int | None = option(
         None, checks.optional(checks.whole(1)), "Forget the oldest pages beyond this number.", kind=int
     )
     store_urls: bool = option(
-        True,
-        checks.flag,
-        "Remember URLs; False keeps 64 bits of each, and verdicts name no original.",
-        owner="library",
-        kind=bool,
+        True, checks.flag, "Remember URLs; False keeps 64 bits of each, and verdicts name no original.", owner="library"
     )
     extractor: str = option(
         "blocks",
-        _extractor,
+        _check_in("crawldedup.extraction.extractors", "check_extractor"),
         "What finds the main text: blocks, trafilatura, text (all that is visible), or the dotted path of your own.",
     )
     content: Any = option(
         None,
-        _content,
+        _check_in("crawldedup.extraction.area", "check_areas"),
         'What to compare of a page: a CSS selector, or JSON such as {"shop.example": {"compare": "#product", '
         '"leave_out": ".offers"}, "*": "main"}.',
     )
     min_words: int = option(
-        MIN_WORDS,
-        checks.whole(1, 1000),
-        "A page with fewer words is thin: only its exact copies are duplicates.",
-        kind=int,
+        MIN_WORDS, checks.whole(1, 1000), "A page with fewer words is thin: only its exact copies are duplicates."
     )
     distinguish: str = option(
         "products",
@@ -157,7 +125,6 @@ class Options:
         False,
         checks.flag,
         "Keep the text of each remembered page, compressed, so that the verdict of a changed page says what changed.",
-        kind=bool,
     )
     paragraphs: float | str | None = option(
         None,
@@ -171,21 +138,19 @@ class Options:
         checks.ttl_seconds,
         'Forget the paragraphs of a page after this long: a number of seconds, or a text such as "30d".',
         owner="library",
+        kind=str,
     )
     max_paragraphs: int = option(
         1_000_000,
         checks.whole(1000, 10**10),
         "Forget the paragraphs of the oldest pages beyond about this number of paragraphs of 80 words.",
-        kind=int,
     )
     expected_pages: int = option(
         0,
         checks.whole(0, 10**12),
         "Search at once as in an index of this many pages, rather than as in one of the present size.",
         owner="library",
-        kind=int,
     )
-
     key: int | bytes | None = option(
         None,
         checks.secret,
@@ -196,19 +161,8 @@ class Options:
     )
 
     def __post_init__(self) -> None:
-        """Check every value, and keep what the check returns."""
         for declared in options_of(type(self)):
             object.__setattr__(self, declared.name, declared.check(declared.name, getattr(self, declared.name)))
-
-    @property
-    def ttl_seconds(self) -> int | None:
-        """Return the time to live in seconds; None keeps pages for ever."""
-        return checks.ttl_seconds("ttl", self.ttl)
-
-    @property
-    def paragraph_ttl_seconds(self) -> int | None:
-        """Return the time to live of paragraphs in seconds; None keeps them until there are too many."""
-        return checks.ttl_seconds("paragraph_ttl", self.paragraph_ttl)
 
     @property
     def least_new(self) -> float:
@@ -216,7 +170,7 @@ class Options:
         return self.paragraphs if isinstance(self.paragraphs, float) else LEAST_NEW
 
     def index_values(self) -> dict[str, Any]:
-        """Return the options of an index but for the store, as keyword arguments of `Deduplicator`."""
+        """Return the options of an index but for the store, by name."""
         return {each.name: getattr(self, each.name) for each in fields(Options) if each.name != "store"}
 
     @classmethod
@@ -226,10 +180,9 @@ class Options:
         Raises ConfigurationError for a name that is no option, and for a value that is not allowed.
         """
         names = [declared.name for declared in options_of(cls)]
-        for name in values:
-            if name not in names:
-                hint = checks.did_you_mean(name, names)
-                raise ConfigurationError(f"there is no option {name!r}{hint or '; options: ' + ', '.join(names)}")
+        if unknown := [name for name in values if name not in names]:
+            hint = checks.did_you_mean(unknown[0], names) or f"; options: {', '.join(names)}"
+            raise ConfigurationError(f"there is no option {unknown[0]!r}{hint}")
         return cls(**values)  # type: ignore[arg-type]
 
 

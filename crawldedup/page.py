@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from types import NoneType
+from typing import Any, Final
 
 import mmh3
 
@@ -24,7 +25,13 @@ from crawldedup.text.keys import NO_KEY, Key
 
 WORST_RANK: Final = 255
 
-check_rank: Final = checks.whole(0, WORST_RANK)
+_check_rank: Final = checks.whole(0, WORST_RANK)
+_TYPES: Final[dict[str, tuple[Any, str]]] = {
+    "url": (str, "a str"),
+    "html": ((bytes, str, NoneType), "bytes or str"),
+    **dict.fromkeys(("text", "encoding", "identity", "scope_key", "canonical"), ((str, NoneType), "a str or None")),
+    **dict.fromkeys(("remember", "delivered"), (bool, "True or False")),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,31 +44,28 @@ class Page:
         text: The main text, if you have extracted it yourself.
         fingerprint: A fingerprint made with the key and the options of the index.
         encoding: The encoding that the server declared for `html`, as in its `Content-Type`.
-        identity: The name of the page; by default its canonical URL. A page of the same name is a revisit, and a
+        identity: The name of the page, by default its canonical URL. A page of the same name is a revisit, and a
             duplicate only while another process at work has it.
         scope_key: The site, the spider or another name, in place of what the option `scope` says of the URL.
         similarity: Overrides the option for this page: above 0.5 and at most 1.
-        canonical: The URL that the page names as its original. If that page is remembered and resembles this one from
-            0.1 below the similarity on, this lower similarity is used.
-        remember: With False the page is looked up, and nothing is changed. It is then known as a revisit only while its
-            text resembles the remembered one.
+        canonical: The URL that the page names as its original. If that page is remembered, a similarity of 0.1 less is
+            enough for this one to be its duplicate.
+        remember: With False, the page is looked up and nothing is changed. It is then a revisit only while its text
+            resembles the remembered one.
         delivered: With False, the page is yours for good only once `Deduplicator.deliver` is called. If the process
             dies before, the page holds back no other.
-        rank: The rank among copies, from 0 (best) to 255 (worst). A duplicate of better rank than its original replaces
-            it in the index.
-        revisit_similarity: From this similarity on, above 0.5 and at most 1, a revisit is unchanged. The text of the
-            earlier visit then stays remembered. None asks for equal texts.
+        rank: From 0 (best) to 255. A duplicate of better rank than its original replaces it in the index.
+        revisit_similarity: From this similarity on, above 0.5 and at most 1, a revisit is unchanged, and the text of
+            the earlier visit stays remembered. None asks for equal texts.
 
     Raises:
         ConfigurationError: Not exactly one of `html`, `text` and `fingerprint` is given, or a value is not allowed.
 
     Example:
         >>> from crawldedup import Deduplicator, Page
-        >>> pages = [
-        ...     Page("https://a.example/", text="Closed on Monday."),
-        ...     Page("https://b.example/", html="<p>Closed on Monday.</p>"),
-        ... ]
-        >>> [str(verdict.kind) for verdict in Deduplicator().check_many(pages)]
+        >>> text = Page("https://a.example/", text="Closed on Monday.")
+        >>> page = Page("https://b.example/", html="<p>Closed on Monday.</p>")
+        >>> [str(each.kind) for each in Deduplicator().check_many([text, page])]
         ['thin', 'exact_duplicate']
     """
 
@@ -80,60 +84,44 @@ class Page:
     revisit_similarity: float | None = None
 
     def __post_init__(self) -> None:
-        checks.string("url", self.url)
-        for name in ("identity", "scope_key", "canonical"):
-            checks.optional_string(name, getattr(self, name))
+        for name, (kind, allowed) in _TYPES.items():
+            if not isinstance(getattr(self, name), kind):
+                raise checks.refused(name, getattr(self, name), allowed)
         for name in ("similarity", "revisit_similarity"):
             if getattr(self, name) is not None:
                 check_similarity(name, getattr(self, name))
         # 1.0 is a whole number, too, but no byte of a record.
-        object.__setattr__(self, "rank", check_rank("rank", self.rank))
-        for name in ("remember", "delivered"):
-            checks.flag(name, getattr(self, name))
-        if [self.html is None, self.text is None, self.fingerprint is None].count(True) != 2:
+        object.__setattr__(self, "rank", _check_rank("rank", self.rank))
+        if not isinstance(self.fingerprint, Fingerprint | None):
+            what = f"the page {self.url!r} has a fingerprint that is a {type(self.fingerprint).__name__}"
+            allowed = "one that `Deduplicator.fingerprint` or `crawldedup.fingerprint` made"
+            raise ConfigurationError(f"{what}; it must be {allowed}")
+        if (self.html, self.text, self.fingerprint).count(None) != 2:
             raise ConfigurationError(f"the page {self.url!r} must have one of html, text and fingerprint")
-        if self.fingerprint is None:
-            checks.body(self.html, self.text, self.encoding)
-        elif not isinstance(self.fingerprint, Fingerprint):
-            raise ConfigurationError(
-                f"the page {self.url!r} has a fingerprint that is a {type(self.fingerprint).__name__}; it must be one "
-                f"that `Deduplicator.fingerprint` or `crawldedup.fingerprint` made"
-            )
 
 
-class PageContent(NamedTuple):
-    """What is compared of a page: its text, the facts that tell it from others, and the whole of a short page.
+@dataclass(frozen=True, slots=True)
+class PageContent(Source):
+    """What is compared of a page of this `source`; `unselected` if the area to be compared is not on it."""
 
-    `source` is the page, None for a text. It is `unselected` if the area that was to be compared is not on it.
-    """
-
-    text: str
-    facts: str | None = None
-    whole: str | None = None
     source: HtmlPage | None = None
     unselected: bool = False
 
     @property
     def fact_lines(self) -> tuple[str, ...]:
-        """The facts one by one."""
         return tuple(self.facts.split("\n")) if self.facts else ()
 
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """What came of reading a page: its fingerprint, and the canonical links in its head.
-
-    It is `unselected` as in `PageContent`.
-    """
+    """What came of reading a page: its fingerprint, the canonical links in its head, and `unselected` as above."""
 
     fingerprint: Fingerprint
     links: HeadLinks = NO_LINKS
     unselected: bool = False
 
 
-Content = PageContent | Fingerprint | PageError
-"""What is known of a page before its fingerprint is made: one that was given, or why there is none."""
-Item = tuple[Page, Content]
+Content = PageContent | Fingerprint | PageError  # what is known of a page before its fingerprint is made
 
 
 class PageReader:
@@ -145,7 +133,7 @@ class PageReader:
 
     @property
     def profile(self) -> str:
-        """The name of what decides the bits. Indexes of different profiles are never compared."""
+        """The name of what decides the bits: indexes of different profiles are never compared."""
         extractor = "-".join(filter(None, (self._extractor.name, self._extractor.version)))
         if areas := self._options.content:
             extractor += f"+{mmh3.hash(repr(areas), signed=False):08x}"
@@ -161,21 +149,18 @@ class PageReader:
 
     def content(self, page: Page) -> PageContent:
         """Return what is compared of a page of HTML or text. Raises PageError."""
-        options = self._options
-        if page.text is None:
-            area = area_of(options.content, page.url)
-            html = page.html or b""
-            read = extract_page(html, page.encoding, self._extractor, min_words=options.min_words, area=area)
-            facts = page_facts(read, options.distinguish)
-            return PageContent(read.main, facts, read.whole, read.source, read.unselected)
-        check_size(page.text)
-        tidied = tidy(page.text)
-        if not tidied:
+        options, html = self._options, page.html or b""
+        if page.text is not None:
+            check_size(page.text)
+            if text := tidy(page.text):
+                return PageContent(text, text_facts(text, options.distinguish))
             raise PageError("empty", "the text is empty")
-        return PageContent(tidied, text_facts(tidied, options.distinguish))
+        area = area_of(options.content, page.url)
+        read = extract_page(html, page.encoding, self._extractor, min_words=options.min_words, area=area)
+        return PageContent(read.main, page_facts(read, options.distinguish), read.whole, read.source, read.unselected)
 
     def try_content(self, page: object) -> Content:
-        """Return what is compared of a page, or why that cannot be read, or the fingerprint that it was given as."""
+        """Return what is compared of a page, why that cannot be read, or the fingerprint that was given."""
         if not isinstance(page, Page):
             raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a Page")
         if page.fingerprint is not None:
@@ -185,34 +170,28 @@ class PageReader:
         except PageError as error:
             return error
 
-    def try_fingerprints(self, items: Sequence[Item], key: Key) -> list[Fingerprint | CrawlDedupError]:
-        """Return the fingerprint of each page, or why it cannot be compared in an index of this key."""
-        made = iter(self.fingerprints([content for _, content in items if isinstance(content, PageContent)], key))
+    def try_fingerprints(
+        self, pages: Sequence[Page], contents: Sequence[Content], key: Key
+    ) -> list[Fingerprint | CrawlDedupError]:
+        """Return the fingerprint of each page, or why there is none for an index of this key."""
+        made = iter(self.fingerprints([content for content in contents if isinstance(content, PageContent)], key))
         reads: list[Fingerprint | CrawlDedupError] = []
-        for page, content in items:
-            read = next(made) if isinstance(content, PageContent) else content
-            if isinstance(read, Fingerprint) and read.key_id != key.id:
-                message = (
-                    f"the fingerprint of {page.url!r} was made with the key {read.key_id:016x} and the index has the "
-                    f"key {key.id:016x} (0: none): make it again with this Deduplicator, or with its `key`"
+        for page, content in zip(pages, contents, strict=True):
+            reads.append(next(made) if isinstance(content, PageContent) else content)
+            if isinstance(content, Fingerprint) and content.key_id != key.id:
+                reads[-1] = KeyMismatchError(
+                    f"the fingerprint of {page.url!r} was made with the key {content.key_id:016x} and the index has "
+                    f"the key {key.id:016x} (0: none): make it again with this Deduplicator, or with its `key`"
                 )
-                reads.append(KeyMismatchError(message))
-            else:
-                reads.append(read)
         return reads
 
     def fingerprints(self, contents: Sequence[PageContent], key: Key = NO_KEY) -> list[Fingerprint]:
-        """Return the fingerprints of what was read."""
         options = self._options
-        made = fingerprints(
-            [Source(each.text, each.whole, each.facts) for each in contents], min_words=options.min_words, key=key
-        )
-        if options.paragraphs is not None:
-            made = [
-                page if page.thin else replace(page, paragraphs=paragraphs_of(each.text, key))
-                for page, each in zip(made, contents, strict=True)
-            ]
-        if options.keep_texts:
-            texts = ("\n".join(filter(None, (each.whole or each.text, each.facts))) for each in contents)
-            made = [replace(page, packed_text=packed_text(text)) for page, text in zip(made, texts, strict=True)]
+        made = fingerprints(contents, min_words=options.min_words, key=key)
+        for place, each in enumerate(contents if options.keep_texts or options.paragraphs else ()):
+            if options.paragraphs and not made[place].thin:
+                made[place] = replace(made[place], paragraphs=paragraphs_of(each.text, key))
+            if options.keep_texts:
+                text = "\n".join(filter(None, (each.whole or each.text, each.facts)))
+                made[place] = replace(made[place], packed_text=packed_text(text))
         return made

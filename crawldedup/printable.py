@@ -1,7 +1,5 @@
 """Make text safe to show in a terminal or a log: text from crawled pages may be hostile."""
 
-from __future__ import annotations
-
 
 def pluralize(number: int, noun: str) -> str:
     """Return a number with its noun: "1 page", "2,000 pages"."""

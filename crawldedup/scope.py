@@ -5,18 +5,14 @@ and pages of one scope keep their distances. Stores need to know only which page
 """
 
 import hashlib
-import re
 from functools import cache, lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import mmh3
 
-from crawldedup.checks import refused
 from crawldedup.text.keys import NO_KEY, Key
 from crawldedup.text.urls import canonical_url
-
-_SITES_ALLOWED: Final = "a list of sites, such as example.com; an empty list trusts none"
 
 
 class Salt(NamedTuple):
@@ -69,20 +65,6 @@ def site_of(url: str) -> str:
     except ValueError:
         host = ""
     return _site_of_host(host)
-
-
-def check_sites(name: str, value: object) -> frozenset[str]:
-    """Check for sites in a list, or in a text with commas between them; return their registered domains."""
-    given = [each for each in value.split(",") if each.strip()] if isinstance(value, str) else value
-    if not isinstance(given, list | tuple | set | frozenset):
-        raise refused(name, value, _SITES_ALLOWED)
-    sites = set()
-    for each in given:
-        site = site_of(each if "//" in each else f"//{each.strip()}") if isinstance(each, str) else ""
-        if not site or re.search(r"[\s@?#]", site):
-            raise refused(name, each, _SITES_ALLOWED)
-        sites.add(site)
-    return frozenset(sites)
 
 
 def page_key(scope_key: str, url: str, identity: str | None, key: Key = NO_KEY) -> int:

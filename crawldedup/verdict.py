@@ -37,96 +37,62 @@ class ParagraphKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KnownParagraph:
-    """Describes one paragraph of a page, and how much of it is known.
+    """Describes a paragraph of a page: lines of at least 80 words, unless the page has fewer."""
 
-    A paragraph has at least 80 words, unless the page has fewer. Short lines of the main text are joined, long ones
-    cut.
-
-    Attributes:
-        excerpt: The beginning of the paragraph.
-        words: The number of its words, from 0.
-        known_words: How many of them stand on the page `url`, from 0 to `words`.
-        kind: The decision.
-        url: The URL of the earlier page; None if there is none, or if the index holds no URLs.
-    """
-
-    excerpt: str
-    words: int
-    known_words: int
-    kind: ParagraphKind
-    url: str | None = None
+    excerpt: str  #: The beginning of the paragraph.
+    words: int  #: The number of its words.
+    known_words: int  #: How many of them stand on the page `url`.
+    kind: ParagraphKind  #: The decision.
+    url: str | None = None  #: The URL of the earlier page; None if there is none, or if the index holds no URLs.
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Tells how much of a page stands on earlier pages, in words of its paragraphs.
+    """Tells how much of a page stands on earlier pages, in words of its paragraphs."""
 
-    Attributes:
-        new_words: Words that no earlier page holds, from 0.
-        known_words: Words that an earlier page holds, from 0.
-        boilerplate_words: Words of paragraphs that stand on many pages, from 0.
-        is_partial: True if the share of new words is below the wanted one, by default 0.2.
-        sources: The URLs of the earlier pages and the words of each, most words first. A URL is empty if the index
-            holds none.
-        paragraphs: The paragraphs, in the order of the page.
-    """
-
-    new_words: int
-    known_words: int
-    boilerplate_words: int
-    is_partial: bool
-    sources: tuple[tuple[str, int], ...] = ()
-    paragraphs: tuple[KnownParagraph, ...] = ()
+    new_words: int  #: Words that no earlier page holds.
+    known_words: int  #: Words that an earlier page holds.
+    boilerplate_words: int  #: Words of paragraphs that stand on many pages.
+    is_partial: bool  #: True if the share of new words is below the wanted one, by default 0.2.
+    sources: tuple[tuple[str, int], ...] = ()  #: The URLs of earlier pages, and the words of each, most first.
+    paragraphs: tuple[KnownParagraph, ...] = ()  #: The paragraphs, in the order of the page.
 
     @property
     def share_new(self) -> float | None:
         """Return the share of new words among the new and the known ones, from 0 to 1; None without any."""
-        told = self.new_words + self.known_words
-        return self.new_words / told if told else None
+        words = self.new_words + self.known_words
+        return self.new_words / words if words else None
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Holds the answer for one page.
-
-    `original`, `similarity` and `hamming` are None for a page that is `new` or `thin`. The earlier page of a `revisit`
-    is the page itself, with the text that was delivered last.
+    """Holds the answer for one page. The earlier page of a `revisit` is itself, with the text delivered last.
 
     Attributes:
         kind: What the page is.
         url: The URL of the page, as it was given.
-        original: The URL of the earlier page; None, too, if the index holds no URLs.
-        similarity: The estimated Jaccard similarity of the word 3-shingles of the two pages, from 0 to 1. For a
-            `revisit` it says how much of the text is left, and is None for texts that are too short. It is near 0 if
-            product attributes differ.
+        original: The URL of the earlier page; None if the page is `new` or `thin`, or if the index holds no URLs.
+        similarity: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1: how much of the text is left.
+            It is None for a `revisit` whose texts are too short, and near 0 if product attributes differ.
         hamming: The number of search bits that differ, from 0 to 64; None where `similarity` is.
-        words: The number of words that were compared, from 0.
+        words: The number of words that were compared.
         copies: How many duplicates of the earlier page were seen so far, this page included.
         changed: True for a `revisit` with other text than was delivered last.
         abandoned: True for a `revisit` of a page that was never delivered, because its crawler died.
-        replaces: True for a duplicate of better rank than its original. It has replaced the original in the index.
+        replaces: True for a duplicate of better rank than its original, which it has replaced in the index.
         probes: How many ranges of keys the search planned to read: a measure of its work.
         candidates: How many remembered pages were compared: a measure of its work.
-        difference: One line that says how a near duplicate, or a changed page, differs from the earlier one. It has the
-            form `[-earlier-] {+this+}`. It needs the text of both pages: see the option `keep_texts`.
+        difference: How a near duplicate or a changed page differs: `[-earlier-] {+this+}`, with `keep_texts`.
         coverage: How much of a page that is no duplicate stands on earlier pages, with the option `paragraphs`.
 
     Example:
         >>> from crawldedup import Deduplicator
-        >>> story = (
-        ...     "The river ferry runs every hour from the old harbour to the "
-        ...     "island. Tickets are sold on board. Bicycles travel free of charge, "
-        ...     "and dogs need a lead. The last boat back leaves at ten."
-        ... )
+        >>> story = " ".join(f"Boat {n} leaves at pier {n + 7}." for n in range(30))
         >>> dedup = Deduplicator(key=0, keep_texts=True)
         >>> first = dedup.check("https://news.example/ferry", text=story)
-        >>> print(first.kind, first.original, first.similarity)
-        new None None
         >>> second = dedup.check("https://copy.example/boat", text=f"{story} Enjoy!")
-        >>> print(second.kind, second.original, second.similarity)
-        near_duplicate https://news.example/ferry 0.9804
-        >>> print(second.difference)
-        back leaves at ten. {+Enjoy!+}
+        >>> print(second.kind, second.original, second.similarity, second.difference)
+        near_duplicate https://news.example/ferry 0.9975 leaves at pier 36. {+Enjoy!+}
     """
 
     kind: Kind
@@ -162,50 +128,35 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Describes a remembered page that resembles the page asked about.
+    """Describes a remembered page that resembles the page asked about."""
 
-    Attributes:
-        url: The URL of the remembered page; empty if the index holds none.
-        similarity: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1. It is 1 for an exact copy.
-        hamming: The number of search bits that differ, from 0 to 64.
-        exact: True if the two pages have the same text.
-        seen_at: When the page was seen last, in whole seconds since 1970 (UTC).
-        copies: How many duplicates of the remembered page were seen, from 0.
-    """
-
-    url: str
-    similarity: float
-    hamming: int
-    exact: bool
-    seen_at: int
-    copies: int
+    url: str  #: The URL of the remembered page; empty if the index holds none.
+    similarity: float  #: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1; 1 for an exact copy.
+    hamming: int  #: The number of search bits that differ, from 0 to 64.
+    exact: bool  #: True if the two pages have the same text.
+    seen_at: int  #: When the page was seen last, in whole seconds since 1970 (UTC).
+    copies: int  #: How many duplicates of the remembered page were seen.
 
 
 def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
     """Return what a page is, in words that are safe to show. `unnamed` stands for an original without URL."""
     original = printable(verdict.original or unnamed) + (", which it replaces" if verdict.replaces else "")
+    similarity = "" if verdict.similarity is None else f" ({verdict.similarity:.3f})"
     difference = f": {printable(verdict.difference)}" if verdict.difference else ""
-    difference += _covered(verdict.coverage)
+    if verdict.coverage and verdict.coverage.sources:
+        (url, words), *others = verdict.coverage.sources
+        source = printable(url or "an unknown page") + (f" and {len(others)} more" if others else "")
+        difference += f", {verdict.coverage.share_new or 0:.0%} of its words new, {words:,} words on {source}"
     match verdict.kind:
         case Kind.EXACT_DUPLICATE:
             return f"exact duplicate of {original}"
         case Kind.NEAR_DUPLICATE:
-            return f"near duplicate ({verdict.similarity or 0:.3f}) of {original}{difference}"
+            return f"near duplicate{similarity} of {original}{difference}"
+        case Kind.REVISIT if verdict.changed:
+            return f"known, with other text{similarity}{difference}"
+        case Kind.REVISIT if verdict.similarity in (None, 1):
+            return f"known and unchanged{difference}"
         case Kind.REVISIT:
-            if verdict.changed:
-                similarity = f" ({verdict.similarity:.3f})" if verdict.similarity is not None else ""
-                return f"known, with other text{similarity}{difference}"
-            is_same = verdict.similarity in (None, 1)
-            same = "known and unchanged" if is_same else f"known and hardly changed ({verdict.similarity:.3f})"
-            return same + difference
-        case Kind.NEW | Kind.THIN:
+            return f"known and hardly changed{similarity}{difference}"
+        case _:
             return f"{verdict.kind}{difference}"
-
-
-def _covered(coverage: Coverage | None) -> str:
-    if coverage is None or not coverage.sources:
-        return ""
-    (url, words), *others = coverage.sources
-    more = f" and {len(others)} more" if others else ""
-    source = printable(url or "an unknown page")
-    return f", {coverage.share_new or 0:.0%} of its words new, {words:,} words on {source}{more}"

@@ -24,8 +24,10 @@ _CHANGE: Final = tuple(Change.__annotations__)
 _NUMBERS: Final = ("search", "digest", "facts", "key_id")
 _WEIGHTS: Final = ("search_weights", "verify_weights")
 _BYTES: Final = ("verify", "packed_text")
-_MOST_WEIGHT: Final = 1e6
-"""Weights are at most the root of the number of features."""
+_MOST_WEIGHT: Final = 1e6  # They are at most the root of the number of features.
+
+_Paragraphs = tuple[tuple[str, int, tuple[int, ...]], ...]
+_Packed = tuple[int, bytes, bytes, bytes, int, int, bool, int, int, bytes, _Paragraphs]
 
 
 def plain(value: Any) -> Any:
@@ -35,7 +37,11 @@ def plain(value: Any) -> Any:
     the others. Of a fingerprint, 64-bit numbers are in hexadecimal, bytes and float32 weights in Base64.
     """
     if isinstance(value, Fingerprint):
-        return _plain_fingerprint(value)
+        values = _values_of(value)
+        shown = {name: f"{values[name]:016x}" for name in _NUMBERS}
+        shown |= {name: base64.b64encode(values[name]).decode("ascii") for name in (*_WEIGHTS, *_BYTES)}
+        paragraphs = list(map(list, value.paragraphs))
+        return {**shown, "words": value.words, "thin": value.thin, "paragraphs": paragraphs}
     if is_dataclass(value):
         values = {each.name: plain(getattr(value, each.name)) for each in fields(value)}
         if "match" in values:
@@ -44,7 +50,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Change):
         return dict(zip(_CHANGE, value, strict=True))
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return list(map(plain, value))
     return str(value) if isinstance(value, StrEnum) else value
 
 
@@ -55,20 +61,20 @@ def from_plain(kind: type[T], values: Any) -> T:
     """
     try:
         if kind is Fingerprint:
-            return cast("T", _fingerprint_of(**values))
+            given = {**values, "paragraphs": msgspec.convert(values["paragraphs"], _Paragraphs)}
+            given |= {name: int(values[name], 16) for name in _NUMBERS}
+            given |= {name: base64.b64decode(values[name], validate=True) for name in (*_WEIGHTS, *_BYTES)}
+            return cast("T", _made(**given))
         if "candidate" in values:
             changes = [[change[name] for name in _CHANGE] for change in values["changes"]]
-            values = {**values, "changes": changes, "candidate": _nested(values["candidate"])}
+            candidate = {**values["candidate"], "match": values["candidate"]}
+            values = {**values, "changes": changes, "candidate": candidate}
         # Of a verdict, it is their number.
         if isinstance(values.get("candidates"), list):
-            values = {**values, "candidates": [_nested(each) for each in values["candidates"]]}
+            values = {**values, "candidates": [{**each, "match": each} for each in values["candidates"]]}
         return msgspec.convert(values, kind)
     except (AttributeError, TypeError, ValueError, LookupError) as error:
         raise ConfigurationError(f"these values are no {kind.__name__}: {error}") from error
-
-
-def _nested(candidate: dict[str, Any]) -> dict[str, Any]:
-    return {**candidate, "match": candidate}
 
 
 def encode(value: Any) -> bytes:
@@ -78,9 +84,7 @@ def encode(value: Any) -> bytes:
 
 def pack_fingerprint(fingerprint: Fingerprint) -> bytes:
     """Return the bytes of a fingerprint, for `unpack_fingerprint`."""
-    values = {each.name: getattr(fingerprint, each.name) for each in fields(fingerprint)}
-    weights = {name: values[name].astype("<f4", copy=False).tobytes() for name in _WEIGHTS}
-    return msgspec.msgpack.encode(list({**values, **weights}.values()))
+    return msgspec.msgpack.encode(list(_values_of(fingerprint).values()))
 
 
 def unpack_fingerprint(data: bytes) -> Fingerprint:
@@ -92,23 +96,9 @@ def unpack_fingerprint(data: bytes) -> Fingerprint:
         raise ConfigurationError(f"these bytes are no fingerprint: {error}") from error
 
 
-_Paragraphs = tuple[tuple[str, int, tuple[int, ...]], ...]
-_Packed = tuple[int, bytes, bytes, bytes, int, int, bool, int, int, bytes, _Paragraphs]
-
-
-def _plain_fingerprint(page: Fingerprint) -> dict[str, Any]:
-    numbers = {name: f"{getattr(page, name):016x}" for name in _NUMBERS}
-    weights = {name: getattr(page, name).astype("<f4").tobytes() for name in _WEIGHTS}
-    kept = {name: getattr(page, name) for name in _BYTES}
-    shown = {name: base64.b64encode(each).decode("ascii") for name, each in {**weights, **kept}.items()}
-    return {**numbers, **shown, "words": page.words, "thin": page.thin, "paragraphs": list(map(list, page.paragraphs))}
-
-
-def _fingerprint_of(**values: Any) -> Fingerprint:
-    for name in (*_NUMBERS, *_WEIGHTS, *_BYTES):
-        is_number = name in _NUMBERS
-        values[name] = int(values[name], 16) if is_number else base64.b64decode(values[name], validate=True)
-    return _made(**{**values, "paragraphs": msgspec.convert(values["paragraphs"], _Paragraphs)})
+def _values_of(fingerprint: Fingerprint) -> dict[str, Any]:
+    values = {each.name: getattr(fingerprint, each.name) for each in fields(fingerprint)}
+    return {**values, **{name: values[name].astype("<f4", copy=False).tobytes() for name in _WEIGHTS}}
 
 
 def _made(*, search_weights: bytes, verify_weights: bytes, paragraphs: _Paragraphs, **values: Any) -> Fingerprint:

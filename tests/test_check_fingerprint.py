@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from crawldedup import ConfigurationError, Deduplicator, Kind, Page, Verdict
+from crawldedup import Deduplicator, Kind, Page, Verdict
+from crawldedup.errors import ConfigurationError
 from crawldedup.literature.exact import jaccard
 
 _CHOOSER = random.Random(5)

@@ -32,38 +32,16 @@ def test_a_similarity_is_a_number(similarity: Any) -> None:
     assert_refused(check_similarity, "similarity", similarity, said=said)
 
 
-def test_a_text_may_be_none_where_it_is_optional() -> None:
+def test_a_text_is_a_str() -> None:
     assert checks.string("url", "") == ""
-    assert checks.optional_string("encoding", None) is None
     assert_refused(checks.string, "url", None, said="url is None; it must be a str")
     assert_refused(checks.string, "url", b"x", said="url is b'x'; it must be a str")
-    assert_refused(checks.optional_string, "url", b"x", said="url is b'x'; it must be a str or None")
 
 
 @pytest.mark.parametrize("value", ["no", None, 0, 1])
 def test_a_flag_is_true_or_false(value: Any) -> None:
     assert_refused(checks.flag, "store_urls", value, said=f"store_urls is {value!r}; it must be True or False")
     assert checks.flag("store_urls", False) is False
-
-
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ((None, None, None), "either html or text"),
-        (("<p>", "x", None), "either html or text"),
-        ((5, None, None), "html is 5; it must be bytes or str"),
-        ((bytearray(b"<p>"), None, None), "it must be bytes or str"),
-        ((None, b"x", None), "text is b'x'; it must be a str"),
-        ((b"<p>", None, b"utf-8"), "encoding is b'utf-8'"),
-    ],
-)
-def test_a_body_is_html_or_a_text(body: tuple[Any, Any, Any], said: str) -> None:
-    assert_refused(checks.body, *body, said=said)
-
-
-@pytest.mark.parametrize("body", [(b"", None, None), ("<p>", None, "utf-8"), (None, "", None)])
-def test_a_page_may_be_empty(body: tuple[Any, Any, Any]) -> None:
-    checks.body(*body)
 
 
 @pytest.mark.parametrize("number", [0, -1, "5", 1.5, None, True, 8])

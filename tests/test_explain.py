@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup import Deduplicator, Explanation, Kind, wire
+from crawldedup import Deduplicator, Kind, wire
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.explain import criterion
+from crawldedup.explain import Explanation, criterion
 from tests.test_check_fingerprint import ALIKE, HALF_ALIKE, TEXT, UNLIKE, A, B, C
 
 if TYPE_CHECKING:

@@ -59,7 +59,7 @@ def test_a_name_that_is_no_option_is_refused(name: str, said: str) -> None:
 
 def test_a_deduplicator_is_made_of_options_and_tells_them() -> None:
     options = Options(namespace="news", ttl="1d", similarity=0.8, distinguish="nothing")
-    assert options.ttl_seconds == options.ttl == 86400
+    assert options.ttl == 86400
     for cls in (Deduplicator, AsyncDeduplicator):
         assert cls.from_options(options).options == options
     assert Deduplicator().options == Options() == replace(options, **Deduplicator().options.index_values())

@@ -143,7 +143,7 @@ class Queries:
 
 def query_of(maker: QueryBuilder, url: str, page: Fingerprint, pages: int, scope_key: str | None = None) -> Query:
     asked = Asked(url, text="", scope_key=scope_key)
-    return maker.queries([(asked, page)], [maker.similarity(asked)], NO_KEY, pages)[0]
+    return maker.queries([(asked, page)], NO_KEY, pages)[0]
 
 
 def written_pages(server: IndexServer) -> Iterator[list[Query]]:

@@ -1,7 +1,5 @@
 """Makes fingerprints of words: weighted features, and the bits and weights made of them."""
 
-from typing import Final
-
-MIN_WORDS: Final = 20
-"""A page with fewer words is `thin`: its shingles are too few to tell pages apart, and a site whose content comes by
-script often serves the same few words on every page."""
+# A page with fewer words is `thin`: it has too few shingles, and sites whose content comes by script often serve the
+# same few words on every page.
+MIN_WORDS = 20

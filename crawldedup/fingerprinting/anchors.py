@@ -15,13 +15,9 @@ from crawldedup.text.keys import NO_KEY, Key
 from crawldedup.text.tokenize import mix, word_hashes, words_of_lines
 
 ANCHOR_WORDS: Final = 8
-ANCHOR_BITS: Final = 60
-"""An anchor is below 2^60: one in 16 of the 64-bit hashes."""
-PARAGRAPH_WORDS: Final = 80
-"""Lines are joined, or cut, to have so many words at least: some five anchors, by which a paragraph can be judged."""
-MOST_PARAGRAPHS: Final = 200
-"""What follows them on a page is not looked at, so that no page costs more than some thousand anchors."""
-
+ANCHOR_BITS: Final = 60  # An anchor is below 2^60: one in 16 of the 64-bit hashes.
+PARAGRAPH_WORDS: Final = 80  # at least: some five anchors, by which a paragraph can be judged
+MOST_PARAGRAPHS: Final = 200  # of a page are looked at, so that none costs more than some thousand anchors
 MOST_WORDS: Final = 3 * PARAGRAPH_WORDS * MOST_PARAGRAPHS
 EXCERPT: Final = 80
 _FACTORS: Final = tuple(map(np.uint64, (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)))
@@ -36,10 +32,7 @@ class Paragraph(NamedTuple):
 
 
 def paragraphs_of(text: str, key: Key = NO_KEY) -> tuple[Paragraph, ...]:
-    """Return the paragraphs of a text: lines, short ones joined to their neighbours, long ones cut.
-
-    `key` is that of the index.
-    """
+    """Return the paragraphs of a text: lines, short ones joined to their neighbours, long ones cut."""
     hashes = _hashes_of_runs(word_hashes(text, key)[:MOST_WORDS])
     starts = (hashes < np.uint64(1 << ANCHOR_BITS)).nonzero()[0]
     anchors = hashes.take(starts).tolist()

@@ -2,12 +2,10 @@
 
 Words and pairs make the search bits. Words count twice as much: an edit changes one word, but two pairs. Each weighs
 (term frequency)^0.75, in eighths: between tf, which a few words dominate, and 1 + log tf. An edit changes the weight of
-a frequent feature less, so bits that listen to frequent features are steadier. With too much of that, pages of one
-language or one template become alike. Weights are whole numbers: sums of them are exact, so every machine makes the
-same bits. Only their proportions matter, because the fingerprint divides by their norm.
+a frequent feature less, so bits that listen to such are steadier; with too much of that, pages of one language or one
+template become alike. Weights are whole numbers: sums are exact, so every machine makes the same bits.
 """
 
-from functools import cache
 from typing import Final
 
 import numpy as np
@@ -19,15 +17,13 @@ Hashes = NDArray[np.uint64]
 Counts = NDArray[np.intp]
 Floats = NDArray[np.float32]
 
-SEARCH_FEATURES: Final = "words+pairs.damped-tf"
-"""Names everything that decides the weights; part of an index's profile."""
+SEARCH_FEATURES: Final = "words+pairs.damped-tf"  # Names what decides the weights; part of an index's profile.
 SHINGLE_WORDS: Final = 3
-MAX_WEIGHT: Final = 8192
-"""Sums of 2,048 such weights are at most 2^24, so they are exact even in 32-bit floats."""
-
+MAX_WEIGHT: Final = 8192  # Sums of 2,048 such weights are at most 2^24, so they are exact even in 32-bit floats.
 _DAMPING: Final = 0.75
 _UNIT: Final = 8
 _MAX_DAMPED: Final = 4096
+_DAMPED: Final[Floats] = np.rint(_UNIT * np.arange(_MAX_DAMPED + 1) ** _DAMPING).astype(np.float32)
 _PAIR_FACTOR: Final = np.uint64(0xC2B2AE3D27D4EB4F)
 _FIRST_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 _TRIPLE_FACTOR: Final = np.uint64(0x165667B19E3779F9)
@@ -35,14 +31,7 @@ _TRIPLE_FACTOR: Final = np.uint64(0x165667B19E3779F9)
 
 def damped_weights(frequencies: Counts) -> Floats:
     """Return the weights of features with these numbers of occurrences in a page, same shape."""
-    weights: Floats = _damped_weights().take(frequencies, mode="clip")
-    return weights
-
-
-@cache
-def _damped_weights() -> Floats:
-    weights: Floats = np.rint(_UNIT * np.arange(_MAX_DAMPED + 1) ** _DAMPING).astype(np.float32)
-    return weights
+    return _DAMPED.take(frequencies, mode="clip")
 
 
 def pair_hashes(words: Hashes) -> Hashes:

@@ -12,10 +12,10 @@ so they are exact and every machine makes the same bits.
 - verify bits: the set of word 3-shingles, whose Jaccard similarity is what the user's threshold means.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 import mmh3
 import numpy as np
@@ -29,7 +29,6 @@ from crawldedup.fingerprinting.features import (
     Floats,
     Hashes,
     damped_weights,
-    is_first_of_run,
     pair_hashes,
     shingle_hashes,
 )
@@ -51,13 +50,10 @@ _HALF: Final = np.uint64(32)
 _QUARTER: Final = np.uint64(29)
 _BYTE_LANES: Final = np.uint64(0x0101010101010101)
 _LANE_SHIFTS: Final = np.arange(8, dtype=np.uint64)[:, None, None]
-# A byte counts to 255.
-_ROWS_A_LANE: Final = 255
+_ROWS_A_LANE: Final = 255  # A byte counts to that.
 _LANES_A_BLOCK: Final = 4
-# Bounds the temporary arrays (about 2 KiB a row), and keeps sums of weights exact in float32.
-_ROWS_A_BLOCK: Final = 1024
-# Arrays of more leave the processor's cache.
-_TEXTS_A_PASS: Final = 8
+_ROWS_A_BLOCK: Final = 1024  # It bounds the temporary arrays, and keeps sums of weights exact in float32.
+_TEXTS_A_PASS: Final = 8  # Arrays of more leave the processor's cache.
 _LETTERS_A_PASS: Final = 40_000
 
 
@@ -65,20 +61,16 @@ _LETTERS_A_PASS: Final = 40_000
 class Fingerprint:
     """Holds the bits of a page that are compared, and the weights that guide the comparison.
 
-    Fingerprints of different keys cannot be compared. Two instances are equal only if they are the same object: compare
-    `digest`.
+    Fingerprints of different keys cannot be compared. Instances are equal only to themselves: compare `digest`.
 
     Attributes:
         search: 64 bits that the search goes by. Bit j is bit 63 - j of the integer.
-        search_weights: The weights of the search bits, float32 of shape (64,). A bit with a small weight is likely to
-            flip.
+        search_weights: The weights of the search bits, float32 of shape (64,). One of a small weight is likely to flip.
         verify: 256 bits that the decision goes by, as 32 bytes. Bit j is the j-th bit from the left.
         verify_weights: The weights of the verify bits, float32 of shape (256,).
-        digest: A 64-bit hash of the whole text, of a short one without the moment of its rendering. Pages of equal
-            digests are exact copies.
-        words: The number of words, from 0.
-        thin: True for a page with too few words. Its weights are zero, its bits come from the digest, and it equals
-            only its exact copies.
+        digest: A 64-bit hash of the text, of a short one without the moment of its rendering: equal for exact copies.
+        words: The number of words.
+        thin: True for a page with too few words. Its weights are zero, and its bits come from the digest.
         facts: A 64-bit hash of the product attributes, 0 for none. Pages that differ in it are never near duplicates.
         key_id: The `Key.id` of the key that the fingerprint was made with; 0 for none.
         packed_text: The text to keep, compressed; empty without the option `keep_texts`.
@@ -98,12 +90,13 @@ class Fingerprint:
     paragraphs: tuple[Paragraph, ...] = field(default=(), repr=False)
 
 
-class Source(NamedTuple):
-    """What a fingerprint is made of: the main text, and what `fingerprint` takes beside it."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a fingerprint is made of: a text, the facts that tell it from others, and the whole of a short page."""
 
     text: str
-    identity: str | None = None
     facts: str | None = None
+    whole: str | None = None
 
 
 def fingerprint(
@@ -123,18 +116,12 @@ def fingerprint(
 
     Example:
         >>> from crawldedup import fingerprint
-        >>> story = (
-        ...     "The river ferry runs every hour from the old harbour to the "
-        ...     "island. Tickets are sold on board. Bicycles travel free of charge, "
-        ...     "and dogs need a lead. The last boat back leaves at ten."
-        ... )
+        >>> story = " ".join(f"Boat {n} leaves at pier {n + 7}." for n in range(30))
         >>> page, copy = fingerprint(story), fingerprint(f"{story} Enjoy!")
-        >>> f"{page.search:016x}"
-        '449c2564fc2c599f'
-        >>> (page.search ^ copy.search).bit_count()
-        2
+        >>> f"{page.search:016x}", (page.search ^ copy.search).bit_count()
+        ('d2396b372ed8bd9e', 1)
     """
-    return fingerprints([Source(text, identity, facts)], min_words=min_words, key=key)[0]
+    return fingerprints([Source(text, facts, identity)], min_words=min_words, key=key)[0]
 
 
 def fingerprints(sources: Sequence[Source], *, min_words: int = MIN_WORDS, key: Key = NO_KEY) -> list[Fingerprint]:
@@ -148,29 +135,35 @@ def fingerprints(sources: Sequence[Source], *, min_words: int = MIN_WORDS, key: 
     return made
 
 
-def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> Iterator[Fingerprint]:
+def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[Fingerprint]:
     hashes, starts = hashes_of_texts([source.text for source in sources], key)
-    words = np.diff(starts).tolist()
-    is_full = [count >= max(min_words, SHINGLE_WORDS) for count in words]
-    if not all(is_full):
+    words = np.diff(starts)
+    is_full = words >= max(min_words, SHINGLE_WORDS)
+    if not is_full.all():
         hashes = hashes[np.repeat(is_full, words)]
-    weights = _weights_of([count for count, full in zip(words, is_full, strict=True) if full], hashes)
-    for (text, identity, facts), count, full in zip(sources, words, is_full, strict=True):
+    search_weights, verify_weights = _weights_of(words[is_full].tolist(), hashes)
+    search_bits, verify_bits = np.packbits(search_weights >= 0, axis=1), np.packbits(verify_weights >= 0, axis=1)
+    made: list[Fingerprint] = []
+    row = 0
+    for source, count, full in zip(sources, words.tolist(), is_full.tolist(), strict=True):
         if not full:
-            yield thin_fingerprint(text_digest(text if identity is None else identity, key), count, key.id)
+            whole = source.text if source.whole is None else source.whole
+            made.append(thin_fingerprint(text_digest(whole, key), count, key.id))
             continue
-        search, verify = next(weights)
-        yield Fingerprint(
-            search=int.from_bytes(np.packbits(search >= 0).tobytes(), "big"),
-            search_weights=search,
-            verify=np.packbits(verify >= 0).tobytes(),
-            verify_weights=verify,
-            digest=text_digest(lasting_text(text, count, max(min_words, MIN_WORDS)), key),
+        page = Fingerprint(
+            search=int.from_bytes(search_bits[row].tobytes(), "big"),
+            search_weights=search_weights[row],
+            verify=verify_bits[row].tobytes(),
+            verify_weights=verify_weights[row],
+            digest=text_digest(lasting_text(source.text, count, max(min_words, MIN_WORDS)), key),
             words=count,
             thin=False,
-            facts=facts_hash(facts, key),
+            facts=key.number(source.facts.encode("utf-8", "replace"), "facts") if source.facts else 0,
             key_id=key.id,
         )
+        made.append(page)
+        row += 1
+    return made
 
 
 def text_digest(text: str, key: Key = NO_KEY) -> int:
@@ -179,11 +172,6 @@ def text_digest(text: str, key: Key = NO_KEY) -> int:
     # All white space but the blank is unprintable, and most texts have none; splitting takes longer than to look.
     is_single_spaced = line.isprintable() and "  " not in line and line == line.strip()
     return key.number((line if is_single_spaced else " ".join(text.split())).encode("utf-8", "replace"), "text")
-
-
-def facts_hash(facts: str | None, key: Key = NO_KEY) -> int:
-    """Return a 64-bit hash of a page's product attributes; 0 if there are none."""
-    return key.number(facts.encode("utf-8", "replace"), "facts") if facts else 0
 
 
 def thin_fingerprint(digest: int, words: int, key_id: int = 0) -> Fingerprint:
@@ -201,21 +189,20 @@ def thin_fingerprint(digest: int, words: int, key_id: int = 0) -> Fingerprint:
     )
 
 
-def _weights_of(words: Sequence[int], hashes: Hashes) -> Iterator[tuple[Floats, Floats]]:
-    """Yield the search and verify weights of pages of so many words, whose hashes lie one after the other."""
+def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:
+    """Return the search and verify weights, a row a page, of pages of so many words: their hashes follow each other."""
     if not words:
-        return
+        return np.zeros((0, SEARCH_BITS), np.float32), np.zeros((0, VERIFY_BITS), np.float32)
     pairs = pair_hashes(hashes)
     shingles = shingle_hashes(hashes, pairs)
     pairs = mix(pairs)
     # Of each page, its words and its pairs; and its shingles. What reaches into the next page is left out.
-    features, triples = [], []
-    end = 0
+    features, triples, end = [], [], 0
     for count in words:
         start, end = end, end + count
         features += [hashes[start:end], pairs[start : end - 1]]
         triples.append(shingles[start : end - 2])
-    yield from zip(_search_weights(features), _verify_weights(triples), strict=True)
+    return _search_weights(features), _verify_weights(triples)
 
 
 def _search_weights(features: list[Hashes]) -> Floats:
@@ -243,23 +230,21 @@ def _verify_weights(shingles: list[Hashes]) -> Floats:
     """Return normalised weights of the verify bits, shape (pages, 256), over the set of shingles of each page."""
     distinct, _, starts = _runs(shingles)
     sizes = np.diff(starts)[:, None]
-    # Sums go up in steps of two, and zero counts as positive: averaged over odd and even pages, the border lies at
-    # minus a half. This changes no bit, but without it the flips of short pages are predicted badly.
+    # Sums go up in steps of two, and zero counts as positive: the border lies at minus a half. This changes no bit, but
+    # without it the flips of short pages are predicted badly.
     sums = 2 * _count_bits(distinct, starts) - sizes + 0.5
     normalised: Floats = (sums / np.sqrt(sizes)).astype(np.float32)
     return normalised
 
 
 def _runs(parts: list[Hashes]) -> tuple[Hashes, NDArray[np.intp], list[int]]:
-    """Return the distinct values of each part, how often each occurs, and where each part starts and the last ends.
-
-    Sorts the parts in place.
-    """
+    """Sort the parts; return the distinct values of each, how often each occurs, where parts start, the last ends."""
     for part in parts:
         part.sort()
     ordered = np.concatenate(parts)
     begins = np.cumsum([0, *map(len, parts[:-1])])
-    first = is_first_of_run(ordered)
+    first = np.empty(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     first[begins] = True
     firsts = first.nonzero()[0]
     starts = [*firsts.searchsorted(begins).tolist(), len(firsts)]
@@ -269,8 +254,7 @@ def _runs(parts: list[Hashes]) -> tuple[Hashes, NDArray[np.intp], list[int]]:
 def _count_bits(hashes: Hashes, starts: Sequence[int]) -> NDArray[np.int64]:
     """Count the hashes of each part whose 256-bit vectors have each bit set, shape (parts, 256).
 
-    Each hash is stretched to four words. Then eight shifts bring every bit once to the bottom of its byte, and adding
-    whole words adds eight counters at a time.
+    Of a hash stretched to four words, eight shifts bring every bit to the bottom of its byte: sums of words count them.
     """
     lanes = [first for start, end in pairwise(starts) for first in range(start, end, _ROWS_A_LANE)]
     counts = []

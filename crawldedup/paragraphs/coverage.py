@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
+from crawldedup import checks
 from crawldedup.errors import StoreError
 from crawldedup.fingerprinting.anchors import ANCHOR_BITS, PARAGRAPH_WORDS, Paragraph
 from crawldedup.fingerprinting.fingerprint import Fingerprint
@@ -16,10 +17,8 @@ from crawldedup.verdict import Coverage, KnownParagraph, ParagraphKind, Verdict
 
 Held = Mapping[int, Sequence[int] | None]
 
-LEAST_ANCHORS: Final = 2
-"""A paragraph with fewer is not judged, and one page must hold so many: one may be a figure of speech."""
-LONGEST_URL: Final = 2048
-"""Longer ones are not kept: each paragraph of a page may name one."""
+LEAST_ANCHORS: Final = 2  # of a paragraph, and on one page: a single one may be a figure of speech
+LONGEST_URL: Final = 2048  # Longer ones are not kept: each paragraph of a page may name one.
 
 
 class ParagraphCheck:
@@ -33,15 +32,12 @@ class ParagraphCheck:
     def with_coverage(self, page: Page, read: Fingerprint, query: Query, verdict: Verdict) -> Verdict:
         """Return a verdict with the coverage of its page, if that is no duplicate and paragraphs are compared."""
         if read.paragraphs and not verdict.is_duplicate:
-            # The verdict stands without it.
-            with suppress(StoreError):
-                name = PageName(query.record.url_key, query.shard_key)
-                coverage = self._coverage(page.url, name, read, add=page.remember)
-                return replace(verdict, coverage=coverage)
+            name = PageName(query.record.url_key, query.shard_key)
+            with suppress(StoreError):  # The verdict stands without it.
+                return replace(verdict, coverage=self._coverage(page.url, name, read, add=page.remember))
         return verdict
 
     def _coverage(self, url: str, name: PageName, read: Fingerprint, *, add: bool) -> Coverage:
-        """Return how much of a page stands on earlier pages, and add it if that is wanted and it is not partial."""
         least_new = self._options.least_new
         # Anchors of different places differ, as fingerprints do.
         salt = (name.shard_key or 0) & ((1 << ANCHOR_BITS) - 1)
@@ -53,7 +49,7 @@ class ParagraphCheck:
             url=url if self._options.store_urls and len(url) <= LONGEST_URL else "",
             name=name,
             anchors=anchors,
-            ttl_seconds=self._options.paragraph_ttl_seconds,
+            ttl_seconds=checks.ttl_seconds("paragraph_ttl", self._options.paragraph_ttl),
             most_anchors=self._most_anchors,
             key_id=read.key_id,
         )
@@ -65,18 +61,16 @@ class ParagraphCheck:
 
 
 def coverage_of(paragraphs: Sequence[Paragraph], held: Held, urls: Mapping[int, str], least_new: float) -> Coverage:
-    """Return how much of a page stands on earlier pages.
+    """Return how much of a page stands on earlier pages: it is partial if less than `least_new` of its words are new.
 
     `held` maps each anchor to the pages that hold it, or to None if too many do; `urls` are those of the pages that
     count. Of a paragraph's words, that share is known which one page holds of its anchors, those left out that too many
-    pages hold: own lines may have been joined with known ones. It is boilerplate if most anchors are of this kind. The
-    page is partial if less than `least_new` of its words are new.
+    pages hold: own lines may have been joined with known ones. It is boilerplate if most anchors are of this kind.
     """
     alike: Counter[int] = Counter()
     for paragraph in paragraphs:
         alike.update(_holders(paragraph, held, urls))
-    judged = []
-    new = boilerplate = 0
+    judged, new, boilerplate = [], 0, 0
     sources: Counter[int] = Counter()
     for paragraph in paragraphs:
         kind, page, known = _judged(paragraph, held, urls, alike)
@@ -88,15 +82,9 @@ def coverage_of(paragraphs: Sequence[Paragraph], held: Held, urls: Mapping[int, 
             sources[page] += known
         url = None if page is None else urls[page] or None
         judged.append(KnownParagraph(paragraph.excerpt, paragraph.words, known, kind, url))
-    told = new + sources.total()
-    return Coverage(
-        new_words=new,
-        known_words=sources.total(),
-        boilerplate_words=boilerplate,
-        is_partial=bool(told) and new < least_new * told,
-        sources=tuple((urls[page], count) for page, count in sources.most_common()),
-        paragraphs=tuple(judged),
-    )
+    known = sources.total()
+    shares = tuple((urls[page], count) for page, count in sources.most_common())
+    return Coverage(new, known, boilerplate, new < least_new * (new + known), shares, tuple(judged))
 
 
 def _judged(

@@ -18,7 +18,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.journal import check_crawl, check_journal
 from crawldedup.options import Option, Options, check_similarity, option, options_of
 from crawldedup.printable import printable
-from crawldedup.scope import check_sites
+from crawldedup.scope import site_of
 from crawldedup.stores.registry import check_store_url
 
 PREFIX: Final = "CRAWLDEDUP_"
@@ -88,6 +88,21 @@ def check_item_fields(name: str, value: Any) -> tuple[str, ...]:
     if not is_list or not all(isinstance(field, str) and field.strip() for field in fields):
         raise checks.refused(name, value, "a list of names of fields; on a command line, names with commas between")
     return tuple(field.strip() for field in fields)
+
+
+def check_sites(name: str, value: object) -> frozenset[str]:
+    """Check for sites in a list, or in a text with commas between them; return their registered domains."""
+    allowed = "a list of sites, such as example.com; an empty list trusts none"
+    given = [each for each in value.split(",") if each.strip()] if isinstance(value, str) else value
+    if not isinstance(given, list | tuple | set | frozenset):
+        raise checks.refused(name, value, allowed)
+    sites = set()
+    for each in given:
+        site = site_of(each if "//" in each else f"//{each.strip()}") if isinstance(each, str) else ""
+        if not site or re.search(r"[\s@?#]", site):
+            raise checks.refused(name, each, allowed)
+        sites.add(site)
+    return frozenset(sites)
 
 
 def _report(name: str, value: object) -> str:

@@ -1,4 +1,4 @@
-"""The decision: are two pages similar enough, given which bits differ, and how similar are they?
+"""The decision: are two pages similar enough, given which bits differ?
 
 The log likelihood of "the other page has similarity s" is concave in u (see `model`), so "the most likely
 similarity is at least theta" is exactly
@@ -24,7 +24,7 @@ most reach / limit times that of the nearest, where `limit` and `reach` are the 
 duplicate that stands out of its template is accepted as if it were alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -32,24 +32,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.search.model import (
-    accept_threshold,
-    estimate_deviation,
-    flip_probabilities,
-    grid_rows,
-    mean_of_largest,
-    normal_tables,
-    steepness,
-    weight_density,
-)
+from crawldedup.search import model
+from crawldedup.search.model import grid_rows, normal_tables, steepness
 from crawldedup.search.plan import MAX_CANDIDATES
 
 Floats = NDArray[np.float32]
 
 MAX_COST: Final = 255
-SCALED_LIMIT: Final = 254
-"""The limit of every rule by likelihood: its costs are scaled to it."""
-_LEAST_SUM: Final = 1e-300
+SCALED_LIMIT: Final = 254  # of every rule by likelihood: its costs are scaled to it
 KEY_DEVIATIONS: Final = 6.0
 _KEY_SCALE: Final = 8
 _DEVIATIONS: Final = 2.0
@@ -67,10 +57,9 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """The costs and similarities from which on pages are accepted, by the size of the crowd.
+    """The costs and similarities up to which pages are accepted: alone, in a crowd of two, ..., in all larger ones.
 
-    The first item is for one page, the last for all larger crowds. `reach` is the cost up to which pages are counted:
-    the mean cost of a page of the similarity `farthest`.
+    `reach` is the cost up to which pages are counted: the mean cost of a page of the similarity `farthest`.
     """
 
     reach: int
@@ -82,7 +71,9 @@ class Crowd:
         """Return what is accepted of pages with these costs."""
         nearest = min(costs, default=0)
         # In whole numbers, as the scripts of Redis have them.
-        size = sum(cost * self.limits[0] <= nearest * self.reach for cost in costs)
+        size = 0
+        for cost in costs:
+            size += cost * self.limits[0] <= nearest * self.reach
         place = min(max(size, 1), len(self.limits)) - 1
         return Bar(self.limits[place], self.thresholds[place], size)
 
@@ -91,10 +82,8 @@ class Crowd:
 class WeightedThreshold:
     """Accepts a signature if the costs of the bits in which it differs sum up to at most `limit`.
 
-    `costs` holds one byte for each bit of the signature: whole numbers, so that every store comes to the same decision,
-    whatever language it sums them in.
-    `threshold` is the similarity that the limit stands for, if it stands for one. With `crowd`, the limit is lower
-    where several pages resemble the page alike.
+    `costs` holds a byte for each bit: whole numbers, so every store comes to the same decision in whatever language.
+    `threshold` is the similarity that the limit may stand for. With `crowd`, the limit is lower in a crowd.
     """
 
     costs: bytes
@@ -131,12 +120,12 @@ def likelihood_rules(
     weights: Floats, thresholds: Sequence[float], crowds: Sequence[Crowd | None]
 ) -> list[WeightedThreshold]:
     """Make such rules for pages of these verify weights, shape (pages, bits), each with a threshold and a crowd."""
-    slopes = np.array([steepness(threshold) for threshold in thresholds], np.float32)
+    slopes = np.array(list(map(steepness, thresholds)), np.float32)
     rows = grid_rows(np.abs(weights), slopes[:, None])
-    costs = likelihood_costs(rows)
+    rules = zip(likelihood_costs(rows), rows.max(axis=1).tolist(), thresholds, crowds, strict=True)
     return [
-        WeightedThreshold(own.tobytes(), SCALED_LIMIT, threshold, crowd) if largest else identity_rule(len(own))
-        for own, largest, threshold, crowd in zip(costs, rows.max(axis=1), thresholds, crowds, strict=True)
+        WeightedThreshold(own.tobytes(), SCALED_LIMIT, threshold, crowd) if differs else identity_rule(len(own))
+        for own, differs, threshold, crowd in rules
     ]
 
 
@@ -146,14 +135,11 @@ def threshold_rows(weights: Floats, threshold: float) -> NDArray[np.intp]:
 
 
 def likelihood_costs(rows: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return the costs of bits from their `threshold_rows`, same shape.
-
-    They are scaled so that SCALED_LIMIT is the limit of each page. Those of a page without weights are 0.
-    """
+    """Return the costs of bits from their `threshold_rows`, same shape, 0 for a page without weights."""
     tables = normal_tables()
     equal = tables.equal.take(rows)
-    sums = equal.sum(axis=-1, keepdims=True)
-    costs = (equal + tables.different.take(rows)) * (SCALED_LIMIT / np.maximum(sums, _LEAST_SUM))
+    sums = np.maximum(equal.sum(axis=-1, keepdims=True), 1e-300)
+    costs = (equal + tables.different.take(rows)) * (SCALED_LIMIT / sums)
     scaled: NDArray[np.uint8] = np.minimum(np.rint(costs), MAX_COST).astype(np.uint8)
     return scaled
 
@@ -162,8 +148,7 @@ def likelihood_costs(rows: NDArray[Any]) -> NDArray[np.uint8]:
 class Prefilter:
     """Drops a key that differs from the page's own in bits whose costs sum up to more than `limit`.
 
-    `costs` holds one byte for each search bit: the less likely a near duplicate differs there, the higher. Where there
-    are too many keys, those of the lowest costs are the likeliest.
+    `costs` holds a byte for each search bit: the less likely a near duplicate differs there, the higher.
     """
 
     costs: bytes
@@ -174,16 +159,15 @@ def likelihood_prefilters(weights: Floats, slopes: Floats, kept: NDArray[np.floa
     """Make the prefilters for keys of pages like those of these search weights, shape (pages, 64).
 
     `slopes` are the `steepness` of the wanted similarities. A bit costs minus the log odds of its flip, in eighths. The
-    limit lies KEY_DEVIATIONS standard deviations above the mean cost of a near duplicate, so next to none is lost.
-    `kept` is 1 where a table's keys hold a bit, shape (tables, 64). Of the keys that lie in a page's ranges by chance,
-    7 in 100 pass.
+    limit lies KEY_DEVIATIONS standard deviations above the mean cost of a near duplicate, so next to none is lost. Of
+    keys met by chance, 7 in 100 pass. `kept` is 1 where a table's keys hold a bit, shape (tables, 64).
     """
     rows = grid_rows(np.abs(weights), slopes[:, None])
-    costs, means, variances = (moment.take(rows) for moment in _key_moments())
-    limits = (means @ kept.T + KEY_DEVIATIONS * np.sqrt(variances @ kept.T)).max(axis=1)
-    return [
-        Prefilter(costs[page].tobytes(), min(int(limit), SCALED_LIMIT)) for page, limit in enumerate(limits.tolist())
-    ]
+    cost, mean, variance = _key_moments()
+    deviations = np.sqrt(variance.take(rows) @ kept.T)
+    limits = (mean.take(rows) @ kept.T + KEY_DEVIATIONS * deviations).max(axis=1).clip(max=SCALED_LIMIT)
+    pairs = zip(cost.take(rows), limits.astype(int).tolist(), strict=True)
+    return [Prefilter(own.tobytes(), limit) for own, limit in pairs]
 
 
 @cache
@@ -203,12 +187,16 @@ def identity_rule(bits: int) -> WeightedThreshold:
 @cache
 def crowd_rule(similarity: float, recall: float, bits: int, limit: int) -> Crowd:
     """Return the rule for pages from `similarity` on; `limit` is the cost that stands for the threshold of one page."""
-    alone = accept_threshold(similarity, bits, recall)
-    reach = _bisect(lambda other: other + _DEVIATIONS * estimate_deviation(other, bits) < alone, _LOWEST, alone)
-    error = estimate_deviation(reach, bits)
+    alone = model.accept_threshold(similarity, bits, recall)
+    reach, high = _LOWEST, alone
+    while high - reach > _TOLERANCE:
+        middle = (reach + high) / 2
+        is_below = middle + _DEVIATIONS * model.estimate_deviation(middle, bits) < alone
+        reach, high = (middle, high) if is_below else (reach, middle)
+    error = model.estimate_deviation(reach, bits)
     thresholds = [alone]
     while thresholds[-1] < similarity and len(thresholds) < MAX_CANDIDATES:
-        thresholds.append(min(similarity, alone + error * mean_of_largest(len(thresholds) + 1)))
+        thresholds.append(min(similarity, alone + error * model.mean_of_largest(len(thresholds) + 1)))
     unit = limit / _mean_cost(alone, alone)
     limits = (round(unit * _mean_cost(alone, threshold)) for threshold in thresholds)
     return Crowd(round(unit * _mean_cost(alone, reach)), reach, tuple(limits), tuple(thresholds))
@@ -216,15 +204,7 @@ def crowd_rule(similarity: float, recall: float, bits: int, limit: int) -> Crowd
 
 def _mean_cost(threshold: float, similarity: float) -> float:
     """Return the mean cost of a bit, by the rule for `threshold`, between pages of `similarity`."""
-    tables, (weights, density) = normal_tables(), weight_density()
+    tables, (weights, density) = normal_tables(), model.weight_density()
     rows = grid_rows(weights, steepness(threshold))
     costs = tables.equal.take(rows) + tables.different.take(rows)
-    return float(costs * flip_probabilities(weights, similarity) @ density)
-
-
-def _bisect(is_below: Callable[[float], bool], low: float, high: float) -> float:
-    """Return where a rising function crosses."""
-    while high - low > _TOLERANCE:
-        middle = (low + high) / 2
-        low, high = (middle, high) if is_below(middle) else (low, middle)
-    return low
+    return float(costs * model.flip_probabilities(weights, similarity) @ density)

@@ -20,13 +20,10 @@ from numpy.typing import NDArray
 
 Doubles = NDArray[np.float64]
 
-MAX_SIMILARITY: Final = 0.9995
-"""Similarities above this are treated as this: at 1 the model would allow no flip at all."""
-
+MAX_SIMILARITY: Final = 0.9995  # Above it counts as this: at 1 the model would allow no flip at all.
 # Fitted to the default search features of pairs of installation guides; see `search_similarity`.
 _SEARCH_SHARE: Final = 0.5
 _HALF_OF_IT_AT: Final = 0.04
-
 _ESTIMATE_TOLERANCE: Final = 5e-5
 _STEPS: Final = 256  # grid points per unit of x = |w| u
 _MAX_X: Final = 37  # Phi(-37) is the last that a double can hold
@@ -35,14 +32,10 @@ _MAX_X: Final = 37  # Phi(-37) is the last that a double can hold
 class NormalTables(NamedTuple):
     """Functions of x >= 0 on a grid; row i belongs to x = i / 256."""
 
-    log_stay: Doubles
-    """log Phi(x): the bit is the same."""
-    log_odds: Doubles
-    """log(Phi(-x) / Phi(x)): odds of a flip, never positive."""
-    equal: Doubles
-    """x phi(x) / Phi(x): an equal bit adds this to the score."""
-    different: Doubles
-    """x phi(x) / Phi(-x): a different bit takes this from the score."""
+    log_stay: Doubles  # log Phi(x): the bit is the same.
+    log_odds: Doubles  # log(Phi(-x) / Phi(x)): odds of a flip, never positive.
+    equal: Doubles  # x phi(x) / Phi(x): an equal bit adds this to the score.
+    different: Doubles  # x phi(x) / Phi(-x): a different bit takes this from the score.
 
 
 @cache
@@ -52,12 +45,7 @@ def normal_tables() -> NormalTables:
     tail = np.array([0.5 * math.erfc(value / math.sqrt(2)) for value in x.tolist()])
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     log_stay = np.log1p(-tail)
-    return NormalTables(
-        log_stay=log_stay,
-        log_odds=np.log(tail) - log_stay,
-        equal=x * density / (1 - tail),
-        different=x * density / tail,
-    )
+    return NormalTables(log_stay, np.log(tail) - log_stay, x * density / (1 - tail), x * density / tail)
 
 
 def mean_of_largest(count: int) -> float:
@@ -83,10 +71,8 @@ def search_similarity(similarity: float) -> float:
 
     A dissimilarity m = 1 - J of the shingles corresponds to 0.5 m^2 / (m + 0.04) of the search features: to little of a
     small edit, to half of a large one. An edited word changes three shingles, but only one word, which may also stand
-    elsewhere in the page, and two pairs, which weigh less. The more is changed, the more of it is whole passages, which
-    change the features more. Both numbers belong to the default search features and were fitted to one corpus. Two
-    others, not used for the fit, agree (`benchmarks/probe_plan.py` compares the predicted recall with the observed
-    one).
+    elsewhere in the page, and two pairs, which weigh less. The more is changed, the more of it is whole passages. Both
+    numbers were fitted to one corpus, and two others agree.
     """
     missing = 1 - similarity
     return 1 - missing * _SEARCH_SHARE * missing / (missing + _HALF_OF_IT_AT)
@@ -97,6 +83,12 @@ def steepness(similarity: float) -> float:
     """Return u = rho / sqrt(1 - rho^2) of a Jaccard similarity: the steepness of the flip probabilities."""
     rho = cosine(min(similarity, MAX_SIMILARITY))
     return rho / math.sqrt(1 - rho * rho)
+
+
+@lru_cache(maxsize=4096)
+def search_steepness(similarity: float) -> float:
+    """Return the steepness for the search bits of two pages of this Jaccard similarity."""
+    return steepness(search_similarity(similarity))
 
 
 def similarity_of(u: float) -> float:
@@ -125,9 +117,7 @@ def estimate_deviation(similarity: float, bits: int) -> float:
 
     It follows from the Fisher information of u, averaged over w ~ N(0, 1), and the slope of J over u.
     """
-    u = steepness(similarity)
-    tables = normal_tables()
-    weights, density = weight_density()
+    u, tables, (weights, density) = steepness(similarity), normal_tables(), weight_density()
     rows = grid_rows(weights, u)
     information = (tables.equal.take(rows) / u) * (tables.different.take(rows) / u)
     deviation_of_u = 1 / math.sqrt(bits * float(information @ density))
@@ -137,19 +127,14 @@ def estimate_deviation(similarity: float, bits: int) -> float:
 
 @lru_cache(maxsize=1024)
 def accept_threshold(similarity: float, bits: int, recall: float) -> float:
-    """Return the estimate from which on a page is accepted as similar.
-
-    It lies so far below `similarity` that a pair of exactly that similarity is accepted with probability `recall`.
-    """
+    """Return the estimate from which on a pair of exactly `similarity` is accepted with probability `recall`."""
     margin = NormalDist().inv_cdf(recall) * estimate_deviation(similarity, bits)
     return min(similarity - margin, MAX_SIMILARITY)
 
 
 def estimate_similarity(weights: NDArray[np.float32], own: bytes, other: bytes) -> float:
-    """Return the most likely Jaccard similarity of a page to another, from the page's weights and both signatures.
-
-    Bisects the derivative of the log likelihood, which is concave. Equal signatures give 1.0.
-    """
+    """Return the most likely Jaccard similarity of a page to another, from the page's weights and both signatures."""
+    # Bisects the derivative of the log likelihood, which is concave.
     differing = np.unpackbits(np.frombuffer(own, np.uint8) ^ np.frombuffer(other, np.uint8)).view(np.bool_)
     if not differing.any():
         return 1.0
@@ -159,9 +144,9 @@ def estimate_similarity(weights: NDArray[np.float32], own: bytes, other: bytes) 
     low, high = 0.0, MAX_SIMILARITY
     while high - low > _ESTIMATE_TOLERANCE:
         middle = (low + high) / 2
-        rows = grid_rows(same_first, steepness(middle))
-        if tables.equal.take(rows[:same]).sum() > tables.different.take(rows[same:]).sum():
-            low = middle
-        else:
-            high = middle
-    return similarity_of(steepness((low + high) / 2))
+        # As in `steepness` and `grid_rows`, which would take longer.
+        rho = 2 * middle / (1 + middle)
+        rows = (same_first * np.float32(rho / math.sqrt(1 - rho * rho) * _STEPS)).astype(np.intp)
+        equal = tables.equal.take(rows[:same], mode="clip").sum()
+        low, high = (middle, high) if equal > tables.different.take(rows[same:], mode="clip").sum() else (low, middle)
+    return (low + high) / 2

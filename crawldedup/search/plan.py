@@ -23,28 +23,25 @@ from numpy.typing import NDArray
 from crawldedup.errors import ConfigurationError
 from crawldedup.search.model import grid_rows, normal_tables
 
-STORED_BITS: Final = 34
-"""Leading bits of a key that every store keeps."""
-
+KEY_BITS: Final = 64
+STORED_BITS: Final = 34  # Leading bits of a key that every store keeps.
+MIN_PREFIX_BITS: Final = 8
+MAX_PREFIX_BITS: Final = STORED_BITS
 PROBE_BUDGET: Final = 224
 """Limit of the ranges read for one page. In an index of ten million pages on Redis, a check with at most 192, 224 or
 256 takes 1.26, 1.30 or 1.34 times the server's time of one with 64 ranges of twice the width, measured in turns."""
-
 MAX_CANDIDATES: Final = 128
 """Limit of the records compared with one page."""
-
 MAX_KEYS: Final = 512
 """Limit of the keys read for one page, best ranges first. Where they belong to more than MAX_CANDIDATES pages, as in a
 crowd of pages of one template, the pages with the most likely keys are compared."""
-
 HOT_EFFORT: Final = 4
 """So many times as many keys are read, and records compared, under a hot prefix. Of 60,000 pages of seven templates
 (`benchmarks/templated_site.py`), this finds 97 instead of 91 % of the near duplicates with J .9 to .95."""
+_FEW_PROBES: Final = 24  # For most pages of an index of 100,000 they suffice, and take a fifth of the time.
+_PAGES_A_PASS: Final = 16  # The arrays of more pages leave the processor's cache.
 
-KEY_BITS: Final = 64
-
-Block = tuple[int, int]
-"""First bit and number of bits."""
+Block = tuple[int, int]  # first bit and number of bits
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,6 @@ class Table:
 
     @cached_property
     def bits(self) -> int:
-        """Return the number of bits of a fingerprint."""
         return sum(width for _, width in self.blocks)
 
     @cached_property
@@ -82,9 +78,7 @@ class Table:
 def split_blocks(bits: int, count: int) -> tuple[Block, ...]:
     """Cut `bits` bits into `count` blocks whose widths differ by one at most, wider ones first."""
     width, wider = divmod(bits, count)
-    widths = [width + 1] * wider + [width] * (count - wider)
-    firsts = np.cumsum([0, *widths[:-1]]).tolist()
-    return tuple(zip(firsts, widths, strict=True))
+    return tuple((lead * width + min(lead, wider), width + (lead < wider)) for lead in range(count))
 
 
 def rotated_tables(count: int, bits: int = 64) -> tuple[Table, ...]:
@@ -95,20 +89,12 @@ def rotated_tables(count: int, bits: int = 64) -> tuple[Table, ...]:
     return tuple(Table(blocks[lead:] + blocks[:lead]) for lead in range(count))
 
 
-MIN_PREFIX_BITS: Final = 8
-MAX_PREFIX_BITS: Final = STORED_BITS
-_FEW_PROBES: Final = 24
-"""So many are planned first: for most pages of an index of 100,000 they suffice, and take a fifth of the time."""
-_PAGES_A_PASS: Final = 16
-"""The arrays of more pages leave the processor's cache."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ProbePlan:
     """Key ranges to read, best first. All arrays have shape (probes,).
 
-    `tables` numbers the tables; `lows` and `highs` are the first and the last key of each range, both included.
-    `recall` is the predicted probability that a page of the planned similarity lies in one of the ranges.
+    `lows` and `highs` are the first and the last key of each range. `recall` is the predicted probability that a page
+    of the planned similarity lies in one of the ranges.
     """
 
     tables: NDArray[np.intp]
@@ -138,9 +124,9 @@ def page_plans(
     """Plan the probes of pages with these keys, shape (pages, tables), and search weights, shape (pages, 64).
 
     `sizes` are about the pages of the index for each page, `slopes` the `steepness` of the wanted similarities. A plan
-    ends with the probe that brings the predicted probability of meeting such a page in at least one table to `recall`,
-    or after PROBE_BUDGET probes. Its first probe is the page's own key in the first table, as long as stores keep it:
-    it finds exact copies; and while many pages of one template may share the other prefixes, few share this key.
+    ends with the probe that brings the predicted probability of meeting such a page to `recall`, or after PROBE_BUDGET.
+    Its first probe is the page's own key in the first table, as long as stores keep it: it finds exact copies, and few
+    pages of one template share it.
     """
     plans: dict[int, ProbePlan] = {}
     for most in (min(_FEW_PROBES, PROBE_BUDGET), PROBE_BUDGET):
@@ -153,7 +139,7 @@ def page_plans(
                 some = places[start : start + _PAGES_A_PASS]
                 made = volatile_plans(keys[some], weights[some], tables, prefix, slopes[some], recall, most - 1)
                 plans.update(zip(some, made, strict=True))
-    return [plans[place] for place in range(len(sizes))]
+    return list(map(plans.__getitem__, range(len(sizes))))
 
 
 def kept_bits(tables: tuple[Table, ...]) -> NDArray[np.float64]:
@@ -165,10 +151,7 @@ def kept_bits(tables: tuple[Table, ...]) -> NDArray[np.float64]:
 
 
 def prefix_bits(pages: int) -> int:
-    """Return the prefix length at which it takes four probes or more to meet one unrelated page of `pages` pages.
-
-    Ranges of half the width take a tenth more probes for the same recall and meet nearly half as many unrelated keys.
-    """
+    """Return the prefix length at which it takes four probes or more to meet one unrelated page of `pages` pages."""
     return min(max(max(pages - 1, 0).bit_length() + 2, MIN_PREFIX_BITS), MAX_PREFIX_BITS)
 
 
@@ -203,24 +186,22 @@ def volatile_plans(
     for number in range(len(tables)):
         missed *= 1 - np.where(table_of == number, probabilities, 0.0).cumsum(axis=1)
     probes = np.minimum((missed > 1 - recall).sum(axis=1) + 1, best.shape[1])
-    most = int(probes.max())
-    table_of, set_of = table_of[:, :most], set_of[:, :most]
+    found = 1 - missed[pages[:, 0], probes - 1]
+    table_of, set_of = table_of[:, : probes.max()], set_of[:, : probes.max()]
 
     positions = np.zeros((len(keys), len(tables), prefix + 1), np.uint64)
     positions[:, :, :prefix] = place_values.take(by_volatility)
-    flips = np.bitwise_or.reduce(
-        positions[pages[:, :, None], table_of[:, :, None], family.take(set_of, axis=0)], axis=2
-    )
-    rest, rest_of_own = (np.uint64((1 << KEY_BITS - bits) - 1) for bits in (prefix, STORED_BITS))
-    lows = np.concatenate((keys[:, :1] & ~rest_of_own, keys[pages, table_of] & ~rest ^ flips), axis=1)
+    flipped = positions[pages[:, :, None], table_of[:, :, None], family.take(set_of, axis=0)]
+    rest, rest_of_own = np.uint64((1 << KEY_BITS - prefix) - 1), np.uint64((1 << KEY_BITS - STORED_BITS) - 1)
+    probed = keys[pages, table_of] & ~rest ^ np.bitwise_or.reduce(flipped, axis=2)
+    lows = np.concatenate((keys[:, :1] & ~rest_of_own, probed), axis=1)
     highs = lows | rest
     highs[:, 0] = lows[:, 0] | rest_of_own
     table_of = np.concatenate((np.zeros_like(pages), table_of), axis=1)
+    ends = zip((probes + 1).tolist(), found.tolist(), strict=True)
     return [
-        ProbePlan(table_of[page, :end], lows[page, :end], highs[page, :end], found)
-        for page, (end, found) in enumerate(
-            zip((probes + 1).tolist(), (1 - missed[pages[:, 0], probes - 1]).tolist(), strict=True)
-        )
+        ProbePlan(table_of[page, :end], lows[page, :end], highs[page, :end], share)
+        for page, (end, share) in enumerate(ends)
     ]
 
 
@@ -235,12 +216,9 @@ def _leading_bits(tables: tuple[Table, ...], prefix: int) -> tuple[NDArray[np.in
 def flip_sets(prefix: int, budget: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Return all sets of volatility ranks that can be among the `budget` most probable ones, whatever the weights.
 
-    Shape (sets, largest size), padded with `prefix`; then 1 where a rank belongs to a set, shape (prefix, sets).
-
-    Flipping a less volatile bit, or one bit more, never makes a set more probable. So a set that `budget` others are
-    sure to beat can be left out, and the rest is a fixed list: one matrix product scores it for a page, where a
-    heap would walk it set by set. The resulting order is that of a heap over the VOSH trees of Sood and Loguinov,
-    as the tests check.
+    Shape (sets, largest size), padded with `prefix`; then 1 where a rank belongs to a set, shape (prefix, sets). A set
+    that `budget` others are sure to beat is left out: flipping a less volatile bit, or one bit more, is never more
+    probable. So one matrix product scores all, in the order of a heap over the VOSH trees of Sood and Loguinov.
     """
     sets: list[tuple[int, ...]] = []
     waiting: list[tuple[int, ...]] = [()]
@@ -250,10 +228,9 @@ def flip_sets(prefix: int, budget: int) -> tuple[NDArray[np.intp], NDArray[np.fl
         if _beaten_by(current, budget) >= budget:
             continue
         sets.append(current)
-        for successor in _successors(current, prefix):
-            if successor not in seen:
-                seen.add(successor)
-                waiting.append(successor)
+        successors = set(_successors(current, prefix)) - seen
+        seen |= successors
+        waiting += successors
     sets.sort(key=lambda ranks: (len(ranks), ranks))
     size = max(map(len, sets))
     members = np.full((len(sets), size), prefix, np.intp)
@@ -275,10 +252,8 @@ def _successors(ranks: tuple[int, ...], prefix: int) -> list[tuple[int, ...]]:
 
 
 def _beaten_by(ranks: tuple[int, ...], enough: int) -> int:
-    """Count the other sets that are at least as probable as `ranks` whatever the weights, up to `enough`.
-
-    They have at most as many ranks, and each is at most the corresponding rank from the top.
-    """
+    """Count the other sets that are at least as probable as `ranks` whatever the weights, up to `enough`."""
+    # They have at most as many ranks, and each is at most the corresponding rank from the top.
     descending = ranks[::-1]
 
     def count(place: int, below: int) -> int:

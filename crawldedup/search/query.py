@@ -4,66 +4,86 @@ Tolerant search bits find, sharp verify bits decide, and the page's own weights 
 made in one pass of arrays: keys, probe plans, prefilters and rules. Each is complete, and stays as it is.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from crawldedup import checks
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.options import LOWEST_SIMILARITY, Options
 from crawldedup.page import Page
 from crawldedup.scope import page_key, salt_of, site_of, xored
-from crawldedup.search.decision import (
-    SCALED_LIMIT,
-    Prefilter,
-    WeightedThreshold,
-    crowd_rule,
-    identity_rule,
-    likelihood_prefilters,
-    likelihood_rule,
-    likelihood_rules,
-)
-from crawldedup.search.hot_prefixes import HotPrefixes
-from crawldedup.search.model import accept_threshold, estimate_similarity, search_similarity, steepness
-from crawldedup.search.plan import (
-    HOT_EFFORT,
-    MAX_CANDIDATES,
-    MAX_KEYS,
-    ProbePlan,
-    kept_bits,
-    page_plans,
-    rotated_tables,
-    single_plan,
-)
+from crawldedup.search import decision
+from crawldedup.search import plan as planning
+from crawldedup.search.decision import Prefilter, WeightedThreshold
+from crawldedup.search.model import estimate_similarity, search_steepness
+from crawldedup.search.plan import KEY_BITS, MAX_CANDIDATES, MAX_KEYS, ProbePlan
 from crawldedup.stores.base import DIGEST_MASK, Answer, PageName, Query, Record, Retention, Status
 from crawldedup.text.difference import difference
 from crawldedup.text.kept import unpacked_text
 from crawldedup.text.keys import Key
 from crawldedup.verdict import Kind, Match, Verdict
 
-TABLES: Final = rotated_tables(2, SEARCH_BITS)
-KEPT: Final = kept_bits(TABLES)
+TABLES: Final = planning.rotated_tables(2, SEARCH_BITS)
+KEPT: Final = planning.kept_bits(TABLES)
 SIGNATURE_BYTES: Final = VERIFY_BITS // 8
-CANONICAL_MARGIN: Final = 0.1
-"""A page that names another one as its original is its duplicate from this much below the wanted similarity on."""
+CANONICAL_MARGIN: Final = 0.1  # So much less is enough for a page that names the other one as its original.
 
-_IDENTITY: Final = identity_rule(VERIFY_BITS)
+_IDENTITY: Final = decision.identity_rule(VERIFY_BITS)
 _PAGES_TRIED: Final = 400
 _KINDS: Final = {
-    Status.NEW: Kind.NEW,
     Status.NEAR: Kind.NEAR_DUPLICATE,
     Status.EXACT: Kind.EXACT_DUPLICATE,
     Status.REVISIT: Kind.REVISIT,
 }
+_LEADING_BITS: Final = 10
+MAX_EXTRA_BITS: Final = 16
+_STEP: Final = 2
 
 
 class Search(NamedTuple):
-    """The ranges to read for a page, and which of the keys and of the records found there to accept."""
+    """The ranges to read for a page, and which of the keys and of the records there to accept."""
 
     plan: ProbePlan
     rule: WeightedThreshold
     prefilter: Prefilter | None = None
+
+
+class HotPrefixes:
+    """Learns from answers where an index is crowded: pages of one template share most of their search bits.
+
+    Among them a prefix of the usual length is too short: a few ranges hold more keys than may be read, and perhaps none
+    of those that are holds the near duplicate. Later plans take longer prefixes there, and compare more. A hot prefix
+    is known by the leading bits of a key, in each of the first two tables.
+    """
+
+    def __init__(self) -> None:
+        self._extra_bits: dict[tuple[int, int], int] = {}
+
+    def extra_bits(self, pages: Sequence[Sequence[int]]) -> list[int]:
+        """Return how many bits to add to the prefixes for each page with these keys: those in both tables."""
+        if not self._extra_bits:
+            return [0] * len(pages)
+        return [min(self._extra_bits.get(leading, 0) for leading in _leading(keys)) for keys in pages]
+
+    def learn(self, keys: Sequence[int], candidates: int, most: int) -> None:
+        """Note that a page with these keys was compared with `candidates` pages, of at most `most`."""
+        if candidates < most and not self._extra_bits:
+            return
+        for leading in _leading(keys):
+            known = self._extra_bits.get(leading, 0)
+            if candidates >= most:
+                self._extra_bits[leading] = min(known + _STEP, MAX_EXTRA_BITS)
+            elif known and candidates < most // 4:
+                self._extra_bits[leading] = known - 1
+
+
+def _leading(keys: Sequence[int]) -> list[tuple[int, int]]:
+    return [(table, key >> KEY_BITS - _LEADING_BITS) for table, key in enumerate(keys[:2])]
 
 
 class QueryBuilder:
@@ -72,22 +92,15 @@ class QueryBuilder:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._hot_prefixes = HotPrefixes()
-        self.retention = Retention(options.ttl_seconds, options.ttl_refresh, options.max_pages)
+        self.retention = Retention(checks.ttl_seconds("ttl", options.ttl), options.ttl_refresh, options.max_pages)
 
-    def name(self, key: Key, url: str, identity: str | None = None, scope_key: str | None = None) -> PageName:
+    def name(self, key: Key, page: Page) -> PageName:
         """Return the name of a page in an index of this key."""
-        return self._name(key, self.scope_of(url, scope_key), url, identity)
+        return self._name(key, self.scope_of(page.url, page.scope_key), page.url, page.identity)
 
     def original(self, key: Key, page: Page) -> PageName:
-        """Return the name of the page that a page names as its original: it is of the same scope."""
+        """Return the name of the page of the same scope that a page names as its original."""
         return self._name(key, self.scope_of(page.url, page.scope_key), page.canonical or "", None)
-
-    def names_one_of(self, key: Key, page: Page, others: Iterable[tuple[Page, object]]) -> bool:
-        """Return whether the original that a page names is one of the others."""
-        if page.canonical is None:
-            return False
-        original = self.original(key, page)
-        return any(original == self.name(key, each.url, each.identity, each.scope_key) for each, _ in others)
 
     def scope_of(self, url: str, scope_key: str | None) -> str:
         """Return what pages share that may be compared: the `scope_key`, or what the scope says of the URL."""
@@ -108,27 +121,36 @@ class QueryBuilder:
     def queries(
         self,
         asked: Sequence[tuple[Page, Fingerprint]],
-        similarities: Sequence[float],
         key: Key,
         size: int,
         delivered: tuple[PageName, ...] = (),
+        lowered: Collection[int] = (),
     ) -> list[Query]:
-        """Return the queries about pages from these similarities on, for an index of this key and about `size` pages.
+        """Return the queries about pages, for an index of this key and about `size` pages.
 
-        The first of them tells the store which pages were `delivered`.
+        The first of them tells the store which pages were `delivered`. `lowered` are the places of pages for which a
+        lower similarity is enough.
         """
         options = self._options
-        scopes = [self.scope_of(page.url, page.scope_key) for page, _ in asked]
-        filed = [salted(read, scope, key) for (_, read), scope in zip(asked, scopes, strict=True)]
+        filed: list[Fingerprint] = []
+        names: list[PageName] = []
+        similarities: list[float] = []
+        for place, (page, read) in enumerate(asked):
+            scope = self.scope_of(page.url, page.scope_key)
+            filed.append(salted(read, scope, key) if scope or read.facts else read)
+            names.append(self._name(key, scope, page.url, page.identity))
+            similarities.append(self.similarity(page, is_lowered=place in lowered))
         bits = np.array([read.search for read in filed], np.uint64)
-        keys = list(zip(*(table.keys(bits).tolist() for table in TABLES), strict=True))
-        extra_bits = [self._hot_prefixes.extra_bits(each) for each in keys]
+        keys = np.column_stack([table.keys(bits) for table in TABLES])
+        own_keys = list(map(tuple, keys.tolist()))
+        extra_bits = self._hot_prefixes.extra_bits(own_keys)
         sizes = [max(size, options.expected_pages, 1) << extra for extra in extra_bits]
         found = searches(filed, keys, similarities, sizes, options.recall)
         queries: list[Query] = []
-        for place, ((page, _), read) in enumerate(zip(asked, filed, strict=True)):
-            name = self._name(key, scopes[place], page.url, page.identity)
-            effort = HOT_EFFORT if extra_bits[place] else 1
+        for (page, _), read, name, own, extra, (plan, rule, prefilter) in zip(
+            asked, filed, names, own_keys, extra_bits, found, strict=True
+        ):
+            effort = planning.HOT_EFFORT if extra else 1
             record = Record(
                 url=page.url if options.store_urls else "",
                 url_key=name.url_key,
@@ -140,10 +162,10 @@ class QueryBuilder:
             )
             query = Query(
                 record=record,
-                keys=keys[place],
-                plan=found[place].plan,
-                rule=found[place].rule,
-                prefilter=found[place].prefilter,
+                keys=own,
+                plan=plan,
+                rule=rule,
+                prefilter=prefilter,
                 retention=self.retention,
                 exact_only=read.thin,
                 max_candidates=effort * MAX_CANDIDATES,
@@ -152,8 +174,12 @@ class QueryBuilder:
                 key_id=key.id,
                 is_pending=not page.delivered,
                 delivered=() if queries else delivered,
-                revisit_rule=_revisit_rule(read, page.revisit_similarity),
             )
+            # Without weights, texts must be equal.
+            if page.revisit_similarity is not None and not read.thin:
+                query = replace(
+                    query, revisit_rule=decision.likelihood_rule(read.verify_weights, page.revisit_similarity)
+                )
             queries.append(query)
         return queries
 
@@ -165,61 +191,51 @@ class QueryBuilder:
 
 def searches(
     fingerprints: Sequence[Fingerprint],
-    keys: Sequence[tuple[int, ...]],
+    keys: NDArray[np.uint64],
     similarities: Sequence[float],
     sizes: Sequence[int],
     recall: float,
 ) -> list[Search]:
-    """Plan the searches for pages of these keys: from what similarity on, in an index of how many pages.
+    """Plan the searches for pages of these keys, shape (pages, tables), in indexes of these sizes.
 
     The decision misses 1 - recall of the pages, and the search half as many more while the probes suffice.
     """
-    found = {}
-    if some := [place for place, page in enumerate(fingerprints) if not page.thin]:
-        wanted = [similarities[place] for place in some]
-        weights = np.array([fingerprints[place].search_weights for place in some])
-        slopes = np.array([steepness(search_similarity(similarity)) for similarity in wanted], np.float32)
-        plans = page_plans(
-            np.array([keys[place] for place in some], np.uint64),
-            weights,
-            TABLES,
-            sizes=[sizes[place] for place in some],
-            slopes=slopes,
-            recall=(1 + recall) / 2,
+    is_full, found = [not page.thin for page in fingerprints], iter(list[Search]())
+    if any(is_full):
+        full, wanted = list(compress(fingerprints, is_full)), list(compress(similarities, is_full))
+        weights = np.array([page.search_weights for page in full])
+        slopes = np.array(list(map(search_steepness, wanted)), np.float32)
+        sizes = list(compress(sizes, is_full))
+        plans = planning.page_plans(keys[is_full], weights, TABLES, sizes=sizes, slopes=slopes, recall=(1 + recall) / 2)
+        crowds = [decision.crowd_rule(similarity, recall, VERIFY_BITS, decision.SCALED_LIMIT) for similarity in wanted]
+        rules = decision.likelihood_rules(
+            np.array([page.verify_weights for page in full]), [crowd.thresholds[0] for crowd in crowds], crowds
         )
-        rules = likelihood_rules(
-            np.array([fingerprints[place].verify_weights for place in some]),
-            [accept_threshold(similarity, VERIFY_BITS, recall) for similarity in wanted],
-            [crowd_rule(similarity, recall, VERIFY_BITS, SCALED_LIMIT) for similarity in wanted],
-        )
-        prefilters = likelihood_prefilters(weights, slopes, KEPT)
-        found = dict(zip(some, map(Search, plans, rules, prefilters), strict=True))
-    return [found.get(place) or Search(single_plan(own[0]), _IDENTITY) for place, own in enumerate(keys)]
+        found = iter(map(Search, plans, rules, decision.likelihood_prefilters(weights, slopes, KEPT)))
+    firsts = keys[:, 0].tolist()
+    return [
+        next(found) if full else Search(planning.single_plan(own), _IDENTITY)
+        for full, own in zip(is_full, firsts, strict=True)
+    ]
 
 
 def expected_recall(*, similarity: float, recall: float, pages: int) -> float:
-    """Return the share of pages of exactly this similarity that are found in an index of `pages` pages.
-
-    It is the share that a search meets, the mean over the plans of made-up pages so far as their probes suffice, times
-    the share that the decision accepts.
-    """
+    """Return the share of pages of exactly this similarity that are met and accepted in an index of `pages` pages."""
+    # The share that is met is the mean over the plans of made-up pages.
     weights = np.random.default_rng(0).standard_normal((_PAGES_TRIED, SEARCH_BITS)).astype(np.float32)
-    plans = page_plans(
+    plans = planning.page_plans(
         np.zeros((_PAGES_TRIED, len(TABLES)), np.uint64),
         weights,
         TABLES,
         sizes=[pages] * _PAGES_TRIED,
-        slopes=np.full(_PAGES_TRIED, steepness(search_similarity(similarity)), np.float32),
+        slopes=np.full(_PAGES_TRIED, search_steepness(similarity), np.float32),
         recall=(1 + recall) / 2,
     )
     return recall * sum(plan.recall for plan in plans) / _PAGES_TRIED
 
 
 def salted(page: Fingerprint, scope: str, key: Key) -> Fingerprint:
-    """Return a fingerprint as it is filed: in its bits, those of its scope and its product attributes are XORed.
-
-    This changes no distance between pages that may be compared.
-    """
+    """Return a fingerprint as it is filed: its bits XORed with constants of its scope and its product attributes."""
     if not scope and not page.facts:
         return page
     salt = salt_of(scope, SIGNATURE_BYTES, key)
@@ -232,13 +248,6 @@ def salted(page: Fingerprint, scope: str, key: Key) -> Fingerprint:
     )
 
 
-def _revisit_rule(page: Fingerprint, similarity: float | None) -> WeightedThreshold | None:
-    """Return what decides whether a page is unchanged; None if texts must be equal, as without weights."""
-    if similarity is None or not page.verify_weights.any():
-        return None
-    return likelihood_rule(page.verify_weights, similarity)
-
-
 def match_of(page: Fingerprint, query: Query, record: Record) -> Match:
     """Return a record that the query about a page found as a match."""
     own, exact = query.record, record.digest == query.record.digest
@@ -249,37 +258,37 @@ def match_of(page: Fingerprint, query: Query, record: Record) -> Match:
 
 def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
     """Return what the store's answer to a query means for its page."""
-    record = answer.record
+    record, probes = answer.record, len(query.plan.tables)
+    if record is None:
+        kind = Kind.THIN if page.thin else Kind.NEW
+        return Verdict(kind, url, words=page.words, probes=probes, candidates=answer.candidates)
     # Bits of thin pages come from the digest, so similarity means nothing.
-    match = None if record is None or (answer.changed and page.thin) else match_of(page, query, record)
-    is_thin = page.thin and answer.status is Status.NEW
+    match = None if answer.changed and page.thin else match_of(page, query, record)
+    texts = record.packed_text, query.record.packed_text
     return Verdict(
-        kind=Kind.THIN if is_thin else _KINDS[answer.status],
+        kind=_KINDS[answer.status],
         url=url,
-        original=record.url or None if record else None,
+        original=record.url or None,
         similarity=match.similarity if match else None,
         hamming=match.hamming if match else None,
         words=page.words,
-        copies=record.copies if record else 0,
+        copies=record.copies,
         changed=answer.changed,
         abandoned=answer.abandoned,
         replaces=answer.replaces,
-        probes=len(query.plan),
+        probes=probes,
         candidates=answer.candidates,
-        difference=_difference(record, query.record) if record else None,
+        difference=_difference(*texts) if all(texts) else None,
     )
 
 
-def _difference(earlier: Record, record: Record) -> str | None:
-    texts = unpacked_text(earlier.packed_text), unpacked_text(record.packed_text)
+def _difference(earlier: bytes, packed: bytes) -> str | None:
+    texts = unpacked_text(earlier), unpacked_text(packed)
     return None if texts[0] is None or texts[1] is None else difference(texts[0], texts[1])
 
 
 def preview(query: Query, records: Sequence[Record], text_of: Callable[[PageName], bytes]) -> Answer:
-    """Return the answer that a query would get, from the records that it accepts, nearest first.
-
-    `text_of` returns the packed text that is kept of a page.
-    """
+    """Return the answer of a query that accepts these records, nearest first. `text_of` gives a page's packed text."""
     own = [record for record in records if record.url_key == query.record.url_key]
     record = next(iter([*own, *records]), None)
     if record is None:

@@ -47,7 +47,7 @@ class Change(NamedTuple):
         behind: Up to four equal words behind the passage.
 
     Example:
-        >>> from crawldedup import Change
+        >>> from crawldedup.text.difference import Change
         >>> print(Change("runs every", "hour", "day", "from the harbour"))
         runs every [-hour-] {+day+} from the harbour
     """

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crawldedup import ConfigurationError, Options, Page
+from crawldedup import Options, Page
 from crawldedup.batch.folder import ScanFolder
 from crawldedup.batch.reading import BatchReader, ReadPages, UnsoundError
+from crawldedup.errors import ConfigurationError
 from crawldedup.text.keys import NO_KEY
 from tests.batch.pages import collection
 

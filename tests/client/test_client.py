@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup import ConfigurationError, Deduplicator, Page, PageError, StoreError, Verdict, compare
+from crawldedup import Deduplicator, Page, PageError, StoreError, Verdict, compare
 from crawldedup.client import AsyncClient, Client, ServiceError
-from crawldedup.errors import KeyMismatchError, StoreUnavailableError
+from crawldedup.errors import ConfigurationError, KeyMismatchError, StoreUnavailableError
 from tests.servers import RedisServer, free_port
 from tests.service.serving import BREAD, TIDES, ServiceProcess, story
 

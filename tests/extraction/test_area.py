@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from crawldedup import ConfigurationError, Deduplicator
+from crawldedup import Deduplicator
+from crawldedup.errors import ConfigurationError
 from crawldedup.extraction.area import Area, area_of, check_areas
 from crawldedup.extraction.extract import extract_page
 from crawldedup.extraction.extractors import get_extractor

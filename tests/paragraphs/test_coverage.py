@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from crawldedup import Coverage, Deduplicator, ParagraphKind, wire
+from crawldedup import Deduplicator, wire
 from crawldedup.fingerprinting.anchors import Paragraph
 from crawldedup.paragraphs.coverage import coverage_of
+from crawldedup.verdict import Coverage, ParagraphKind
 
 URLS = {1: "https://one.example/", 2: "https://two.example/", 3: ""}
 FOUR = Paragraph("Four anchors", 100, (10, 11, 12, 13))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from crawldedup.fingerprinting.fingerprint import fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Page
-from crawldedup.search.hot_prefixes import MAX_EXTRA_BITS, HotPrefixes
 from crawldedup.search.plan import HOT_EFFORT, MAX_CANDIDATES, MAX_KEYS
-from crawldedup.search.query import QueryBuilder
+from crawldedup.search.query import MAX_EXTRA_BITS, HotPrefixes, QueryBuilder
 from crawldedup.stores.base import Answer, Status
 from crawldedup.text.keys import NO_KEY
 
@@ -21,14 +20,14 @@ HALF_HERE = [HERE[0], ELSEWHERE[1]]
 def test_nothing_is_crowded_at_first() -> None:
     hot_prefixes = HotPrefixes()
     hot_prefixes.learn(HERE, MOST - 1, MOST)
-    assert hot_prefixes.extra_bits(HERE) == 0
+    assert hot_prefixes.extra_bits([HERE]) == [0]
 
 
 def test_a_crowd_is_remembered_where_it_was() -> None:
     hot_prefixes = HotPrefixes()
     hot_prefixes.learn(HERE, MOST, MOST)
-    assert hot_prefixes.extra_bits(HERE) == hot_prefixes.extra_bits(HERE_TOO) > 0
-    assert hot_prefixes.extra_bits(ELSEWHERE) == hot_prefixes.extra_bits(HALF_HERE) == 0
+    assert hot_prefixes.extra_bits([HERE]) == hot_prefixes.extra_bits([HERE_TOO]) > [0]
+    assert hot_prefixes.extra_bits([ELSEWHERE]) == hot_prefixes.extra_bits([HALF_HERE]) == [0]
 
 
 def test_the_larger_the_crowd_the_narrower_the_ranges_up_to_a_limit() -> None:
@@ -36,7 +35,7 @@ def test_the_larger_the_crowd_the_narrower_the_ranges_up_to_a_limit() -> None:
     seen = []
     for _ in range(40):
         hot_prefixes.learn(HERE, MOST, MOST)
-        seen.append(hot_prefixes.extra_bits(HERE))
+        seen += hot_prefixes.extra_bits([HERE])
     assert seen == sorted(seen)
     assert seen[0] < seen[1] < seen[-1] == MAX_EXTRA_BITS
 
@@ -44,12 +43,12 @@ def test_the_larger_the_crowd_the_narrower_the_ranges_up_to_a_limit() -> None:
 def test_a_crowd_that_has_left_is_forgotten() -> None:
     hot_prefixes = HotPrefixes()
     hot_prefixes.learn(HERE, MOST, MOST)
-    crowded = hot_prefixes.extra_bits(HERE)
+    (crowded,) = hot_prefixes.extra_bits([HERE])
     hot_prefixes.learn(HERE, MOST // 2, MOST)
-    assert hot_prefixes.extra_bits(HERE) == crowded
+    assert hot_prefixes.extra_bits([HERE]) == [crowded]
     for _ in range(crowded):
         hot_prefixes.learn(HERE, 0, MOST)
-    assert hot_prefixes.extra_bits(HERE) == 0
+    assert hot_prefixes.extra_bits([HERE]) == [0]
 
 
 def test_in_a_crowd_ranges_are_narrower_and_more_is_compared() -> None:
@@ -58,7 +57,7 @@ def test_in_a_crowd_ranges_are_narrower_and_more_is_compared() -> None:
     asked = [(Page("https://example.com/", text=text), fingerprint(text))]
 
     def limits() -> tuple[int, int, int]:
-        (query,) = builder.queries(asked, [0.9], NO_KEY, 1_000_000)
+        (query,) = builder.queries(asked, NO_KEY, 1_000_000)
         builder.learn(query, Answer(Status.NEW, None, False, 1_000_000, query.max_candidates))
         return query.max_candidates, query.max_keys, int(query.plan.highs[-1] - query.plan.lows[-1])
 

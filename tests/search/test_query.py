@@ -17,7 +17,7 @@ from tests.stores.pages import Page, random_page, similar_page
 
 def searched(page: Fingerprint, pages: int) -> Search:
     keys = tuple(table.key(page.search) for table in TABLES)
-    (search,) = searches([page], [keys], [0.9], [pages], 0.98)
+    (search,) = searches([page], np.array([keys], np.uint64), [0.9], [pages], 0.98)
     return search
 
 

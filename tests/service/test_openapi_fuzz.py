@@ -50,7 +50,10 @@ def test_requests_made_from_it(served: ServiceProcess, examples: int) -> None:
         @quick
         @given(case=operation.as_strategy() | wrong)
         def try_one(case: Any) -> None:
-            case.call_and_validate(checks=CHECKS)
+            answer = case.call()
+            # The server itself refuses a head that is too large, before the service sees it.
+            if answer.text != "Invalid HTTP request received.":
+                case.validate_response(answer, checks=CHECKS)
 
         try_one()
     assert "trace" not in served.log()

@@ -87,7 +87,7 @@ def expected(pages: Sequence[Page], *, ranked: bool = False) -> list[Told]:
     told: list[Told] = [("skipped", None, None, "empty")] * len(pages)
     for row, (url, text, rank) in enumerate(pages):
         try:
-            page = reader.read_page(read_pages.Page(url, text=text or "")).fingerprint
+            page = reader.read_page(read_pages.Page(url or "", text=text or "")).fingerprint
         except PageError:
             continue
         read.append((salted(page, "", NO_KEY), rank if ranked else 0))

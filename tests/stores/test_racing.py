@@ -113,10 +113,9 @@ def test_the_contents_are_what_the_races_need(
     assert open_triples > 4 * len(chains)
 
     every = [(number, text) for number, content in enumerate([*contents, *chains]) for text in content.texts]
-    pairs = similar_pairs(list(numbered_shingles(exact_words(text) for _, text in every)))
-    assert len(pairs.first) >= 3 * len(contents)
-    for first, second in zip(pairs.first.tolist(), pairs.second.tolist(), strict=True):
-        assert every[first][0] == every[second][0]
+    pairs = list(similar_pairs(list(numbered_shingles(exact_words(text) for _, text in every))))
+    assert len(pairs) >= 3 * len(contents)
+    assert all(every[first][0] == every[second][0] for first, second, _ in pairs)
 
 
 def test_of_racing_copies_and_near_duplicates_one_is_admitted(
