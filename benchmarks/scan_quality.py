@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,7 +72,7 @@ def measure(name: str, options: Options) -> list[Row]:
     facts = [document.facts or "" for document in corpus.documents]
     has_text = [number for number, document in enumerate(corpus.documents) if document.text.strip()]
     pages = [
-        reader.fingerprints([reader.content(Page("", text=document.text))._replace(facts=document.facts)])[0]
+        reader.fingerprints([replace(reader.content(Page("", text=document.text)), facts=document.facts)])[0]
         for document in (corpus.documents[number] for number in has_text)
     ]
     rows = []

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from crawldedup import Comparison, Deduplicator, Fingerprint, Kind, Page, Verdict, compare, wire
+from crawldedup import Deduplicator, Fingerprint, Kind, Page, Verdict, compare, wire
+from crawldedup.explain import Comparison
 from tests.service.serving import BREAD, TIDES, ServiceProcess, story
 
 
