@@ -23,8 +23,7 @@ from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.registry import is_persistent
 from crawldedup.text.keys import NO_KEY, Key
 from crawldedup.verdict import Match, Verdict
-from crawldedup.workers.breaker import Breaker
-from crawldedup.workers.pool import WorkerPool
+from crawldedup.workers.pool import Breaker, WorkerPool
 from crawldedup.workers.reading import HANDLER, Read, read_of, request, setup_of
 
 P = ParamSpec("P")
@@ -67,6 +66,11 @@ def _awaited(
     return method
 
 
+def _shown(attribute: Any) -> Any:
+    """Return a property of Deduplicator for the other form."""
+    return property(lambda self: attribute.fget(self._dedup), doc=attribute.__doc__)
+
+
 class AsyncDeduplicator:
     """Does for asyncio what `Deduplicator` does: the same methods, awaited. Use it in one event loop.
 
@@ -85,11 +89,9 @@ class AsyncDeduplicator:
         >>> from crawldedup import AsyncDeduplicator
         >>> async def main():
         ...     async with AsyncDeduplicator() as dedup:
-        ...         for url in ("https://a.example/", "https://b.example/"):
-        ...             print((await dedup.check(url, html="<p>Closed today.")).kind)
+        ...         print((await dedup.check("https://a.example/", html="<p>Closed today.")).kind)
         >>> asyncio.run(main())
         thin
-        exact_duplicate
     """
 
     def __init__(self, store: str = "memory://", *, workers: int = 1, page_seconds: float = 30, **options: Any) -> None:
@@ -115,25 +117,10 @@ class AsyncDeduplicator:
         """Make an AsyncDeduplicator of checked options. See `Deduplicator.from_options`."""
         return cls(options.store, workers=workers, page_seconds=page_seconds, **options.index_values())
 
-    @property
-    def key(self) -> Key:
-        """Return the secret of the index. This waits for the store unless the AsyncDeduplicator is open."""
-        return self._dedup.key
-
-    @property
-    def options(self) -> Options:
-        """Return the options, checked."""
-        return self._dedup.options
-
-    @property
-    def pages(self) -> int:
-        """Return about how many pages the index held when it was last asked; 0 before."""
-        return self._dedup.pages
-
-    @property
-    def session(self) -> CrawlSession | None:
-        """Return the crawler that this instance works as; None before it joined a crawl."""
-        return self._dedup.session
+    key: Key = _shown(Deduplicator.key)
+    options: Options = _shown(Deduplicator.options)
+    pages: int = _shown(Deduplicator.pages)
+    session: CrawlSession | None = _shown(Deduplicator.session)
 
     @property
     def waiting(self) -> int:
@@ -259,7 +246,8 @@ class AsyncDeduplicator:
 
     async def compare(self, first: Page, second: Page) -> dict[str, Any]:
         """Return how two pages compare, ready for JSON. The store is not asked. See `crawldedup.compare`."""
-        return await self._pool.call(request("compare", [first, second], NO_KEY))
+        compared: dict[str, Any] = await self._pool.call(request("compare", [first, second], NO_KEY))
+        return compared
 
     async def close(self, *, leave: bool = True) -> None:
         """Answer what waits, leave the crawl and disconnect, within some seconds. See `Deduplicator.close`."""
@@ -297,7 +285,8 @@ class AsyncDeduplicator:
                 begun = time.perf_counter()
                 return Read(self._reader.read_page(page, key), time.perf_counter() - begun)
             check_size(page.html or page.text or "")
-            return await self._pool.call(request(do, [page], key), read_of)
+            read: Read = await self._pool.call(request(do, [page], key), read_of)
+            return read
         finally:
             self._reading -= 1
 
