@@ -19,7 +19,7 @@ BUDGETS = {
     "reading": 4130,
     "search": 1623,
     "stores": 3106,
-    "workers": 580,
+    "workers": 531,
     "scrapy_plugin": 2830,
     "report": 3550,
     "scan": 1716,
