@@ -89,7 +89,8 @@ class AsyncDeduplicator:
         >>> from crawldedup import AsyncDeduplicator
         >>> async def main():
         ...     async with AsyncDeduplicator() as dedup:
-        ...         print((await dedup.check("https://a.example/", html="<p>Closed today.")).kind)
+        ...         verdict = await dedup.check("https://a.example/", html="<p>Closed.")
+        ...         print(verdict.kind)
         >>> asyncio.run(main())
         thin
     """
