@@ -4,10 +4,10 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial, wraps
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self, TypeVar
 
@@ -23,8 +23,7 @@ from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.registry import is_persistent
 from crawldedup.text.keys import NO_KEY, Key
 from crawldedup.verdict import Match, Verdict
-from crawldedup.workers.breaker import Breaker
-from crawldedup.workers.pool import WorkerPool
+from crawldedup.workers.pool import Breaker, WorkerPool
 from crawldedup.workers.reading import HANDLER, Read, read_of, request, setup_of
 
 P = ParamSpec("P")
@@ -33,12 +32,11 @@ T = TypeVar("T")
 _log: Final = logging.getLogger(__name__)
 
 BATCH: Final = 32
-"""So many pages are asked about together; the next ones gather meanwhile."""
+"""So many pages are asked about together at most."""
+# Eight together take half the processor time of each alone. Longer, and workers wait for a crawl that waits for these.
+_GATHERING_SECONDS: Final = 0.015
 _AHEAD: Final = 64
 _LONG_TEXT: Final = 50_000
-# Pages gather for as long as the store took to answer. But answers that come together leave the crawl with too much to
-# do at once, and the workers with nothing.
-_LONGEST_GATHERING_SECONDS: Final = 0.02
 _CLOSE_SECONDS: Final = 10.0
 
 
@@ -53,6 +51,7 @@ class Judged(NamedTuple):
 
 
 _Answer = asyncio.Future[tuple[Verdict, float]]
+_Prepare = Callable[[Page, ReadPage], Page]
 
 
 def _awaited(
@@ -67,6 +66,11 @@ def _awaited(
     return method
 
 
+def _shown(name: str) -> Any:
+    """Return a property that shows what a Deduplicator has under this name."""
+    return property(lambda self: getattr(self._dedup, name), doc=f"See `Deduplicator.{name}`.")
+
+
 class AsyncDeduplicator:
     """Does for asyncio what `Deduplicator` does: the same methods, awaited. Use it in one event loop.
 
@@ -74,28 +78,21 @@ class AsyncDeduplicator:
     costs itself alone. The store is asked about all pages that wait in one round trip: `memory://` in the event loop,
     others in one thread beside it. A store that fails is left alone for some seconds; pages fail at once meanwhile.
 
-    Arguments that are not listed here are as in `Deduplicator`.
-
     Args:
+        store: The URL of the store.
         workers: The most worker processes, from 1.
         page_seconds: The time limit for reading one page.
         **options: The options of `Options` by keyword.
-
-    Raises:
-        ConfigurationError: An option is unknown, or its value is not allowed.
-        MissingDependencyError: The option `extractor` names a package that is not installed.
 
     Example:
         >>> import asyncio
         >>> from crawldedup import AsyncDeduplicator
         >>> async def main():
         ...     async with AsyncDeduplicator() as dedup:
-        ...         for url in ("https://a.example/", "https://b.example/"):
-        ...             verdict = await dedup.check(url, html="<p>Closed today.")
-        ...             print(verdict.kind)
+        ...         verdict = await dedup.check("https://a.example/", html="<p>Closed.")
+        ...         print(verdict.kind)
         >>> asyncio.run(main())
         thin
-        exact_duplicate
     """
 
     def __init__(self, store: str = "memory://", *, workers: int = 1, page_seconds: float = 30, **options: Any) -> None:
@@ -112,8 +109,8 @@ class AsyncDeduplicator:
         self._reading = 0
         self._asked: deque[tuple[Page, _Answer]] = deque()
         self._batch: list[tuple[Page, _Answer]] = []
+        self._is_gathered = asyncio.Event()
         self._asking: asyncio.Task[None] | None = None
-        self._asking_seconds = 0.0
         self._beating: asyncio.Task[None] | None = None
 
     @classmethod
@@ -121,25 +118,10 @@ class AsyncDeduplicator:
         """Make an AsyncDeduplicator of checked options. See `Deduplicator.from_options`."""
         return cls(options.store, workers=workers, page_seconds=page_seconds, **options.index_values())
 
-    @property
-    def key(self) -> Key:
-        """Return the secret of the index. This waits for the store unless the AsyncDeduplicator is open."""
-        return self._dedup.key
-
-    @property
-    def options(self) -> Options:
-        """Return the options, checked."""
-        return self._dedup.options
-
-    @property
-    def pages(self) -> int:
-        """Return about how many pages the index held when it was last asked; 0 before."""
-        return self._dedup.pages
-
-    @property
-    def session(self) -> CrawlSession | None:
-        """Return the crawler that this instance works as; None before it joined a crawl."""
-        return self._dedup.session
+    key: Key = _shown("key")
+    options: Options = _shown("options")
+    pages: int = _shown("pages")
+    session: CrawlSession | None = _shown("session")
 
     @property
     def waiting(self) -> int:
@@ -163,78 +145,61 @@ class AsyncDeduplicator:
         await self._join()
 
     async def check(self, url: str, **page: Any) -> Verdict:
-        """Decide about a page and remember it. See `Deduplicator.check`; further arguments are those of `Page`.
+        """Decide about a page and remember it. See `Deduplicator.check`.
 
         Raises WorkerError, too, if two workers died of the page or none can be started.
         """
         return (await self.judge(Page(url, **page))).verdict
 
-    async def judge(self, page: Page, prepare: Callable[[Page, ReadPage], Page] | None = None) -> Judged:
+    async def judge(self, page: Page, prepare: _Prepare | None = None) -> Judged:
         """Decide about a page as `check` does; return what was read of it, too.
 
         `prepare` is called with the page, its fingerprint in place of its content, and what was read. It returns the
         page to ask about, for example with the rank that its links give it.
         """
-        begun = time.perf_counter()
 
-        async def judged(page: Page) -> Judged:
-            read = await self._read(page)
-            asked = _as_read(page, read)
-            if prepare is not None:
-                asked = prepare(asked, read.page)
-            verdict, seconds = await self._ask(asked)
+        async def judged() -> Judged:
+            begun = time.perf_counter()
+            read, answer = await self._begin(page, prepare)
+            verdict, seconds = await answer
             return Judged(verdict, read.page, read.seconds, seconds, time.perf_counter() - begun)
 
         return await _twice(page, judged)
 
     async def check_many(
-        self,
-        pages: Iterable[Page] | AsyncIterable[Page],
-        *,
-        on_error: Callable[[Page, Exception], None] | None = None,
+        self, pages: Iterable[Page] | AsyncIterable[Page], *, on_error: Callable[[Page, Exception], None] | None = None
     ) -> AsyncIterator[Verdict]:
         """Decide about many pages in their order; yield each verdict as soon as it and those before are there.
 
         An iterable that waits should be an asynchronous one. `on_error` is called with each page that gets no verdict,
         and its error; without it, the error is raised, and the iteration ends.
         """
-        queue: asyncio.Queue[tuple[Page, asyncio.Task[_Answer]] | None] = asyncio.Queue(_AHEAD)
+        begun: asyncio.Queue[tuple[Page, asyncio.Task[tuple[Read, _Answer]]] | None] = asyncio.Queue(_AHEAD)
         tasks: set[asyncio.Task[Any]] = set()
 
-        async def ask(page: Page, before: asyncio.Task[_Answer] | None) -> _Answer:
-            """Read a page at once, and ask about it after the one before."""
-            try:
-                read = await self._read(page)
-            finally:
-                if before is not None:
-                    await asyncio.wait({before})
-            return self._ask(_as_read(page, read))
-
-        async def answered(page: Page, asked: asyncio.Task[_Answer]) -> Verdict:
-            try:
-                return (await (await asked))[0]
-            except KeyMismatchError:
-                return (await self.judge(page)).verdict
-
         async def feed() -> None:
-            asked = None
+            task = None
             try:
                 async for page in pages if isinstance(pages, AsyncIterable) else _asynchronous(pages):
-                    tasks.add(asked := asyncio.create_task(ask(page, asked)))
-                    await queue.put((page, asked))
+                    tasks.add(task := asyncio.create_task(self._begin(page, after=task)))
+                    await begun.put((page, task))
             finally:
-                tasks.add(asyncio.create_task(queue.put(None)))
+                tasks.add(asyncio.create_task(begun.put(None)))
 
         tasks.add(feeding := asyncio.create_task(feed()))
         try:
-            while (item := await queue.get()) is not None:
-                tasks.discard(item[1])
+            while (item := await begun.get()) is not None:
+                page, task = item
+                tasks.discard(task)
                 try:
-                    verdict = await answered(*item)
+                    try:
+                        verdict = (await (await task)[1])[0]
+                    except KeyMismatchError:
+                        verdict = (await self.judge(page)).verdict
                 except Exception as error:
                     if on_error is None:
                         raise
-                    on_error(item[0], error)
+                    on_error(page, error)
                 else:
                     yield verdict
             await feeding
@@ -269,20 +234,21 @@ class AsyncDeduplicator:
 
     async def explain(self, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. See `Deduplicator.explain`."""
+        given = Page(url, **page)
 
-        async def explained(page: Page) -> Explanation:
-            read = await self._read(page, "show")
-            names = ("identity", "scope_key", "similarity", "canonical", "revisit_similarity")
-            rules: dict[str, Any] = {name: getattr(page, name) for name in names}
-            rules["fingerprint"] = read.page.fingerprint
-            told = await self.ask(lambda dedup: dedup.explain(page.url, **rules))
+        async def explained() -> Explanation:
+            read = await self._read(replace(given, remember=False), "show")
+            asked = _as_read(given, read)
+            values = {each.name: getattr(asked, each.name) for each in fields(Page)}
+            told = await self.ask(lambda dedup: dedup.explain(**values))
             return replace(told, text=read.text, facts=read.facts)
 
-        return await _twice(Page(url, **page, remember=False), explained)
+        return await _twice(given, explained)
 
     async def compare(self, first: Page, second: Page) -> dict[str, Any]:
         """Return how two pages compare, ready for JSON. The store is not asked. See `crawldedup.compare`."""
-        return await self._pool.call(request("compare", [first, second], NO_KEY))
+        compared: dict[str, Any] = await self._pool.call(request("compare", [first, second], NO_KEY))
+        return compared
 
     async def close(self, *, leave: bool = True) -> None:
         """Answer what waits, leave the crawl and disconnect, within some seconds. See `Deduplicator.close`."""
@@ -320,40 +286,52 @@ class AsyncDeduplicator:
                 begun = time.perf_counter()
                 return Read(self._reader.read_page(page, key), time.perf_counter() - begun)
             check_size(page.html or page.text or "")
-            return await self._pool.call(request(do, [page], key), read_of)
+            read: Read = await self._pool.call(request(do, [page], key), read_of)
+            return read
         finally:
             self._reading -= 1
 
-    def _ask(self, page: Page) -> _Answer:
-        """Let a page be asked about with the next batch."""
+    async def _begin(
+        self, page: Page, prepare: _Prepare | None = None, after: asyncio.Task[Any] | None = None
+    ) -> tuple[Read, _Answer]:
+        """Read a page at once; once another task is done, let the page be asked about with the next batch."""
+        try:
+            read = await self._read(page)
+        finally:
+            if after is not None:
+                await asyncio.wait({after})
+        asked = _as_read(page, read)
         answer: _Answer = asyncio.get_running_loop().create_future()
         answer.add_done_callback(_forget)
-        self._asked.append((page, answer))
+        self._asked.append((asked if prepare is None else prepare(asked, read.page), answer))
+        if not self._reading or len(self._asked) >= BATCH:
+            self._is_gathered.set()
         self._asking = self._asking or asyncio.create_task(self._ask_all())
-        return answer
+        return read, answer
 
     async def _ask_all(self) -> None:
         while self._asked:
+            self._is_gathered.clear()
             if self._reading and len(self._asked) < BATCH:
-                await asyncio.sleep(min(self._asking_seconds, _LONGEST_GATHERING_SECONDS))
-            batch = [self._asked.popleft() for _ in range(min(BATCH, len(self._asked)))]
-            self._batch = [(page, answer) for page, answer in batch if not answer.done()]
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_GATHERING_SECONDS):
+                        await self._is_gathered.wait()
+            asked = [self._asked.popleft() for _ in range(min(BATCH, len(self._asked)))]
+            self._batch = [(page, answer) for page, answer in asked if not answer.done()]
             pages = [page for page, _ in self._batch]
             begun = time.perf_counter()
-            results: Sequence[Verdict | Exception]
+            results: list[Any]
             try:
                 results = await self.ask(partial(Deduplicator.check_batch, pages=pages))
             except Exception as error:
                 results = [error] * len(pages)
-            self._asking_seconds = time.perf_counter() - begun
-            self.on_batch(len(pages), self._asking_seconds)
+            seconds = time.perf_counter() - begun
+            self.on_batch(len(pages), seconds)
             for (_, answer), result in zip(self._batch, results, strict=True):
-                if answer.done():
-                    continue
-                if isinstance(result, Verdict):
-                    answer.set_result((result, self._asking_seconds / len(pages)))
-                else:
+                if isinstance(result, Exception) and not answer.done():
                     answer.set_exception(result)
+                elif not answer.done():
+                    answer.set_result((result, seconds / len(pages)))
             self._batch = []
         self._asking = None
 
@@ -403,14 +381,14 @@ def _as_read(page: Page, read: Read) -> Page:
     return replace(page, html=None, text=None, encoding=None, fingerprint=read.page.fingerprint)
 
 
-async def _twice(page: Page, call: Callable[[Page], Awaitable[T]]) -> T:
+async def _twice(page: Page, call: Callable[[], Awaitable[T]]) -> T:
     """Make a call again if the index was begun again with another key, which is known by then."""
     try:
-        return await call(page)
+        return await call()
     except KeyMismatchError:
         if page.fingerprint is not None:
             raise
-        return await call(page)
+        return await call()
 
 
 async def _asynchronous(pages: Iterable[Page]) -> AsyncIterator[Page]:

@@ -72,7 +72,8 @@ class ChunkReader:
         # What ends a process with many pages is found by halves; one alone has a second try.
         tries, seconds = 1 if len(pages) > 1 else 2, _SECONDS + _SECONDS_A_PAGE * len(pages)
         try:
-            return await self._pool.call(list(map(plain_page, pages)), unpacked, seconds=seconds, tries=tries)
+            read: ReadPages = await self._pool.call(list(map(plain_page, pages)), unpacked, seconds, tries)
+            return read
         except NoWorkerError:
             raise
         except (PageError, WorkerError, UnexpectedReadError) as error:

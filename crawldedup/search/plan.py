@@ -225,7 +225,7 @@ def flip_sets(prefix: int, budget: int) -> tuple[NDArray[np.intp], NDArray[np.fl
     seen = set(waiting)
     while waiting:
         current = waiting.pop()
-        if _beaten_by(current, budget) >= budget:
+        if _beaten_by(current) >= budget:
             continue
         sets.append(current)
         successors = set(_successors(current, prefix)) - seen
@@ -251,18 +251,19 @@ def _successors(ranks: tuple[int, ...], prefix: int) -> list[tuple[int, ...]]:
     return raised if ranks[:1] == (0,) else [*raised, (0, *ranks)]
 
 
-def _beaten_by(ranks: tuple[int, ...], enough: int) -> int:
-    """Count the other sets that are at least as probable as `ranks` whatever the weights, up to `enough`."""
-    # They have at most as many ranks, and each is at most the corresponding rank from the top.
-    descending = ranks[::-1]
+def _beaten_by(ranks: tuple[int, ...]) -> int:
+    """Count the other sets that are at least as probable as `ranks` whatever the weights.
 
-    def count(place: int, below: int) -> int:
-        total = 1
-        if place < len(descending):
-            for rank in range(min(descending[place] + 1, below)):
-                total += count(place + 1, rank)
-                if total > enough:
-                    break
-        return total
+    They have at most as many ranks, and each is at most the corresponding rank from the top.
+    """
+    return _sets_within(ranks, ranks[-1] + 1 if ranks else 0) - 1
 
-    return count(0, ranks[-1] + 1 if ranks else 0) - 1
+
+@cache
+def _sets_within(ranks: tuple[int, ...], below: int) -> int:
+    """Count `ranks` and the sets that are at least as probable, of ranks below this one."""
+    if not ranks or not below:
+        return 1
+    if below > ranks[-1] + 1:
+        return _sets_within(ranks, ranks[-1] + 1)
+    return _sets_within(ranks, below - 1) + _sets_within(ranks[:-1], below - 1)

@@ -16,7 +16,7 @@ from crawldedup.errors import (
     UnexpectedReadError,
     WorkerError,
 )
-from crawldedup.workers.breaker import LONGEST_PAUSE_SECONDS
+from crawldedup.workers.pool import LONGEST_PAUSE_SECONDS
 
 _STORE_SECONDS: Final = 2
 _UNFORESEEN: Final = "The service failed at this request. Its log says why, at the time of this answer."

@@ -6,20 +6,23 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
 from crawldedup.errors import CrawlDedupError, NoWorkerError, PageError, WorkerError
-from crawldedup.workers.breaker import FIRST_PAUSE_SECONDS, Breaker
-from crawldedup.workers.frames import LENGTH, Answer, framed
+from crawldedup.workers.program import LENGTH, Answer, framed
 
-_T = TypeVar("_T")
+_Decode = Callable[[bytes], Any]
+_plain: Final = msgspec.msgpack.decode
 
+FIRST_PAUSE_SECONDS: Final = 0.5
+LONGEST_PAUSE_SECONDS: Final = 15.0
 _AHEAD: Final = 32
 """So many requests are sent to a worker ahead of its answers: one at a time, both would stand still by turns."""
 _LARGEST_ANSWER: Final = 1 << 26
@@ -31,26 +34,45 @@ _VARIABLES: Final = re.compile(r"PATH|HOME|LANG|TZ|TMPDIR|LD_LIBRARY_PATH|(?:LC_
 _answers: Final = msgspec.msgpack.Decoder(Answer)
 
 
+class Breaker:
+    """Says when to try again what just failed: each failure in a row doubles the pause, a success ends it."""
+
+    def __init__(self) -> None:
+        self._pause = 0.0
+        self._closed_until = 0.0
+
+    def seconds_left(self) -> float:
+        """Return for how many seconds no try may be made; 0 if it may be made now."""
+        return max(0.0, self._closed_until - time.monotonic()) if self._pause else 0.0
+
+    def failed(self) -> None:
+        """Begin a pause now, since a failing try may itself have taken long."""
+        self._pause = min(self._pause * 2 or FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
+        self._closed_until = time.monotonic() + self._pause
+
+    def succeeded(self) -> None:
+        """End the pause; the next one is short again."""
+        self._pause = 0.0
+
+
 @dataclass(slots=True, eq=False)
 class _Task:
     """A request, and who waits for its answer. It fails when so many workers (`tries`) have died of it."""
 
     frame: bytearray
-    decode: Callable[[bytes], Any]
+    decode: _Decode
     seconds: float
     tries: int
     answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
-    def finish(self, answer: Answer) -> None:
-        """Pass on an answer, unless nobody waits for it any more. Raises ValueError for nonsense."""
-        if answer.failure is not None:
-            self.fail(answer.failure.error())
-        elif not self.answer.done():
-            self.answer.set_result(self.decode(bytes(answer.value)))
-
-    def fail(self, error: Exception) -> None:
-        if not self.answer.done():
-            self.answer.set_exception(error)
+    def finish(self, result: object) -> None:
+        """Pass on a result or an error, unless nobody waits for it any more."""
+        if self.answer.done():
+            return
+        if isinstance(result, Exception):
+            self.answer.set_exception(result)
+        else:
+            self.answer.set_result(result)
 
 
 class WorkerPool:
@@ -76,26 +98,19 @@ class WorkerPool:
         if not self._workers:
             self._start()
 
-    async def call(
-        self,
-        message: object,
-        decode: Callable[[bytes], _T] = msgspec.msgpack.decode,
-        *,
-        seconds: float | None = None,
-        tries: int = 2,
-    ) -> _T:
+    async def call(self, message: Any, decode: _Decode = _plain, seconds: float | None = None, tries: int = 2) -> Any:
         """Return what a worker answers, as `decode` makes it of MessagePack; it raises ValueError for nonsense.
 
         `seconds` is the time limit, if it is another than `page_seconds`. Where a worker dies, another one tries.
 
-        Raises PageError ("too_slow", "out_of_memory", or what the handler raises), UnexpectedReadError for what it
-        raises that is no error of this package, WorkerError if so many workers (`tries`) died, and NoWorkerError.
+        Raises what the handler raises, UnexpectedReadError if that is no error of this package, PageError ("too_slow",
+        "out_of_memory"), WorkerError if so many workers (`tries`) died, and NoWorkerError.
         """
         seconds = seconds or self._page_seconds
         task = _Task(framed((int(seconds), message)), decode, seconds, tries)
         self._backlog.append(task)
         self._fill()
-        return await task.answer  # type: ignore[no-any-return]
+        return await task.answer
 
     def close(self) -> None:
         """End the processes at once; requests without an answer fail. A later `call` starts others."""
@@ -106,7 +121,7 @@ class WorkerPool:
             worker.serving.cancel()
             worker.end()
         for task in waiting:
-            task.fail(WorkerError("The worker processes have ended."))
+            task.finish(WorkerError("The worker processes have ended."))
 
     def _fill(self) -> None:
         """Send requests to the least busy worker, or to another one if all are busy."""
@@ -119,7 +134,7 @@ class WorkerPool:
                 if (seconds := self._starting.seconds_left()) <= FIRST_PAUSE_SECONDS:
                     asyncio.get_running_loop().call_later(seconds, self._fill)
                     return
-                self._backlog.popleft().fail(self._start_error or NoWorkerError("No worker process can be started."))
+                self._backlog.popleft().finish(self._start_error or NoWorkerError("No worker process can be started."))
                 continue
             if len(worker.tasks) >= _AHEAD:
                 return
@@ -146,13 +161,14 @@ class WorkerPool:
         try:
             async with asyncio.timeout(_START_SECONDS) as worker.limit:
                 answer = await worker.connect(self._setup)
-                error = None if answer.failure is None else answer.failure.error()
+                error = answer.error()
                 worker.is_ready = error is None
                 while not answer.is_last:
                     self._starting.succeeded()
                     worker.limit_time()
                     answer = await worker.take()
-                    worker.tasks[0].finish(answer)
+                    task = worker.tasks[0]
+                    task.finish(answer.error() or task.decode(answer.value))
                     worker.tasks.popleft()
                     if self._backlog:
                         self._fill()
@@ -176,7 +192,7 @@ class WorkerPool:
             # It read them one by one, so the first is at fault.
             worker.tasks[0].tries -= 1
             if not worker.tasks[0].tries or isinstance(error, PageError):
-                worker.tasks.popleft().fail(error)
+                worker.tasks.popleft().finish(error)
         self._backlog.extendleft(reversed(worker.tasks))
         self._fill()
 
@@ -227,10 +243,11 @@ class _Worker:
     async def take(self) -> Answer:
         """Return the next answer. Raises EOFError at the end, and ValueError for nonsense."""
         assert self._streams is not None
-        (length,) = LENGTH.unpack(await self._streams[0].readexactly(LENGTH.size))
+        source, _ = self._streams
+        (length,) = LENGTH.unpack(await source.readexactly(LENGTH.size))
         if length > _LARGEST_ANSWER:
             raise ValueError(f"{length:,} bytes")
-        return _answers.decode(await self._streams[0].readexactly(length))
+        return _answers.decode(await source.readexactly(length))
 
     def end(self) -> str:
         """End the process at once. Return how it ended, which is its own way if it had ended by itself."""

@@ -1,10 +1,10 @@
 """The program of a worker process: it serves the socket that is its standard input until that ends.
 
-The first frame sets the process up, each further one is a request. Nothing here may import Scrapy or Twisted, which
-would double a worker's memory and the time it takes to start.
+The first frame sets the process up, each further one is a request: a length, then MessagePack of plain data, never
+pickles. A worker that a hostile page has taken over can answer wrongly, but nothing that it answers is run. Nothing
+here may import Scrapy or Twisted, which would double a worker's memory and the time it takes to start.
 """
 
-import contextlib
 import gc
 import importlib
 import logging
@@ -12,14 +12,22 @@ import os
 import resource
 import signal
 import socket
+import struct
 import sys
+import traceback
 from collections.abc import Callable
+from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
 
-from crawldedup.workers.frames import LENGTH, Answer, Failure, framed
+from crawldedup import errors
+from crawldedup.errors import CrawlDedupError, PageError, UnexpectedReadError
+
+LENGTH: Final = struct.Struct("!I")
+"""In front of each frame: the length of what follows."""
 
 # What reading a page may take. The most hostile pages known take half of it.
 _PAGE_BYTES: Final = 1 << 30
@@ -27,6 +35,52 @@ _PAGE_BYTES: Final = 1 << 30
 _KEPT_BYTES: Final = 300 << 20
 # Beyond the limit that the parent enforces: if the parent was killed, only the alarm ends a page in C code.
 _GRACE_SECONDS: Final = 10
+# The parent, busy for many pages' time, can send on only into room.
+_AHEAD_BYTES: Final = 1 << 20
+
+
+class Answer(msgspec.Struct, array_like=True):
+    """A value, or an error as its class, message and reason. After the last one, a worker that has grown ends."""
+
+    is_last: bool = False
+    value: msgspec.Raw = msgspec.Raw(b"\xc0")
+    failure: tuple[str, str, str] | None = None
+
+    @classmethod
+    def of(cls, error: BaseException) -> Self:
+        """Return the answer that tells of an error. The class of a foreign one may exist in the worker alone."""
+        if isinstance(error, MemoryError):
+            error = PageError.after(error, "reading")
+        if isinstance(error, CrawlDedupError):
+            return cls(failure=(type(error).__name__, valid(str(error)), valid(getattr(error, "reason", ""))))
+        return cls(failure=("", valid("".join(traceback.format_exception(error))), type(error).__name__))
+
+    def error(self) -> CrawlDedupError | None:
+        """Return the error that was sent."""
+        if self.failure is None:
+            return None
+        name, message, reason = self.failure
+        cls = getattr(errors, name, None)
+        if cls is PageError:
+            return PageError(reason, message)
+        if cls is UnexpectedReadError or not (isinstance(cls, type) and issubclass(cls, CrawlDedupError)):
+            return UnexpectedReadError(reason, message)
+        error = cls.__new__(cls)  # its message is made already
+        error.args = (message,)
+        return error
+
+
+def framed(value: object) -> bytearray:
+    """Return the frame of a value of plain data."""
+    frame = bytearray(LENGTH.size)
+    msgspec.msgpack.Encoder().encode_into(value, frame, LENGTH.size)
+    LENGTH.pack_into(frame, 0, len(frame) - LENGTH.size)
+    return frame
+
+
+def valid(text: str) -> str:
+    """Return a text that UTF-8 can hold, as MessagePack wants it, with "?" for halves of surrogate pairs."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def main(name: str, seconds: int) -> None:
@@ -34,68 +88,45 @@ def main(name: str, seconds: int) -> None:
 
     The function may take so many seconds to make the handler.
     """
-    inbox = Inbox(_inherited_socket())
+    connected = _inherited_socket()
+    inbox = BufferedReader(socket.SocketIO(connected, "r"), _AHEAD_BYTES)
     # The parent decides when this process ends; signals to a whole group are not meant for it.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     # The default action of an alarm ends the process, even inside C code that never returns to Python.
     signal.alarm(seconds + _GRACE_SECONDS)
-    with contextlib.suppress(EOFError, ConnectionError):
-        setup = inbox.take()
+    with suppress(EOFError, ConnectionError):
+        setup = _next_frame(inbox)
         try:
             module, _, function = name.partition(":")
             handle = getattr(importlib.import_module(module), function)(setup)
             # What is there now is no garbage, and is not searched again.
             gc.freeze()
-            answer = Answer(is_last=False)
+            answer = Answer()
         except BaseException as error:
-            answer = Answer(is_last=True, failure=Failure.of(error))
+            answer = Answer.of(error)
+            answer.is_last = True
         is_large = bound_memory()
-        inbox.answer(answer)
+        connected.sendall(framed(answer))
         while not answer.is_last:
             signal.alarm(0)
-            seconds, message = inbox.take()
+            seconds, message = _next_frame(inbox)
             signal.alarm(seconds + _GRACE_SECONDS)
             try:
-                answer = Answer(is_last=False, value=msgspec.Raw(msgspec.msgpack.encode(handle(message))))
+                answer = Answer(value=msgspec.Raw(msgspec.msgpack.encode(handle(message))))
             # Whatever a library raises, even to end the program, or in Rust to panic, is one page's trouble.
             except BaseException as error:
-                answer = Answer(is_last=False, failure=Failure.of(error))
+                answer = Answer.of(error)
             answer.is_last = is_large()
-            inbox.answer(answer)
+            connected.sendall(framed(answer))
 
 
-class Inbox:
-    """Takes requests from a socket, and answers there."""
-
-    def __init__(self, connected: socket.socket) -> None:
-        self._socket = connected
-        self._received = bytearray()
-
-    def take(self) -> Any:
-        """Return the content of the next frame. Raises EOFError at the end."""
-        # What has arrived is taken at once: the parent, busy for dozens of pages' time, can send on only into room.
-        with contextlib.suppress(BlockingIOError):
-            while self._receive(socket.MSG_DONTWAIT):
-                pass
-        end = LENGTH.size
-        while len(self._received) < end or len(self._received) < (end := LENGTH.size + self._length()):
-            if not self._receive():
-                raise EOFError
-        content = msgspec.msgpack.decode(memoryview(self._received)[LENGTH.size : end])
-        del self._received[:end]
-        return content
-
-    def answer(self, answer: Answer) -> None:
-        self._socket.sendall(framed(answer))
-
-    def _length(self) -> int:
-        return int(LENGTH.unpack_from(self._received)[0])
-
-    def _receive(self, flags: int = 0) -> int:
-        data = self._socket.recv(1 << 18, flags)
-        self._received += data
-        return len(data)
+def _next_frame(inbox: "BufferedReader[Any]") -> Any:
+    head = inbox.read(LENGTH.size)
+    content = inbox.read(*LENGTH.unpack(head)) if len(head) == LENGTH.size else b""
+    if not content or len(content) < LENGTH.unpack(head)[0]:
+        raise EOFError
+    return msgspec.msgpack.decode(content)
 
 
 def _inherited_socket() -> socket.socket:
@@ -118,9 +149,9 @@ def bound_memory() -> Callable[[], bool]:
         held, allocated = _held()
     except OSError:
         return lambda: False
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    bounds = [bound for bound in (allocated + _PAGE_BYTES, soft, hard) if bound != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_DATA, (min(bounds), hard))
+    limits = resource.getrlimit(resource.RLIMIT_DATA)
+    most = min([allocated + _PAGE_BYTES, *(each for each in limits if each != resource.RLIM_INFINITY)])
+    resource.setrlimit(resource.RLIMIT_DATA, (most, limits[1]))
     return lambda: _held()[0] > held + _KEPT_BYTES
 
 

@@ -16,20 +16,20 @@ import msgspec
 from crawldedup.extraction.area import area_of
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader, ReadPage
-from crawldedup.text.canonical import HeadLinks
+from crawldedup.text.canonical import NO_LINKS, HeadLinks
 from crawldedup.text.keys import Key
 from crawldedup.wire import pack_fingerprint, plain, unpack_fingerprint
-from crawldedup.workers.frames import valid
+from crawldedup.workers.program import valid
 
 HANDLER: Final = "crawldedup.workers.reading:reader"
 
 _CACHED_PAGES: Final = 250
-_WARM_UP: Final = b"<html><body><p>The first page pays for the imports of the extractor.</p></body></html>"
-_answers: Final = msgspec.msgpack.Decoder(tuple[bytes, str, tuple[str, ...], bool, float, str | None, tuple[str, ...]])
+_WARM_UP: Final = "<p>The first page pays for the imports of the extractor."
+_answers: Final = msgspec.msgpack.Decoder(tuple[bytes, HeadLinks, bool, float, str | None, tuple[str, ...]])
 
 
 class Read(NamedTuple):
-    """What came of reading a page, in how many seconds, and what is compared of it if that was to be shown."""
+    """What came of reading a page, in how many seconds, and what is compared of it if that was asked for."""
 
     page: ReadPage
     seconds: float
@@ -49,8 +49,8 @@ def request(do: str, pages: Sequence[Page], key: Key) -> dict[str, Any]:
 
 def read_of(answer: bytes) -> Read:
     """Return what a worker answered to "read" and "show". Raises ValueError and MsgspecError for nonsense."""
-    packed, base, canonical, unselected, seconds, text, facts = _answers.decode(answer)
-    return Read(ReadPage(unpack_fingerprint(packed), HeadLinks(base, canonical), unselected), seconds, text, facts)
+    packed, links, unselected, seconds, text, facts = _answers.decode(answer)
+    return Read(ReadPage(unpack_fingerprint(packed), links, unselected), seconds, text, facts)
 
 
 def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
@@ -70,7 +70,7 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
         known_by = hashlib.blake2b(content, key=secret).digest()
         if known_by not in last:
             made = pages.read_page(page, key)
-            last[known_by] = pack_fingerprint(made.fingerprint), *made.links, made.unselected
+            last[known_by] = pack_fingerprint(made.fingerprint), made.links, made.unselected
             if len(last) > _CACHED_PAGES:
                 last.popitem(last=False)
         last.move_to_end(known_by)
@@ -78,8 +78,8 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
 
     def show(page: Page, key: Key) -> tuple[object, ...]:
         content = pages.content(page)
-        fingerprint = pack_fingerprint(pages.fingerprints([content], key)[0])
-        return fingerprint, "", (), content.unselected, 0.0, valid(content.text), tuple(map(valid, content.fact_lines))
+        packed = pack_fingerprint(pages.fingerprints([content], key)[0])
+        return packed, NO_LINKS, content.unselected, 0.0, valid(content.text), list(map(valid, content.fact_lines))
 
     def answer(message: dict[str, Any]) -> object:
         asked = [Page(**values) for values in message["pages"]]
