@@ -27,15 +27,13 @@ from crawldedup.search.decision import Prefilter, WeightedThreshold
 from crawldedup.search.plan import MAX_CANDIDATES, MAX_KEYS, ProbePlan, Table
 from crawldedup.text.keys import NO_KEY, Key
 
-LEASE_SECONDS: Final = 120
-"""A crawler without a heartbeat for this long is at work no more; see `CrawlSession`."""
+LEASE_SECONDS: Final = 120  # A crawler without a heartbeat for this long is at work no more; see `CrawlSession`.
 # For a page that is added, so few others are freed that an index far above its limits shrinks gradually.
 MAX_EVICTED: Final = 2  # of the oldest beyond the limit of pages
 MAX_FREED: Final = 8  # of those that expired and were met
 MAX_SWEPT: Final = 4  # examined in turn, and freed if they have expired
 MAX_RETIRED: Final = 4  # whose anchors are too old or too many
-MOST_HOLDERS: Final = 8
-"""Limit of pages that hold one anchor: a text on more pages is nobody's. See the page on partial duplicates."""
+MOST_HOLDERS: Final = 8  # pages of one anchor: a text on more pages is nobody's
 PAGE_BITS: Final = 40
 DIGEST_MASK: Final = 0xFFFF_FFFF
 
@@ -55,11 +53,10 @@ class PageName:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A page as a store remembers it. Times are in seconds since 1970 (UTC).
+    """A page as a store remembers it. The store fills in its copies, and its times, in seconds since 1970 (UTC).
 
-    `url_key` and `search` are 64-bit integers. `digest` has 32 bits, because it decides only between pages with
-    accepted signatures. `url` may be empty: `url_key` identifies the page. `rank` is 0 for the best of copies. The
-    store fills in times and copies. It reads `packed_text` only where `Answer` says so.
+    `url_key` and `search` have 64 bits, `digest` 32: it decides only between pages with accepted signatures. `url` may
+    be empty, as `url_key` identifies the page. `rank` is 0 for the best of copies.
     """
 
     url: str
@@ -76,9 +73,9 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long pages are remembered, and how many: of more than `max_pages`, those added first are forgotten.
+    """How long pages are remembered from their last visit, or if `refresh` is False from when they were added.
 
-    `ttl_seconds` counts from the last visit, or from when a page was added if `refresh` is False.
+    Of more than `max_pages`, those added first are forgotten.
     """
 
     ttl_seconds: int | None = None
@@ -86,7 +83,6 @@ class Retention:
     max_pages: int | None = None
 
     def is_live(self, added_at: int, seen_at: int, now: int) -> bool:
-        """Return True for a page that has not expired."""
         return self.ttl_seconds is None or (seen_at if self.refresh else added_at) >= now - self.ttl_seconds
 
 
@@ -95,29 +91,22 @@ FOR_EVER: Final = Retention()
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A page to look up: what it is, where to look, and which records are accepted.
-
-    `keys` are those of the record in the layout's tables. `exact_only` asks for an equal digest, too (thin pages).
-    `prefilter` rejects chance matches by their keys. `key_id` names the key that the page was hashed with.
-
-    A page that `is_pending` is delivered when a later query of its crawler names it among those `delivered`, or
-    `Store.deliver` does. `revisit_rule` accepts what counts as unchanged text.
-    """
+    """A page to look up: what it is, where to look, and which records are accepted."""
 
     record: Record
-    keys: tuple[int, ...]
+    keys: tuple[int, ...]  # of the record, in the layout's tables
     plan: ProbePlan
     rule: WeightedThreshold
-    prefilter: Prefilter | None = None
+    prefilter: Prefilter | None = None  # rejects chance matches by their keys
     retention: Retention = FOR_EVER
-    exact_only: bool = False
+    exact_only: bool = False  # an equal digest is asked for, too (thin pages)
     max_candidates: int = MAX_CANDIDATES
     max_keys: int = MAX_KEYS
     shard_key: int | None = None
-    key_id: int = 0
-    is_pending: bool = False
+    key_id: int = 0  # names the key that the page was hashed with
+    is_pending: bool = False  # until a later query of its crawler, or `Store.deliver`, names it among those delivered
     delivered: tuple[PageName, ...] = ()
-    revisit_rule: WeightedThreshold | None = None
+    revisit_rule: WeightedThreshold | None = None  # accepts what counts as unchanged text
 
     @property
     def max_keys_per_side(self) -> int:
@@ -149,56 +138,45 @@ class Status(StrEnum):
 class Answer:
     """The answer to a query.
 
-    `record` is the earlier page with its text, and with this one counted in; None for a new page. `changed` is True for
-    a revisit with new text, `abandoned` if the last was never delivered. With `replaces`, the page took the record's
-    place. `pages` are in the index; `candidates` were compared.
-
-    The record has its kept text, before this page, if it is a changed revisit; and if it is near and the query has one.
+    The record has its text, as kept before this page, if it is a changed revisit; and if it is near and the query has
+    one.
     """
 
     status: Status
-    record: Record | None
-    changed: bool
-    pages: int
-    candidates: int
-    abandoned: bool = False
-    replaces: bool = False
+    record: Record | None  # the earlier page, with this one counted in; None for a new page
+    changed: bool  # a revisit with new text
+    pages: int  # in the index
+    candidates: int  # compared
+    abandoned: bool = False  # a revisit of what was never delivered
+    replaces: bool = False  # the page took the record's place
 
 
 @dataclass(frozen=True, slots=True)
 class AnchorQuery:
-    """The anchors of a page's text, all of them different.
-
-    Pages are kept from when they were added, for `ttl_seconds` and while all have at most `most_anchors` together.
-    """
+    """The anchors of a page's text, all of them different."""
 
     url: str
     name: PageName
     anchors: tuple[int, ...]
-    ttl_seconds: int | None = None
-    most_anchors: int = 1 << 40
+    ttl_seconds: int | None = None  # for which pages are kept from when they were added
+    most_anchors: int = 1 << 40  # of all pages that are kept
     key_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Which pages held each anchor of a query before its page did; None for one that too many pages hold.
-
-    `urls` are those of the pages that have not expired: others do not count. `is_known` tells that the page of the
-    query was added before.
-    """
+    """Which pages took each anchor of a query in before its page did, in order; None for one that too many hold."""
 
     of: tuple[tuple[int, ...] | None, ...]
-    urls: Mapping[int, str]
-    is_known: bool = False
+    urls: Mapping[int, str]  # of pages that have not expired: others do not count
+    is_known: bool = False  # the page of the query was added before
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What an index is made for: its name, its profile, its permuted tables and its key.
+    """What an index is made for. Its profile names all that decides its fingerprints, and ends with its key's name.
 
-    The profile ends with the name of the key. An index that begins takes the key; with `takes_any_key`, one that exists
-    keeps its own.
+    An index that begins takes the key; with `takes_any_key`, one that exists keeps its own.
     """
 
     namespace: str
@@ -209,11 +187,9 @@ class Layout:
     takes_any_key: bool = False
 
     def with_key(self, key: Key) -> Self:
-        """Return the layout for an index of this key."""
         return replace(self, profile=self.profile.removesuffix(self.key.suffix) + key.suffix, key=key)
 
     def keys(self, search: int) -> tuple[int, ...]:
-        """Return the key of a page in each table."""
         return tuple(table.key(search) for table in self.tables)
 
     def check_profile(self, profile: str, secret: bytes, place: str) -> Self:
@@ -237,9 +213,8 @@ def key_changed(place: str) -> KeyMismatchError:
 class CrawlSession:
     """Identifies one crawler at work on an index, and the process that holds its lease.
 
-    Worker processes of one crawler share its session: a page that one of them has checked is a revisit for the others.
-    A lease lasts 120 seconds and is renewed by checks. It outlives a worker that dies. It ends early when the process
-    that holds it has exited, or when the clock goes back.
+    A lease lasts 120 seconds and is renewed by heartbeats. It ends early when its process has exited. Processes that
+    share a session are one crawler: a page that one of them has checked is a revisit for the others.
 
     Attributes:
         number: The number of the crawler within the index, from 1. A session with the number 0 asks for a new number.
@@ -250,8 +225,7 @@ class CrawlSession:
     process: str
 
 
-NO_SESSION: Final = CrawlSession(0, "")
-"""Stands for a session before a store has joined. No crawler has the number 0."""
+NO_SESSION: Final = CrawlSession(0, "")  # before a store has joined: no crawler has the number 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,82 +256,53 @@ class StoreInfo:
 class Store(Protocol):
     """One index: a namespace of a store. Methods raise `StoreError` and its kin, and are safe to call again."""
 
-    is_persistent: ClassVar[bool]
-    """True if its indexes outlive the program."""
+    is_persistent: ClassVar[bool]  # whether its indexes outlive the program
 
+    # Raise ConfigurationError unless a URL of one of its schemes is valid. Connects to nothing.
     @classmethod
-    def check_url(cls, url: str) -> None:
-        """Raise ConfigurationError unless a URL of one of its schemes is valid. Connects to nothing."""
-
+    def check_url(cls, url: str) -> None: ...
+    # Return the store that a URL names, not yet opened. Raises ConfigurationError.
     @classmethod
-    def from_url(cls, url: str, layout: Layout) -> Self:
-        """Return the store that a URL names, not yet opened. Raises ConfigurationError."""
-
+    def from_url(cls, url: str, layout: Layout) -> Self: ...
+    # The layout, once opened with the key of the index: methods that find another there raise KeyMismatchError.
     @property
-    def layout(self) -> Layout:
-        """The layout, once opened with the key of the index: methods that find another there raise KeyMismatchError."""
-
+    def layout(self) -> Layout: ...
+    # The crawler that this store works as; None unless `open` has joined a crawl.
     @property
-    def session(self) -> CrawlSession | None:
-        """The crawler that this store works as; None unless `open` has joined a crawl."""
+    def session(self) -> CrawlSession | None: ...
 
-    def open(self, session: CrawlSession | None = None) -> int:
-        """Connect, check the profile, join the crawl; return the number of pages in the index.
+    # Connect, check the profile, join the crawl; return the number of pages in the index. With a session whose number
+    # is not 0, work as that crawler; else take a new number, or keep one's own, with a lease held by `session.process`,
+    # by default this process. Raises ProfileMismatchError for other fingerprints.
+    def open(self, session: CrawlSession | None = None) -> int: ...
+    # Open an index only to look; an absent one stays so. Only methods that add no pages may follow, or `open`.
+    def open_read_only(self) -> int: ...
+    # Renew the session's lease; due at least once in every LEASE_SECONDS.
+    def heartbeat(self) -> None: ...
+    # End the session's lease, unless `leave` is False, and disconnect; harmless when repeated.
+    def close(self, *, leave: bool = True) -> None: ...
 
-        With a session whose number is not 0, work as that crawler; else take a new number, with a lease held by
-        `session.process`, by default this process. An open store that is opened again keeps its number.
-        Raises ProfileMismatchError for an index with other fingerprints.
-        """
+    # Decide about pages and remember them, one after the other; return an answer for each, in their order. Each page is
+    # one atomic step, the batch is not. An error stands in the place of the page that it befell; a store that cannot be
+    # reached gives StoreUnavailableError for all pages left. Raises ProfileMismatchError alone.
+    def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]: ...
+    # Return the records that each query accepts, nearest first. Changes nothing.
+    def find(self, queries: Sequence[Query]) -> list[list[Record]]: ...
+    # Note that these pages, which this crawler had pending, were delivered.
+    def deliver(self, names: Sequence[PageName]) -> None: ...
+    # Return the text that is kept of a page; nothing if there is none, or it has expired.
+    def text_of(self, name: PageName, retention: Retention) -> bytes: ...
+    # Remove a page and its anchors; return False if there was neither.
+    def forget(self, name: PageName) -> bool: ...
 
-    def open_read_only(self) -> int:
-        """Connect and check the profile as `open` does, without joining; return the number of pages in the index.
+    # Return which pages held the anchors of a page before; add it in the same step, or bring it up to date.
+    def anchors(self, query: AnchorQuery, *, add: bool = True) -> Holders: ...
+    # Remove the anchors of a page; return False if there were none.
+    def forget_anchors(self, name: PageName) -> bool: ...
 
-        Writes nothing: an absent index stays absent, and nothing is found in it. Only methods that add no pages may
-        follow, or `open`.
-        """
-
-    def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
-        """Decide about pages and remember them, one after the other; return an answer for each, in their order.
-
-        Each page is one atomic step, the batch is not. An error stands in the place of the page that it befell; a store
-        that cannot be reached gives StoreUnavailableError for all pages left. Raises ProfileMismatchError alone.
-        """
-
-    def find(self, queries: Sequence[Query]) -> list[list[Record]]:
-        """Return the records that each query accepts, nearest first. Changes nothing."""
-
-    def deliver(self, names: Sequence[PageName]) -> None:
-        """Note that these pages, which this crawler had pending, were delivered."""
-
-    def text_of(self, name: PageName, retention: Retention) -> bytes:
-        """Return the text that is kept of a page; nothing if there is none, or it has expired."""
-
-    def forget(self, name: PageName) -> bool:
-        """Remove a page and its anchors; return False if there was neither."""
-
-    def anchors(self, query: AnchorQuery, *, add: bool = True) -> Holders:
-        """Return which pages held the anchors of a page before; add it in the same step, or bring it up to date."""
-
-    def forget_anchors(self, name: PageName) -> bool:
-        """Remove the anchors of a page; return False if there were none."""
-
-    def clear(self) -> None:
-        """Remove every page and the profile, even a foreign one. Crawlers at work go on in the empty index.
-
-        A store that has not joined leaves no index behind: the next one to join gives it a profile.
-        """
-
-    def note(self, name: str, text: str | None = None) -> str:
-        """Return the note of this name, "" if there is none; write it before if a text is given.
-
-        Notes are short texts about an index. `clear` removes them. Of crawlers that write at once, one has its way.
-        """
-
-    def info(self) -> StoreInfo:
-        """Return figures of the index."""
-
-    def heartbeat(self) -> None:
-        """Renew the session's lease; due at least once in every LEASE_SECONDS."""
-
-    def close(self, *, leave: bool = True) -> None:
-        """End the session's lease, unless `leave` is False, and disconnect; harmless when repeated."""
+    # Remove every page and the profile, even a foreign one. Crawlers at work go on in the empty index.
+    def clear(self) -> None: ...
+    # Return the note of this name, "" if there is none; write it before if a text is given. `clear` removes it.
+    def note(self, name: str, text: str | None = None) -> str: ...
+    # Return figures of the index.
+    def info(self) -> StoreInfo: ...

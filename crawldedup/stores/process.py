@@ -1,7 +1,5 @@
 """Identify the process that holds a lease, so that the lease of a dead process can be expired early."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path
@@ -29,10 +27,7 @@ def has_exited(process: str) -> bool:
 
 
 def _state_and_start(pid: int) -> tuple[str, str]:
-    """Return the state of a process, and its start time in kernel ticks. Both are empty where they cannot be read.
-
-    Process ids are reused, so an id alone proves nothing.
-    """
+    """Return the state of a process and its start time, as ids are reused; both are empty where they are unknown."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return fields[0], fields[19]

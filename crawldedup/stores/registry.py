@@ -15,7 +15,6 @@ _STORES: Final = {
     **dict.fromkeys(("redis", "rediss", "unix", "redis+sentinel"), "redis.store:RedisStore"),
     "redis+cluster": "redis.cluster:RedisClusterStore",
 }
-_FILE_ENDINGS: Final = (".sqlite", ".sqlite3", ".db")
 
 
 class MissingIndexError(ConfigurationError):
@@ -29,14 +28,12 @@ def make_store(url: str, layout: Layout) -> Store:
 
 def check_store_url(name: str, value: object) -> str:
     """Check for the URL of a store that can be made. Raises ConfigurationError, which begins with `name`."""
-    kind = store_class(name, value)
-    url = str(value)
+    kind, url = store_class(name, value), str(value)
     try:
         kind.check_url(url)
+        return url
     except ConfigurationError as error:
         message = f"{name}: {error}"
-    else:
-        return url
     # Outside of the handler: the traceback of the cause would show the URL.
     raise ConfigurationError(message)
 
@@ -47,10 +44,7 @@ def is_persistent(url: str) -> bool:
 
 
 def require_index(url: str, namespace: str) -> None:
-    """Raise MissingIndexError unless the store holds this index. Writes nothing.
-
-    A misspelt namespace would else be an empty index. Raises StoreError if the store cannot be asked.
-    """
+    """Raise MissingIndexError unless the store holds this index: a misspelt namespace would else be an empty one."""
     shown = shown_url(url)
     if not is_persistent(url):
         raise ConfigurationError(
@@ -70,7 +64,7 @@ def store_class(name: str, url: object) -> type[Store]:
     path = _STORES.get(scheme.lower())
     if path is None or not separator:
         shown = shown_url(url) if isinstance(url, str) else url
-        is_file = isinstance(url, str) and not separator and url.endswith(_FILE_ENDINGS)
+        is_file = isinstance(url, str) and not separator and url.endswith((".sqlite", ".sqlite3", ".db"))
         hint = f"; did you mean 'sqlite:///{shown}'?" if is_file else did_you_mean(scheme, _STORES)
         allowed = ", ".join(f"{name}://" for name in _STORES)
         raise ConfigurationError(f"{name} is {shown!r}; it must be a URL with one of the schemes {allowed}{hint}")

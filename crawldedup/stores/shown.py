@@ -1,7 +1,5 @@
 """Show store URLs in messages."""
 
-from __future__ import annotations
-
 import re
 
 
