@@ -22,7 +22,7 @@ COLUMNS = {
     "pages_1": ["url", "url_key", "search", "signature", "digest", "added_at", "seen_at", "copies", "crawler", "rank"],
     "pending": ["url_key", "crawler"],
     "covered_1": ["page", "url", "added_at", "before", "size", "anchors"],
-    "anchors_1": ["k", "number"],
+    "anchors_1": ["k", "place", "number"],
 }
 
 

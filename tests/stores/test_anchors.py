@@ -91,6 +91,17 @@ def test_a_page_with_another_text_holds_the_anchors_of_that(store: Store) -> Non
     assert seen(store, ONE + OTHER) == [set()] * 40
 
 
+def test_pages_come_in_the_order_in_which_an_anchor_took_them_in(store: Store) -> None:
+    """A page that comes to hold an anchor with a new text is behind those that held it by then."""
+    store.anchors(asked(A, ONE))
+    store.anchors(asked(B, OTHER))
+    assert holders(store, asked(A, MIXED)) == [set()] * 10 + [{B}] * 10
+    found = store.anchors(asked(C, OTHER[:10]), add=False)
+    assert [[found.urls[page] for page in pages or ()] for pages in found.of] == [[B, A]] * 10
+    assert holders(store, asked(A, MIXED)) == [set()] * 10 + [{B}] * 10
+    assert holders(store, asked(B, OTHER)) == [set()] * 20
+
+
 def test_an_anchor_on_many_pages_is_told_as_such_and_takes_in_no_more(store: Store) -> None:
     urls = [f"https://example.com/{number}" for number in range(MOST_HOLDERS + 2)]
     found = [holders(store, asked(url, ONE[:1])) for url in urls]

@@ -1,10 +1,12 @@
 """Anchors of paragraphs in a SQLite file. Pages that hold them have numbers of their own, in the order of adding."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from crawldedup.stores.base import MAX_RETIRED, MOST_HOLDERS, AnchorQuery, Holders, PageName
 from crawldedup.stores.sqlite.index import SqliteIndex
-from crawldedup.stores.sqlite.schema import GIVEN
+
+# Numbers are given as the text of a list, so that the text of a statement is always the same.
+_GIVEN: Final = "(SELECT value FROM json_each(?))"
 
 
 class _Page(NamedTuple):
@@ -32,42 +34,43 @@ class Anchors:
             if add:
                 self._remove(own)
             own = None
-        held: dict[int, list[int]] = {anchor: [] for anchor in query.anchors}
-        sql = f"SELECT k, number FROM {self._anchors} WHERE k IN {GIVEN} ORDER BY k, number"
-        for anchor, number in self._db.execute(sql, (str(list(held)),)):
-            held[anchor].append(number)
-        # An anchor that is new to the page was held by all others before.
-        first_of_all = [own.number if own and own.number in pages else 1 << 62 for pages in held.values()]
-        of = tuple(
-            None if len(pages) >= MOST_HOLDERS else tuple(number for number in pages if number < last)
-            for pages, last in zip(held.values(), first_of_all, strict=True)
-        )
+        # Of each anchor, the places of the pages that hold it: in which order it took them in.
+        held: dict[int, dict[int, int]] = {anchor: {} for anchor in query.anchors}
+        sql = f"SELECT k, number, place FROM {self._anchors} WHERE k IN {_GIVEN} ORDER BY k, place"
+        for anchor, number, place in self._db.execute(sql, (str(list(held)),)):
+            held[anchor][number] = place
+        of: list[tuple[int, ...] | None] = []
+        for places in held.values():
+            # An anchor that is new to the page was held by all others before.
+            last = places.get(own.number if own else 0, 1 << 62)
+            earlier = tuple(number for number, place in places.items() if place < last)
+            of.append(None if len(places) >= MOST_HOLDERS else earlier)
         numbers = {number for pages in of for number in pages or ()}
-        sql = f"SELECT number, url FROM {self._pages} WHERE number IN {GIVEN} AND added_at >= ?"
+        sql = f"SELECT number, url FROM {self._pages} WHERE number IN {_GIVEN} AND added_at >= ?"
         urls = dict(self._db.execute(sql, (str(list(numbers)), oldest)).fetchall())
         if add:
             self._add(query, own, held)
             self._retire(query, oldest)
-        return Holders(of, urls, own is not None)
+        return Holders(tuple(of), urls, own is not None)
 
     def forget(self, name: PageName) -> bool:
-        """Remove the anchors of a page; return False if there were none."""
         own = self._page("WHERE page = ?", name.page)
         if own is not None:
             self._remove(own)
         return own is not None
 
-    def _add(self, query: AnchorQuery, own: _Page | None, held: dict[int, list[int]]) -> None:
+    def _add(self, query: AnchorQuery, own: _Page | None, held: dict[int, dict[int, int]]) -> None:
         """Add a page, or bring it up to date. What too many others hold is left out."""
-        if own is None:
-            last = self._page("ORDER BY number DESC LIMIT 1")
-            number, before = (last.number + 1, last.before + last.size) if last else (1, 0)
-            added_at = self._now
-        else:
+        if own is not None:
             self._remove(own)
-            number, before, added_at = own.number, own.before, own.added_at
-        mine = [anchor for anchor, pages in held.items() if number in pages or len(pages) < MOST_HOLDERS]
-        self._db.executemany(f"INSERT INTO {self._anchors} VALUES (?, ?)", [(anchor, number) for anchor in mine])
+            number, added_at, before = own[:3]
+        else:
+            last = self._page("ORDER BY number DESC LIMIT 1") or _Page(0, 0, 0, 0, "")
+            number, added_at, before = last.number + 1, self._now, last.before + last.size
+        mine = [anchor for anchor, places in held.items() if number in places or len(places) < MOST_HOLDERS]
+        places = [held[anchor].get(number, max(held[anchor].values(), default=0) + 1) for anchor in mine]
+        rows = [(anchor, place, number) for anchor, place in zip(mine, places, strict=True)]
+        self._db.executemany(f"INSERT INTO {self._anchors} VALUES (?, ?, ?)", rows)
         row = (number, query.name.page, query.url, added_at, before, len(mine), str(mine))
         self._db.execute(f"INSERT INTO {self._pages} VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
@@ -82,7 +85,7 @@ class Anchors:
             self._remove(first)
 
     def _remove(self, page: _Page) -> None:
-        sql = f"DELETE FROM {self._anchors} WHERE k IN {GIVEN} AND number = ?"
+        sql = f"DELETE FROM {self._anchors} WHERE k IN {_GIVEN} AND number = ?"
         self._db.execute(sql, (page.anchors, page.number))
         self._db.execute(f"DELETE FROM {self._pages} WHERE number = ?", (page.number,))
 

@@ -7,41 +7,40 @@ A page whose answer cannot be told from what was read is asked alone, after all 
 from collections.abc import Iterable, Sequence
 
 from crawldedup.stores.base import MAX_EVICTED, MAX_FREED, MAX_SWEPT, Answer, Query, Record, Status
-from crawldedup.stores.candidates import NEVER, accepted
 from crawldedup.stores.sqlite.crawlers import Crawlers
-from crawldedup.stores.sqlite.index import Candidate, Page, SqliteIndex
-from crawldedup.stores.sqlite.schema import signed, unsigned
+from crawldedup.stores.sqlite.index import NEVER, Candidate, Page, SqliteIndex, candidates, candidates_alone
 
 
 def find(index: SqliteIndex, query: Query, now: int) -> list[Record]:
     """Return the records that a query accepts, nearest first."""
     retention = query.retention
-    live = [page for page in index.candidates_alone(query) if retention.is_live(page.added_at, page.seen_at, now)]
-    numbers = _accepted(query, live)
+    met = [page for page in candidates_alone(index, query) if retention.is_live(page.added_at, page.seen_at, now)]
+    numbers = _accepted(query, met)
     pages = {page.number: page for page in index.pages_of(numbers)}
     return [pages[number].record() for number in numbers]
 
 
-def decide(index: SqliteIndex, batch: Sequence[Query], crawlers: Crawlers, now: int) -> list[Answer]:
+def decide(index: SqliteIndex, batch: Sequence[Query], crawlers: Crawlers) -> list[Answer]:
     """Decide about pages and remember them."""
-    turn = _Turn(index, batch, crawlers, now)
+    turn = _Turn(index, batch, crawlers)
     answers = [turn.answer(place) for place in range(len(batch))]
     turn.write()
     return answers
 
 
-def _accepted(query: Query, pages: Sequence[Candidate]) -> list[int]:
-    return accepted(query.rule, [(page.cost, page.number) for page in pages if page.cost != NEVER])
+def _accepted(query: Query, pages: Iterable[Candidate]) -> list[int]:
+    """Return the numbers of the pages that a query accepts, nearest first."""
+    found = sorted([(page.cost, page.number) for page in pages if page.cost != NEVER])
+    limit = query.rule.bar([cost for cost, _ in found]).limit if found else 0
+    return [number for cost, number in found if cost <= limit]
 
 
 class _Turn:
     """What is known of the pages that a batch meets, and what is to be written of them."""
 
-    def __init__(self, index: SqliteIndex, batch: Sequence[Query], crawlers: Crawlers, now: int) -> None:
-        self._index, self._batch, self._crawlers, self._now = index, batch, crawlers, now
-        # The pages that the batch meets, as they are now, by number.
-        self._pages: dict[int, Page] = {}
-        # What is not written yet: the keys and texts of new pages, which pages changed, and which are gone.
+    def __init__(self, index: SqliteIndex, batch: Sequence[Query], crawlers: Crawlers) -> None:
+        self._index, self._batch, self._crawlers, self._now = index, batch, crawlers, crawlers.now
+        # What is not written yet: the keys of new pages, texts, pages that are new or have changed, and those gone.
         self._added: dict[int, tuple[int, ...]] = {}
         self._texts: dict[int, bytes] = {}
         self._changed: set[int] = set()
@@ -50,31 +49,33 @@ class _Turn:
         self._outdated: set[int] = set()
         self._page_of: dict[int, int] = {}
         self._oldest = 0
-        self._head = index.freed, index.swept
-        own = index.pages_with({query.record.url_key for query in batch})
-        self._own = {url_key: page.number for url_key, page in own.items()}
-        self._pages = {page.number: page for page in own.values()}
-        asked = [place for place, query in enumerate(batch) if not self._is_revisit(query)]
-        self._candidates = index.candidates(batch, asked) if len(batch) > 1 and asked else {}
-        self._load(page.number for met in self._candidates.values() for page in met.pages if page.cost != NEVER)
+        own = index.pages_with([query.record.url_key for query in batch])
+        # The pages that the batch meets, as they are now.
+        self._pages = {page.number: page for page in own}
+        self._own = {page.url_key: page.number for page in own}
+        self._candidates: dict[int, tuple[list[Candidate], int]] = {}
+        if len(batch) > 1 and (asked := [place for place, query in enumerate(batch) if not self._revisited(query)]):
+            self._candidates = candidates(index, batch, asked)
+            met = [page for pages, _ in self._candidates.values() for page in pages]
+            self._load([page.number for page in met if page.number > 0 and page.cost != NEVER])
 
     def answer(self, place: int) -> Answer:
-        """Decide about a page and remember it."""
         query, index = self._batch[place], self._index
         record = query.record
         if query.delivered:
-            self._crawlers.deliver(name.url_key for name in query.delivered)
-        if self._is_revisit(query):
-            return self._revisit(place)
+            self._crawlers.deliver(query.delivered)
+        if own := self._revisited(query):
+            return self._revisit(place, own)
         met = self._met(place)
         live = met if query.retention.ttl_seconds is None else [page for page in met if self._is_live(page, query)]
-        near = _accepted(query, live) if live else []
-        abandoned = []
-        while near and self._is_abandoned(page := self._pages[near[0]]):
-            abandoned.append(page)
+        near = _accepted(query, live)
+        self._load(near)
+        gone = []
+        while near and self._crawlers.is_abandoned((page := self._pages[near[0]]).url_key, page.crawler):
+            gone.append(page)
             del near[0]
         nearest = self._pages[near[0]] if near else None
-        replaces = nearest is not None and all(self._pages[number].rank > record.rank for number in near)
+        replaces = nearest is not None and min([self._pages[number].rank for number in near]) > record.rank
         self._free(query, met, live, is_added=nearest is None or replaces)
         status, earlier = Status.NEW, None
         if nearest is not None:
@@ -85,81 +86,69 @@ class _Turn:
             if not replaces:
                 self._change(counted)
                 return Answer(status, earlier, False, index.pages, len(live))
-            abandoned.append(nearest)
-        for page in abandoned:
+            gone.append(nearest)
+        for page in gone:
             self._remove(page)
-            self._crawlers.mark(unsigned(page.url_key), is_pending=False)
+            self._crawlers.mark(page.url_key, is_pending=False)
         self._add(place, earlier.copies if earlier else 0)
         return Answer(status, earlier, False, index.pages, len(live), replaces=replaces)
 
     def write(self) -> None:
-        """Write what is not written yet."""
         index = self._index
         if self._removed:
-            index.remove(list(self._removed.values()))
+            index.remove(self._removed.values())
         if self._changed:
-            index.update(self._pages[number] for number in self._changed)
+            index.keep([self._pages[number] for number in self._changed])
         if self._added:
-            index.add([self._pages[number] for number in self._added], list(self._added.values()))
+            index.file([self._pages[number] for number in self._added], self._added.values())
         for number, text in self._texts.items():
             index.keep_text(number, text)
         self._crawlers.write()
-        if self._head != (index.freed, index.swept):
-            index.write_head()
-        self._head = index.freed, index.swept
+        index.write_head()
         self._added, self._texts, self._changed, self._removed = {}, {}, set(), {}
 
     def _is_live(self, page: Page | Candidate, query: Query) -> bool:
         return query.retention.is_live(page.added_at, page.seen_at, self._now)
 
-    def _is_revisit(self, query: Query) -> bool:
-        number = self._own.get(query.record.url_key)
-        if number is None:
-            return False
-        page = self._pages[number]
-        return self._is_live(page, query) and not self._crawlers.is_at_work(page.crawler)
+    def _revisited(self, query: Query) -> Page | None:
+        """Return the page that a query visits again, if it does."""
+        page = self._pages.get(self._own.get(query.record.url_key, 0))
+        is_own = page is not None and self._is_live(page, query) and not self._crawlers.is_at_work(page.crawler)
+        return page if is_own else None
 
-    def _is_abandoned(self, page: Page) -> bool:
-        return self._crawlers.is_abandoned(unsigned(page.url_key), page.crawler)
-
-    def _load(self, numbers: Iterable[int]) -> None:
-        if missing := {number for number in numbers if number > 0 and number not in self._pages}:
-            self._pages.update((page.number, page) for page in self._index.pages_of(missing))
+    def _load(self, numbers: Sequence[int]) -> None:
+        if missing := set(numbers).difference(self._pages):
+            for page in self._index.pages_of(missing):
+                self._pages[page.number] = page
 
     def _met(self, place: int) -> Sequence[Candidate]:
         """Return the pages to compare with a query, as they are now."""
-        found = self._candidates.get(place)
-        if found is not None:
-            if not found.pages:
-                return found.pages
-            of_batch = [page for page in found.pages if page.number < 0 and -1 - page.number in self._page_of]
-            if sum(page.keys for page in of_batch) <= found.room:
-                of_file = [page for page in found.pages if page.number > 0 and page.number not in self._outdated]
+        if place in self._candidates:
+            pages, room = self._candidates[place]
+            of_batch = [page for page in pages if page.number < 0 and -1 - page.number in self._page_of]
+            if sum([page.keys for page in of_batch]) <= room:
+                of_file = [page for page in pages if page.number > 0 and page.number not in self._outdated]
                 return of_file + [page._replace(number=self._page_of[-1 - page.number]) for page in of_batch]
         if len(self._batch) > 1:
             self.write()
-        met = self._index.candidates_alone(self._batch[place])
-        self._load(page.number for page in met if page.cost != NEVER)
-        return met
+        return candidates_alone(self._index, self._batch[place])
 
-    def _revisit(self, place: int) -> Answer:
+    def _revisit(self, place: int, own: Page) -> Answer:
         """Note that a page was seen again, and its new text if it has one; its URL, age and copies stay."""
         query, index = self._batch[place], self._index
         record = query.record
-        own = self._pages[self._own[record.url_key]]
-        is_abandoned = self._is_abandoned(own)
-        self._crawlers.mark(record.url_key, is_pending=query.is_pending)
+        is_abandoned = self._crawlers.is_abandoned(own.url_key, own.crawler)
+        self._crawlers.mark(own.url_key, is_pending=query.is_pending)
         is_changed = query.has_new_text(own.signature, own.digest, abandoned=is_abandoned)
         seen = own._replace(seen_at=self._now, crawler=self._crawlers.own)
         earlier = seen.record(self._text(own.number) if is_changed else b"")
         if is_changed:
-            text = signed(record.search), record.signature, record.digest
-            seen = Page(*seen[:3], *text, record.rank, *seen[7:])
             if own.number in self._added:
                 self._added[own.number] = query.keys
             else:
                 index.unfile([own])
-                index.file([own.number], [query.keys])
+                index.file([own], [query.keys])
+            seen = Page(*seen[:3], record.search, record.signature, record.digest, record.rank, *seen[7:])
             self._texts[own.number] = record.packed_text
             self._outdate(own.number)
             self._page_of[place] = own.number
@@ -171,10 +160,12 @@ class _Turn:
 
     def _free(self, query: Query, met: Sequence[Candidate], live: Sequence[Candidate], *, is_added: bool) -> None:
         """Remove pages that have expired, and what has the URL of a page that is added."""
-        own = self._own.get(query.record.url_key)
-        gone = [] if own is None or not (is_added or not self._is_live(self._pages[own], query)) else [own]
+        gone: list[int] = []
         if len(live) < len(met):
-            gone += sorted({page.number for page in met} - {page.number for page in live} - {own})
+            gone = sorted({page.number for page in met}.difference([page.number for page in live]))
+        own = self._own.get(query.record.url_key)
+        if own is not None and (is_added or not self._is_live(self._pages[own], query)):
+            gone = [own, *[number for number in gone if number != own]]
         self._load(gone[:MAX_FREED])
         for number in gone[:MAX_FREED]:
             self._remove(self._pages[number])
@@ -184,27 +175,26 @@ class _Turn:
 
     def _change(self, page: Page) -> None:
         self._pages[page.number] = page
-        if page.number not in self._added:
-            self._changed.add(page.number)
+        self._changed.add(page.number)
 
     def _add(self, place: int, copies: int) -> None:
         query, index = self._batch[place], self._index
-        record, number = query.record, index.next_number()
+        record, retention, number = query.record, query.retention, index.next_number()
         url = record.url.encode("utf-8", "replace").decode()
-        bits = signed(record.url_key), signed(record.search), record.signature, record.digest, record.rank
-        self._pages[number] = Page(number, url, *bits, self._now, self._now, copies, self._crawlers.own)
+        bits = record.url_key, record.search, record.signature, record.digest, record.rank
+        self._change(Page(number, url, *bits, self._now, self._now, copies, self._crawlers.own))
         self._added[number], self._own[record.url_key], self._page_of[place] = query.keys, number, number
         if record.packed_text:
             self._texts[number] = record.packed_text
         self._crawlers.mark(record.url_key, is_pending=query.is_pending)
-        if query.retention.ttl_seconds is not None:
+        if retention.ttl_seconds is not None:
             swept = index.pages_after(index.swept, MAX_SWEPT)
             index.swept = swept[-1].number if len(swept) == MAX_SWEPT else 0
             for page in swept:
                 if not self._is_live(self._pages.get(page.number, page), query):
                     self._remove(page)
-        if query.retention.max_pages is not None:
-            for _ in range(min(index.pages - query.retention.max_pages, MAX_EVICTED)):
+        if retention.max_pages is not None:
+            for _ in range(min(index.pages - retention.max_pages, MAX_EVICTED)):
                 self._evict()
 
     def _evict(self) -> None:
@@ -226,8 +216,8 @@ class _Turn:
         self._texts.pop(page.number, None)
         self._changed.discard(page.number)
         self._outdate(page.number)
-        if self._own.get(unsigned(page.url_key)) == page.number:
-            del self._own[unsigned(page.url_key)]
+        if self._own.get(page.url_key) == page.number:
+            del self._own[page.url_key]
         self._index.freed += 1
 
     def _outdate(self, number: int) -> None:

@@ -1,37 +1,52 @@
-"""The pages of one index in a SQLite file. Each method is part of its caller's transaction."""
+"""The pages of one index in a SQLite file, and how they are found and compared. Part of its caller's transaction.
+
+Arrays run over all keys and pages of a batch. Keys are as SQLite has them: signed, the lower bits a page's number.
+"""
 
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from crawldedup.errors import StoreFullError
+from crawldedup.search.decision import Prefilter
+from crawldedup.search.plan import KEY_BITS, STORED_BITS, ProbePlan
 from crawldedup.stores.base import Layout, Query, Record
-from crawldedup.stores.candidates import (
-    ID_MASK,
-    MAX_PAGES,
-    NEVER,
-    Indexes,
-    Keys,
-    Ranges,
-    costs_of_keys,
-    costs_of_pages,
-    likeliest,
-)
-from crawldedup.stores.sqlite.schema import GIVEN, row_id, unsigned
+from crawldedup.stores.sqlite.schema import SIGN
 
+MAX_PAGES: Final = 1 << (64 - STORED_BITS)
+ID_MASK: Final = MAX_PAGES - 1
+NEVER: Final = 1 << 40
+"""The cost of a page that is not accepted at any."""
+_NO_PREFILTER: Final = Prefilter(bytes(KEY_BITS), 0)
+_NO_KEYS: Final = np.empty((0, 2), np.int64)
 _SIGN: Final = np.uint64(1 << 63)
-_NO_PLACES: Final = np.empty(0, np.intp)
-_NO_KEYS: Final = np.empty(0, np.uint64)
+_ID_BITS: Final = np.uint64(ID_MASK)
+_ONE: Final = np.uint64(1)
 _OF_BATCH: Final = 1 << 31
 _NOW: Final = (1 << 62, 1 << 62)
-_RANGES_SQL: Final = "SELECT key, k FROM json_each(?) CROSS JOIN {} ON k BETWEEN value AND value + ? LIMIT ?"
+# A range is given by the key in its middle: as its width is a power of 2, the bits behind the last 1 are its own.
+_IN_RANGES: Final = (
+    "SELECT key, k FROM json_each(?) CROSS JOIN {0} ON k BETWEEN value & value - 1 AND value | value - 1 LIMIT ?"
+)
+# Of each range, the last keys below the one that is probed for, and the first from there on.
+_ABOUT_PROBES: Final = (
+    "WITH r AS (SELECT key, value & value - 1 AS low, value | value - 1 AS high, ? AS own FROM json_each(?)) "
+    "SELECT key, k FROM r CROSS JOIN {0} ON k "
+    "BETWEEN ifnull((SELECT k FROM {0} WHERE k >= low AND k < (low | (own & (high - low))) "
+    "ORDER BY k DESC LIMIT 1 OFFSET ?), low) "
+    "AND ifnull((SELECT k FROM {0} WHERE k BETWEEN (low | (own & (high - low))) AND high "
+    "ORDER BY k LIMIT 1 OFFSET ?), high)"
+)
+Ints = NDArray[np.int64]
+Ranges = tuple[Ints, Ints]
+"""The ranges that queries read, best first: of which table, and the key in the middle."""
 
 
 class Page(NamedTuple):
-    """One row: a page's number, the fields of its record, and who delivered it last. 64-bit integers are signed."""
+    """A page that is kept: its number, the fields of its record, and who delivered it last."""
 
     number: int
     url: str
@@ -46,12 +61,121 @@ class Page(NamedTuple):
     crawler: int
 
     def record(self, packed_text: bytes = b"") -> Record:
-        """Return what the page's record says."""
-        _, url, url_key, search, signature, digest, rank, *times, _ = self
-        return Record(url, unsigned(url_key), unsigned(search), signature, digest, rank, packed_text, *times)
+        return Record(*self[1:7], packed_text, *self[7:10])
 
 
 _TYPES: Final = tuple(Page.__annotations__.values())
+_VALUES: Final = ", ".join("?" * len(_TYPES))
+
+
+class SqliteIndex:
+    """The tables of an index, while a store has locked the file. `load_head` begins each transaction.
+
+    Pages are numbered in the order of adding. No number is given again. `pages` counts them: no counter has to be
+    written for every page that is added.
+    """
+
+    def __init__(self, db: sqlite3.Connection, number: int, layout: Layout, path: str) -> None:
+        self.number, self.layout, self.db, self._path = number, layout, db, path
+        self.newest = self.freed = self.swept = 0
+        self._pages, self._texts, self._urls = (f"{name}_{number}" for name in ("pages", "texts", "urls"))
+        self.key_tables = [f"keys{table}_{number}" for table in range(len(layout.tables))]
+        # The bit of the search bits behind each bit that is kept of a key.
+        self.key_bits = np.array([table.order[:STORED_BITS] for table in layout.tables], np.intp)
+        self.load_head()
+
+    def load_head(self) -> str:
+        """Read what the index knows of its pages as a whole; return its profile."""
+        newest = f"max(newest_freed, ifnull((SELECT max(number) FROM {self._pages}), 0))"
+        head = f"SELECT profile, {newest}, freed, swept FROM indexes WHERE number = {self.number}"
+        profile, *counts = self.db.execute(head).fetchone()
+        if set(map(type, counts)) != {int}:
+            raise ValueError("it counts its pages otherwise")
+        self.newest, self.freed, self.swept = counts
+        self._written = self.freed, self.swept
+        return str(profile)
+
+    def write_head(self) -> None:
+        """Write the counters if they have changed, which is so once a page is gone."""
+        if self._written != (self.freed, self.swept):
+            self._written = self.freed, self.swept
+            head = (self.newest, *self._written, self.number)
+            self.db.execute("UPDATE indexes SET newest_freed = ?, freed = ?, swept = ? WHERE number = ?", head)
+
+    @property
+    def pages(self) -> int:
+        return self.newest - self.freed
+
+    def next_number(self) -> int:
+        """Return the number of a page that is added. Raises StoreFullError if there are none left."""
+        if self.newest + 1 >= MAX_PAGES:
+            raise StoreFullError(
+                f"{self._path} has given all its {MAX_PAGES} page numbers; clear the index, or crawl into another"
+            )
+        self.newest += 1
+        return self.newest
+
+    def rows(self, columns: str, numbers: Iterable[int]) -> list[tuple[Any, ...]]:
+        """Return columns of the pages with these numbers."""
+        sql = f"SELECT {columns} FROM json_each(?) CROSS JOIN {self._pages} ON number = value"
+        return self.db.execute(sql, (str(list(numbers)),)).fetchall()
+
+    def pages_of(self, numbers: Iterable[int]) -> list[Page]:
+        return self._sound(self.rows(f"{self._pages}.*", numbers))
+
+    def pages_after(self, number: int, most: int) -> list[Page]:
+        sql = f"SELECT * FROM {self._pages} WHERE number > ? ORDER BY number LIMIT ?"
+        return self._sound(self.db.execute(sql, (number, most)))
+
+    def pages_with(self, url_keys: Iterable[int]) -> list[Page]:
+        sql = (
+            f"SELECT p.* FROM json_each(?) CROSS JOIN {self._urls} ON k BETWEEN value & {~ID_MASK} "
+            f"AND value | {ID_MASK} CROSS JOIN {self._pages} p ON number = (k & {ID_MASK}) AND url_key = value"
+        )
+        return self._sound(self.db.execute(sql, (str([url_key - SIGN for url_key in url_keys]),)))
+
+    def _sound(self, rows: Iterable[tuple[Any, ...]]) -> list[Page]:
+        pages = []
+        for row in rows:
+            # SQLite keeps values of any type in any column.
+            if tuple(map(type, row)) != _TYPES or len(row[4]) != self.layout.signature_bytes:
+                raise ValueError(f"the page {row[0]!r} is none")
+            pages.append(Page(row[0], row[1], row[2] + SIGN, row[3] + SIGN, *row[4:]))
+        return pages
+
+    def text(self, number: int) -> bytes:
+        """Return the text that is kept of the page with this number, if any."""
+        row = self.db.execute(f"SELECT text FROM {self._texts} WHERE number = ?", (number,)).fetchone()
+        return row[0] if row and isinstance(row[0], bytes) else b""
+
+    def keep_text(self, number: int, text: bytes) -> None:
+        """Keep a text of a page in place of the one that was kept; none if it is empty."""
+        if text:
+            self.db.execute(f"INSERT OR REPLACE INTO {self._texts} VALUES (?, ?)", (number, text))
+        else:
+            self.db.execute(f"DELETE FROM {self._texts} WHERE number = ?", (number,))
+
+    def keep(self, pages: Iterable[Page]) -> None:
+        """Write what the index knows of pages but their keys."""
+        rows = [(page[0], page[1], page[2] - SIGN, page[3] - SIGN, *page[4:]) for page in pages]
+        self.db.executemany(f"INSERT OR REPLACE INTO {self._pages} VALUES ({_VALUES})", rows)
+
+    def file(self, pages: Collection[Page], keys: Iterable[Sequence[int]], *, remove: bool = False) -> None:
+        """Add the URL keys of pages and these keys to the tables, or remove them."""
+        sql = "DELETE FROM {} WHERE k = ?" if remove else "INSERT INTO {} VALUES (?)"
+        columns = zip(*[(page.url_key, *own) for page, own in zip(pages, keys, strict=True)], strict=True)
+        for name, column in zip((self._urls, *self.key_tables), columns, strict=True):
+            rows = [((key & ~ID_MASK | page.number) - SIGN,) for key, page in zip(column, pages, strict=True)]
+            self.db.executemany(sql.format(name), rows)
+
+    def unfile(self, pages: Collection[Page]) -> None:
+        self.file(pages, [self.layout.keys(page.search) for page in pages], remove=True)
+
+    def remove(self, pages: Collection[Page]) -> None:
+        """Remove pages. Who does it counts them as freed."""
+        self.unfile(pages)
+        for table in (self._pages, self._texts):
+            self.db.executemany(f"DELETE FROM {table} WHERE number = ?", [(page.number,) for page in pages])
 
 
 class Candidate(NamedTuple):
@@ -67,270 +191,159 @@ class Candidate(NamedTuple):
     seen_at: int
 
 
-class Candidates(NamedTuple):
-    """What a query is to be compared with. Pages of its batch may have `room` for so many keys among them."""
+def candidates(
+    index: SqliteIndex, batch: Sequence[Query], asked: Sequence[int]
+) -> dict[int, tuple[list[Candidate], int]]:
+    """Return the pages to compare with queries of a batch, by the places of these.
 
-    pages: list[Candidate]
-    room: int
-
-
-class SqliteIndex:
-    """The tables of an index, while a store has locked the file. `load_head` begins each transaction.
-
-    Pages are numbered in the order of adding. No number is given again. `pages` counts them: no counter has to be
-    written for every page that is added.
+    Earlier queries of the batch count as pages; so many keys they may have together. A query whose ranges hold more
+    keys than may be read is left out: pages of the batch would change which are read. Ask it by `candidates_alone`.
     """
+    plans, tables = [batch[place].plan for place in asked], len(index.key_tables)
+    ranges, range_of = _ranges(plans), np.repeat(asked, [len(plan.tables) for plan in plans])
+    own = _signed([query.keys for query in batch])
+    sides = np.array([query.max_keys_per_side for query in batch])
+    found = _keys_in_ranges(index, ranges, int(sides[list(asked)].sum()))
+    if found is None:
+        return {}
+    within, earlier = _keys_of_batch(ranges, range_of, own & ~ID_MASK)
+    places, keys = np.concatenate((found, within)).T
+    pages = np.concatenate((found[:, 1] & ID_MASK, -1 - earlier))
+    of, table = range_of[places], ranges[0][places]
+    costs = _costs_of_keys(index, batch, of, table, keys ^ own[of, table])
+    is_met = costs != NEVER
+    is_there = (pages > 0) | ~is_met
+    counts = np.bincount((of * tables + table)[is_there], minlength=len(batch) * tables).reshape(-1, tables)
+    room = (sides[:, None] - 1 - counts).min(axis=1)
+    room = np.minimum(room, [query.max_keys for query in batch] - counts.sum(axis=1))
+    pairs = np.sort(of[is_met] << 32 | pages[is_met] + _OF_BATCH)
+    firsts = np.flatnonzero(np.diff(pairs, prepend=-1))
+    key_counts = np.diff(firsts, append=len(pairs)).tolist()
+    of, met = pairs[firsts] >> 32, (pairs[firsts] & 0xFFFF_FFFF) - _OF_BATCH
+    counts = np.bincount(of[met > 0], minlength=len(batch))
+    rooms = np.minimum(room, [query.max_candidates for query in batch] - counts).tolist()
+    compared = _compared(index, batch, of, met.tolist(), key_counts)
+    return {place: (compared[place], rooms[place]) for place in asked if rooms[place] >= 0}
 
-    def __init__(self, db: sqlite3.Connection, number: int, layout: Layout, path: str) -> None:
-        self.number, self.layout, self.db, self._path = number, layout, db, path
-        self.newest = self.freed = self.swept = 0
-        names = ("pages", "texts", "urls", *(f"keys{table}" for table in range(len(layout.tables))))
-        self._pages, self._texts, self._urls, *self._keys = (f"{name}_{number}" for name in names)
-        self._select = f"SELECT * FROM {self._pages}"
 
-    def load_head(self) -> str:
-        """Read what the index knows of its pages as a whole; return its profile."""
-        head = f"SELECT profile, newest_freed, freed, swept FROM indexes WHERE number = {self.number}"
-        profile, *counts = self.db.execute(head).fetchone()
-        if set(map(type, counts)) != {int}:
-            raise ValueError("it counts its pages otherwise")
-        self.newest, self.freed, self.swept = counts
-        if profile:
-            (newest,) = self.db.execute(f"SELECT max(number) FROM {self._pages}").fetchone()
-            self.newest = max(self.newest, newest or 0)
-        return str(profile)
+def candidates_alone(index: SqliteIndex, query: Query) -> list[Candidate]:
+    """Return the pages of the file to compare with a query."""
+    ranges, own = _ranges([query.plan]), _signed(query.keys)
+    found = _keys_in_ranges(index, ranges, query.max_keys_per_side)
+    if found is None or len(found) > query.max_keys:
+        found = _keys_about_probes(index, ranges, own, query)
+    if not len(found):
+        return []
+    places, keys = found.T
+    tables, of = ranges[0][places], np.zeros(len(places), np.intp)
+    costs = _costs_of_keys(index, [query], of, tables, keys ^ own[tables])
+    met = np.flatnonzero(costs != NEVER)
+    if len(met) > query.max_candidates:
+        met = met[np.lexsort((keys[met], places[met]))]
+    # The pages whose keys cost least, the first found among equals.
+    best: dict[int, int] = {}
+    for page, cost in zip((keys[met] & ID_MASK).tolist(), costs[met].tolist(), strict=True):
+        best[page] = min(cost, best.get(page, cost))
+    pages = sorted(best, key=best.__getitem__)[: query.max_candidates]
+    return _compared(index, [query], of[: len(pages)], pages, [1] * len(pages))[0]
 
-    @property
-    def pages(self) -> int:
-        """The number of pages."""
-        return self.newest - self.freed
 
-    def next_number(self) -> int:
-        """Return the number of a page that is added. Raises StoreFullError if there are none left."""
-        if self.newest + 1 >= MAX_PAGES:
-            raise StoreFullError(
-                f"{self._path} has given all its {MAX_PAGES} page numbers; clear the index, or crawl into another"
-            )
-        self.newest += 1
-        return self.newest
+def _ranges(plans: Sequence[ProbePlan]) -> Ranges:
+    lows, highs = np.concatenate([plan.lows for plan in plans]), np.concatenate([plan.highs for plan in plans])
+    inner = lows ^ highs | _ID_BITS
+    return np.concatenate([plan.tables for plan in plans]), _signed((highs | inner) ^ inner >> _ONE)
 
-    def pages_of(self, numbers: Iterable[int]) -> list[Page]:
-        """Return the pages with these numbers."""
-        return self._sound(self.db.execute(f"{self._select} WHERE number IN {GIVEN}", (str(list(numbers)),)))
 
-    def pages_after(self, number: int, most: int) -> list[Page]:
-        """Return the first pages behind a number, at most so many."""
-        return self._sound(self.db.execute(f"{self._select} WHERE number > ? ORDER BY number LIMIT ?", (number, most)))
+def _signed(values: ArrayLike) -> Ints:
+    return (np.asarray(values, np.uint64) ^ _SIGN).view(np.int64)
 
-    def pages_with(self, url_keys: Collection[int]) -> dict[int, Page]:
-        """Return the pages with these URL keys."""
-        lows = [row_id(url_key, 0) for url_key in url_keys]
-        sql = (
-            f"SELECT p.* FROM json_each(?) CROSS JOIN {self._urls} ON k BETWEEN value AND value + {int(ID_MASK)} "
-            f"CROSS JOIN {self._pages} p ON number = (k & {int(ID_MASK)})"
-        )
-        found = self._sound(self.db.execute(sql, (str(lows),)))
-        return {key: page for page in found if (key := unsigned(page.url_key)) in url_keys}
 
-    def _sound(self, rows: Iterable[tuple[object, ...]]) -> list[Page]:
-        # SQLite keeps values of any type in any column.
-        pages: list[Page] = list(map(Page._make, rows))
-        for page in pages:
-            if tuple(map(type, page)) != _TYPES or len(page.signature) != self.layout.signature_bytes:
-                raise ValueError(f"the page {page.number!r} is none")
-        return pages
+def _keys_in_ranges(index: SqliteIndex, ranges: Ranges, limit: int) -> Ints | None:
+    """Return rows (range, key) of the keys in ranges; None if there are `limit` in one table."""
+    found = [_NO_KEYS]
+    for name, places, middles in _of_tables(index, ranges):
+        rows = index.db.execute(_IN_RANGES.format(name), (middles, limit)).fetchall()
+        if len(rows) == limit:
+            return None
+        if rows:
+            found.append(np.array(rows, np.int64))
+            found[-1][:, 0] = places[found[-1][:, 0]]
+    return np.concatenate(found)
 
-    def text(self, number: int) -> bytes:
-        """Return the text that is kept of the page with this number, if any."""
-        row = self.db.execute(f"SELECT text FROM {self._texts} WHERE number = ?", (number,)).fetchone()
-        return row[0] if row and isinstance(row[0], bytes) else b""
 
-    def keep_text(self, number: int, text: bytes) -> None:
-        """Keep a text of a page in place of the one that was kept; none if it is empty."""
-        if text:
-            self.db.execute(f"INSERT OR REPLACE INTO {self._texts} VALUES (?, ?)", (number, text))
-        else:
-            self.db.execute(f"DELETE FROM {self._texts} WHERE number = ?", (number,))
+def _keys_about_probes(index: SqliteIndex, ranges: Ranges, own: Ints, query: Query) -> Ints:
+    """Return rows (range, key) of the keys about what each range probes for, of all ranges the best first."""
+    found: list[tuple[int, int]] = []
+    others = query.max_keys_per_side - 1
+    for (name, places, middles), key in zip(_of_tables(index, ranges), (own & ~ID_MASK).tolist(), strict=True):
+        place_of = places.tolist()
+        rows = index.db.execute(_ABOUT_PROBES.format(name), (key, middles, others, others))
+        found += [(place_of[number], key) for number, key in rows]
+    return np.array(sorted(found)[: query.max_keys], np.int64).reshape(-1, 2)
 
-    def add(self, pages: Sequence[Page], keys: Sequence[Sequence[int]]) -> None:
-        """Add pages with these keys."""
-        values = ", ".join("?" * len(Page._fields))
-        self.db.executemany(f"INSERT INTO {self._pages} VALUES ({values})", pages)
-        urls = [(row_id(unsigned(page.url_key), page.number),) for page in pages]
-        self.db.executemany(f"INSERT INTO {self._urls} VALUES (?)", urls)
-        self.file([page.number for page in pages], keys)
 
-    def file(self, numbers: Sequence[int], keys: Sequence[Sequence[int]], *, remove: bool = False) -> None:
-        """Add the keys of pages to the tables, or remove them."""
-        sql = "DELETE FROM {} WHERE k = ?" if remove else "INSERT INTO {} VALUES (?)"
-        for name, column in zip(self._keys, zip(*keys, strict=True), strict=True):
-            rows = [(row_id(key, number),) for key, number in zip(column, numbers, strict=True)]
-            self.db.executemany(sql.format(name), rows)
+def _of_tables(index: SqliteIndex, ranges: Ranges) -> list[tuple[str, Ints, str]]:
+    """Return the ranges of each table: their places, and the keys in their middles, as SQL has them."""
+    tables, middles = ranges
+    places = [np.flatnonzero(tables == table) for table in range(len(index.key_tables))]
+    return [(name, mine, str(middles[mine].tolist())) for name, mine in zip(index.key_tables, places, strict=True)]
 
-    def unfile(self, pages: Sequence[Page]) -> None:
-        """Remove the keys of pages from the tables."""
-        keys = [self.layout.keys(unsigned(page.search)) for page in pages]
-        self.file([page.number for page in pages], keys, remove=True)
 
-    def update(self, pages: Iterable[Page]) -> None:
-        """Write what changes of pages but their keys."""
-        sql = (
-            f"UPDATE {self._pages} SET search = ?, signature = ?, digest = ?, rank = ?, seen_at = ?, copies = ?, "
-            "crawler = ? WHERE number = ?"
-        )
-        self.db.executemany(sql, [(*page[3:7], *page[8:], page.number) for page in pages])
+def _keys_of_batch(ranges: Ranges, range_of: Ints, keys: Ints) -> tuple[Ints, Ints]:
+    """Return rows (range, key) of the keys of earlier queries of the batch in ranges, and whose they are."""
+    tables, middles = ranges
+    lows, highs, orders = middles & middles - 1, middles | middles - 1, keys.argsort(axis=0)
+    ranges_met, places = [], []
+    for table, order in enumerate(orders.T):
+        mine = np.flatnonzero(tables == table)
+        column = keys[order, table]
+        first = column.searchsorted(lows[mine])
+        counts = column.searchsorted(highs[mine], "right") - first
+        mine, first, counts = (values[counts > 0] for values in (mine, first, counts))
+        within = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
+        ranges_met.append(np.repeat(mine, counts))
+        places.append(order[np.repeat(first, counts) + within])
+    met, place = np.concatenate(ranges_met), np.concatenate(places)
+    is_earlier = place < range_of[met]
+    met, place = met[is_earlier], place[is_earlier]
+    return np.stack((met, keys[place, tables[met]]), axis=1), place
 
-    def remove(self, pages: Sequence[Page]) -> None:
-        """Remove pages. Who does it counts them as freed."""
-        self.unfile(pages)
-        urls = [(row_id(unsigned(page.url_key), page.number),) for page in pages]
-        self.db.executemany(f"DELETE FROM {self._urls} WHERE k = ?", urls)
-        for table in (self._pages, self._texts):
-            self.db.executemany(f"DELETE FROM {table} WHERE number = ?", [(page.number,) for page in pages])
 
-    def write_head(self) -> None:
-        """Write the counters, which are needed once a page is gone."""
-        head = (self.freed, self.newest, self.swept, self.number)
-        self.db.execute("UPDATE indexes SET freed = ?, newest_freed = ?, swept = ? WHERE number = ?", head)
+def _costs_of_keys(index: SqliteIndex, batch: Sequence[Query], of: Ints, tables: Ints, differing: Ints) -> Ints:
+    """Return what keys cost by the prefilter of the query that met each, or NEVER where it rejects them; (keys,).
 
-    def note(self, name: str, text: str | None) -> str:
-        """Return a note of the index, written before if there is a text."""
-        if text is not None:
-            self.db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?)", (self.number, name, text))
-        sql = "SELECT text FROM notes WHERE idx = ? AND name = ?"
-        found = self.db.execute(sql, (self.number, name)).fetchone()
-        return "" if found is None else str(found[0])
+    `of` numbers the queries, `tables` the tables. `differing` are the bits that keys do not share with the query's.
+    """
+    rules = [query.prefilter or _NO_PREFILTER for query in batch]
+    costs_of = np.frombuffer(b"".join([rule.costs for rule in rules]), np.uint8).reshape(len(rules), -1)
+    bits = np.unpackbits(differing.astype(">i8").view(np.uint8).reshape(-1, 8), axis=1, count=STORED_BITS)
+    bits *= costs_of[of[:, None], index.key_bits[tables]]
+    costs: Ints = bits.sum(axis=1, dtype=np.int64)
+    costs[costs > np.array([rule.limit for rule in rules])[of]] = NEVER
+    return costs
 
-    def file_bytes(self) -> int:
-        """Return the size of the file."""
-        sizes = self.db.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
-        return int(sizes.fetchone()[0])
 
-    def candidates(self, batch: Sequence[Query], asked: Sequence[int]) -> dict[int, Candidates]:
-        """Return the pages to compare with queries of a batch, by the places of these.
-
-        Earlier queries of the batch count as pages. A query whose ranges hold more keys than may be read is left out:
-        pages of the batch would change which keys are read. It is asked by `candidates_alone`.
-        """
-        ranges, tables = Ranges.to_read(batch, asked), len(self._keys)
-        sides = np.array([query.max_keys_per_side for query in batch])
-        found = self._keys_in_ranges(ranges, int(sides[list(asked)].sum()))
-        if found is None:
-            return {}
-        places, keys, earlier = ranges.within_batch(batch)
-        places, keys = np.concatenate((found[0], places)), np.concatenate((found[1], keys))
-        pages = np.concatenate(((found[1] & ID_MASK).astype(np.int64), -1 - earlier))
-        of, table = ranges.of[places], ranges.tables[places]
-        costs = costs_of_keys(batch, self.layout, of, table, keys)
-        is_met = costs != NEVER
-        is_there = (pages > 0) | ~is_met
-        counts = np.bincount((of * tables + table)[is_there], minlength=len(batch) * tables).reshape(-1, tables)
-        room = (sides[:, None] - 1 - counts).min(axis=1)
-        room = np.minimum(room, [query.max_keys for query in batch] - counts.sum(axis=1))
-        pairs = np.sort(of[is_met] << 32 | pages[is_met] + _OF_BATCH)
-        firsts = np.flatnonzero(np.diff(pairs, prepend=-1))
-        key_counts = np.diff(firsts, append=len(pairs)).tolist()
-        of, met = pairs[firsts] >> 32, (pairs[firsts] & 0xFFFF_FFFF) - _OF_BATCH
-        counts = np.bincount(of[met > 0], minlength=len(batch))
-        rooms = np.minimum(room, [query.max_candidates for query in batch] - counts).tolist()
-        compared = self._compared(batch, of, met, key_counts)
-        return {place: Candidates(compared[place], rooms[place]) for place in asked if rooms[place] >= 0}
-
-    def candidates_alone(self, query: Query) -> list[Candidate]:
-        """Return the pages of the file to compare with a query."""
-        ranges, side = Ranges.to_read([query], [0]), query.max_keys_per_side
-        found = self._keys_in_ranges(ranges, side)
-        if found is not None and not len(found[0]):
-            return []
-        if found is None or len(found[0]) > query.max_keys or np.bincount(ranges.tables[found[0]]).max() >= side:
-            found = self._keys_in_cut_ranges(query, ranges)
-        places, keys = found
-        costs = costs_of_keys([query], self.layout, ranges.of[places], ranges.tables[places], keys)
-        is_met = costs != NEVER
-        pages: Sequence[int] = list(dict.fromkeys((keys[is_met] & ID_MASK).tolist()))
-        if len(pages) > query.max_candidates:
-            order = np.lexsort((keys[is_met], places[is_met]))
-            pages = likeliest(
-                (keys[is_met][order] & ID_MASK).tolist(), costs[is_met][order].tolist(), query.max_candidates
-            )
-        of = np.zeros(len(pages), np.intp)
-        return self._compared([query], of, np.array(pages, np.int64), [1] * len(pages))[0]
-
-    def _compared(
-        self, batch: Sequence[Query], of: Indexes, pages: NDArray[np.int64], keys: list[int]
-    ) -> list[list[Candidate]]:
-        """Compare the queries of a batch with the pages that they met, by so many keys."""
-        found: list[list[Candidate]] = [[] for _ in batch]
-        if not len(pages):
-            return found
-        numbers = sorted({number for number in pages.tolist() if number > 0})
-        # Most are read only to be refused, so their URLs stay where they are.
-        sql = f"SELECT number, signature, digest, added_at, seen_at FROM {self._pages} WHERE number IN {GIVEN}"
-        rows = sorted(self.db.execute(sql, (str(numbers),)))
-        if len(rows) != len(numbers):
-            raise LookupError("keys of pages that are not there")
-        signatures = [row[1] for row in rows] + [query.record.signature for query in batch]
-        digests = [row[2] for row in rows] + [query.record.digest for query in batch]
-        at = np.where(pages >= 0, np.searchsorted(numbers, pages), len(rows) - 1 - pages)
-        times = [row[3:] for row in rows] + [_NOW] * len(batch)
-        costs = costs_of_pages(batch, of, signatures, digests, at)
-        for place, page, count, cost, row in zip(of.tolist(), pages.tolist(), keys, costs, at.tolist(), strict=True):
-            found[place].append(Candidate(page, count, cost, *times[row]))
+def _compared(
+    index: SqliteIndex, batch: Sequence[Query], of: Ints, pages: Sequence[int], keys: Sequence[int]
+) -> list[list[Candidate]]:
+    """Compare the queries of a batch with the pages that they met, by so many keys."""
+    found: list[list[Candidate]] = [[] for _ in batch]
+    if not pages:
         return found
-
-    def _keys_in_ranges(self, ranges: Ranges, limit: int) -> tuple[Indexes, Keys] | None:
-        """Return the ranges with keys in them, and these keys; None if there are `limit` in ranges of one width."""
-        spans = ranges.highs - ranges.lows
-        widths = set(spans.tolist())
-        places, keys = [_NO_PLACES], [_NO_KEYS]
-        for table, name in enumerate(self._keys):
-            is_own = ranges.tables == table
-            for span in widths:
-                mine = np.flatnonzero(is_own & (spans == span))
-                if len(mine):
-                    lows = str(_signed(ranges.lows[mine]).tolist())
-                    rows = self.db.execute(_RANGES_SQL.format(name), (lows, span, limit)).fetchall()
-                    if len(rows) == limit:
-                        return None
-                    if rows:
-                        found = np.array(rows, np.int64)
-                        places.append(mine[found[:, 0]])
-                        keys.append(_unsigned(found[:, 1]))
-        return np.concatenate(places), np.concatenate(keys)
-
-    def _keys_in_cut_ranges(self, query: Query, ranges: Ranges) -> tuple[Indexes, Keys]:
-        """Return what `_keys_in_ranges` does: of each range the keys about its middle, of all ranges the best first."""
-        bounds = _signed(np.stack((ranges.lows, ranges.middles(query), ranges.highs), axis=1))
-        found: list[tuple[int, int]] = []
-        for table, name in enumerate(self._keys):
-            mine = np.flatnonzero(ranges.tables == table)
-            sql = _cut_ranges_sql(name, len(mine), query.max_keys_per_side)
-            places = mine.tolist()
-            rows = self.db.execute(sql, bounds[mine].ravel().tolist()) if places else ()
-            found.extend((places[number], key) for number, key in rows)
-        found.sort()
-        best = np.array(found[: query.max_keys], np.int64).reshape(-1, 2)
-        return best[:, 0], _unsigned(best[:, 1])
-
-
-def _cut_ranges_sql(name: str, ranges: int, limit: int) -> str:
-    """Return SQL for the last `limit` keys below each range's middle and the first `limit` from there on.
-
-    It gives rows (range number, key), and takes each low, middle and high.
-    """
-    values = ",".join(f"({number},?,?,?)" for number in range(ranges))
-    side = f"SELECT k FROM {name} WHERE k"
-    first = f"({side} >= low AND k < middle ORDER BY k DESC LIMIT 1 OFFSET {limit - 1})"
-    last = f"({side} BETWEEN middle AND high ORDER BY k LIMIT 1 OFFSET {limit - 1})"
-    return (
-        f"WITH r(number, low, middle, high) AS (VALUES {values}) "
-        f"SELECT number, k FROM r CROSS JOIN {name} ON k BETWEEN ifnull({first}, low) AND ifnull({last}, high)"
-    )
-
-
-def _signed(values: Keys) -> NDArray[np.int64]:
-    return (values ^ _SIGN).view(np.int64)
-
-
-def _unsigned(values: NDArray[np.int64]) -> Keys:
-    return values.astype(np.uint64) ^ _SIGN
+    records = [query.record for query in batch]
+    rows = [(-1 - place, record.signature, record.digest, *_NOW) for place, record in enumerate(records)]
+    # Most are read only to be refused, so their URLs stay where they are.
+    rows += index.rows("number, signature, digest, added_at, seen_at", {page for page in pages if page > 0})
+    numbers, signatures, digests, _, _ = zip(*rows, strict=True)
+    place_of = dict(zip(numbers, range(len(rows)), strict=True))
+    at = [place_of[page] for page in pages]
+    packed, digest = np.frombuffer(b"".join(signatures), np.uint8).reshape(len(rows), -1), np.array(digests)
+    # The first rows are the queries' own.
+    bits = np.unpackbits(packed[at] ^ packed[of], axis=1)
+    bits *= np.frombuffer(b"".join([query.rule.costs for query in batch]), np.uint8).reshape(len(batch), -1)[of]
+    costs = bits.sum(axis=1, dtype=np.int64)
+    costs[costs > np.array([-1 if query.exact_only else query.rule.reach for query in batch])[of]] = NEVER
+    costs[digest[at] == digest[of]] = 0
+    for place, page, count, cost, row in zip(of.tolist(), pages, keys, costs.tolist(), at, strict=True):
+        found[place].append(Candidate(page, count, cost, *rows[row][3:]))
+    return found

@@ -12,25 +12,14 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-from crawldedup.errors import (
-    ConfigurationError,
-    CrawlDedupError,
-    ForeignStoreError,
-    StoreError,
-    StoreFullError,
-    StoreUnavailableError,
-)
+from crawldedup import errors
 from crawldedup.stores.base import Layout
-from crawldedup.stores.candidates import KEY_MASK
 
 BUSY_SECONDS: Final = 5.0
 IN_MEMORY: Final = ":memory:"
-BYTES_PER_KEY: Final = 16
-"""Bytes of a file for one row id, inserted in random order: 15.4 at a million of them."""
-GIVEN: Final = "(SELECT value FROM json_each(?))"
-"""Numbers that a statement is given as the text of a list: so its own text is always the same."""
-CLEARED: Final = ""
-"""The profile of an index that was cleared: the next crawler to join gives it another."""
+BYTES_PER_KEY: Final = 16  # of a file, for row ids inserted in random order: 15.4 at a million of them
+SIGN: Final = 1 << 63  # by which 64-bit integers are shifted: those of SQLite are signed, and their order shall stay
+CLEARED: Final = ""  # the profile of an index that was cleared: the next crawler to join gives it another
 _BUSY_PAUSE_SECONDS: Final = 0.01
 _CACHE_KIB: Final = 64 * 1024
 _MAP_BYTES: Final = 1 << 30
@@ -38,8 +27,6 @@ _STATEMENTS: Final = 512
 _LOG_PAGES: Final = 8192  # 32 MiB
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
 _VERSION: Final = 5
-_SIGN: Final = 1 << 63
-_STORED: Final = int(KEY_MASK)
 
 _SCHEMA: Final = (
     "CREATE TABLE indexes (number INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, profile TEXT NOT NULL, "
@@ -60,32 +47,17 @@ _TABLES: Final = {
     "urls": "(k INTEGER PRIMARY KEY)",
     "covered": "(number INTEGER PRIMARY KEY, page INTEGER NOT NULL UNIQUE, url TEXT NOT NULL, "
     "added_at INTEGER NOT NULL, before INTEGER NOT NULL, size INTEGER NOT NULL, anchors TEXT NOT NULL)",
-    "anchors": "(k INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (k, number)) WITHOUT ROWID",
+    "anchors": "(k INTEGER NOT NULL, place INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (k, place)) "
+    "WITHOUT ROWID",
 }
 """The tables of one index, but those of its keys. Each has the number of the index behind its name."""
-
-
-# SQLite's integers are signed: shift the unsigned 64-bit range so that the order stays.
-def signed(value: int) -> int:
-    """Return an unsigned 64-bit integer as SQLite keeps it."""
-    return value - _SIGN
-
-
-def unsigned(value: int) -> int:
-    """Return the unsigned integer that SQLite keeps as this one."""
-    return value + _SIGN
-
-
-def row_id(key: int, page: int) -> int:
-    """Return the stored bits of a key and a page number in one integer that sorts by the key."""
-    return (key & _STORED | page) - _SIGN
 
 
 def path_of(url: str) -> str:
     """Return the path of the file that a `sqlite` URL names. Raises ConfigurationError."""
     path = unquote(url.partition("://")[2]).removeprefix("/")
     if "///" not in url or not path or path.endswith("/") or "\0" in path:
-        raise ConfigurationError(
+        raise errors.ConfigurationError(
             f"the store URL {url!r} is not valid: write sqlite:///relative/path.sqlite or "
             f"sqlite:////absolute/path.sqlite"
         )
@@ -116,23 +88,22 @@ def connect(path: str) -> sqlite3.Connection:
 
 def _claim(db: sqlite3.Connection, path: str) -> None:
     """Make a new file ours; refuse another program's before anything is written to it."""
-    with transaction(db):
+    with db:
+        db.execute("BEGIN IMMEDIATE")
         (application,) = db.execute("PRAGMA application_id").fetchone()
         (version,) = db.execute("PRAGMA user_version").fetchone()
         (objects,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if application == _APPLICATION_ID:
-            if version != _VERSION:
-                age, remedy = ("a newer", "upgrade crawldedup") if version > _VERSION else ("an older", "crawl again")
-                raise ForeignStoreError(
-                    f"{path} was written by {age} version of crawldedup (layout {version}; this one knows {_VERSION} "
-                    f"alone) and stays as it is; {remedy}, or choose another path"
-                )
+        if (application, version) == (_APPLICATION_ID, _VERSION):
             return
+        if application == _APPLICATION_ID:
+            age, remedy = ("a newer", "upgrade crawldedup") if version > _VERSION else ("an older", "crawl again")
+            raise errors.ForeignStoreError(
+                f"{path} was written by {age} version of crawldedup (layout {version}; this one knows {_VERSION} "
+                f"alone) and stays as it is; {remedy}, or choose another path"
+            )
         if objects or application:
-            raise ForeignStoreError(f"{path} is a SQLite file of another program; choose another path")
-        db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-        db.execute(f"PRAGMA user_version = {_VERSION}")
-        for statement in _SCHEMA:
+            raise errors.ForeignStoreError(f"{path} is a SQLite file of another program; choose another path")
+        for statement in (f"PRAGMA application_id = {_APPLICATION_ID}", f"PRAGMA user_version = {_VERSION}", *_SCHEMA):
             db.execute(statement)
 
 
@@ -142,25 +113,11 @@ def _use_write_ahead_log(db: sqlite3.Connection) -> None:
     while True:
         try:
             db.execute("PRAGMA journal_mode = WAL")
+            return
         except sqlite3.OperationalError as error:
             if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
                 raise
             time.sleep(_BUSY_PAUSE_SECONDS)
-        else:
-            return
-
-
-@contextlib.contextmanager
-def transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
-    """Run a transaction. The default kind locks at its start: no other process decides between our read and write."""
-    db.execute(f"BEGIN {kind}")
-    try:
-        yield db
-        db.execute("COMMIT")
-    except BaseException:
-        with contextlib.suppress(sqlite3.Error):
-            db.execute("ROLLBACK")
-        raise
 
 
 @contextlib.contextmanager
@@ -168,21 +125,21 @@ def errors_of(path: str) -> Iterator[None]:
     """Turn SQLite's errors with this file into ours, and those of reading what another program wrote into it."""
     try:
         yield
-    except CrawlDedupError:
+    except errors.CrawlDedupError:
         raise  # some of ours are ValueErrors
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", "") or ""
         if name.startswith("SQLITE_FULL"):
-            raise StoreFullError(f"no room left for {path}: {error}") from error
+            raise errors.StoreFullError(f"no room left for {path}: {error}") from error
         if name == "SQLITE_NOTADB":
-            raise ForeignStoreError(f"{path} is not a SQLite file; choose another path") from error
+            raise errors.ForeignStoreError(f"{path} is not a SQLite file; choose another path") from error
         if name.startswith(("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_READONLY")):
-            raise StoreUnavailableError(f"{path} cannot be used: {error}") from error
-        raise StoreError(f"{path}: {error}") from error
+            raise errors.StoreUnavailableError(f"{path} cannot be used: {error}") from error
+        raise errors.StoreError(f"{path}: {error}") from error
     except OSError as error:
-        raise StoreUnavailableError(f"{path} cannot be used: {error}") from error
+        raise errors.StoreUnavailableError(f"{path} cannot be used: {error}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise StoreError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+        raise errors.StoreError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
 
 def find_index(db: sqlite3.Connection, layout: Layout, path: str) -> tuple[int, Layout] | None:
@@ -194,8 +151,7 @@ def find_index(db: sqlite3.Connection, layout: Layout, path: str) -> tuple[int, 
 
 def begin_index(db: sqlite3.Connection, layout: Layout, path: str) -> tuple[int, Layout]:
     """Return what `find_index` does, of an index that is created if it is absent or cleared."""
-    found = find_index(db, layout, path)
-    if found is not None:
+    if found := find_index(db, layout, path):
         return found
     (number,) = db.execute(
         "INSERT INTO indexes (namespace, profile, key) VALUES (?, ?, ?) ON CONFLICT (namespace) "
@@ -203,7 +159,7 @@ def begin_index(db: sqlite3.Connection, layout: Layout, path: str) -> tuple[int,
         (layout.namespace, layout.profile, layout.key.secret),
     ).fetchone()
     for name, columns in (_TABLES | {f"keys{table}": _TABLES["urls"] for table in range(len(layout.tables))}).items():
-        db.execute(f"CREATE TABLE {name}_{number} {columns}")
+        db.execute(f"CREATE TABLE IF NOT EXISTS {name}_{number} {columns}")
     return number, layout
 
 
@@ -215,6 +171,7 @@ def clear_index(db: sqlite3.Connection, namespace: str) -> None:
     tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ?", (f"*_{found[0]}",))
     for (name,) in tables.fetchall():
         db.execute(f"DROP TABLE {name}")
+    db.execute(f"CREATE TABLE pages_{found[0]} {_TABLES['pages']}")
     for table in ("pending", "notes"):
         db.execute(f"DELETE FROM {table} WHERE idx = ?", found)
     db.execute(

@@ -1,7 +1,4 @@
-"""The embedded stores: one SQLite file, shared by the processes of one machine, and one in memory.
-
-This module locks and shares the file. `decide` decides about pages, `index` keeps them, `crawlers` knows who works.
-"""
+"""The embedded stores: one SQLite file, shared by the processes of one machine, and one in memory."""
 
 import contextlib
 import os
@@ -16,11 +13,12 @@ from weakref import WeakSet
 from crawldedup.errors import ConfigurationError, StoreError, StoreUnavailableError
 from crawldedup.stores import base
 from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record
-from crawldedup.stores.sqlite import crawlers, schema
+from crawldedup.stores.sqlite import schema
 from crawldedup.stores.sqlite.anchors import Anchors
+from crawldedup.stores.sqlite.crawlers import Crawlers
 from crawldedup.stores.sqlite.decide import decide, find
 from crawldedup.stores.sqlite.index import SqliteIndex
-from crawldedup.stores.sqlite.schema import IN_MEMORY, errors_of, transaction
+from crawldedup.stores.sqlite.schema import IN_MEMORY, errors_of
 
 _CHECKS_PER_TRANSACTION: Final = 100
 
@@ -53,15 +51,15 @@ class SqliteStore:
         return self._session if self._session.number else None
 
     def open(self, session: CrawlSession | None = None) -> int:
-        with self._lock, errors_of(self._path):
-            with transaction(self._connection()) as db:
-                self._join(db, session or self._session)
-            return self._index.pages if self._index else 0
+        with self._lock, errors_of(self._path), self._connection() as db:
+            db.execute("BEGIN IMMEDIATE")
+            return self._join(db, session or self._session).pages
 
     def open_read_only(self) -> int:
         with self._lock, errors_of(self._path):
             if self._exists():
-                with transaction(self._connection(), "DEFERRED") as db:
+                with self._connection() as db:
+                    db.execute("BEGIN DEFERRED")
                     self._find(db)
             self._is_open = True
             return self._index.pages if self._index else 0
@@ -74,14 +72,15 @@ class SqliteStore:
                 return answers + [answers[-1]] * (len(queries) - len(answers))
         return answers
 
-    def _check(self, batch: Sequence[Query]) -> list[Answer | StoreError]:
+    def _check(self, batch: Sequence[Query]) -> Sequence[Answer | StoreError]:
         started = time.monotonic()
         try:
             with self._locked(batch) as index:
                 if index is None:
                     raise StoreUnavailableError(f"the store {self._path} is not open for writing")
-                answers: list[Answer | StoreError] = [*decide(index, batch, self._crawlers(index), self._now())]
-                is_shared = len(batch) > 1 and self._crawlers(index).are_at_work
+                crawlers = self._crawlers(index)
+                answers = decide(index, batch, crawlers)
+                is_shared = len(batch) > 1 and crawlers.are_at_work()
         except StoreUnavailableError as error:
             return [error] * len(batch)
         except StoreError as error:
@@ -99,24 +98,28 @@ class SqliteStore:
     def deliver(self, names: Sequence[PageName]) -> None:
         with self._locked() as index:
             if index:
-                self._crawlers(index).deliver(name.url_key for name in names).write()
+                crawlers = self._crawlers(index)
+                crawlers.deliver(names)
+                crawlers.write()
 
     def text_of(self, name: PageName, retention: base.Retention) -> bytes:
         with self._locked(writes=False) as index:
-            own = index.pages_with({name.url_key}).get(name.url_key) if index else None
-            is_live = own and retention.is_live(own.added_at, own.seen_at, self._now())
-            return index.text(own.number) if index and own and is_live else b""
+            own = index.pages_with([name.url_key]) if index else []
+            is_live = own and retention.is_live(own[0].added_at, own[0].seen_at, self._now())
+            return index.text(own[0].number) if index and is_live else b""
 
     def forget(self, name: PageName) -> bool:
         with self._locked() as index:
-            own = index.pages_with({name.url_key}).get(name.url_key) if index else None
-            if index and own:
-                index.remove([own])
-                index.freed += 1
+            if index is None:
+                return False
+            if own := index.pages_with([name.url_key]):
+                index.remove(own)
+                index.freed += len(own)
                 index.write_head()
-                self._crawlers(index).mark(name.url_key, is_pending=False).write()
-            had_anchors = index is not None and Anchors(index, self._now()).forget(name)
-            return own is not None or had_anchors
+                crawlers = self._crawlers(index)
+                crawlers.mark(name.url_key, is_pending=False)
+                crawlers.write()
+            return Anchors(index, self._now()).forget(name) or bool(own)
 
     def anchors(self, query: base.AnchorQuery, *, add: bool = True) -> base.Holders:
         with self._locked([query], writes=add) as index:
@@ -131,32 +134,39 @@ class SqliteStore:
     def clear(self) -> None:
         with self._lock, errors_of(self._path):
             if self._exists():
-                with transaction(self._connection()) as db:
+                with self._connection() as db:
+                    db.execute("BEGIN IMMEDIATE")
                     schema.clear_index(db, self.layout.namespace)
                     if self._session.number:
                         self._join(db, self._session)
 
     def note(self, name: str, text: str | None = None) -> str:
         with self._locked(writes=text is not None) as index:
-            return index.note(name, text) if index else ""
+            if index is None:
+                return ""
+            if text is not None:
+                index.db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?)", (index.number, name, text))
+            sql = "SELECT text FROM notes WHERE idx = ? AND name = ?"
+            return "".join(index.db.execute(sql, (index.number, name)).fetchone() or ())
 
     def info(self) -> base.StoreInfo:
         with self._locked(writes=False) as index:
-            layout, pages, size = self.layout, index.pages if index else 0, index.file_bytes() if index else 0
-            tables = len(layout.tables)
-            table_bytes = pages * tables * schema.BYTES_PER_KEY
-            return base.StoreInfo(pages, size, table_bytes, tables, layout.profile, layout.namespace, self._url)
+            sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+            pages, size = (index.pages, index.db.execute(sql).fetchone()[0]) if index else (0, 0)
+            layout, tables = self.layout, len(self.layout.tables)
+            keys = pages * tables * schema.BYTES_PER_KEY
+            return base.StoreInfo(pages, size, keys, tables, layout.profile, layout.namespace, self._url)
 
     def heartbeat(self) -> None:
         with self._locked() as index:
             if index:
-                crawlers.renew_lease(index.db, index.number, self._session, self._now())
+                self._crawlers(index).renew()
 
     def close(self, *, leave: bool = True) -> None:
         with self._lock:
             if leave and self._db is not None and self._index is not None and self._session.number:
                 with contextlib.suppress(sqlite3.Error):
-                    crawlers.leave_crawl(self._db, self._index.number, self._session.number)
+                    self._crawlers(self._index).leave(self._session.number)
             self._session, self._index, self._is_open = base.NO_SESSION, None, False
             self._disconnect()
 
@@ -164,9 +174,9 @@ class SqliteStore:
     def _locked(
         self, queries: Sequence[Query | base.AnchorQuery] = (), *, writes: bool = True
     ) -> Iterator[SqliteIndex | None]:
-        """Keep others from the index: from writing to it, or if `writes` is False only from changing what is read.
+        """Keep others from writing to the index, or from changing what is read; give None where there is none.
 
-        Gives None where there is no index. Raises KeyMismatchError for queries of another key than that of the index.
+        Raises KeyMismatchError for queries of another key than that of the index.
         """
         with self._lock, errors_of(self._path):
             if not self._is_open:
@@ -174,12 +184,14 @@ class SqliteStore:
             if self._index is None:
                 yield None
                 return
-            with transaction(self._connection(), "IMMEDIATE" if writes else "DEFERRED") as db:
+            with self._connection() as db:
+                # With a lock from the start, no other process decides between our read and write.
+                db.execute("BEGIN IMMEDIATE" if writes else "BEGIN DEFERRED")
                 profile = self._index.load_head()
                 is_other = profile not in (schema.CLEARED, self.layout.profile)
                 if is_other:
                     self._find(db)
-                if is_other or any(query.key_id != self.layout.key.id for query in queries):
+                if is_other or {query.key_id for query in queries} - {self.layout.key.id}:
                     raise base.key_changed(self._url)
                 if profile == schema.CLEARED and writes and self._session.number:
                     profile = schema.begin_index(db, self.layout, self._path)[1].profile
@@ -191,7 +203,8 @@ class SqliteStore:
             if self._is_forked:
                 # Go on as the crawler of the process that forked this one.
                 self._is_forked = False
-                with transaction(self._db) as db:
+                with self._db as db:
+                    db.execute("BEGIN IMMEDIATE")
                     self._join(db, self._session) if self._session.number else self._find(db)
         return self._db
 
@@ -200,40 +213,22 @@ class SqliteStore:
         return self._db is not None or (Path(self._path).exists() and Path(self._path).stat().st_size > 0)
 
     def _find(self, db: sqlite3.Connection) -> None:
-        found = schema.find_index(db, self.layout, self._path)
-        self._index = None if found is None else self._opened(db, *found)
+        number, self.layout = schema.find_index(db, self.layout, self._path) or (0, self.layout)
+        self._index = SqliteIndex(db, number, self.layout, self._path) if number else None
 
-    def _join(self, db: sqlite3.Connection, session: CrawlSession) -> None:
-        self._index = self._opened(db, *schema.begin_index(db, self.layout, self._path))
-        self._session = crawlers.join_crawl(db, self._index.number, session, self._now())
-        self._is_open = True
-
-    def _opened(self, db: sqlite3.Connection, number: int, layout: Layout) -> SqliteIndex:
-        self.layout = layout
-        index = SqliteIndex(db, number, layout, self._path)
-        index.load_head()
-        return index
+    def _join(self, db: sqlite3.Connection, session: CrawlSession) -> SqliteIndex:
+        number, self.layout = schema.begin_index(db, self.layout, self._path)
+        self._index, self._is_open = SqliteIndex(db, number, self.layout, self._path), True
+        self._session = self._crawlers(self._index, session).join()
+        return self._index
 
     def _disconnect(self) -> None:
         if self._db is not None:
             self._db.close()
         self._db, self._is_forked = None, False
 
-    def part_from_parent(self) -> None:
-        """Give up the inherited connection: SQLite would take the parent's locks for ours, and pages would get lost."""
-        if self._db is None or self._path == IN_MEMORY:
-            return
-        if self._lock.locked():
-            # A thread that only the parent has was using it: closing would wait for it forever.
-            _abandoned.append(self._db)
-            self._lock = threading.Lock()
-        else:
-            with contextlib.suppress(sqlite3.Error):
-                self._db.close()
-        self._db, self._is_forked = None, True
-
-    def _crawlers(self, index: SqliteIndex) -> crawlers.Crawlers:
-        return crawlers.Crawlers(index.db, index.number, self._session.number, self._now())
+    def _crawlers(self, index: SqliteIndex, session: CrawlSession | None = None) -> Crawlers:
+        return Crawlers(index.db, index.number, session or self._session, self._now())
 
     def _now(self) -> int:
         return int(self._clock())
@@ -267,8 +262,18 @@ _abandoned: list[sqlite3.Connection] = []
 
 
 def _part_from_parent() -> None:
+    """Give up inherited connections: SQLite would take the parent's locks for ours, and pages would get lost."""
     for store in list(_stores):
-        store.part_from_parent()
+        if store._db is None or store._path == IN_MEMORY:
+            continue
+        if store._lock.locked():
+            # A thread that only the parent has was using it: closing would wait for it forever.
+            _abandoned.append(store._db)
+            store._lock = threading.Lock()
+        else:
+            with contextlib.suppress(sqlite3.Error):
+                store._db.close()
+        store._db, store._is_forked = None, True
 
 
 # Windows has no fork.
