@@ -1,18 +1,48 @@
-"""The pages of one index in a SQLite file. Each method is part of its caller's transaction."""
+"""The pages of one index in a SQLite file, and how they are found and compared. Part of its caller's transaction.
+
+Arrays run over all keys and pages of a batch. Keys are as SQLite has them: signed, the lower bits a page's number.
+"""
 
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from crawldedup.errors import StoreFullError
-from crawldedup.search.plan import STORED_BITS
-from crawldedup.stores.base import Layout, Record
+from crawldedup.search.decision import Prefilter
+from crawldedup.search.plan import KEY_BITS, STORED_BITS, ProbePlan
+from crawldedup.stores.base import Layout, Query, Record
 from crawldedup.stores.sqlite.schema import SIGN
 
 MAX_PAGES: Final = 1 << (64 - STORED_BITS)
 ID_MASK: Final = MAX_PAGES - 1
+NEVER: Final = 1 << 40
+"""The cost of a page that is not accepted at any."""
+_NO_PREFILTER: Final = Prefilter(bytes(KEY_BITS), 0)
+_NO_KEYS: Final = np.empty((0, 2), np.int64)
+_SIGN: Final = np.uint64(1 << 63)
+_ID_BITS: Final = np.uint64(ID_MASK)
+_ONE: Final = np.uint64(1)
+_OF_BATCH: Final = 1 << 31
+_NOW: Final = (1 << 62, 1 << 62)
+# A range is given by the key in its middle: as its width is a power of 2, the bits behind the last 1 are its own.
+_IN_RANGES: Final = (
+    "SELECT key, k FROM json_each(?) CROSS JOIN {0} ON k BETWEEN value & value - 1 AND value | value - 1 LIMIT ?"
+)
+# Of each range, the last keys below the one that is probed for, and the first from there on.
+_ABOUT_PROBES: Final = (
+    "WITH r AS (SELECT key, value & value - 1 AS low, value | value - 1 AS high, ? AS own FROM json_each(?)) "
+    "SELECT key, k FROM r CROSS JOIN {0} ON k "
+    "BETWEEN ifnull((SELECT k FROM {0} WHERE k >= low AND k < (low | (own & (high - low))) "
+    "ORDER BY k DESC LIMIT 1 OFFSET ?), low) "
+    "AND ifnull((SELECT k FROM {0} WHERE k BETWEEN (low | (own & (high - low))) AND high "
+    "ORDER BY k LIMIT 1 OFFSET ?), high)"
+)
+Ints = NDArray[np.int64]
+Ranges = tuple[Ints, Ints]
+"""The ranges that queries read, best first: of which table, and the key in the middle."""
 
 
 class Page(NamedTuple):
@@ -146,3 +176,174 @@ class SqliteIndex:
         self.unfile(pages)
         for table in (self._pages, self._texts):
             self.db.executemany(f"DELETE FROM {table} WHERE number = ?", [(page.number,) for page in pages])
+
+
+class Candidate(NamedTuple):
+    """A page that a query is to be compared with: its number, or -1 minus the place of an earlier query of the batch.
+
+    The cost is NEVER for one that the query's rule refuses. `keys` of the page are in the query's ranges.
+    """
+
+    number: int
+    keys: int
+    cost: int
+    added_at: int
+    seen_at: int
+
+
+def candidates(
+    index: SqliteIndex, batch: Sequence[Query], asked: Sequence[int]
+) -> dict[int, tuple[list[Candidate], int]]:
+    """Return the pages to compare with queries of a batch, by the places of these.
+
+    Earlier queries of the batch count as pages; so many keys they may have together. A query whose ranges hold more
+    keys than may be read is left out: pages of the batch would change which are read. Ask it by `candidates_alone`.
+    """
+    plans, tables = [batch[place].plan for place in asked], len(index.key_tables)
+    ranges, range_of = _ranges(plans), np.repeat(asked, [len(plan.tables) for plan in plans])
+    own = _signed([query.keys for query in batch])
+    sides = np.array([query.max_keys_per_side for query in batch])
+    found = _keys_in_ranges(index, ranges, int(sides[list(asked)].sum()))
+    if found is None:
+        return {}
+    within, earlier = _keys_of_batch(ranges, range_of, own & ~ID_MASK)
+    places, keys = np.concatenate((found, within)).T
+    pages = np.concatenate((found[:, 1] & ID_MASK, -1 - earlier))
+    of, table = range_of[places], ranges[0][places]
+    costs = _costs_of_keys(index, batch, of, table, keys ^ own[of, table])
+    is_met = costs != NEVER
+    is_there = (pages > 0) | ~is_met
+    counts = np.bincount((of * tables + table)[is_there], minlength=len(batch) * tables).reshape(-1, tables)
+    room = (sides[:, None] - 1 - counts).min(axis=1)
+    room = np.minimum(room, [query.max_keys for query in batch] - counts.sum(axis=1))
+    pairs = np.sort(of[is_met] << 32 | pages[is_met] + _OF_BATCH)
+    firsts = np.flatnonzero(np.diff(pairs, prepend=-1))
+    key_counts = np.diff(firsts, append=len(pairs)).tolist()
+    of, met = pairs[firsts] >> 32, (pairs[firsts] & 0xFFFF_FFFF) - _OF_BATCH
+    counts = np.bincount(of[met > 0], minlength=len(batch))
+    rooms = np.minimum(room, [query.max_candidates for query in batch] - counts).tolist()
+    compared = _compared(index, batch, of, met.tolist(), key_counts)
+    return {place: (compared[place], rooms[place]) for place in asked if rooms[place] >= 0}
+
+
+def candidates_alone(index: SqliteIndex, query: Query) -> list[Candidate]:
+    """Return the pages of the file to compare with a query."""
+    ranges, own = _ranges([query.plan]), _signed(query.keys)
+    found = _keys_in_ranges(index, ranges, query.max_keys_per_side)
+    if found is None or len(found) > query.max_keys:
+        found = _keys_about_probes(index, ranges, own, query)
+    if not len(found):
+        return []
+    places, keys = found.T
+    tables, of = ranges[0][places], np.zeros(len(places), np.intp)
+    costs = _costs_of_keys(index, [query], of, tables, keys ^ own[tables])
+    met = np.flatnonzero(costs != NEVER)
+    if len(met) > query.max_candidates:
+        met = met[np.lexsort((keys[met], places[met]))]
+    # The pages whose keys cost least, the first found among equals.
+    best: dict[int, int] = {}
+    for page, cost in zip((keys[met] & ID_MASK).tolist(), costs[met].tolist(), strict=True):
+        best[page] = min(cost, best.get(page, cost))
+    pages = sorted(best, key=best.__getitem__)[: query.max_candidates]
+    return _compared(index, [query], of[: len(pages)], pages, [1] * len(pages))[0]
+
+
+def _ranges(plans: Sequence[ProbePlan]) -> Ranges:
+    lows, highs = np.concatenate([plan.lows for plan in plans]), np.concatenate([plan.highs for plan in plans])
+    inner = lows ^ highs | _ID_BITS
+    return np.concatenate([plan.tables for plan in plans]), _signed((highs | inner) ^ inner >> _ONE)
+
+
+def _signed(values: ArrayLike) -> Ints:
+    return (np.asarray(values, np.uint64) ^ _SIGN).view(np.int64)
+
+
+def _keys_in_ranges(index: SqliteIndex, ranges: Ranges, limit: int) -> Ints | None:
+    """Return rows (range, key) of the keys in ranges; None if there are `limit` in one table."""
+    found = [_NO_KEYS]
+    for name, places, middles in _of_tables(index, ranges):
+        rows = index.db.execute(_IN_RANGES.format(name), (middles, limit)).fetchall()
+        if len(rows) == limit:
+            return None
+        if rows:
+            found.append(np.array(rows, np.int64))
+            found[-1][:, 0] = places[found[-1][:, 0]]
+    return np.concatenate(found)
+
+
+def _keys_about_probes(index: SqliteIndex, ranges: Ranges, own: Ints, query: Query) -> Ints:
+    """Return rows (range, key) of the keys about what each range probes for, of all ranges the best first."""
+    found: list[tuple[int, int]] = []
+    others = query.max_keys_per_side - 1
+    for (name, places, middles), key in zip(_of_tables(index, ranges), (own & ~ID_MASK).tolist(), strict=True):
+        place_of = places.tolist()
+        rows = index.db.execute(_ABOUT_PROBES.format(name), (key, middles, others, others))
+        found += [(place_of[number], key) for number, key in rows]
+    return np.array(sorted(found)[: query.max_keys], np.int64).reshape(-1, 2)
+
+
+def _of_tables(index: SqliteIndex, ranges: Ranges) -> list[tuple[str, Ints, str]]:
+    """Return the ranges of each table: their places, and the keys in their middles, as SQL has them."""
+    tables, middles = ranges
+    places = [np.flatnonzero(tables == table) for table in range(len(index.key_tables))]
+    return [(name, mine, str(middles[mine].tolist())) for name, mine in zip(index.key_tables, places, strict=True)]
+
+
+def _keys_of_batch(ranges: Ranges, range_of: Ints, keys: Ints) -> tuple[Ints, Ints]:
+    """Return rows (range, key) of the keys of earlier queries of the batch in ranges, and whose they are."""
+    tables, middles = ranges
+    lows, highs, orders = middles & middles - 1, middles | middles - 1, keys.argsort(axis=0)
+    ranges_met, places = [], []
+    for table, order in enumerate(orders.T):
+        mine = np.flatnonzero(tables == table)
+        column = keys[order, table]
+        first = column.searchsorted(lows[mine])
+        counts = column.searchsorted(highs[mine], "right") - first
+        mine, first, counts = (values[counts > 0] for values in (mine, first, counts))
+        within = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
+        ranges_met.append(np.repeat(mine, counts))
+        places.append(order[np.repeat(first, counts) + within])
+    met, place = np.concatenate(ranges_met), np.concatenate(places)
+    is_earlier = place < range_of[met]
+    met, place = met[is_earlier], place[is_earlier]
+    return np.stack((met, keys[place, tables[met]]), axis=1), place
+
+
+def _costs_of_keys(index: SqliteIndex, batch: Sequence[Query], of: Ints, tables: Ints, differing: Ints) -> Ints:
+    """Return what keys cost by the prefilter of the query that met each, or NEVER where it rejects them; (keys,).
+
+    `of` numbers the queries, `tables` the tables. `differing` are the bits that keys do not share with the query's.
+    """
+    rules = [query.prefilter or _NO_PREFILTER for query in batch]
+    costs_of = np.frombuffer(b"".join([rule.costs for rule in rules]), np.uint8).reshape(len(rules), -1)
+    bits = np.unpackbits(differing.astype(">i8").view(np.uint8).reshape(-1, 8), axis=1, count=STORED_BITS)
+    bits *= costs_of[of[:, None], index.key_bits[tables]]
+    costs: Ints = bits.sum(axis=1, dtype=np.int64)
+    costs[costs > np.array([rule.limit for rule in rules])[of]] = NEVER
+    return costs
+
+
+def _compared(
+    index: SqliteIndex, batch: Sequence[Query], of: Ints, pages: Sequence[int], keys: Sequence[int]
+) -> list[list[Candidate]]:
+    """Compare the queries of a batch with the pages that they met, by so many keys."""
+    found: list[list[Candidate]] = [[] for _ in batch]
+    if not pages:
+        return found
+    records = [query.record for query in batch]
+    rows = [(-1 - place, record.signature, record.digest, *_NOW) for place, record in enumerate(records)]
+    # Most are read only to be refused, so their URLs stay where they are.
+    rows += index.rows("number, signature, digest, added_at, seen_at", {page for page in pages if page > 0})
+    numbers, signatures, digests, _, _ = zip(*rows, strict=True)
+    place_of = dict(zip(numbers, range(len(rows)), strict=True))
+    at = [place_of[page] for page in pages]
+    packed, digest = np.frombuffer(b"".join(signatures), np.uint8).reshape(len(rows), -1), np.array(digests)
+    # The first rows are the queries' own.
+    bits = np.unpackbits(packed[at] ^ packed[of], axis=1)
+    bits *= np.frombuffer(b"".join([query.rule.costs for query in batch]), np.uint8).reshape(len(batch), -1)[of]
+    costs = bits.sum(axis=1, dtype=np.int64)
+    costs[costs > np.array([-1 if query.exact_only else query.rule.reach for query in batch])[of]] = NEVER
+    costs[digest[at] == digest[of]] = 0
+    for place, page, count, cost, row in zip(of.tolist(), pages, keys, costs.tolist(), at, strict=True):
+        found[place].append(Candidate(page, count, cost, *rows[row][3:]))
+    return found
