@@ -165,7 +165,7 @@ class Deduplicator:
             if place and page.remember != pages[place - 1].remember:
                 cuts.append(place)
             elif page.canonical is not None:
-                original = self._queries.original(key, page)
+                original = self._queries.name(key, page, original=True)
                 if any(original == self._queries.name(key, other) for other in pages[cuts[-1] : place]):
                     cuts.append(place)
         return [*cuts, len(pages)]
@@ -202,7 +202,7 @@ class Deduplicator:
             return []
         some = [asked[place] for place in named]
         found = self._store.find(self._queries.queries(some, key, self.pages, lowered=range(len(some))))
-        originals = [self._queries.original(key, page).url_key for page, _ in some]
+        originals = [self._queries.name(key, page, original=True).url_key for page, _ in some]
         met = zip(named, originals, found, strict=True)
         return [place for place, original, records in met if original in [record.url_key for record in records]]
 
