@@ -26,7 +26,7 @@ def info(dedup: Deduplicator, output: Output) -> None:
     figures: dict[str, Any] = asdict(dedup.info())
     for name in ("bytes", "table_bytes"):
         figures[f"{name}_a_page"] = round(figures[name] / figures["pages"], 1) if figures["pages"] else None
-    options, pages = dedup.options, figures["pages"] // (figures["partitions"] or 1)
+    options, pages = dedup.options, figures["pages"]
     recall = expected_recall(similarity=options.similarity, recall=options.recall, pages=pages)
     figures["expected_recall"] = round(recall, 3)
     table = Table(show_header=False)

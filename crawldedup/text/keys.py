@@ -57,8 +57,8 @@ class Key:
     def number(self, value: bytes, purpose: str) -> int:
         """Return a 64-bit hash of a value.
 
-        Without a secret it is mmh3, for which other values of a wanted hash are easy to make; but for "url", because
-        a page is known by the hash of its URL alone.
+        Without a secret it is mmh3, for which other values of a wanted hash are easy to make. For "url" it is not: a
+        page is known by the hash of its URL alone.
 
         Args:
             value: The bytes to hash.

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from crawldedup.reader import PageReader
 
 from crawldedup import Deduplicator, journal
 from crawldedup.batch import folder
@@ -18,6 +17,7 @@ from crawldedup.errors import ConfigurationError, ForeignStoreError
 from crawldedup.extraction.extract import TEXT_PROFILE
 from crawldedup.fingerprinting.fingerprint import PROFILE
 from crawldedup.options import Options
+from crawldedup.page import PageReader
 from crawldedup.report import model
 from crawldedup.scanning import run
 from crawldedup.scrapy_plugin import revisits as seen
